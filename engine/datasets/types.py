@@ -1,0 +1,142 @@
+"""The shapes a data set can have. Knows neither files nor encoders."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+Kind = Literal["pairs", "labels", "sentences", "triplets"]
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What a list of data sets shows before anything is read.
+
+    Attributes:
+        name: the one name used in spec strings, pages, command line and Python.
+        kind: the shape `Catalog.load(name)` returns.
+        origin: `starter`, `folder`, `hub` or `upload`.
+        description: one sentence for people.
+        licence: terms as far as known; empty when unknown.
+        task: name of the task that measures it, or None.
+    """
+
+    name: str
+    kind: Kind
+    origin: Literal["starter", "folder", "hub", "upload"]
+    description: str
+    licence: str = ""
+    task: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PairPart:
+    """Sentence pairs with a gold score each: one subset of a year, or one split.
+
+    Attributes:
+        left, right: n sentences each, as the file has them.
+        gold: float64 (n,).
+    """
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    gold: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPairs:
+    """Pairs in named parts.
+
+    Attributes:
+        parts: name -> part, in the order of the source.
+        parts_are: `subsets` (aggregated: all, mean, wmean) or `splits` (train, dev, test: scored apart).
+        scale: (lowest, highest) possible gold score.
+    """
+
+    name: str
+    parts: dict[str, PairPart]
+    parts_are: Literal["subsets", "splits"]
+    scale: tuple[float, float] = (0.0, 5.0)
+    kind: Kind = field(default="pairs", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Left then right of every part, duplicates kept."""
+        return [s for p in self.parts.values() for side in (p.left, p.right) for s in side]
+
+    @property
+    def hash(self) -> str:
+        """Content hash: names, sentences and scores."""
+        return _hash(
+            [f"{n}\0{a}\0{b}\0{g!r}" for n, p in self.parts.items()
+             for a, b, g in zip(p.left, p.right, p.gold.tolist(), strict=True)]
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSentences:
+    """Sentences with one label each; `splits` is empty when the source has none."""
+
+    name: str
+    sentences: list[str]
+    labels: list[str]
+    splits: list[str] = field(default_factory=list)
+    kind: Kind = field(default="labels", init=False)
+
+    @property
+    def hash(self) -> str:
+        """Content hash: splits, labels and sentences."""
+        splits = self.splits or [""] * len(self.sentences)
+        return _hash(
+            [f"{p}\0{y}\0{s}" for p, y, s in zip(splits, self.labels, self.sentences, strict=True)]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """A plain collection, one text an entry."""
+
+    name: str
+    sentences: list[str]
+    kind: Kind = field(default="sentences", init=False)
+
+    @property
+    def hash(self) -> str:
+        """Content hash of the sentences in order."""
+        return _hash(self.sentences)
+
+
+@dataclass(frozen=True, eq=False)
+class Triplets:
+    """Anchor, positive and hard negative."""
+
+    name: str
+    anchors: list[str]
+    positives: list[str]
+    negatives: list[str]
+    kind: Kind = field(default="triplets", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Anchors, positives, then negatives."""
+        return [*self.anchors, *self.positives, *self.negatives]
+
+    @property
+    def hash(self) -> str:
+        """Content hash of the three columns."""
+        return _hash(self.sentences)
+
+
+Dataset = ScoredPairs | LabelledSentences | Sentences | Triplets
+
+
+def _hash(lines: list[str]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for line in lines:
+        raw = line.encode("utf-8", "surrogatepass")
+        digest.update(len(raw).to_bytes(8, "little"))
+        digest.update(raw)
+    return digest.hexdigest()

@@ -1,0 +1,56 @@
+"""What every encoder is: the protocol, and the cache an encoder may be given.
+
+Knows neither where an encoder comes from nor where a cache keeps its vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+Progress = Callable[[int, int], None]
+"""Called with (sentences done, sentences in all); may raise to stop the work."""
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Text to vectors.
+
+    Attributes:
+        name: the canonical spec string; `load(encoder.name)` gives the same encoder.
+        dim: length of a vector.
+        fingerprint: hex hash over source, weights, tokenizer, options, steps and a format version.
+            Two encoders with one fingerprint give the same vectors (up to float noise of the device).
+        warnings: sentences that a person should read before trusting a score (pooling doctor).
+    """
+
+    name: str
+    dim: int
+    fingerprint: str
+    warnings: tuple[str, ...]
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """Return float32 (n, dim), row i for sentence i. An empty sentence is allowed."""
+        ...
+
+
+class VectorCache(Protocol):
+    """Remembers vectors by (fingerprint, sentence key). The store implements the durable one."""
+
+    def get(
+        self, fingerprint: str, keys: Sequence[bytes], dim: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return (found, vectors): bool (n,), and float32 (found.sum(), dim) in the order of keys."""
+        ...
+
+    def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
+        """Add float32 (n, dim) rows under distinct keys. Putting a known key again changes nothing."""
+        ...
+
+
+def sentence_key(sentence: str) -> bytes:
+    """16 bytes of blake2b over the UTF-8 text: the name of a sentence in a cache."""
+    return hashlib.blake2b(sentence.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,86 @@
+"""What an evaluation yields: numbers, the values behind them, or an error as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number.
+
+    Attributes:
+        split: `test`, `dev`, `train`, or `all` when the data set has no splits.
+        aggregation: `all`, `mean`, `wmean`, the name of a subset, or None.
+        metric: `spearman`, `pearson`, `accuracy`, `precision_at_10`, `alignment`, `uniformity`, …
+        score: points of 100 for correlations, accuracies, precisions and F1; otherwise in `unit`.
+        n: how many examples it was measured on.
+        main: true on exactly one score of a result: the number a table shows.
+        unit: empty for points of 100.
+    """
+
+    split: str
+    aggregation: str | None
+    metric: str
+    score: float
+    n: int
+    main: bool = False
+    unit: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One task measured on one encoder under one protocol.
+
+    Attributes:
+        encoder: the encoder's name (canonical spec).
+        fingerprint: of the encoder as used (completed by the task's data for `@task` steps).
+        data_hash: content hash of the data set.
+        scores: empty exactly when `error` is set.
+        examples: named arrays of per-example values, for significance and distributions. STS:
+            `cosine` and `gold` float64 (n,), `part` int16 (n,) into `details["parts"]`.
+            Classification: `correct` bool (n,). Search: `precision` float64 (n,).
+        details: small JSON-able extras (names of parts, histogram, counts, protocol choices).
+        error: what went wrong, for people; None when it went well.
+    """
+
+    encoder: str
+    fingerprint: str
+    dim: int
+    task: str
+    protocol: str
+    seed: int
+    data_hash: str
+    scores: tuple[Score, ...] = ()
+    examples: Mapping[str, np.ndarray] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    error: str | None = None
+    hint: str = ""
+
+    @property
+    def main(self) -> Score:
+        """The score a table shows.
+
+        Raises:
+            ValueError: for a result that holds an error.
+        """
+        for score in self.scores:
+            if score.main:
+                return score
+        raise ValueError(f"{self.task} on {self.encoder} has no score: {self.error}")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat JSON-able object per number, as `theodolite evaluate --json` prints them."""
+        head = {
+            "encoder": self.encoder,
+            "fingerprint": self.fingerprint,
+            "task": self.task,
+            "protocol": self.protocol,
+            "seed": self.seed,
+        }
+        return [head | asdict(score) for score in self.scores]
