@@ -1,0 +1,34 @@
+# The habits of this project. `make` alone lists them.
+PYTHON ?= python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test ui lint type bench docs
+
+help: ## list the habits
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install the project with everything needed to work on it
+	$(PYTHON) -m pip install -c constraints.txt -e '.[starter,test]'
+
+run: ## launch the app
+	$(PYTHON) -m app.cli
+
+test: ## all tests but those in a browser
+	$(PYTHON) -m pytest
+
+ui: ## the tests in a real browser (needs chromium)
+	$(PYTHON) -m pytest -m ui
+
+lint: ## style and mistakes, Python and JavaScript
+	ruff check .
+	ruff format --check .
+	@for f in $$(git ls-files '*.js'); do node --check "$$f" || exit 1; done
+
+type: ## static types
+	mypy
+
+bench: ## every performance claim, measured here and now
+	@for f in benchmarks/[a-z]*.py; do $(PYTHON) -m benchmarks.$$(basename $$f .py) || exit 1; done
+
+docs: ## the pictures of the README, taken from a running app
+	$(PYTHON) -m docs.pictures
