@@ -1,0 +1,183 @@
+"""A local server that speaks as much of the Hugging Face hub's protocol as downloads need.
+
+Files lie in `root/models/OWNER/NAME/` and `root/datasets/OWNER/NAME/`: that is revision `main`. A
+second folder `NAME@v2` beside it is revision `v2`. A revision's commit is the SHA-1 of its files.
+
+    with FakeHub(root) as hub:
+        subprocess.run(..., env={**os.environ, **hub.environment(tmp_path / "cache")})
+
+`huggingface_hub` reads `HF_ENDPOINT` when it is imported, so a test runs the code in a subprocess
+or sets the endpoint by hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import unquote, urlsplit
+
+MAIN = "main"
+
+
+class FakeHub:
+    """Serves a folder until the `with` block ends.
+
+    Attributes:
+        url: what `HF_ENDPOINT` must be.
+        requests: `METHOD path` of everything asked for, in order.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.requests: list[str] = []
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.hub = self
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def environment(self, cache: Path) -> dict[str, str]:
+        """Environment variables for a subprocess that shall use this hub and an empty cache."""
+        return {
+            "HF_ENDPOINT": self.url,
+            "HF_HOME": str(cache),
+            "HF_HUB_OFFLINE": "0",
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            "NO_PROXY": "127.0.0.1",
+        }
+
+    def folder(self, kind: str, repository: str, revision: str) -> Path | None:
+        """Folder of a revision given by name or by commit; None when there is none."""
+        owner, _, name = repository.partition("/")
+        parent = self.root / kind / owner
+        for folder in sorted(parent.glob(f"{name}*")):
+            known, _, label = folder.name.partition("@")
+            if known == name and revision in (label or MAIN, commit(folder)):
+                return folder
+        return None
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def commit(folder: Path) -> str:
+    """40 hex digits that change with any file of the folder."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    for file in _files(folder):
+        digest.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(f for f in folder.rglob("*") if f.is_file())
+
+
+class _Server(ThreadingHTTPServer):
+    hub: FakeHub
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: pytest's output is for failures."""
+
+    def do_HEAD(self) -> None:
+        self._answer()
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.server.hub.requests.append(f"{self.command} {path}")
+        if path.startswith("/api/"):
+            self._api(path.removeprefix("/api/").split("/"))
+        else:
+            self._file(path.strip("/").split("/"))
+
+    def _api(self, parts: list[str]) -> None:
+        """`models|datasets / OWNER / NAME [/ revision|tree / REVISION]`."""
+        kind, repository, rest = parts[0], "/".join(parts[1:3]), parts[3:]
+        folder = self._find(kind, repository, rest[1] if len(rest) > 1 else MAIN)
+        if folder is None:
+            return
+        names = [f.relative_to(folder).as_posix() for f in _files(folder)]
+        if rest[:1] == ["tree"]:
+            self._json([_tree_entry(folder, name) for name in names])
+            return
+        self._json(
+            {
+                "id": repository,
+                "modelId": repository,
+                "sha": commit(folder),
+                "private": False,
+                "tags": [],
+                "siblings": [{"rfilename": name} for name in names],
+            }
+        )
+
+    def _file(self, parts: list[str]) -> None:
+        """`[datasets /] OWNER / NAME / resolve / REVISION / FILE`."""
+        kind = "datasets" if parts[0] == "datasets" else "models"
+        parts = parts[1:] if kind == "datasets" else parts
+        if len(parts) < 5 or parts[2] != "resolve":
+            self._error("EntryNotFound")
+            return
+        folder = self._find(kind, "/".join(parts[:2]), parts[3])
+        if folder is None:
+            return
+        file = folder.joinpath(*parts[4:])
+        if ".." in parts or not file.is_file():
+            self._error("EntryNotFound", commit(folder))
+            return
+        body = file.read_bytes()
+        self._send(200, body, ETag=f'"{_sha256(body)}"', X_Repo_Commit=commit(folder))
+
+    def _find(self, kind: str, repository: str, revision: str) -> Path | None:
+        folder = self.server.hub.folder(kind, repository, revision)
+        if folder is None:
+            known = self.server.hub.folder(kind, repository, MAIN) is not None
+            self._error("RevisionNotFound" if known else "RepoNotFound")
+        return folder
+
+    def _error(self, code: str, at: str = "") -> None:
+        commits = {"X_Repo_Commit": at} if at else {}
+        self._send(404, b"", X_Error_Code=code, X_Error_Message=code, **commits)
+
+    def _json(self, value: object) -> None:
+        self._send(200, json.dumps(value).encode(), Content_Type="application/json")
+
+    def _send(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+
+def _sha256(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def _tree_entry(folder: Path, name: str) -> dict[str, object]:
+    body = (folder / name).read_bytes()
+    return {"type": "file", "path": name, "size": len(body), "oid": _sha256(body)[:40]}
