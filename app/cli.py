@@ -1,0 +1,54 @@
+"""`theodolite …`: every action of the pages as a verb. Each verb teaches itself with --help."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+
+import typer
+
+from app.commands import manage, measure, serve
+
+app = typer.Typer(
+    name="theodolite",
+    help=(
+        "A workbench for sentence encoders: load or name them, measure them, compare them fairly, "
+        "search with them.\n\nWithout a verb, the app opens in the browser."
+    ),
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(serve.serve)
+app.command()(measure.encode)
+app.command()(measure.evaluate)
+app.command()(measure.compare)
+app.command()(measure.search)
+app.add_typer(manage.encoders, name="encoders")
+app.add_typer(manage.data, name="data")
+app.add_typer(manage.jobs, name="jobs")
+app.add_typer(manage.store, name="store")
+app.command()(serve.worker)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    show_version: bool = typer.Option(False, "--version", help="Print the version."),
+) -> None:
+    if show_version:
+        sys.stdout.write(f"theodolite {version('theodolite')}\n")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; `theodolite` and `theodolite --port 8000` mean `serve`."""
+    arguments = sys.argv[1:]
+    asks_help = any(word in ("-h", "--help", "--version") for word in arguments[:1])
+    if not arguments or (arguments[0].startswith("-") and not asks_help):
+        arguments = ["serve", *arguments]
+    app(args=arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""`theodolite encode | evaluate | compare | search`: what the engine computes, from a terminal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.commands.output import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit,
+    emit_json,
+    plain_errors,
+    progress_bar,
+    say,
+)
+from app.workspace import Workspace, default_data, default_store
+
+EncodersArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="ENCODER…", help="Spec strings, e.g. minilm, random:256, hf:ID?pooling=cls."
+    ),
+]
+
+
+def open_workspace(store: Path | None, data: Path | None) -> Workspace:
+    """The workspace that --store and --data, or their defaults, name."""
+    return Workspace(store or default_store(), data or default_data())
+
+
+@plain_errors
+def encode(
+    encoder: Annotated[str, typer.Argument(help="A spec string, e.g. minilm | normalise.")],
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[SENTENCE]…", help="Sentences; none: stdin.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Read sentences from here, one a line (UTF-8).")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write a float32 .npy of shape (n, dim) here.")
+    ] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn sentences into vectors.
+
+    theodolite encode minilm "a boat on the river" --json
+
+    theodolite encode "wordllama | whiten:starter,64" --file sentences.txt --out vectors.npy
+    """
+    from engine.errors import UserError
+
+    sentences = _sentences(texts, file)
+    if out is None and not as_json:
+        raise UserError(
+            "Nowhere to put the vectors.",
+            "Add --out FILE.npy, or --json to print one object a sentence.",
+        )
+    workspace = open_workspace(store, data)
+    with progress_bar("encoding") as move:
+        vectors = workspace.load(encoder).encode(
+            sentences, lambda done, total: move(done, total, "encoding")
+        )
+    if out is not None:
+        import numpy as np
+
+        with out.open("wb") as target:
+            np.save(target, vectors, allow_pickle=False)
+        say(f"{vectors.shape[0]} vectors of {vectors.shape[1]} dimensions written to {out}.")
+    if as_json:
+        for sentence, vector in zip(sentences, vectors.tolist(), strict=True):
+            emit_json({"sentence": sentence, "vector": vector})
+
+
+def _sentences(texts: list[str] | None, file: Path | None) -> list[str]:
+    from engine.errors import UserError
+
+    if texts:
+        return texts
+    if file is None:
+        return sys.stdin.read().splitlines()
+    try:
+        return file.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise UserError(
+            f"{str(file)!r} cannot be read: {error.strerror}.", "Check the path."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{str(file)!r} is not UTF-8: byte {error.start} cannot be decoded.",
+            "Save the file as UTF-8 and try again.",
+        ) from error
+
+
+@plain_errors
+def evaluate(
+    encoders: EncodersArgument,
+    tasks: Annotated[
+        str | None,
+        typer.Option(help="Comma-separated tasks or suites; default: every task at hand."),
+    ] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="A protocol's name; default: each task's own.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Default: the protocol's own seed.")] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure encoders on tasks; a number measured before is read, not measured again.
+
+    theodolite evaluate minilm wordllama random:256 --tasks StarterSTS,StarterTopics
+
+    theodolite evaluate hf:bert-base-uncased?pooling=avg --tasks sts --data senteval --json
+
+    With --json every number is one object; `main` is true on the one a table shows.
+    """
+    from engine.tasks import expand
+
+    workspace = open_workspace(store, data)
+    names = expand(tasks, workspace.catalog)
+    failed, table = False, []
+    with progress_bar("evaluating") as move:
+        for row in workspace.evaluate(encoders, names, protocol, seed, move):
+            failed = failed or row["error"] is not None
+            if as_json:
+                _emit_scores(workspace, row)
+            table.append(row)
+            if protocol is None and not as_json:
+                move(len(table), len(names) * len(encoders), f"{row['task']}: {row['protocol']}")
+    if not as_json:
+        emit(table, ("encoder", "task", "score", "metric", "n", "protocol", "error"), False)
+        if protocol is None:
+            say("Protocol: each task's own, named beside its score.")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _emit_scores(workspace: Workspace, row: dict[str, Any]) -> None:
+    if row["error"] is not None:
+        keys = ("encoder", "fingerprint", "task", "protocol", "seed", "error", "hint")
+        emit_json({key: row[key] for key in keys})
+        return
+    for score in workspace.store.results.scores(row["id"]):
+        emit_json(score)
+
+
+@plain_errors
+def compare(
+    encoders: EncodersArgument,
+    tasks: Annotated[
+        str | None, typer.Option(help="Comma-separated tasks or suites; default: all shared.")
+    ] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which differences between measured encoders are real.
+
+    theodolite compare minilm wordllama random:256
+
+    Each task gets the difference to the first encoder, its 95 % paired-bootstrap interval and a
+    verdict. What was not measured yet is measured by `theodolite evaluate`.
+    """
+    from app import comparison
+
+    workspace = open_workspace(store, data)
+    report = comparison.compare(workspace, encoders, tasks)
+    rows = report.rows()
+    emit(
+        rows, ("task", "encoder", "score", "against", "delta", "low", "high", "verdict"), as_json
+    )
+    for warning in report.warnings:
+        if as_json:
+            emit_json({"warning": warning})
+        else:
+            say(f"Note: {warning}")
+
+
+@plain_errors
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    collection: Annotated[
+        str, typer.Option("--in", metavar="DATASET", help="Where to look; see `theodolite data`.")
+    ] = "starter-topics",
+    encoder: Annotated[
+        list[str] | None, typer.Option("--encoder", "-e", help="Once for each encoder.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many neighbours.")] = 10,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the nearest sentences of a collection, one list for each encoder.
+
+    theodolite search "a dog runs on the grass" --in flickr30k -e minilm -e random:256 -k 5
+    """
+    from app.retrieval import nearest
+
+    workspace = open_workspace(store, data)
+    rows: list[dict[str, Any]] = []
+    with progress_bar("encoding") as move:
+        for spec in encoder or ["minilm"]:
+            hits = nearest(
+                workspace,
+                spec,
+                collection,
+                [query],
+                k,
+                lambda done, total, spec=spec: move(done, total, spec),  # type: ignore[misc]
+            )
+            rows += [
+                {"encoder": spec, "rank": rank, "cosine": hit.cosine, "sentence": hit.sentence}
+                for rank, hit in enumerate(hits[0], 1)
+            ]
+    emit(rows, ("encoder", "rank", "cosine", "sentence"), as_json)
