@@ -52,7 +52,8 @@ class ScoredPairs:
 
     Attributes:
         parts: name -> part, in the order of the source.
-        parts_are: `subsets` (aggregated: all, mean, wmean) or `splits` (train, dev, test: scored apart).
+        parts_are: `subsets` (aggregated: all, mean, wmean) or `splits` (train, dev, test: scored
+            apart).
         scale: (lowest, highest) possible gold score.
     """
 

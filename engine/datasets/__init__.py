@@ -1,0 +1,25 @@
+"""Names and files to examples."""
+
+from engine.datasets.catalog import Catalog, Upload, UploadSource
+from engine.datasets.types import (
+    Dataset,
+    DatasetInfo,
+    LabelledSentences,
+    PairPart,
+    ScoredPairs,
+    Sentences,
+    Triplets,
+)
+
+__all__ = [
+    "Catalog",
+    "Dataset",
+    "DatasetInfo",
+    "LabelledSentences",
+    "PairPart",
+    "ScoredPairs",
+    "Sentences",
+    "Triplets",
+    "Upload",
+    "UploadSource",
+]

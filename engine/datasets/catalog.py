@@ -1,0 +1,143 @@
+"""The catalog: every data set that can be named here, and its content on demand.
+
+Names come from the starter set, a data folder, uploads (`upload:NAME`) and the hub (`hub:…`).
+Knows neither the store nor the web: uploads come through a small protocol.
+"""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import os
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any, Protocol
+
+from engine.datasets import senteval, starter
+from engine.datasets.files import Source
+from engine.datasets.types import Dataset, DatasetInfo, Sentences
+from engine.errors import UserError
+
+_FOLDERS = ("downstream", "probing", "senteval", "mteb", "nli", "captions", "unlabelled", "vectors")
+_KEPT = 8
+"""Data sets kept in memory: a whole STS evaluation (seven) and the collection being searched."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file someone gave us.
+
+    Attributes:
+        path: where its bytes lie now; the name there means nothing.
+        filename: the name it came with, whose ending says the format.
+        mapping: `tables.Mapping.to_dict()`, which column is what.
+    """
+
+    path: Path
+    filename: str
+    mapping: Mapping[str, Any]
+
+
+class UploadSource(Protocol):
+    """Where uploads are kept; the app gives one that reads the store."""
+
+    def names(self) -> list[str]:
+        """Return the names of the uploads, without the prefix `upload:`."""
+        ...
+
+    def get(self, name: str) -> Upload:
+        """Return one upload; raise KeyError for an unknown name."""
+        ...
+
+
+class Catalog:
+    """Names to data sets.
+
+    Args:
+        root: a data folder of either shape (SentEval's own, or one that holds `senteval/`, `mteb/`,
+            `nli/`, `captions/`, `unlabelled/`); by default what THEODOLITE_DATA names, if anything.
+        uploads: where uploads are kept, if anywhere.
+
+    Raises:
+        UserError: the root is not a folder, or holds none of the folders above.
+    """
+
+    def __init__(self, root: Path | None = None, uploads: UploadSource | None = None) -> None:
+        if root is None and os.environ.get("THEODOLITE_DATA"):
+            root = Path(os.environ["THEODOLITE_DATA"])
+        self.root = None if root is None else _checked(root)
+        self._uploads = uploads
+        self._kept: OrderedDict[object, Dataset] = OrderedDict()
+        self._lock = RLock()  # pages and jobs ask from several threads
+
+    def list(self) -> list[DatasetInfo]:
+        """List what can be loaded: starter set, data folder, uploads. Looks at names only."""
+        return [source.info for source in self._sources().values()]
+
+    def load(self, name: str) -> Dataset:
+        """Return a data set by name; the last few stay in memory.
+
+        Raises:
+            UserError: an unknown name (says close ones), or files that cannot be read.
+        """
+        source = self._sources().get(name)
+        if source is None:
+            raise self._unknown(name)
+        return self._remember(name, source)
+
+    def sentences(self, name: str) -> tuple[builtins.list[str], str]:
+        """Return the distinct sentences of a data set in order, and the hash of that list.
+
+        What a fitted step (`whiten:nli`) is fitted on. `starter` is short for `starter-topics`.
+        """
+        dataset = self.load("starter-topics" if name == "starter" else name)
+        distinct = list(dict.fromkeys(dataset.sentences))
+        return distinct, Sentences(name, distinct).hash
+
+    def _sources(self) -> dict[str, Source]:
+        found = starter.sources()
+        if self.root is not None:
+            found += senteval.sources(self.root)
+        return {source.info.name: source for source in found}
+
+    def _remember(self, key: object, source: Source) -> Dataset:
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = source.read()
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def _unknown(self, name: str) -> UserError:
+        message = f"There is no data set named {name!r}."
+        if name in senteval.PLACES:
+            return UserError(
+                message,
+                f"Its files belong in downstream/{senteval.PLACES[name]} of the data folder "
+                "that --data or THEODOLITE_DATA names.",
+            )
+        known = {info.name.casefold(): info.name for info in self.list()}
+        close = difflib.get_close_matches(name.casefold(), known, n=3)
+        if close:
+            return UserError(message, f"Did you mean {' or '.join(known[c] for c in close)}?")
+        return UserError(message, "`theodolite data` lists what is here.")
+
+
+def _checked(root: Path) -> Path:
+    root = root.expanduser()
+    if not root.is_dir():
+        raise UserError(
+            f"The data folder {root} is not a folder.",
+            "Give --data or THEODOLITE_DATA a folder that exists, or leave both out.",
+        )
+    if not any((root / folder).is_dir() for folder in _FOLDERS):
+        raise UserError(
+            f"The data folder {root} holds none of {', '.join(_FOLDERS)}.",
+            "Name the folder that holds SentEval's downstream/, or one with senteval/, mteb/ and "
+            "the like.",
+        )
+    return root

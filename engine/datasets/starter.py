@@ -1,0 +1,72 @@
+"""The starter set: pairs and topics written by us, shipped in the package.
+
+Small on purpose and not a benchmark: it shows the instrument at work before any download.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+import numpy as np
+
+from engine.datasets.files import Source
+from engine.datasets.types import DatasetInfo, LabelledSentences, PairPart, ScoredPairs
+
+_FOLDER = files("engine.datasets") / "starter"
+_LICENCE = "Apache-2.0, part of Theodolite"
+
+PAIRS = DatasetInfo(
+    "starter-pairs",
+    "pairs",
+    "starter",
+    "Sentence pairs graded 0 to 5, written by us under a written rubric; one grader, "
+    "no agreement measured.",
+    _LICENCE,
+    task="StarterSTS",
+)
+TOPICS = DatasetInfo(
+    "starter-topics",
+    "labels",
+    "starter",
+    "Sentences on twenty everyday topics, written by us; one label each, given by the writer, "
+    "no agreement measured.",
+    _LICENCE,
+    task="StarterTopics",
+)
+
+
+def sources() -> list[Source]:
+    """List the two shipped data sets."""
+    return [Source(PAIRS, read_pairs), Source(TOPICS, read_topics)]
+
+
+def rubric() -> str:
+    """Return the text of the grading rubric."""
+    return (_FOLDER / "RUBRIC.md").read_text("utf-8")
+
+
+def read_pairs() -> ScoredPairs:
+    """Read the graded pairs: one part, `all`, because nothing is trained on them."""
+    rows = [line.split("\t") for line in _lines(_FOLDER / "pairs.tsv")[1:]]
+    left, right = tuple(row[1] for row in rows), tuple(row[2] for row in rows)
+    gold = np.array([float(row[0]) for row in rows], dtype=np.float64)
+    return ScoredPairs("starter-pairs", {"all": PairPart(left, right, gold)}, "splits")
+
+
+def read_topics() -> LabelledSentences:
+    """Read the labelled sentences: a topic is the name of its file."""
+    topics = sorted(
+        (path for path in (_FOLDER / "topics").iterdir() if path.name.endswith(".txt")),
+        key=lambda path: path.name,
+    )
+    sentences, labels = [], []
+    for path in topics:
+        texts = _lines(path)
+        sentences += texts
+        labels += [path.name.removesuffix(".txt")] * len(texts)
+    return LabelledSentences("starter-topics", sentences, labels)
+
+
+def _lines(path: Traversable) -> list[str]:
+    return [line for line in path.read_text("utf-8").splitlines() if line.strip()]
