@@ -93,14 +93,15 @@ def _read_subset(folder: Path, subset: str) -> PairPart:
             f"{where(inputs)} has {len(pairs)} lines and {where(golds)} has {len(scores)}.",
             "Line i of one scores line i of the other, so both need the same number of lines.",
         )
-    rows = []
+    rows: list[tuple[str, str, float]] = []
     for line, (pair, score) in enumerate(zip(pairs, scores, strict=True), start=1):
         if not score.strip():  # an empty line: this pair was never scored, the reference drops it
             continue
         cells = pair.split("\t")
         if len(cells) != 2:
             raise _ragged(inputs, line, len(cells), "2")
-        rows.append((*cells, number(score, f"{where(golds)}, line {line}")))
+        gold = number(score, f"{where(golds)}, line {line}")
+        rows.append((cells[0], cells[1], gold))
     return pair_part(rows, inputs)
 
 
