@@ -1,0 +1,125 @@
+"""A sentence is encoded once: de-duplicate, ask the cache, encode what is missing.
+
+Works in blocks, so that memory beyond the result stays the same whatever the size of the input, and
+puts every chunk into the cache as soon as it is there, so that a killed job loses little.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.encoders.base import Progress, VectorCache, sentence_key
+from engine.encoders.source import Source, check_finite
+
+BLOCK = 16_384
+"""Sentences looked up at a time; with 1,024 dimensions a block takes 64 MiB."""
+
+
+class MemoryCache:
+    """A `VectorCache` in memory that forgets its oldest rows beyond `max_bytes`. Thread-safe."""
+
+    def __init__(self, max_bytes: int = 512 * 2**20) -> None:
+        self.max_bytes = max_bytes
+        self._rows: OrderedDict[tuple[str, bytes], np.ndarray] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(
+        self, fingerprint: str, keys: Sequence[bytes], dim: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `VectorCache.get`."""
+        with self._lock:
+            rows = [self._rows.get((fingerprint, key)) for key in keys]
+        found = np.array([row is not None for row in rows], bool)
+        known = [row for row in rows if row is not None]
+        return found, np.stack(known) if known else np.empty((0, dim), np.float32)
+
+    def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
+        """See `VectorCache.put`."""
+        rows = np.array(vectors, np.float32)  # our own: the caller may write on
+        with self._lock:
+            for key, row in zip(keys, rows, strict=True):
+                if (fingerprint, key) not in self._rows:
+                    self._rows[fingerprint, key] = row
+                    self._bytes += row.nbytes
+            while self._bytes > self.max_bytes:
+                self._bytes -= self._rows.popitem(last=False)[1].nbytes
+
+
+class CachedEncoder:
+    """A source with a cache around it; `warnings`, `dim` and the rest are the source's."""
+
+    def __init__(self, source: Source, cache: VectorCache) -> None:
+        self.source = source
+        self.cache = cache
+
+    @property
+    def name(self) -> str:
+        """See `Encoder`."""
+        return self.source.name
+
+    @property
+    def dim(self) -> int:
+        """See `Encoder`."""
+        return self.source.dim
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Encoder`."""
+        return self.source.fingerprint
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """See `Encoder`."""
+        return self.source.warnings
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """See `Encoder.encode`."""
+        out = np.empty((len(sentences), self.dim), np.float32)
+        self.encode_to(out, sentences, progress)
+        return out
+
+    def encode_to(
+        self, out: np.ndarray, sentences: Sequence[str], progress: Progress | None = None
+    ) -> None:
+        """Write the vectors into `out`, float32 (n, dim): a memory map for more than memory holds.
+
+        Raises:
+            UserError: a value that is not finite came out; names the sentence.
+        """
+        if isinstance(sentences, str):
+            raise TypeError("encode takes a list of sentences, not one string")
+        for start in range(0, len(sentences), BLOCK):
+            stop = min(start + BLOCK, len(sentences))
+            out[start:stop] = self._block(sentences[start:stop], start, len(sentences), progress)
+            if progress:
+                progress(stop, len(sentences))
+
+    def _block(
+        self, sentences: Sequence[str], start: int, total: int, progress: Progress | None
+    ) -> np.ndarray:
+        first: dict[str, int] = {}  # distinct sentence -> its number, in order of appearance
+        inverse = np.fromiter(
+            (first.setdefault(s, len(first)) for s in sentences), np.int64, len(sentences)
+        )
+        unique = list(first)
+        keys = [sentence_key(s) for s in unique]
+        found, known = self.cache.get(self.fingerprint, keys, self.dim)
+        vectors = np.empty((len(unique), self.dim), np.float32)
+        vectors[found] = known
+        missing = np.flatnonzero(~found)
+        done = 0
+        for rows in self.source.chunks([unique[i] for i in missing]):
+            at = missing[done : done + len(rows)]
+            if not np.isfinite(rows).all():  # only then is the place in the person's list needed
+                check_finite(rows, self.name, start + np.unique(inverse, return_index=True)[1][at])
+            vectors[at] = rows
+            self.cache.put(self.fingerprint, [keys[i] for i in at], rows)
+            done += len(rows)
+            if progress:  # duplicates and hits count as done in proportion
+                progress(start + len(sentences) * done // len(missing), total)
+        return vectors[inverse]

@@ -1,0 +1,54 @@
+"""Several encoders side by side: `a + b`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.encoders.base import Encoder, Progress
+from engine.encoders.fingerprint import fingerprint
+
+
+class Concatenated:
+    """The parts' vectors one after the other, unscaled: normalise each part's source if it matters.
+
+    Attributes:
+        parts: at least one encoder.
+    """
+
+    def __init__(self, name: str, parts: Sequence[Encoder]) -> None:
+        self.name = name
+        self.parts = tuple(parts)
+
+    @property
+    def dim(self) -> int:
+        """Sum of the parts' dimensions."""
+        return sum(part.dim for part in self.parts)
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Encoder`."""
+        return fingerprint("concatenation", *(part.fingerprint for part in self.parts))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Every part's warnings, each once."""
+        return tuple(dict.fromkeys(w for part in self.parts for w in part.warnings))
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """See `Encoder.encode`. Parts are encoded in turn; progress counts them equally."""
+        out = np.empty((len(sentences), self.dim), np.float32)
+        column = 0
+        for number, part in enumerate(self.parts):
+            report = _share(progress, number, len(self.parts))
+            out[:, column : column + part.dim] = part.encode(sentences, report)
+            column += part.dim
+        return out
+
+
+def _share(progress: Progress | None, number: int, count: int) -> Progress | None:
+    """Progress of one part of several, told as progress of the whole."""
+    if progress is None:
+        return None
+    return lambda done, total: progress((number * total + done) // count, total)

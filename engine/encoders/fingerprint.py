@@ -1,0 +1,31 @@
+"""Names for what decides a vector: hashes of files and of settings."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+FORMAT = "1"
+"""Part of every fingerprint: raised when the same weights and options begin to give new vectors."""
+
+
+def fingerprint(*parts: object) -> str:
+    """32 hex digits over the parts and the format version; order matters."""
+    digest = hashlib.blake2b(FORMAT.encode(), digest_size=16)
+    for part in parts:
+        raw = str(part).encode("utf-8", "surrogatepass")
+        digest.update(len(raw).to_bytes(8, "little") + raw)
+    return digest.hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, remembered while its size and time of change stay the same."""
+    status = path.stat()
+    return _sha256(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _sha256(path: Path, size: int, changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

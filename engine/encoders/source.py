@@ -1,0 +1,90 @@
+"""The common half of every source of vectors: chunks in, checked float32 rows out.
+
+A source knows no cache, no de-duplication and no steps; those stand around it.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from engine.encoders.base import Progress
+from engine.errors import UserError
+
+CHUNK = 1024
+"""Sentences worked on at a time: what a killed job loses at most, and what bounds the memory."""
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class Source(ABC):
+    """An encoder without a cache. Subclasses set `name`, `dim` and `fingerprint`."""
+
+    name: str
+    dim: int
+    fingerprint: str
+    warnings: tuple[str, ...] = ()
+
+    @abstractmethod
+    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
+        """Yield float32 rows for consecutive sentences, some at a time, until all are done."""
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """Return float32 (n, dim); see `Encoder.encode`.
+
+        Raises:
+            UserError: a value that is not finite came out; names the sentence.
+        """
+        out = np.empty((len(sentences), self.dim), np.float32)
+        done = 0
+        for rows in self.chunks(sentences):
+            out[done : done + len(rows)] = rows
+            check_finite(rows, self.name, range(done, done + len(rows)))
+            done += len(rows)
+            if progress:
+                progress(done, len(sentences))
+        return out
+
+
+def check_finite(rows: np.ndarray, name: str, indices: Sequence[int] | np.ndarray) -> None:
+    """Refuse rows with NaN or infinity; `indices` are the rows' places in the person's list."""
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        raise UserError(
+            f"{name} gave a value that is not a number for sentence {int(indices[finite.argmin()])}"
+            f" ({int((~finite).sum())} of {len(rows)} in this chunk).",
+            "The weights may be damaged, or overflow in half precision: try dtype=float32.",
+        )
+
+
+def in_chunks(
+    sentences: Sequence[str], encode: Callable[[Sequence[str]], np.ndarray], size: int = CHUNK
+) -> Iterator[np.ndarray]:
+    """Apply `encode` to consecutive slices."""
+    for start in range(0, len(sentences), size):
+        yield encode(sentences[start : start + size])
+
+
+def clean(sentence: str) -> str:
+    """Replace lone surrogates, which no tokenizer takes, by U+FFFD."""
+    return _SURROGATES.sub("\ufffd", sentence)
+
+
+def mean_rows(table: np.ndarray, ids: Sequence[Sequence[int]]) -> np.ndarray:
+    """Float32 mean of the table's rows for each list of ids; no ids give a zero vector.
+
+    Args:
+        table: float32 (v, d).
+        ids: n lists of row numbers.
+
+    Returns:
+        float32 (n, d).
+    """
+    out = np.zeros((len(ids), table.shape[1]), np.float32)
+    for i, row_ids in enumerate(ids):
+        if row_ids:
+            out[i] = table[np.asarray(row_ids)].mean(axis=0)
+    return out

@@ -1,0 +1,284 @@
+"""The language in which an encoder is written, pasted, stored and shared.
+
+    source[?option=value&...] (+ source)* (| step[:argument,...])*
+
+    hf:bert-base-uncased?pooling=avg_first_last | whiten:nli,256 | normalise
+
+Whitespace around `+` and `|` is free. A character of `% ? & = + | ,` that is part of a value is
+percent-encoded (`%2B` for a plus in a path). This module reads and writes the text only: it opens
+no file and loads no model.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from engine.errors import UserError
+
+TASK_DATA = "@task"
+"""As a step's data: the sentences of the task being measured."""
+
+POOLINGS = (
+    "cls",
+    "cls_before_pooler",
+    "avg",
+    "avg_top2",
+    "avg_first_last",
+    "avg_first_last_2021",
+    "max",
+    "last",
+)
+DTYPES = ("float32", "float16", "bfloat16")
+MAX_DIM = 16_384
+
+_MODEL_OPTIONS = ("pooling", "layer", "max_length", "prompt", "dtype")
+
+
+@dataclass(frozen=True)
+class SourceKind:
+    """One kind of source: what its value is, and the options it understands."""
+
+    value: str  # what stands after the colon, for messages; empty when nothing may
+    options: tuple[str, ...] = ()
+    value_is: str = "text"  # text, path or dim
+
+
+SOURCES = {
+    "minilm": SourceKind("", _MODEL_OPTIONS),
+    "wordllama": SourceKind(""),
+    "random": SourceKind("DIM", value_is="dim"),
+    "borep": SourceKind("DIM", ("words", "pooling", "seed"), value_is="dim"),
+    "words": SourceKind("FILE", value_is="path"),
+    "hf": SourceKind("ID", (*_MODEL_OPTIONS, "revision")),
+    "dir": SourceKind("FOLDER", _MODEL_OPTIONS, value_is="path"),
+}
+LATER = ("vectors", "api")
+STEPS = {
+    "normalise": "normalise",
+    "center": "center:DATA",
+    "whiten": "whiten:DATA[,k]",
+    "dims": "dims:k,pca,DATA or dims:k,random,SEED",
+    "drop": "drop:k,DATA",
+}
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """One source with its options, both already decoded.
+
+    Attributes:
+        kind: a key of `SOURCES`.
+        value: the text after the colon; empty when the kind takes none. Paths are absolute.
+        options: (name, value) in the order of the kind's option list.
+    """
+
+    kind: str
+    value: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+    def option(self, name: str) -> str | None:
+        """Value of an option, None when it was not given."""
+        return dict(self.options).get(name)
+
+    def __str__(self) -> str:
+        text = f"{self.kind}:{_quote(self.value)}" if self.value else self.kind
+        if self.options:
+            text += "?" + "&".join(f"{name}={_quote(value)}" for name, value in self.options)
+        return text
+
+
+@dataclass(frozen=True)
+class StepSpec:
+    """One step after pooling.
+
+    Attributes:
+        name: a key of `STEPS`.
+        k: number of components kept (`whiten`, `dims`) or removed (`drop`).
+        data: name of the data set it is fitted on, `@task`, or empty when it is not fitted.
+        seed: of the random projection; None for every other step.
+    """
+
+    name: str
+    k: int | None = None
+    data: str = ""
+    seed: int | None = None
+
+    def __str__(self) -> str:
+        data = _quote(self.data)
+        arguments = {
+            "normalise": [],
+            "center": [data],
+            "whiten": [data] if self.k is None else [data, str(self.k)],
+            "dims": [str(self.k), *(["pca", data] if self.data else ["random", str(self.seed)])],
+            "drop": [str(self.k), data],
+        }[self.name]
+        return f"{self.name}:{','.join(arguments)}" if arguments else self.name
+
+
+@dataclass(frozen=True)
+class EncoderSpec:
+    """A whole spec. `str(spec)` is canonical: parsing it gives an equal spec."""
+
+    sources: tuple[SourceSpec, ...]
+    steps: tuple[StepSpec, ...] = ()
+
+    @property
+    def needs_task(self) -> bool:
+        """True when a step is fitted on the sentences of the task."""
+        return any(step.data == TASK_DATA for step in self.steps)
+
+    def __str__(self) -> str:
+        return " | ".join([" + ".join(map(str, self.sources)), *map(str, self.steps)])
+
+
+def parse(spec: str) -> EncoderSpec:
+    """Read a spec string.
+
+    Relative paths are made absolute, so that a spec means the same in another process.
+
+    Raises:
+        UserError: names the piece that is wrong, what is known instead and the closest of it.
+    """
+    if not spec.strip():
+        raise UserError("The encoder is empty.", f"Write one of: {_listed(_shapes())}.")
+    sources, *steps = spec.split("|")
+    return EncoderSpec(
+        tuple(_source(piece.strip(), spec) for piece in sources.split("+")),
+        tuple(_step(piece.strip(), spec) for piece in steps),
+    )
+
+
+def _source(piece: str, spec: str) -> SourceSpec:
+    head, mark, tail = piece.partition("?")
+    kind, _, value = head.partition(":")
+    kind, value = kind.strip(), unquote(value.strip())
+    if not piece:
+        raise UserError(
+            f"A source is missing in '{spec}'.", "A plus sign in a name is written %2B."
+        )
+    if kind in LATER:
+        raise UserError(
+            f"The source '{kind}:' is not available in this version.",
+            f"Available: {_listed(_shapes())}.",
+        )
+    if kind not in SOURCES:
+        raise UserError(f"Unknown source '{piece}' in '{spec}'.", _source_hint(head, kind))
+    known = SOURCES[kind]
+    if bool(known.value) != bool(value):
+        wants = f"{kind}:{known.value}" if known.value else kind
+        raise UserError(f"'{piece}' is incomplete or has too much.", f"Write it as {wants}.")
+    if known.value_is == "dim":
+        value = str(_number(value, f"{kind}:{value}", 1, MAX_DIM))
+    if known.value_is == "path":
+        value = _absolute(value)
+    return SourceSpec(kind, value, tuple(_options(kind, tail, piece)) if mark else ())
+
+
+def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
+    known = SOURCES[kind].options
+    given: dict[str, str] = {}
+    for pair in filter(None, text.split("&")):
+        name, _, value = (part.strip() for part in pair.partition("="))
+        if name not in known:
+            hint = f"Known: {_listed(known)}." if known else f"{kind} takes no options."
+            raise UserError(f"Unknown option '{name}' in '{piece}'.", _closest(name, known) + hint)
+        if not value or name in given:
+            problem = "is given twice" if value else "has no value"
+            raise UserError(f"Option '{name}' {problem} in '{piece}'.", f"Write {name}=VALUE once.")
+        given[name] = _option_value(kind, name, unquote(value))
+    for name in known:  # one order, so that two ways of writing are one name
+        if name in given:
+            yield name, given[name]
+
+
+def _option_value(kind: str, name: str, value: str) -> str:
+    allowed = {"pooling": ("max", "avg") if kind == "borep" else POOLINGS, "dtype": DTYPES}
+    if name in allowed and value not in allowed[name]:
+        raise UserError(
+            f"Unknown {name} '{value}'.",
+            _closest(value, allowed[name]) + f"Known: {_listed(allowed[name])}.",
+        )
+    if name == "layer":
+        return str(_number(value, "layer", -1000, 1000))
+    if name == "max_length":
+        return str(_number(value, "max_length", 1, 1_000_000))
+    if name == "seed":
+        return str(_number(value, "seed", 0, 2**32 - 1))
+    return _absolute(value) if name == "words" and value != "wordllama" else value
+
+
+def _step(piece: str, spec: str) -> StepSpec:
+    name, _, text = piece.partition(":")
+    name = name.strip()
+    if name not in STEPS:
+        raise UserError(
+            f"Unknown step '{piece}' in '{spec}'.",
+            _closest(name, STEPS) + f"Known: {_listed(STEPS.values())}.",
+        )
+    arguments = [unquote(a.strip()) for a in text.split(",")] if text.strip() else []
+    if "" not in arguments:
+        match name, arguments:
+            case "normalise", []:
+                return StepSpec(name)
+            case "center", [data]:
+                return StepSpec(name, data=data)
+            case "whiten", [data]:
+                return StepSpec(name, data=data)
+            case "whiten", [data, k]:
+                return StepSpec(name, _number(k, piece, 1, MAX_DIM), data)
+            case "dims", [k, "pca", data]:
+                return StepSpec(name, _number(k, piece, 1, MAX_DIM), data)
+            case "dims", [k, "random", seed]:
+                number = _number(seed, f"the seed in {piece}", 0, 2**32 - 1)
+                return StepSpec(name, _number(k, piece, 1, MAX_DIM), seed=number)
+            case "drop", [k, data]:
+                return StepSpec(name, _number(k, piece, 1, MAX_DIM), data)
+    raise UserError(
+        f"The step '{piece}' cannot be read.",
+        f"Write it as {STEPS[name]}; DATA is a data set's name or {TASK_DATA}.",
+    )
+
+
+def _number(text: str, what: str, low: int, high: int) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,10}", text) or not low <= int(text) <= high:
+        raise UserError(f"'{text}' in {what} is not a whole number from {low} to {high}.")
+    return int(text)
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - no Path: keeps `..` textual
+
+
+def _quote(text: str) -> str:
+    """Percent-encode what has a meaning in a spec, control characters, and spaces at the ends."""
+
+    def encoded(match: re.Match[str]) -> str:
+        return "".join(f"%{byte:02X}" for byte in match.group().encode())
+
+    return re.sub(r"[%?&=+|,\x00-\x1f\x7f]|^\s|\s$", encoded, text)
+
+
+def _shapes() -> list[str]:
+    return [f"{name}:{kind.value}" if kind.value else name for name, kind in SOURCES.items()]
+
+
+def _source_hint(head: str, kind: str) -> str:
+    close = _closest(kind, SOURCES)
+    known = f"Known: {_listed(_shapes())}."
+    if close or not re.fullmatch(r"[\w.\-]+(/[\w.\-]+)?", head):
+        return close + known
+    return f"A model of the hub is written hf:{head}, a folder dir:{head}. {known}"
+
+
+def _closest(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word.lower(), list(known), n=1)
+    return f"Did you mean '{close[0]}'? " if close else ""
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(words)
