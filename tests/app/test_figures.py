@@ -1,0 +1,128 @@
+"""Charts hold the numbers they were given, and their headlines say what these say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from app import figures
+from app.theme import PALETTE, SERIES
+
+GRID = np.linspace(-1.0, 1.0, 401)
+
+
+def panel(name: str, low: float, high: float) -> figures.Panel:
+    """Two groups with normal densities of standard deviation 0.1."""
+    groups = [("0–1", low), ("4–5", high)]
+    return figures.Panel(
+        name, [figures.Ridge(label, 50, norm.pdf(GRID, mean, 0.1), mean) for label, mean in groups]
+    )
+
+
+def interval(task: str, delta: float, half: float, encoder: str = "minilm") -> figures.Interval:
+    """A difference with a symmetric interval."""
+    clear = abs(delta) > half
+    words = "minilm is better" if clear else "no real difference"
+    return figures.Interval(task, encoder, delta, delta - half, delta + half, clear, words)
+
+
+def contrast(first: str, second: str) -> float:
+    """WCAG 2 contrast ratio, written out anew."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_overlap_of_normal_densities_is_the_textbook_value() -> None:
+    """Two normals one standard deviation apart share 2 * Phi(-1/2) of their area."""
+    shared = figures.overlap(norm.pdf(GRID, 0.2, 0.1), norm.pdf(GRID, 0.3, 0.1), GRID)
+    assert shared == pytest.approx(2 * norm.cdf(-0.5), abs=2e-3)
+
+
+def test_a_ridge_stands_on_its_baseline_and_keeps_its_density() -> None:
+    """Group i is drawn from height i on; the hover has the density itself."""
+    figure = figures.ridges([panel("minilm", 0.1, 0.8)], GRID)
+    curves = [trace for trace in figure.data if trace.fill == "tonexty"]
+    assert [min(curve.y) for curve in curves] == pytest.approx([1.0, 0.0], abs=1e-6)
+    np.testing.assert_allclose(curves[1].customdata, norm.pdf(GRID, 0.1, 0.1))
+
+
+def test_panels_share_one_axis_and_one_height_scale() -> None:
+    """Encoders can be compared by eye: same cosine range, same density per pixel."""
+    figure = figures.ridges([panel("a", 0.1, 0.8), panel("b", 0.2, 0.7)], GRID)
+    assert figure.layout.xaxis.range == figure.layout.xaxis2.range
+    heights = [max(t.y) - min(t.y) for t in figure.data if t.fill == "tonexty"]
+    assert max(heights) == pytest.approx(min(heights), rel=1e-3)
+
+
+def test_an_empty_group_is_drawn_flat_and_without_a_mean() -> None:
+    """No pairs between 4 and 5 is no reason to fail."""
+    empty = figures.Ridge("4–5", 0, np.zeros(len(GRID)), None)
+    low = figures.Ridge("0–1", 9, norm.pdf(GRID, 0.1, 0.1), 0.1)
+    given = [figures.Panel("a", [low, empty])]
+    figure = figures.ridges(given, GRID)
+    assert sum(trace.mode == "markers" for trace in figure.data) == 1
+    assert "no pairs" in figures.ridges_headline(given, GRID)
+
+
+def test_the_headline_names_the_encoder_with_the_least_overlap() -> None:
+    """And the one with the most, each with its share."""
+    text = figures.ridges_headline([panel("random:256", 0.2, 0.3), panel("minilm", 0, 0.9)], GRID)
+    assert text.startswith("minilm keeps")
+    assert "under 1 %" in text and "random:256 by 62 %" in text
+
+
+def test_forest_draws_the_interval_it_was_given() -> None:
+    """The error bars reach from low to high; a tie is a hollow mark."""
+    figure = figures.forest([interval("STS12", 2.0, 0.5), interval("STS13", 0.1, 0.4)], "wordllama")
+    (trace,) = figure.data
+    assert list(trace.x) == [2.0, 0.1]
+    assert list(trace.error_x.array) == pytest.approx([0.5, 0.4])
+    assert list(trace.error_x.arrayminus) == pytest.approx([0.5, 0.4])
+    assert list(trace.marker.symbol) == ["circle", "circle-open"]
+
+
+def test_forest_tells_encoders_apart_without_colour() -> None:
+    """Each has its own shape and its own place in the row."""
+    figure = figures.forest([interval("STS12", 2, 1, "a"), interval("STS12", 2, 1, "b")], "c")
+    first, second = figure.data
+    assert first.marker.symbol != second.marker.symbol
+    assert first.y[0] < second.y[0]
+
+
+def test_the_forest_headline_counts_real_differences_and_ties() -> None:
+    """Four tasks: two better, one worse, one tied."""
+    rows = [interval("A", 2, 1), interval("B", 3, 1), interval("C", -2, 1), interval("D", 0.1, 1)]
+    text = figures.forest_headline(rows, "wordllama")
+    assert text == "minilm is better on 2, worse on 1 and tied on 1 of 4 tasks, against wordllama"
+
+
+def test_names_with_markup_are_shown_as_written() -> None:
+    """Plotly would read a tag in a name; it must come out as text."""
+    name = "dir:<b onmouseover=alert(1)>"
+    point = figures.SpacePoint(name, 0.2, -2.0)
+    for figure in (
+        figures.space([point]),
+        figures.forest([interval("<i>t</i>", 1, 2, name)], name),
+        figures.ridges([panel(name, 0, 1)], GRID),
+    ):
+        assert "<b on" not in figure.to_json() and "<i>t" not in figure.to_json()
+
+
+def test_ordered_colours_show_on_both_papers() -> None:
+    """At least 3:1, as WCAG asks of graphics."""
+    for colour in (*figures.ordered_colours(5), *SERIES):
+        for paper in PALETTE["surface"]:
+            assert contrast(colour, paper) >= 3.0, (colour, paper)
+
+
+def test_a_long_name_keeps_both_ends() -> None:
+    """Specs differ at the front (the model) or at the back (the steps)."""
+    short = figures.shorten("hf:bert-base-uncased?pooling=avg | whiten:nli,256", 20)
+    assert len(short) == 20 and short.startswith("hf:bert") and short.endswith("nli,256")
