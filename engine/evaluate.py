@@ -1,0 +1,221 @@
+"""Runs tasks on an encoder under a protocol and yields results.
+
+Knows neither where results are kept nor who waits for them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine import protocols
+from engine import tasks as registry
+from engine.encoders.base import Encoder, Progress
+from engine.errors import UserError
+from engine.protocols import Protocol
+from engine.results import Result
+from engine.tasks import Task
+from engine.tasks.measurement import Measurement
+
+if TYPE_CHECKING:
+    from engine.datasets import Catalog
+    from engine.datasets.types import Dataset
+
+log = logging.getLogger(__name__)
+
+
+def evaluate(
+    encoder: Encoder,
+    tasks: str | Sequence[str] | None = None,
+    *,
+    protocol: str | None = None,
+    seed: int | None = None,
+    data: Catalog | Path | str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Result]:
+    """Measure an encoder, one result a task, in the order given.
+
+    Names are checked before anything is computed. After that an error in a task is a `Result` with
+    `error` and `hint`, and the other tasks go on.
+
+        for result in evaluate(load("wordllama"), "starter"):
+            print(result.task, result.error or result.main.score)
+
+    Args:
+        encoder: from `engine.load`, or anything with the attributes of `Encoder`.
+        tasks: names or suites (`starter`, `sts`), as a list or with commas; None is every task
+            whose data is at hand.
+        protocol: for all tasks; None is each task's default.
+        seed: None is the protocol's.
+        data: a `Catalog`, or the data folder; None is what THEODOLITE_DATA names, and the starter
+            set in any case.
+        progress: called with (sentences done, sentences of this task); what it raises stops the
+            evaluation and reaches the caller.
+
+    Raises:
+        UserError: an unknown task or protocol.
+    """
+    catalog = _catalog(data)
+    names = registry.expand(tasks, catalog)
+    chosen = None if protocol is None else protocols.get(protocol)
+    return (
+        _one(encoder, registry.get(name, catalog), chosen, seed, catalog, progress)
+        for name in names
+    )
+
+
+def _catalog(data: Catalog | Path | str | None) -> Catalog:
+    from engine.datasets import Catalog
+
+    if isinstance(data, Catalog):
+        return data
+    return Catalog(None if data is None else Path(data))
+
+
+def _one(
+    encoder: Encoder,
+    task: Task,
+    chosen: Protocol | None,
+    seed: int | None,
+    catalog: Catalog,
+    progress: Progress | None,
+) -> Result:
+    """Run one task. Only what `progress` raises gets out."""
+    protocol = chosen or protocols.get(task.protocol)
+    watched = _Watched(progress)
+    result = Result(
+        encoder=encoder.name,
+        fingerprint=encoder.fingerprint,
+        dim=encoder.dim,
+        task=task.name,
+        protocol=protocol.name,
+        seed=protocol.seed if seed is None else seed,
+        data_hash="",
+    )
+    start = time.perf_counter()
+    try:
+        _check_covered(protocol, task)
+        dataset = _load(task, catalog)
+        result = replace(result, data_hash=dataset.hash)
+        bound = _bind(encoder, dataset, result.data_hash)
+        result = replace(result, fingerprint=bound.fingerprint, dim=bound.dim)
+        vectors = _encode(bound, dataset, watched)
+        measured = _measure(task, dataset, vectors, result.seed)
+    except Exception as error:
+        if watched.stop is not None:
+            raise watched.stop from None
+        return _failed(result, error, time.perf_counter() - start)
+    choice = "default of the task" if chosen is None else "asked for"
+    return replace(
+        result,
+        scores=measured.scores,
+        examples=measured.examples,
+        details={**measured.details, "protocol_choice": choice, "protocol_hash": protocol.hash},
+        seconds=time.perf_counter() - start,
+    )
+
+
+class _Watched:
+    """Passes progress on and keeps what it raised: a wish to stop is no fault of the encoder."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self.stop: BaseException | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._progress is None:
+            return
+        try:
+            self._progress(done, total)
+        except BaseException as error:
+            self.stop = error
+            raise
+
+
+def _check_covered(protocol: Protocol, task: Task) -> None:
+    if task.type not in protocol.types:
+        fitting = [p.name for p in protocols.PROTOCOLS.values() if task.type in p.types]
+        raise UserError(
+            f"Protocol {protocol.name} does not say how to score {task.name}, "
+            f"a task of type {task.type}.",
+            f"Leave the protocol out or take {' or '.join(fitting)}.",
+        )
+
+
+def _load(task: Task, catalog: Catalog) -> Dataset:
+    dataset = catalog.load(task.dataset)
+    if dataset.kind != task.kind:
+        raise UserError(
+            f"{task.name} needs a data set of {task.kind}; {task.dataset} holds {dataset.kind}.",
+            f"Name {task.dataset}/classify or {task.dataset}/search for labelled sentences."
+            if dataset.kind == "labels"
+            else "Choose another data set, or map its columns anew.",
+        )
+    return dataset
+
+
+def _bind(encoder: Encoder, dataset: Dataset, data_hash: str) -> Encoder:
+    """Fit steps that say `@task` on the task's own sentences."""
+    from engine.encoders import bind_task
+
+    return bind_task(encoder, dataset.sentences, data_hash)
+
+
+def _encode(encoder: Encoder, dataset: Dataset, progress: Progress) -> np.ndarray:
+    """Encode all sentences in one call, so that the encoder can sort, batch and cache them."""
+    sentences = dataset.sentences
+    vectors = encoder.encode(sentences, progress)
+    if vectors.shape != (len(sentences), encoder.dim):
+        raise UserError(
+            f"The encoder gave vectors of shape {vectors.shape} for {len(sentences)} sentences; "
+            f"expected ({len(sentences)}, {encoder.dim}).",
+            "An encoder must give one vector a sentence, always of the dimension it announces.",
+        )
+    faulty = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(faulty):
+        raise UserError(
+            f"The encoder gave NaN or infinity for {len(faulty)} of {len(sentences)} sentences, "
+            f"the first being {sentences[faulty[0]][:80]!r}.",
+            "No score is computed from such vectors. Try dtype float32, and check the weights.",
+        )
+    return vectors
+
+
+def _measure(task: Task, dataset: Dataset, vectors: np.ndarray, seed: int) -> Measurement:
+    from engine.datasets.types import LabelledSentences, ScoredPairs
+    from engine.tasks import classification, search, sts
+
+    if isinstance(dataset, ScoredPairs):
+        return sts.measure(dataset, vectors)
+    if not isinstance(dataset, LabelledSentences):
+        raise TypeError(f"{task.name} cannot be measured on {type(dataset).__name__}")
+    if task.type == "classification":
+        return classification.measure(dataset, vectors, seed)
+    return search.measure(dataset, vectors)
+
+
+def _failed(result: Result, error: Exception, seconds: float) -> Result:
+    """Turn an exception into a result that says what went wrong; the log keeps the traceback."""
+    if isinstance(error, UserError):
+        return replace(result, error=error.message, hint=error.hint, seconds=seconds)
+    log.exception("%s on %s failed", result.task, result.encoder, exc_info=error)
+    if isinstance(error, MemoryError):
+        return replace(
+            result,
+            error="Memory ran out.",
+            hint="Close other programs, or choose a smaller encoder or data set.",
+            seconds=seconds,
+        )
+    said = str(error).strip().splitlines()
+    return replace(
+        result,
+        error=f"{type(error).__name__}: {said[0] if said else 'no message'}",
+        hint="The log has the details.",
+        seconds=seconds,
+    )

@@ -1,0 +1,216 @@
+"""Shapes of an embedding space: cosines, alignment, uniformity, anisotropy, densities.
+
+Pure functions from arrays to numbers and small arrays. Knows no encoders, data sets or charts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+_BLOCK = 2048
+"""Rows a block of pairwise work: 2048 x 2048 float64 is 32 MiB, however many sentences."""
+
+
+def unit_rows(vectors: np.ndarray) -> np.ndarray:
+    """Return float64 (n, dim) rows of length 1; a zero row stays zero."""
+    rows = np.asarray(vectors, dtype=np.float64)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms == 0.0, 1.0, norms)
+
+
+def cosine(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Cosine of row i of `left` with row i of `right`.
+
+    Computed as uv / sqrt(uu * vv) in float64, with the three products summed in the same order. So
+    two identical rows give exactly 1, and pairs of identical sentences are tied instead of being
+    ranked by rounding noise. Normalising first, or float32, orders such pairs at random: on STS12's
+    SMTeuroparl (72 of 459 pairs have identical bags of words) that moves Spearman by 0.1 points.
+
+    Args:
+        left: (n, dim).
+        right: (n, dim).
+
+    Returns:
+        float64 (n,). A pair with a zero vector has cosine 0, as in SentEval.
+    """
+    left, right = np.asarray(left), np.asarray(right)
+    result = np.zeros(len(left))
+    for start in range(0, len(left), _BLOCK):
+        u = left[start : start + _BLOCK].astype(np.float64)
+        v = right[start : start + _BLOCK].astype(np.float64)
+        norms = np.sqrt(_row_dot(u, u) * _row_dot(v, v))
+        np.divide(_row_dot(u, v), norms, out=result[start : start + _BLOCK], where=norms > 0.0)
+    return np.clip(result, -1.0, 1.0)
+
+
+def alignment(left: np.ndarray, right: np.ndarray) -> float:
+    """Mean squared distance of positive pairs on the unit sphere (Wang, Isola 2020, alpha = 2).
+
+    Args:
+        left: (n, dim), n >= 1.
+        right: (n, dim), row i is a positive of row i of `left`.
+    """
+    gaps = unit_rows(left) - unit_rows(right)
+    return float(np.mean(_row_dot(gaps, gaps)))
+
+
+def uniformity(vectors: np.ndarray, t: float = 2.0) -> float:
+    """Log of the mean Gaussian potential over all pairs on the unit sphere (Wang, Isola 2020).
+
+    log mean exp(-t ||x_i - x_j||^2), over every unordered pair of positions, duplicates kept, in
+    float64. Never a mean over mini-batches, which is biased. Time is n^2 * dim, memory one block.
+
+    Args:
+        vectors: (n, dim), n >= 2.
+        t: 2 in SimCSE.
+    """
+    rows = unit_rows(vectors)
+    n = len(rows)
+    if n < 2:
+        raise ValueError(f"uniformity needs at least 2 vectors, got {n}")
+    # exp(-t |a-b|^2) = exp(-t |a|^2) exp(-t |b|^2) exp(2t ab): exact for zero rows too.
+    weights = np.exp(-t * _row_dot(rows, rows))
+    total = 0.0
+    for start in range(0, n, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        for other in range(start, n, _BLOCK):
+            columns = slice(other, other + _BLOCK)
+            potential = rows[block] @ rows[columns].T
+            potential *= 2.0 * t
+            np.exp(potential, out=potential)
+            if other == start:  # the block on the diagonal holds each pair twice, and the selves
+                potential = np.triu(potential, 1)
+            total += float(weights[block] @ potential @ weights[columns])
+    return float(np.log(total) - np.log(n * (n - 1) / 2))
+
+
+@dataclass(frozen=True)
+class RandomPairs:
+    """Cosine of two different random sentences: exact over all n (n - 1) / 2 pairs, not sampled.
+
+    Attributes:
+        mean: 0 for directions spread evenly; an estimate of anisotropy (Ethayarajh 2019).
+        std: spread of the cosines.
+        n: number of sentences.
+    """
+
+    mean: float
+    std: float
+    n: int
+
+
+def random_pairs(vectors: np.ndarray) -> RandomPairs:
+    """Mean and standard deviation of the cosine over all pairs of positions, in n * dim^2 time.
+
+    With unit rows U the cosines sum to |sum of U|^2, their squares to |U^T U|^2, less the selves.
+
+    Args:
+        vectors: (n, dim), n >= 2.
+    """
+    rows = unit_rows(vectors)
+    n = len(rows)
+    if n < 2:
+        raise ValueError(f"random pairs need at least 2 vectors, got {n}")
+    selves = _row_dot(rows, rows)
+    centre, gram = rows.sum(axis=0), rows.T @ rows
+    mean = (float(centre @ centre) - float(selves.sum())) / (n * (n - 1))
+    square = (float(np.sum(gram * gram)) - float(selves @ selves)) / (n * (n - 1))
+    return RandomPairs(mean, float(np.sqrt(max(square - mean * mean, 0.0))), n)
+
+
+def sample_pair_cosines(vectors: np.ndarray, pairs: int = 20_000, seed: int = 0) -> np.ndarray:
+    """Cosines of random pairs of different positions, float64 (pairs,), for drawing a density."""
+    n = len(vectors)
+    if n < 2:
+        raise ValueError(f"random pairs need at least 2 vectors, got {n}")
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, n, size=pairs)
+    second = (first + rng.integers(1, n, size=pairs)) % n  # never the same position
+    return cosine(np.asarray(vectors)[first], np.asarray(vectors)[second])
+
+
+@dataclass(frozen=True)
+class GoldGroups:
+    """Pairs put into equal ranges of their gold score.
+
+    Attributes:
+        labels: such as `0–1`, lowest first.
+        index: int8 (n,), the group of each pair.
+    """
+
+    labels: tuple[str, ...]
+    index: np.ndarray
+
+
+def gold_groups(gold: np.ndarray, scale: tuple[float, float] = (0.0, 5.0)) -> GoldGroups:
+    """Five equal groups of the scale, as SimCSE figure 4 shows STS-B: 0–1, 1–2, 2–3, 3–4, 4–5.
+
+    The paper does not say where a score on a border goes; here it opens the upper group, and the
+    top of the scale belongs to the last.
+    """
+    low, high = scale
+    edges = np.linspace(low, high, 6)
+    labels = tuple(f"{a:g}–{b:g}" for a, b in pairwise(edges))
+    index = np.clip(np.searchsorted(edges, gold, side="right") - 1, 0, 4)
+    return GoldGroups(labels, index.astype(np.int8))
+
+
+def histogram(cosines: np.ndarray, groups: GoldGroups, bins: int = 40) -> dict[str, object]:
+    """Counts of cosines in [-1, 1] by gold group, JSON-able.
+
+    Returns:
+        `edges` (bins + 1 floats), `groups` (labels) and `counts` (one list of `bins` a group).
+    """
+    edges = np.linspace(-1.0, 1.0, bins + 1)
+    counts = [
+        np.histogram(cosines[groups.index == g], bins=edges)[0].tolist()
+        for g in range(len(groups.labels))
+    ]
+    return {"edges": edges.round(6).tolist(), "groups": list(groups.labels), "counts": counts}
+
+
+def density(values: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Gaussian kernel density of `values` at the points of an evenly spaced `grid`.
+
+    The values are counted into fine bins and the counts smoothed, so time and memory do not depend
+    on n beyond one pass. Bandwidth: Scott's rule, at least one grid step so that identical values
+    stay drawable.
+
+    Args:
+        values: (n,), may be empty.
+        grid: float64 (m,), evenly spaced; it should reach past the values, what lies outside is
+            counted in n and not drawn.
+
+    Returns:
+        float64 (m,), integrating to 1 over the whole line; zeros for no values.
+    """
+    if len(values) == 0:
+        return np.zeros(len(grid))
+    step = float(grid[1] - grid[0])
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    bandwidth = max(spread * len(values) ** -0.2, step)
+    fine = np.linspace(values.min() - step, values.max() + step, 2049)
+    counts, edges = np.histogram(values, bins=fine)
+    centres = (edges[:-1] + edges[1:]) / 2
+    used = counts > 0
+    gaps = (grid[:, None] - centres[used][None, :]) / bandwidth
+    kernel = np.exp(-0.5 * gaps * gaps) / (bandwidth * np.sqrt(2.0 * np.pi))
+    return kernel @ (counts[used] / len(values))
+
+
+def densities(
+    cosines: np.ndarray, groups: GoldGroups, grid: np.ndarray
+) -> Sequence[tuple[str, int, np.ndarray]]:
+    """One (label, number of pairs, density at the grid) for each gold group, lowest first."""
+    return [
+        (label, int(np.sum(groups.index == g)), density(cosines[groups.index == g], grid))
+        for g, label in enumerate(groups.labels)
+    ]
+
+
+def _row_dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", a, b)

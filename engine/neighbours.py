@@ -1,0 +1,125 @@
+"""Exact nearest neighbours by cosine: FAISS where it is installed, blocked NumPy elsewhere.
+
+Knows vectors and positions, not sentences.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_CELLS = 8_000_000
+"""Similarities held at once by the NumPy path: 32 MiB of float32."""
+
+
+class Index:
+    """A collection of vectors to search by cosine.
+
+    Args:
+        vectors: (n, dim). A zero row has cosine 0 with everything; a row with NaN is never found.
+        use_faiss: None takes FAISS when it is installed; False takes NumPy.
+
+    Attributes:
+        size: n.
+        dim: length of a vector.
+    """
+
+    def __init__(self, vectors: np.ndarray, *, use_faiss: bool | None = None) -> None:
+        rows = _unit(vectors)
+        self.size, self.dim = rows.shape
+        faulty = ~np.isfinite(rows).all(axis=1)
+        self._faulty = int(faulty.sum())
+        self._positions = np.flatnonzero(~faulty) if self._faulty else None
+        rows = rows[~faulty] if self._faulty else rows
+        faiss = None if use_faiss is False else _faiss()
+        if use_faiss and faiss is None:
+            raise ModuleNotFoundError("faiss is not installed; `pip install faiss-cpu`")
+        self._flat: Any = None
+        self._rows = rows
+        if faiss is not None:
+            self._flat = faiss.IndexFlatIP(self.dim)
+            self._flat.add(rows)
+
+    def search(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k nearest rows of each query, nearest first, ties by position.
+
+        Args:
+            queries: (q, dim), finite.
+            k: how many; more than there are gives all there are.
+
+        Returns:
+            scores: float32 (q, min(k, n)), cosines.
+            ids: int64 (q, min(k, n)), positions in the collection.
+
+        Raises:
+            ValueError: k below 1, another dimension, or a query that is not finite.
+        """
+        queries = _unit(queries)
+        if k < 1 or queries.shape[1] != self.dim:
+            raise ValueError(
+                f"expected k >= 1 and queries of {self.dim} dimensions, "
+                f"got k = {k} and {queries.shape[1]}"
+            )
+        if not np.isfinite(queries).all():
+            raise ValueError("a query vector holds NaN or infinity")
+        k = min(k, len(self._rows))
+        if k == 0 or len(queries) == 0:
+            return np.zeros((len(queries), k), np.float32), np.zeros((len(queries), k), np.int64)
+        if self._flat is not None:
+            scores, ids = self._flat.search(queries, k)
+        else:
+            scores, ids = self._search_numpy(queries, k)
+        order = np.lexsort((ids, -scores))  # along each row: by score, then by position
+        scores = np.clip(np.take_along_axis(scores, order, axis=1), -1.0, 1.0)
+        ids = np.take_along_axis(ids, order, axis=1)
+        return scores, ids if self._positions is None else self._positions[ids]
+
+    def _search_numpy(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        block = max(1, _CELLS // len(self._rows))
+        scores = np.empty((len(queries), k), np.float32)
+        ids = np.empty((len(queries), k), np.int64)
+        for start in range(0, len(queries), block):
+            cosines = queries[start : start + block] @ self._rows.T
+            best = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+            ids[start : start + block] = best
+            scores[start : start + block] = np.take_along_axis(cosines, best, axis=1)
+        return scores, ids
+
+
+def neighbours_of_each(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k nearest other rows of every row: itself is left out by position.
+
+    Another row with the same vector counts as a neighbour.
+
+    Args:
+        vectors: (n, dim), finite, n > k.
+        k: how many.
+
+    Returns:
+        scores: float32 (n, k), ids: int64 (n, k).
+    """
+    n = len(vectors)
+    if n <= k:
+        raise ValueError(f"{k} neighbours of each need more than {k} vectors, got {n}")
+    scores, ids = Index(vectors).search(vectors, k + 1)
+    others = ids != np.arange(n)[:, None]
+    others[others.all(axis=1), -1] = False  # duplicates pushed the row itself out: drop the last
+    return scores[others].reshape(n, k), ids[others].reshape(n, k)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    rows = np.asarray(vectors, dtype=np.float32)
+    if rows.ndim != 2:
+        raise ValueError(f"expected vectors of shape (n, dim), got {rows.shape}")
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.ascontiguousarray(rows / np.where(norms == 0.0, 1.0, norms), dtype=np.float32)
+
+
+def _faiss() -> Any:
+    """The library, or None: it is optional and slow to import."""
+    try:
+        import faiss
+    except ImportError:
+        return None
+    return faiss

@@ -1,0 +1,117 @@
+"""Protocols: named, frozen sets of the choices that move a score.
+
+A protocol never changes: other choices are another name. Results carry the name, and every score on
+screen can show the card. Knows neither tasks' code nor pages.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from dataclasses import dataclass
+
+from engine.errors import UserError
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One set of choices.
+
+    Attributes:
+        name: as results carry it.
+        description: one sentence for people.
+        types: the task types it says how to score.
+        seed: the default seed.
+        choices: (what is chosen, the choice), in the order of the card.
+        sources: where the choices come from.
+    """
+
+    name: str
+    description: str
+    types: tuple[str, ...]
+    seed: int
+    choices: tuple[tuple[str, str], ...]
+    sources: tuple[str, ...] = ()
+
+    @property
+    def hash(self) -> str:
+        """Over everything that decides a score; a test pins it, so that no choice drifts."""
+        content = json.dumps([self.name, self.types, self.seed, self.choices])
+        return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+    def card(self) -> list[tuple[str, str]]:
+        """Rows of (what, choice) to print or show, ending with seed, sources and hash."""
+        sources = [("source", source) for source in self.sources]
+        return [
+            *self.choices,
+            ("default seed", str(self.seed)),
+            *sources,
+            ("protocol", f"{self.name} ({self.hash})"),
+        ]
+
+
+SIMCSE_2021 = Protocol(
+    name="simcse-2021",
+    description="Similarity as in SimCSE's tables: plain cosine, Spearman, `all` aggregation.",
+    types=("sts",),
+    seed=1111,
+    choices=(
+        ("similarity", "cosine in float64; a zero vector has cosine 0"),
+        ("regressor", "none, on no data set"),
+        ("correlation", "Spearman (main), average ranks for ties; Pearson beside it"),
+        ("STS12 to STS16", "`all`: one correlation over the concatenated subsets of a year (main); "
+         "mean and mean weighted by pairs beside it; STS13 without SMT"),
+        ("STS-B, SICK-R", "test split (main); train, dev and all beside it"),
+        ("other scored pairs", "test split, or everything without one"),
+        ("text", "as in the file, not truncated by the protocol"),
+        ("pairs without a gold score", "dropped"),
+        ("alignment", "mean squared distance of unit vectors, pairs scored above 4, all splits"),
+        ("uniformity", "log mean exp(-2 d^2) over all pairs of positions of all sentences, "
+         "duplicates kept, float64, never by mini-batch; where scores are 0 to 5 in splits"),
+        ("average of the seven", "plain mean; SimCSE's tables round each to 2 decimals first"),
+        ("vectors with NaN", "an error (the original counts them as zeros)"),
+        ("seed", "nothing is drawn"),
+    ),
+    sources=(
+        "Gao, Yao, Chen 2021, SimCSE, section 6 and appendix B",
+        "princeton-nlp/SimCSE, SentEval/senteval/sts.py and evaluation.py",
+    ),
+)  # fmt: skip
+
+STARTER_1 = Protocol(
+    name="starter-1",
+    description="Labelled sentences: cross-validated linear classifier, and precision at 10.",
+    types=("classification", "search"),
+    seed=1111,
+    choices=(
+        ("classification: folds", "5, stratified, shuffled by the seed; splits of the data unused"),
+        ("classification: columns", "standardised by mean and deviation of the fitted folds"),
+        ("classification: classifier", "scikit-learn logistic regression, lbfgs, C = 1, "
+         "at most 500 iterations"),
+        ("classification: score", "accuracy over all sentences, each predicted once (main); "
+         "macro F1 beside it"),
+        ("classification: labels", "those with at least 5 sentences; others are left out and counted"),
+        ("search: queries", "every sentence, against all others"),
+        ("search: similarity", "cosine in float32, exact; itself left out by position; ties by "
+         "position"),
+        ("search: score", "share of the 10 nearest with the query's label, mean of queries (main)"),
+        ("vectors with NaN", "an error"),
+    ),
+    sources=("ours",),
+)  # fmt: skip
+
+PROTOCOLS: dict[str, Protocol] = {p.name: p for p in (SIMCSE_2021, STARTER_1)}
+
+
+def get(name: str) -> Protocol:
+    """Return the protocol of that name.
+
+    Raises:
+        UserError: an unknown name; the hint has the closest or all.
+    """
+    if name in PROTOCOLS:
+        return PROTOCOLS[name]
+    close = difflib.get_close_matches(name, PROTOCOLS, n=1)
+    hint = f"Did you mean {close[0]}?" if close else f"Known are {', '.join(PROTOCOLS)}."
+    raise UserError(f"There is no protocol named {name!r}.", hint)

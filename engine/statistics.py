@@ -1,0 +1,288 @@
+"""Correlations, averages, and which differences between encoders are real.
+
+Pure functions from arrays to numbers. Knows neither encoders nor data sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+
+_CELLS = 4_000_000
+"""Examples times resamples worked on at once: 32 MiB an array of float64."""
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from 1, ties get their average: float64 (n,)."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2.0)[inverse])
+
+
+def pearson(x: np.ndarray, y: np.ndarray) -> float:
+    """Pearson correlation in float64; nan when either side is constant or n < 2."""
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if len(x) < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
+        return float("nan")
+    x, y = x - x.mean(), y - y.mean()
+    return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
+
+
+def spearman(x: np.ndarray, y: np.ndarray) -> float:
+    """Spearman correlation: Pearson of the ranks; nan when either side is constant or n < 2."""
+    return pearson(ranks(x), ranks(y))
+
+
+@dataclass(frozen=True)
+class Average:
+    """Mean over the tasks that have a score.
+
+    Attributes:
+        score: plain mean; None when no task has a score.
+        tasks: the tasks it is a mean of.
+        of: how many tasks were asked for.
+    """
+
+    score: float | None
+    tasks: tuple[str, ...]
+    of: int
+
+    @property
+    def label(self) -> str:
+        """Such as `6 of 7 tasks`."""
+        return f"{len(self.tasks)} of {self.of} tasks"
+
+    def comparable(self, other: Average) -> bool:
+        """Whether both are means of the same tasks; only then may they be set side by side."""
+        return bool(self.tasks) and set(self.tasks) == set(other.tasks)
+
+
+def average(scores: Mapping[str, float], tasks: Sequence[str], *, rounded: bool = False) -> Average:
+    """Mean of the main scores over `tasks`. A missing task is left out and never counts as zero.
+
+    Args:
+        scores: task name to main score, of one encoder.
+        tasks: the tasks of the average, such as the seven of SimCSE's tables.
+        rounded: SimCSE's printing: each score is rounded to 2 decimals, then their mean again
+            (evaluation.py). It can differ from the plain mean by 0.01.
+    """
+    present = tuple(task for task in tasks if task in scores)
+    values = [float(f"{scores[task]:.2f}") if rounded else scores[task] for task in present]
+    mean = float(np.mean(values)) if values else None
+    if rounded and mean is not None:
+        mean = float(f"{mean:.2f}")
+    return Average(mean, present, len(tasks))
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The examples behind a main score.
+
+    Attributes:
+        values: float64 (n,): cosines, or a score for each example (right = 1, precision, …).
+        gold: float64 (n,): the statistic is Spearman's correlation of values and gold, in points;
+            or None: it is the mean of the values, in points.
+    """
+
+    values: np.ndarray
+    gold: np.ndarray | None = None
+
+    @property
+    def statistic(self) -> float:
+        """The main score over these examples, in points of 100."""
+        if self.gold is None:
+            return 100.0 * float(np.mean(self.values))
+        return 100.0 * spearman(self.values, self.gold)
+
+
+def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> Sample:
+    """The examples that the main score of a `Result` was measured on.
+
+    STS: the pairs of the parts in `details["main_parts"]` (the test split, or a whole year).
+
+    Raises:
+        ValueError: when the result carries no per-example values.
+    """
+    if "cosine" in examples:
+        rows = np.isin(examples["part"], list(details["main_parts"]))
+        return Sample(examples["cosine"][rows], examples["gold"][rows])
+    for name in ("correct", "precision"):
+        if name in examples:
+            return Sample(np.asarray(examples[name], dtype=np.float64))
+    raise ValueError(f"expected examples `cosine`, `correct` or `precision`, got {list(examples)}")
+
+
+def bootstrap(sample: Sample, resamples: int = 2000, seed: int = 0) -> np.ndarray:
+    """The statistic on resamples of the examples, float64 (resamples,), in points.
+
+    The same n, resamples and seed draw the same examples whatever the values, so the difference of
+    two encoders' arrays is the paired bootstrap. A resample without spread gives nan.
+    """
+    n = len(sample.values)
+    rng = np.random.default_rng(seed)
+    block = max(1, _CELLS // max(n, 1))
+    parts = []
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        drawn = rng.integers(0, n, size=(rows, n))
+        drawn += n * np.arange(rows)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+        if sample.gold is None:
+            parts.append(times @ np.asarray(sample.values, dtype=np.float64) / n)
+        else:
+            parts.append(_weighted_spearman(sample.values, sample.gold, times))
+    return 100.0 * np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Score of A minus score of B, in points.
+
+    Attributes:
+        delta: observed difference.
+        low, high: percentile interval of the paired bootstrap.
+        p: two-sided bootstrap p-value of no difference; never below 2 / (resamples + 1).
+        n: examples.
+        verdict: `a` or `b` is better when the interval leaves out 0, else `tie`.
+    """
+
+    delta: float
+    low: float
+    high: float
+    p: float
+    n: int
+    verdict: Literal["a", "b", "tie"]
+
+    def words(self, a: str, b: str) -> str:
+        """The verdict as a person reads it."""
+        better = {"a": f"{a} is better", "b": f"{b} is better"}
+        return better.get(self.verdict, "no real difference")
+
+
+def paired_bootstrap(
+    a: Sample, b: Sample, *, resamples: int = 2000, seed: int = 0, level: float = 0.95
+) -> Difference:
+    """Confidence interval of the difference of two encoders on the same examples.
+
+    Examples are drawn with replacement, the same ones for both, and the statistic is computed anew
+    (Efron, Tibshirani 1993; percentile interval). For a year of STS the pairs are drawn from the
+    concatenation of its subsets, which is what the `all` aggregation scores.
+
+    Raises:
+        ValueError: when the two were not measured on the same examples.
+    """
+    _check_paired(a, b)
+    draws = bootstrap(a, resamples, seed) - bootstrap(b, resamples, seed)
+    return _difference(a.statistic - b.statistic, draws, len(a.values), level)
+
+
+def average_difference(
+    a: Sequence[Sample], b: Sequence[Sample], *, resamples: int = 2000, seed: int = 0
+) -> Difference:
+    """As `paired_bootstrap`, of the mean over several tasks, each resampled by itself."""
+    draws, deltas = np.zeros(resamples), []
+    for task, (x, y) in enumerate(zip(a, b, strict=True)):
+        _check_paired(x, y)
+        draws += bootstrap(x, resamples, seed + task) - bootstrap(y, resamples, seed + task)
+        deltas.append(x.statistic - y.statistic)
+    total = sum(len(x.values) for x in a)
+    return _difference(float(np.mean(deltas)), draws / len(deltas), total, 0.95)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down adjustment (1979): p-values that control the family-wise error."""
+    order = np.argsort(p_values, kind="stable")
+    adjusted, highest = [0.0] * len(p_values), 0.0
+    for step, index in enumerate(order.tolist()):
+        highest = max(highest, min(1.0, (len(p_values) - step) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted
+
+
+def tie_groups(
+    samples: Mapping[str, Sample], *, resamples: int = 2000, seed: int = 0, level: float = 0.95
+) -> list[list[str]]:
+    """Encoders in groups, best first; within a group nobody differs from the group's best.
+
+    All pairs are tested by the paired bootstrap with Holm's correction. Being tied is not
+    transitive, so the groups are built from the top: the best encoder opens a group, those tied
+    with it join, the first that is not opens the next.
+
+    Args:
+        samples: encoder name to its examples; all on the same examples.
+        resamples: raised to 100 for each pair of encoders, or the smallest possible p-value would
+            not survive the correction.
+        seed: of the resamples.
+        level: of confidence.
+    """
+    names = sorted(samples, key=lambda name: -samples[name].statistic)
+    pairs = list(combinations(names, 2))
+    resamples = max(resamples, 100 * len(pairs))
+    for name in names[1:]:
+        _check_paired(samples[names[0]], samples[name])
+    draws = {name: bootstrap(samples[name], resamples, seed) for name in names}
+    p = holm([_p_value(draws[a] - draws[b]) for a, b in pairs])
+    differ = {pair for pair, value in zip(pairs, p, strict=True) if value < 1.0 - level}
+    groups: list[list[str]] = []
+    for name in names:
+        if groups and (groups[-1][0], name) not in differ:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return groups
+
+
+def _check_paired(a: Sample, b: Sample) -> None:
+    if len(a.values) == 0 or len(a.values) != len(b.values):
+        raise ValueError(
+            f"a paired comparison needs the same examples, got {len(a.values)} and {len(b.values)}"
+        )
+    if (a.gold is None) != (b.gold is None) or (
+        a.gold is not None and not np.array_equal(a.gold, b.gold)  # type: ignore[arg-type]
+    ):
+        raise ValueError("a paired comparison needs the same gold scores in the same order")
+
+
+def _difference(delta: float, draws: np.ndarray, n: int, level: float) -> Difference:
+    draws = draws[~np.isnan(draws)]
+    if len(draws) == 0 or np.isnan(delta):
+        return Difference(delta, float("nan"), float("nan"), 1.0, n, "tie")
+    tail = 50.0 * (1.0 - level)
+    low, high = (float(q) for q in np.percentile(draws, [tail, 100.0 - tail]))
+    verdict: Literal["a", "b", "tie"] = "a" if low > 0 else "b" if high < 0 else "tie"
+    return Difference(delta, low, high, _p_value(draws), n, verdict)
+
+
+def _p_value(draws: np.ndarray) -> float:
+    """Two-sided: twice the smaller tail around 0, with the observed sample counted in."""
+    below, above = int(np.sum(draws <= 0)), int(np.sum(draws >= 0))
+    return min(1.0, 2.0 * (min(below, above) + 1) / (len(draws) + 1))
+
+
+def _weighted_spearman(x: np.ndarray, y: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Spearman of samples in which example i occurs times[r, i] times: float64 (r,).
+
+    Ranks come from counting instead of sorting each resample: the values are sorted once, and the
+    average rank of a value is the number of drawn examples below it plus half of its own.
+    """
+    n = float(times[0].sum())
+    a, b = _weighted_ranks(x, times), _weighted_ranks(y, times)
+    a -= (n + 1) / 2  # the mean rank, whatever the ties
+    b -= (n + 1) / 2
+    covariance = np.einsum("ri,ri,ri->r", times, a, b)
+    spread = np.einsum("ri,ri,ri->r", times, a, a) * np.einsum("ri,ri,ri->r", times, b, b)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(spread > 0.0, covariance / np.sqrt(spread), np.nan)
+
+
+def _weighted_ranks(values: np.ndarray, times: np.ndarray) -> np.ndarray:
+    _, inverse = np.unique(values, return_inverse=True)
+    order = np.argsort(inverse, kind="stable")
+    starts = np.flatnonzero(np.diff(inverse[order], prepend=-1))
+    counts = np.add.reduceat(times[:, order], starts, axis=1)
+    middle = np.cumsum(counts, axis=1) - (counts - 1) / 2
+    return np.asarray(middle[:, inverse])

@@ -1,0 +1,170 @@
+"""Semantic textual similarity: does the cosine order pairs of sentences as people do?
+
+Protocol `simcse-2021`: plain cosine, no regressor (Gao, Yao, Chen 2021, appendix B). Knows vectors
+and gold scores; neither encoders nor files.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine import geometry
+from engine.datasets.types import PairPart, ScoredPairs
+from engine.errors import UserError
+from engine.results import Score
+from engine.statistics import pearson, spearman
+from engine.tasks.measurement import Measurement
+
+_CORRELATIONS = {"spearman": spearman, "pearson": pearson}
+_POSITIVE_ABOVE = 4.0
+"""A pair with a higher score is a positive pair (SimCSE, footnote 3: "higher than 4")."""
+_MOST_SENTENCES = 40_000
+"""Uniformity takes n^2 time: some ten seconds on a laptop here."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Every pair of a data set in order, with the part it belongs to."""
+
+    names: list[str]
+    part: np.ndarray  # int16 (n,)
+    gold: np.ndarray  # float64 (n,)
+    left: np.ndarray  # (n,) positions in the data set's `sentences`
+    right: np.ndarray
+
+
+def measure(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
+    """Score the vectors of `data.sentences`, in that order.
+
+    A year's main score is Spearman over the concatenation of its subsets (`all`); a data set with
+    splits has that of `test`, or of everything when it has no test split.
+
+    Args:
+        data: pairs with gold scores.
+        vectors: float32 (len(data.sentences), dim), finite.
+
+    Raises:
+        UserError: when no correlation is defined (too few pairs, or everything the same).
+    """
+    pairs = _pairs(data.parts)
+    cosines = geometry.cosine(vectors[pairs.left], vectors[pairs.right])
+    main_parts = [pairs.names.index("test")] if _has_test(data) else list(range(len(pairs.names)))
+    _check(data.name, cosines, pairs, main_parts)
+    scores = _splits(pairs, cosines) if data.parts_are == "splits" else _subsets(pairs, cosines)
+    undefined = sorted({s.aggregation or s.split for s in scores if math.isnan(s.score)})
+    kept = [score for score in scores if not math.isnan(score.score)]
+    details = {
+        "parts": pairs.names,
+        "main_parts": main_parts,
+        "histogram": geometry.histogram(cosines, geometry.gold_groups(pairs.gold, data.scale)),
+    }
+    if undefined:
+        details["undefined"] = undefined
+    kept += _space(data, pairs, vectors)
+    examples = {"cosine": cosines, "gold": pairs.gold, "part": pairs.part}
+    return Measurement(tuple(kept), examples, details)
+
+
+def _pairs(parts: dict[str, PairPart]) -> _Pairs:
+    """Positions follow `ScoredPairs.sentences`: left then right of every part."""
+    left, right, start = [], [], 0
+    for part in parts.values():
+        n = len(part.gold)
+        left.append(np.arange(start, start + n))
+        right.append(np.arange(start + n, start + 2 * n))
+        start += 2 * n
+    sizes = [len(part.gold) for part in parts.values()]
+    return _Pairs(
+        list(parts),
+        np.repeat(np.arange(len(sizes), dtype=np.int16), sizes),
+        np.concatenate([part.gold for part in parts.values()]).astype(np.float64),
+        np.concatenate(left),
+        np.concatenate(right),
+    )
+
+
+def _has_test(data: ScoredPairs) -> bool:
+    return data.parts_are == "splits" and "test" in data.parts
+
+
+def _check(name: str, cosines: np.ndarray, pairs: _Pairs, main_parts: list[int]) -> None:
+    rows = np.isin(pairs.part, main_parts)
+    if rows.sum() < 2 or np.ptp(pairs.gold[rows]) == 0.0:
+        raise UserError(
+            f"{name} has {int(rows.sum())} scored pairs to measure on, and no two different "
+            "scores among them: a correlation is not defined.",
+            "Give it at least two pairs with different scores.",
+        )
+    if np.ptp(cosines[rows]) == 0.0:
+        raise UserError(
+            f"Every pair of {name} has the same cosine, {cosines[rows][0]:.4f}: a correlation is "
+            "not defined.",
+            "The encoder gives all sentences the same direction; look at its pooling and steps.",
+        )
+
+
+def _correlations(
+    split: str,
+    aggregation: str | None,
+    cosines: np.ndarray,
+    gold: np.ndarray,
+    *,
+    main: bool = False,
+) -> list[Score]:
+    return [
+        Score(split, aggregation, metric, 100.0 * correlate(cosines, gold), len(gold),
+              main=main and metric == "spearman")
+        for metric, correlate in _CORRELATIONS.items()
+    ]  # fmt: skip
+
+
+def _splits(pairs: _Pairs, cosines: np.ndarray) -> list[Score]:
+    """Each split by itself, and all of them together when there are several."""
+    scores: list[Score] = []
+    main = "test" if "test" in pairs.names else "all"
+    for index, name in enumerate(pairs.names):
+        rows = pairs.part == index
+        scores += _correlations(name, None, cosines[rows], pairs.gold[rows], main=name == main)
+    if pairs.names != ["all"]:
+        scores += _correlations("all", None, cosines, pairs.gold, main=main == "all")
+    return scores
+
+
+def _subsets(pairs: _Pairs, cosines: np.ndarray) -> list[Score]:
+    """`all` (one correlation over the concatenation), `mean`, `wmean` (by pairs), each subset."""
+    scores = _correlations("all", "all", cosines, pairs.gold, main=True)
+    by_subset: list[Score] = []
+    for index, name in enumerate(pairs.names):
+        rows = pairs.part == index
+        by_subset += _correlations("all", name, cosines[rows], pairs.gold[rows])
+    for metric in _CORRELATIONS:
+        values = [score.score for score in by_subset if score.metric == metric]
+        sizes = [score.n for score in by_subset if score.metric == metric]
+        n = sum(sizes)
+        scores.append(Score("all", "mean", metric, float(np.mean(values)), n))
+        scores.append(Score("all", "wmean", metric, float(np.average(values, weights=sizes)), n))
+    return scores + by_subset
+
+
+def _space(data: ScoredPairs, pairs: _Pairs, vectors: np.ndarray) -> list[Score]:
+    """Mean cosine of random pairs; alignment and uniformity where the paper's reading applies.
+
+    That is a data set with splits and scores 0 to 5, whole: STS-B, as the authors say (SimCSE
+    issue 52), the starter pairs and data of that shape. `n` is n_pos and n_data.
+    """
+    unit = "cosine"
+    random = geometry.random_pairs(vectors)
+    scores = [Score("all", None, "random_cosine", random.mean, random.n, unit=unit)]
+    if data.parts_are != "splits" or data.scale != (0.0, 5.0) or len(vectors) > _MOST_SENTENCES:
+        return scores
+    uniformity = geometry.uniformity(vectors)
+    scores.append(Score("all", None, "uniformity", uniformity, len(vectors), unit="log potential"))
+    positive = pairs.gold > _POSITIVE_ABOVE
+    if positive.any():
+        aligned = geometry.alignment(vectors[pairs.left[positive]], vectors[pairs.right[positive]])
+        n_pos = int(positive.sum())
+        scores.append(Score("all", None, "alignment", aligned, n_pos, unit="squared distance"))
+    return scores
