@@ -25,10 +25,10 @@ app.command()(measure.encode)
 app.command()(measure.evaluate)
 app.command()(measure.compare)
 app.command()(measure.search)
-app.add_typer(manage.encoders, name="encoders")
-app.add_typer(manage.data, name="data")
-app.add_typer(manage.jobs, name="jobs")
-app.add_typer(manage.store, name="store")
+app.add_typer(manage.encoder_verbs, name="encoders")
+app.add_typer(manage.data_verbs, name="data")
+app.add_typer(manage.job_verbs, name="jobs")
+app.add_typer(manage.store_verbs, name="store")
 app.command()(serve.worker)
 
 
@@ -36,6 +36,7 @@ app.command()(serve.worker)
 def root(
     show_version: bool = typer.Option(False, "--version", help="Print the version."),
 ) -> None:
+    """Say the version; the rest is in the verbs."""
     if show_version:
         sys.stdout.write(f"theodolite {version('theodolite')}\n")
         raise typer.Exit

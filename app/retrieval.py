@@ -1,4 +1,4 @@
-"""Nearest neighbours of a query in a named collection, for the search page and `theodolite search`."""
+"""Nearest neighbours of a query in a collection: the search page and `theodolite search`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where engine and store meet: one folder of results, one root of data, encoders with a durable cache.
+"""Where engine and store meet: one folder of results, one root of data, cached encoders.
 
-Pages, command line and worker all hold a Workspace. It imports the engine's heavy parts only when an
-encoder is loaded, so that the first page is up before torch is.
+Pages, command line and worker all hold a Workspace. It imports the engine's heavy parts only when
+an encoder is loaded, so that the first page is up before torch is.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.datasets import Catalog
+from engine.datasets import Catalog, Upload
 from engine.errors import UserError
 from store import Store
-from store.jobs import Jobs
 
 if TYPE_CHECKING:
-    from engine.encoders import Encoder
+    from store.jobs import Jobs
+
+    from engine.encoders.base import Encoder, Progress
     from engine.results import Result
 
 STARTER_ENCODERS = ("random:256", "wordllama", "minilm")
-STARTER_TASKS = ("StarterSTS", "StarterTopics", "StarterSearch")
-FIRST_LOOK_TASKS = ("STSBenchmark", "SICKRelatedness")
+FIRST_LOOK = ("StarterSTS", "StarterTopics", "StarterSearch", "STSBenchmark", "SICKRelatedness")
 ENCODERS_IN_MEMORY = 4
 
 
@@ -46,7 +47,7 @@ def default_data() -> Path | None:
 
 
 class StoredUploads:
-    """Lets the catalogue read the uploads that the store keeps."""
+    """Lets the catalog read the uploads that the store keeps."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -55,10 +56,16 @@ class StoredUploads:
         """Names of all uploads, oldest first."""
         return [row["name"] for row in self._store.uploads.list()]
 
-    def get(self, name: str) -> tuple[Path, str, dict[str, Any]]:
-        """Return (file, the name it was uploaded under, column mapping)."""
+    def get(self, name: str) -> Upload:
+        """One upload.
+
+        Raises:
+            KeyError: an unknown name.
+        """
         row = self._store.uploads.get(name)
-        return Path(row["path"]), row["filename"], row["mapping"]
+        if row is None:
+            raise KeyError(name)
+        return Upload(row["path"], row["filename"], row["mapping"])
 
 
 class Workspace:
@@ -70,34 +77,26 @@ class Workspace:
         read_only: visitors may look and search, but not upload, name local paths, delete or run.
 
     Raises:
-        UserError: when `data_root` is given and is no folder.
+        UserError: when `data_root` is no data folder.
         StoreError: when the store cannot be opened.
     """
 
     def __init__(
         self, store_folder: Path, data_root: Path | None = None, *, read_only: bool = False
     ) -> None:
-        if data_root is not None and not data_root.is_dir():
-            raise UserError(
-                f"The data folder {str(data_root)!r} does not exist.",
-                "Name a folder that holds senteval/, downstream/, mteb/, nli/, captions/ or "
-                "unlabelled/ with --data or THEODOLITE_DATA, or leave both out.",
-            )
-        self.store_folder = store_folder.resolve()
-        self.data_root = data_root.resolve() if data_root else None
+        self.store = Store.open(store_folder.resolve())
+        self.catalog = Catalog(
+            data_root.resolve() if data_root else None, StoredUploads(self.store)
+        )
         self.read_only = read_only
-        self.store = Store.open(self.store_folder)
         self._loaded: OrderedDict[str, Encoder] = OrderedDict()
         self._load_lock = threading.Lock()
 
     @cached_property
-    def catalog(self) -> Catalog:
-        """Every data set by name: starter, folder, hub and uploads."""
-        return Catalog(self.data_root, StoredUploads(self.store))
-
-    @cached_property
     def jobs(self) -> Jobs:
         """The queue of background runs."""
+        from store.jobs import Jobs
+
         return Jobs(self.store)
 
     def load(self, spec: str) -> Encoder:
@@ -126,9 +125,8 @@ class Workspace:
         """Check a spec, remember it with what is known of it, and return its row."""
         from engine import encoders
 
-        name = str(encoders.parse(absolute_paths(spec)))
-        self.store.encoders.add(name, encoders.describe(name))
-        return self.store.encoders.get(name)
+        name = str(encoders.parse(spec))
+        return dict(self.store.encoders.add(name, encoders.describe(name)))
 
     def evaluate(
         self,
@@ -136,39 +134,144 @@ class Workspace:
         tasks: Sequence[str],
         protocol: str | None = None,
         seed: int | None = None,
-    ) -> Iterator[tuple[str, str, Result | None]]:
-        """Run what the store does not hold yet; yield (encoder, task, result) as each is stored.
+        progress: Progress | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the store's result row for each encoder and task, measured now if it is not there.
 
-        A result that is there already is yielded as None: read it from the store.
+        Raises:
+            UserError: before anything is computed, for a spec that cannot be read. What goes wrong
+                later is in the rows.
         """
-        for spec in specs:
-            for task in tasks:
-                yield spec, task, self.evaluate_one(spec, task, protocol, seed)
+        from engine import encoders
+
+        names = [str(encoders.parse(spec)) for spec in specs]
+        return (
+            self.evaluate_one(name, task, protocol, seed, progress)
+            for name in dict.fromkeys(names)
+            for task in tasks
+        )
 
     def evaluate_one(
-        self, spec: str, task: str, protocol: str | None = None, seed: int | None = None
-    ) -> Result | None:
-        raise NotImplementedError  # replaced below once the engine's parts have landed
+        self,
+        name: str,
+        task: str,
+        protocol: str | None = None,
+        seed: int | None = None,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """One row of `evaluate`: from the store if this very question was answered before."""
+        from engine import evaluate
+
+        try:
+            encoder = self.load(name)
+        except UserError as error:
+            return self._keep(self._unloaded(name, task, protocol, seed, error))
+        known = self._known(encoder, task, protocol, seed)
+        if known is not None:
+            return known
+        (result,) = evaluate(
+            encoder, [task], protocol=protocol, seed=seed, data=self.catalog, progress=progress
+        )
+        return self._keep(result)
+
+    def _known(
+        self, encoder: Encoder, task: str, protocol: str | None, seed: int | None
+    ) -> dict[str, Any] | None:
+        from engine import protocols, tasks
+        from engine.encoders import bind_task
+
+        found = tasks.get(task, self.catalog)
+        chosen = protocols.get(protocol or found.protocol)
+        try:
+            dataset = self.catalog.load(found.dataset)
+            bound = bind_task(encoder, dataset.sentences, dataset.hash)
+        except UserError:
+            return None  # the evaluation will say it
+        row = self.store.results.get(
+            encoder=encoder.name,
+            fingerprint=bound.fingerprint,
+            task=task,
+            protocol=chosen.name,
+            seed=chosen.seed if seed is None else seed,
+            data_hash=dataset.hash,
+        )
+        return row if row is not None and row["error"] is None else None
+
+    def _unloaded(
+        self, name: str, task: str, protocol: str | None, seed: int | None, error: UserError
+    ) -> Result:
+        from engine import protocols, tasks
+        from engine.results import Result
+
+        chosen = protocols.get(protocol or tasks.get(task, self.catalog).protocol)
+        return Result(
+            encoder=name,
+            fingerprint="",
+            dim=0,
+            task=task,
+            protocol=chosen.name,
+            seed=chosen.seed if seed is None else seed,
+            data_hash="",
+            error=error.message,
+            hint=error.hint,
+        )
+
+    def _keep(self, result: Result) -> dict[str, Any]:
+        # Field by field: `asdict` would copy every array.
+        row = {field.name: getattr(result, field.name) for field in fields(result)}
+        row["scores"] = [vars(score) for score in result.scores]
+        return self.store.results.by_id(self.store.results.put(row))
+
+    def queue_evaluation(
+        self,
+        specs: Sequence[str],
+        tasks: str | Sequence[str] | None = None,
+        protocol: str | None = None,
+        seed: int | None = None,
+        priority: int = 0,
+        title: str | None = None,
+    ) -> str:
+        """Queue an evaluation for the worker and return the run's id.
+
+        Raises:
+            UserError: for a spec, task or protocol that cannot be used.
+        """
+        from engine import encoders, protocols
+        from engine.tasks import expand
+
+        names = [str(encoders.parse(spec)) for spec in specs]
+        if not names:
+            raise UserError("No encoder was chosen.", "Choose at least one.")
+        if protocol is not None:
+            protocols.get(protocol)
+        wanted = expand(tasks, self.catalog)
+        for name in names:
+            if self.store.encoders.get(name) is None:
+                self.add_encoder(name)
+        spec = {
+            "version": 1,
+            "encoders": names,
+            "tasks": wanted,
+            "protocol": protocol,
+            "seed": seed,
+        }
+        several = f"{len(names)} encoders" if len(names) > 1 else names[0]
+        title = (
+            title
+            or f"{several} on {', '.join(wanted) if len(wanted) < 4 else f'{len(wanted)} tasks'}"
+        )
+        return self.jobs.enqueue("evaluate", spec, title=title, priority=priority)
 
     def welcome_run(self) -> str | None:
         """Queue the first run of a new store, once; return its id or None."""
-        if self.store.settings.get("welcomed"):
-            return None
         from engine import tasks
 
-        for spec in STARTER_ENCODERS:
-            self.add_encoder(spec)
-        present = {task.name for task in tasks.available(self.catalog)}
-        names = [name for name in (*STARTER_TASKS, *FIRST_LOOK_TASKS) if name in present]
-        run = self.jobs.enqueue(
-            "evaluate",
-            {
-                "version": 1,
-                "encoders": list(STARTER_ENCODERS),
-                "tasks": names,
-                "protocol": None,
-                "seed": None,
-            },
+        if self.store.settings.get("welcomed"):
+            return None
+        here = [task.name for task in tasks.available(self.catalog)]
+        run = self.queue_evaluation(
+            STARTER_ENCODERS,
+            [name for name in FIRST_LOOK if name in here],
             title="First look: the starter encoders",
         )
         self.store.settings.set("welcomed", True)
@@ -177,10 +280,3 @@ class Workspace:
     def close(self) -> None:
         """Close the store's connections."""
         self.store.close()
-
-
-def absolute_paths(spec: str) -> str:
-    """Make `dir:` and `words:` paths absolute, since the worker runs in another folder."""
-    from engine import encoders
-
-    return encoders.absolute(spec)

@@ -174,9 +174,7 @@ def compare(
     workspace = open_workspace(store, data)
     report = comparison.compare(workspace, encoders, tasks)
     rows = report.rows()
-    emit(
-        rows, ("task", "encoder", "score", "against", "delta", "low", "high", "verdict"), as_json
-    )
+    emit(rows, ("task", "encoder", "score", "against", "delta", "low", "high", "verdict"), as_json)
     for warning in report.warnings:
         if as_json:
             emit_json({"warning": warning})

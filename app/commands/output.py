@@ -1,4 +1,4 @@
-"""How commands speak: tables for people, one JSON object a line for programs, errors in a sentence."""
+"""How commands speak: tables for people, JSON lines for programs, errors in a sentence."""
 
 from __future__ import annotations
 

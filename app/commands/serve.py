@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,13 +17,18 @@ from app.commands.output import (
     say,
 )
 
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @plain_errors
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 7860,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Default: the first free from 7860.")
+    ] = None,
     store: StoreOption = None,
     data: DataOption = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open it.")] = False,
@@ -58,20 +63,33 @@ def serve(
     from app.workspace import Workspace, default_data, default_store
 
     workspace = Workspace(store or default_store(), data or default_data(), read_only=share)
-    from app import ui
-
     try:
-        ui.launch(
-            workspace,
-            host=host,
-            port=port,
-            open_browser=not no_browser,
-            share=share,
-            auth=login,
-            on_ready=(lambda url: emit_json({"event": "ready", "url": url})) if as_json else None,
-        )
+        _serve(workspace, host, port, login, share, not no_browser, as_json)
     finally:
         workspace.close()
+
+
+def _serve(
+    workspace: Workspace,
+    host: str,
+    port: int | None,
+    login: tuple[str, str] | None,
+    share: bool,
+    open_browser: bool,
+    as_json: bool,
+) -> None:
+    """Page first, worker after it: the person waits for the page."""
+    from app import ui
+    from app.supervisor import Supervisor
+
+    demo = ui.launch(workspace, host, port, open_browser, share, login, block=False)
+    if as_json:
+        emit_json({"event": "ready", "url": demo.local_url, "share": demo.share_url})
+    else:
+        say(f"Theodolite is at {demo.local_url}   Stop it with Ctrl+C; runs continue next time.")
+    with Supervisor(workspace.store.folder, workspace.catalog.root):
+        workspace.welcome_run()
+        demo.block_thread()
 
 
 @plain_errors

@@ -1,0 +1,292 @@
+"""`theodolite encoders | data | jobs | store`: what the store and the catalogue hold."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.commands.measure import open_workspace
+from app.commands.output import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit,
+    emit_json,
+    plain_errors,
+    progress_bar,
+    say,
+)
+
+HELP = {"context_settings": {"help_option_names": ["-h", "--help"]}, "no_args_is_help": True}
+encoder_verbs = typer.Typer(help="List, add, examine and remove encoders.", **HELP)
+data_verbs = typer.Typer(help="List data sets, look into them, add your own.", **HELP)
+job_verbs = typer.Typer(help="Queue, follow, cancel and retry background runs.", **HELP)
+store_verbs = typer.Typer(help="Verify the store and reclaim its space.", **HELP)
+
+SpecArgument = Annotated[str, typer.Argument(metavar="ENCODER", help="A spec string.")]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id; see `jobs list`.")]
+
+
+@encoder_verbs.command("list")
+@plain_errors
+def list_encoders(
+    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
+    """Show every encoder that this store knows."""
+    rows = [_flat(row) for row in open_workspace(store, data).store.encoders.list()]
+    emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
+
+
+@encoder_verbs.command("add")
+@plain_errors
+def add_encoder(
+    spec: SpecArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a spec and remember it, so that pages offer it.
+
+    theodolite encoders add "hf:bert-base-uncased?pooling=avg_first_last | normalise"
+    """
+    row = _flat(open_workspace(store, data).add_encoder(spec))
+    emit([row], ("name", "kind", "dim", "parameters", "pooling"), as_json)
+    if not as_json:
+        for warning in row.get("warnings") or ():
+            say(f"Warning: {warning}")
+
+
+@encoder_verbs.command("doctor")
+@plain_errors
+def examine_encoder(
+    source: Annotated[str, typer.Argument(help="hf:ID or dir:FOLDER, without options.")],
+    check: Annotated[
+        bool, typer.Option("--check", help="Also measure every pooling on STS-B dev.")
+    ] = False,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which pooling fits a checkpoint, and why: from its files, and by measuring it."""
+    from app.pooling_check import check_on_dev
+    from engine.encoders import doctor
+
+    diagnosis = doctor.diagnose(source)
+    fields = {"source": source, "pooling": diagnosis.pooling}
+    if as_json:
+        emit_json(
+            fields | {"reasons": list(diagnosis.reasons), "warnings": list(diagnosis.warnings)}
+        )
+    else:
+        say(f"Recommended pooling: {diagnosis.pooling}")
+        for line in (*diagnosis.reasons, *diagnosis.warnings):
+            say(f"  {line}")
+    if check:
+        rows = check_on_dev(open_workspace(store, data), source)
+        emit(rows, ("pooling", "spearman", "seconds"), as_json)
+
+
+@encoder_verbs.command("remove")
+@plain_errors
+def remove_encoder(
+    spec: SpecArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget an encoder. Its results stay; `store clean` reclaims its vectors."""
+    open_workspace(store, data).store.encoders.remove(spec)
+    _done({"removed": spec}, f"{spec} is no longer listed.", as_json)
+
+
+@data_verbs.command("list")
+@plain_errors
+def list_data(
+    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
+    """Show every data set at hand: starter, folder and uploads."""
+    from dataclasses import asdict
+
+    rows = [asdict(info) for info in open_workspace(store, data).catalog.list()]
+    emit(rows, ("name", "kind", "origin", "task", "description"), as_json)
+
+
+@data_verbs.command("show")
+@plain_errors
+def show_data(
+    name: Annotated[str, typer.Argument(metavar="DATASET", help="A name from `data list`.")],
+    limit: Annotated[int, typer.Option("-n", min=1, help="How many sentences.")] = 10,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the first sentences of a data set, its size and its hash."""
+    dataset = open_workspace(store, data).catalog.load(name)
+    sentences = dataset.sentences
+    if as_json:
+        emit_json({"name": name, "kind": dataset.kind, "hash": dataset.hash, "n": len(sentences)})
+    else:
+        say(f"{name}: {len(sentences)} sentences ({dataset.kind}), hash {dataset.hash}")
+    emit([{"sentence": s} for s in sentences[:limit]], ("sentence",), as_json)
+
+
+@data_verbs.command("add")
+@plain_errors
+def add_data(
+    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL, Parquet or plain text.")],
+    name: Annotated[str | None, typer.Option(help="Name; default: the file's.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="pairs, labels, sentences or triplets; default: a guess.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="role=column,…  e.g. sentence1=text_a,sentence2=text_b,score=grade"),
+    ] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add a file of your own. Without --columns its columns are guessed and shown."""
+    from app.uploads import add_file
+
+    row = add_file(open_workspace(store, data), file, name, kind, columns)
+    _done(row, f"Added as {row['name']}: {row['kind']}, columns {row['columns']}.", as_json)
+
+
+@data_verbs.command("remove")
+@plain_errors
+def remove_data(
+    name: Annotated[str, typer.Argument(metavar="UPLOAD", help="upload:NAME")],
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove an upload. Results measured on it stay."""
+    open_workspace(store, data).store.uploads.remove(name.removeprefix("upload:"))
+    _done({"removed": name}, f"{name} is removed.", as_json)
+
+
+@job_verbs.command("list")
+@plain_errors
+def list_jobs(
+    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
+    """Show all runs, newest first."""
+    rows = open_workspace(store, data).store.runs.list()
+    emit(rows, ("id", "state", "title", "done", "total", "eta_seconds", "error"), as_json)
+
+
+@job_verbs.command("add")
+@plain_errors
+def add_job(
+    encoders: Annotated[list[str], typer.Argument(metavar="ENCODER…", help="Spec strings.")],
+    tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Default: each task's own.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Default: the protocol's own.")] = None,
+    priority: Annotated[int, typer.Option(help="Lower runs earlier; 0 is usual.")] = 0,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Queue an evaluation for the worker of a running app (or of `theodolite worker`)."""
+    workspace = open_workspace(store, data)
+    run = workspace.queue_evaluation(encoders, tasks, protocol, seed, priority)
+    _done({"id": run}, f"Queued as {run}. Follow it: theodolite jobs wait {run}", as_json)
+
+
+@job_verbs.command("log")
+@plain_errors
+def show_log(
+    run: RunArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what a run has logged."""
+    lines = open_workspace(store, data).store.runs.log(run)
+    emit([{"line": line} for line in lines], ("line",), as_json)
+
+
+@job_verbs.command("cancel")
+@plain_errors
+def cancel_job(
+    run: RunArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Stop a run within two seconds. What it finished stays."""
+    open_workspace(store, data).jobs.cancel(run)
+    _done({"cancelled": run}, f"{run} is cancelled.", as_json)
+
+
+@job_verbs.command("retry")
+@plain_errors
+def retry_job(
+    run: RunArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Queue a failed or cancelled run again; finished parts are kept."""
+    new = open_workspace(store, data).jobs.retry(run)
+    _done({"id": new or run}, f"Queued again as {new or run}.", as_json)
+
+
+@job_verbs.command("wait")
+@plain_errors
+def wait_for_job(
+    run: RunArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Follow a run to its end; exit 1 when it did not succeed."""
+    runs = open_workspace(store, data).store.runs
+    with progress_bar(run) as move:
+        while (row := runs.get(run))["state"] in ("queued", "running"):
+            move(row["done"] or 0, row["total"] or 0, row["message"] or row["state"])
+            time.sleep(0.5)
+    emit([row], ("id", "state", "title", "done", "total", "error"), as_json)
+    if row["state"] != "done":
+        raise typer.Exit(1)
+
+
+@store_verbs.command("check")
+@plain_errors
+def check_store(
+    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
+    """Verify the database, every file of results and every vector; exit 1 on a finding."""
+    findings = open_workspace(store, data).store.check()
+    rows = [{"finding": str(finding)} for finding in findings]
+    if rows or as_json:
+        emit(rows, ("finding",), as_json)
+    if not as_json:
+        say(f"{len(rows)} findings." if rows else "Everything is in order.")
+    if rows:
+        raise typer.Exit(1)
+
+
+@store_verbs.command("clean")
+@plain_errors
+def clean_store(
+    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
+    """Remove what nothing refers to any more, and say how much space that freed."""
+    freed = open_workspace(store, data).store.clean()
+    _done({"bytes": freed}, f"{freed / 2**20:.1f} MiB reclaimed.", as_json)
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row.get("info", {}), **{k: v for k, v in row.items() if k != "info"}}
+
+
+def _done(row: dict[str, Any], sentence: str, as_json: bool) -> None:
+    if as_json:
+        emit_json(row)
+    else:
+        say(sentence)

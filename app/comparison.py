@@ -1,0 +1,217 @@
+"""Several encoders on the same tasks: which differences are real, and what makes them unfair.
+
+Reads the store's results and asks `engine.statistics`; used by the compare page and by
+`theodolite compare`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.statistics import Average, Difference, Sample
+
+Row = Mapping[str, Any]
+RESAMPLES = 2000
+REMEMBERED = 4096
+"""Differences kept in memory: 64 encoders on 64 tasks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Scores of several encoders side by side.
+
+    Attributes:
+        encoders: names; the first is what the others are compared with.
+        tasks: tasks that at least one of them has a score on.
+        cells: (encoder, task) -> the store's result row; absent where nothing was measured.
+        differences: (encoder, task) -> encoder minus the first one, where both have a score under
+            one protocol, with one seed, on the same data.
+        averages: encoder -> mean over `common`, the tasks all of them share.
+        common: tasks on which every encoder can be compared with the first.
+        warnings: sentences on what makes the comparison less than fair.
+    """
+
+    encoders: tuple[str, ...]
+    tasks: tuple[str, ...]
+    cells: Mapping[tuple[str, str], Row]
+    differences: Mapping[tuple[str, str], Difference]
+    averages: Mapping[str, Average]
+    common: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat object per (task, encoder), as `theodolite compare --json` prints them."""
+        return [self._row(task, name) for task in self.tasks for name in self.encoders]
+
+    def _row(self, task: str, name: str) -> dict[str, Any]:
+        cell = self.cells.get((name, task), {})
+        facts = ("score", "metric", "n", "protocol", "seed")
+        row = {"task": task, "encoder": name, **{fact: cell.get(fact) for fact in facts}}
+        difference = self.differences.get((name, task))
+        if difference is None:
+            return row | {"against": None, "verdict": None}
+        return row | asdict(difference) | {
+            "against": self.encoders[0],
+            "verdict": difference.words(name, self.encoders[0]),
+        }  # fmt: skip
+
+
+def compare(
+    workspace: Workspace, encoders: Sequence[str], tasks: str | Sequence[str] | None = None
+) -> Comparison:
+    """Compare two or more measured encoders with the first of them.
+
+    Args:
+        workspace: whose store holds the results.
+        encoders: spec strings.
+        tasks: names or suites; None for every task that one of them has a score on.
+
+    Raises:
+        UserError: fewer than two encoders, an unknown task, or nothing measured yet.
+    """
+    from engine import encoders as engine_encoders
+    from engine.tasks import expand
+
+    names = tuple(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in encoders))
+    if len(names) < 2:
+        raise UserError(
+            f"A comparison needs two encoders, got {len(names)}.", "Name at least two of them."
+        )
+    wanted = None if tasks is None else expand(tasks, workspace.catalog)
+    cells = _cells(workspace.store.results.table(encoders=names, tasks=wanted))
+    present = tuple(dict.fromkeys(task for _, task in cells))
+    if not present:
+        raise UserError(
+            f"None of {', '.join(names)} has been measured on these tasks.",
+            "Measure them first: `theodolite evaluate`, or the page Evaluate.",
+        )
+    ordered = tuple(task for task in wanted or _registry_order(present) if task in present)
+    pairs = [(name, task) for task in ordered for name in names[1:]]
+    differences = {
+        pair: _difference(workspace, cells[pair], cells[names[0], pair[1]])
+        for pair in pairs
+        if _alike(cells.get(pair), cells.get((names[0], pair[1])))
+    }
+    common = tuple(
+        task for task in ordered if all((name, task) in differences for name in names[1:])
+    )
+    return Comparison(
+        encoders=names,
+        tasks=ordered,
+        cells=cells,
+        differences=differences,
+        averages=_averages(names, cells, common),
+        common=common,
+        warnings=tuple(_cautions(workspace, names, ordered, cells)),
+    )
+
+
+def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
+    """The newest result for each encoder and task; a score hides an error."""
+    cells: dict[tuple[str, str], Row] = {}
+    for row in rows:  # oldest first
+        key = (row["encoder"], row["task"])
+        if row["error"] is None or key not in cells:
+            cells[key] = row
+    return cells
+
+
+def _registry_order(tasks: Sequence[str]) -> list[str]:
+    from engine.tasks import TASKS
+
+    return sorted(tasks, key=lambda task: (list(TASKS).index(task) if task in TASKS else 999, task))
+
+
+def _alike(a: Row | None, b: Row | None) -> bool:
+    """Whether two results answer the same question, so that their examples pair up."""
+    if a is None or b is None or a["error"] is not None or b["error"] is not None:
+        return False
+    return all(a[key] == b[key] for key in ("protocol", "seed", "data_hash"))
+
+
+def _averages(
+    names: Sequence[str], cells: Mapping[tuple[str, str], Row], common: Sequence[str]
+) -> dict[str, Average]:
+    from engine.statistics import average
+
+    return {
+        name: average({task: cells[name, task]["score"] for task in common}, list(common))
+        for name in names
+    }
+
+
+def _difference(workspace: Workspace, a: Row, b: Row) -> Difference:
+    return _remembered_difference(_Samples(workspace, a["id"]), _Samples(workspace, b["id"]))
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """A result's examples, by the store and the id that they never change under."""
+
+    workspace: Workspace
+    result: int
+
+    def read(self) -> Sample:
+        from engine.statistics import main_sample
+
+        results = self.workspace.store.results
+        return main_sample(results.examples(self.result), results.by_id(self.result)["details"])
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _remembered_difference(a: _Samples, b: _Samples) -> Difference:
+    from engine.statistics import paired_bootstrap
+
+    return paired_bootstrap(a.read(), b.read(), resamples=RESAMPLES)
+
+
+def _cautions(
+    workspace: Workspace,
+    names: Sequence[str],
+    tasks: Sequence[str],
+    cells: Mapping[tuple[str, str], Row],
+) -> list[str]:
+    cautions = []
+    dims = {name: cells[name, task]["dim"] for name, task in cells if cells[name, task]["dim"]}
+    if len(set(dims.values())) > 1:
+        sizes = ", ".join(f"{name} {dims[name]}" for name in names if name in dims)
+        cautions.append(
+            f"The vectors differ in size ({sizes} dimensions): larger ones tend to score higher "
+            "for their size alone. Add `| dims:k,pca,DATA` to bring them to one size."
+        )
+    if not any("random:" in name for name in names):
+        cautions.append(
+            "No random baseline is among them. Add random:256 to see how much word overlap "
+            "alone gives."
+        )
+    cautions += _mismatches(names, tasks, cells)
+    for name in names:
+        known = workspace.store.encoders.get(name)
+        warnings = known["info"].get("warnings", ()) if known else ()
+        cautions += [f"{name}: {warning}" for warning in warnings]
+    return cautions
+
+
+def _mismatches(
+    names: Sequence[str], tasks: Sequence[str], cells: Mapping[tuple[str, str], Row]
+) -> list[str]:
+    """What keeps single tasks out of the comparison."""
+    words = {"protocol": "protocols", "seed": "seeds", "data_hash": "versions of the data"}
+    cautions = []
+    for task in tasks:
+        rows = [cells[name, task] for name in names if (name, task) in cells]
+        scored = [row for row in rows if row["error"] is None]
+        for key, word in words.items():
+            if len({row[key] for row in scored}) > 1:
+                cautions.append(f"{task} was measured under different {word}: not compared.")
+        if len(scored) < len(names):
+            absent = [n for n in names if cells.get((n, task), {"error": ""})["error"] is not None]
+            cautions.append(f"{task} has no score for {', '.join(absent)}.")
+    return cautions
