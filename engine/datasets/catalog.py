@@ -10,18 +10,22 @@ import builtins
 import difflib
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol
 
-from engine.datasets import senteval, starter
+from engine.datasets import folders, hub, senteval, starter, transfer
 from engine.datasets.files import Source
+from engine.datasets.tables import Mapping, read
 from engine.datasets.types import Dataset, DatasetInfo, Sentences
 from engine.errors import UserError
 
 _FOLDERS = ("downstream", "probing", "senteval", "mteb", "nli", "captions", "unlabelled", "vectors")
+_UPLOAD = "upload:"
 _KEPT = 8
 """Data sets kept in memory: a whole STS evaluation (seven) and the collection being searched."""
 
@@ -38,7 +42,7 @@ class Upload:
 
     path: Path
     filename: str
-    mapping: Mapping[str, Any]
+    mapping: MappingABC[str, Any]
 
 
 class UploadSource(Protocol):
@@ -75,7 +79,13 @@ class Catalog:
 
     def list(self) -> list[DatasetInfo]:
         """List what can be loaded: starter set, data folder, uploads. Looks at names only."""
-        return [source.info for source in self._sources().values()]
+        found = [source.info for source in self._sources().values()]
+        if self._uploads is not None:
+            for name in sorted(self._uploads.names()):
+                upload = self._uploads.get(name)
+                about = f"Your file {upload.filename}."
+                found.append(DatasetInfo(_UPLOAD + name, upload.mapping["kind"], "upload", about))
+        return found
 
     def load(self, name: str) -> Dataset:
         """Return a data set by name; the last few stay in memory.
@@ -83,10 +93,14 @@ class Catalog:
         Raises:
             UserError: an unknown name (says close ones), or files that cannot be read.
         """
+        if name.startswith(hub.PREFIX):
+            return self._remember(name, partial(hub.load, name))
+        if name.startswith(_UPLOAD):
+            return self._load_upload(name)
         source = self._sources().get(name)
         if source is None:
             raise self._unknown(name)
-        return self._remember(name, source)
+        return self._remember(name, source.read)
 
     def sentences(self, name: str) -> tuple[builtins.list[str], str]:
         """Return the distinct sentences of a data set in order, and the hash of that list.
@@ -100,13 +114,26 @@ class Catalog:
     def _sources(self) -> dict[str, Source]:
         found = starter.sources()
         if self.root is not None:
-            found += senteval.sources(self.root)
+            for reader in (senteval, transfer, folders):
+                found += reader.sources(self.root)
         return {source.info.name: source for source in found}
 
-    def _remember(self, key: object, source: Source) -> Dataset:
+    def _load_upload(self, name: str) -> Dataset:
+        try:
+            if self._uploads is None:
+                raise KeyError(name)
+            upload = self._uploads.get(name.removeprefix(_UPLOAD))
+        except KeyError:
+            raise self._unknown(name) from None
+        mapping = Mapping.from_dict(upload.mapping)
+        # The name may be given again to another file or mapping: both are part of the key.
+        key = (name, upload.path, repr(mapping))
+        return self._remember(key, partial(read, upload.path, upload.filename, mapping, name))
+
+    def _remember(self, key: object, load: Callable[[], Dataset]) -> Dataset:
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = source.read()
+                self._kept[key] = load()
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)

@@ -92,11 +92,13 @@ def decode(
     """
     text = io.TextIOWrapper(raw, "utf-8-sig" if encoding == "utf-8" else encoding, newline=newline)
     try:
-        if newline is None:
-            for line in text:
-                yield line.removesuffix("\n")
-        else:
-            yield from text
+        for count, line in enumerate(text, start=1):
+            if "\0" in line:  # no text has it: half of UTF-16, or no text at all
+                raise UserError(
+                    f"{name}, line {count} holds a NUL byte, as UTF-16 and binary files do.",
+                    "Save it as UTF-8 text.",
+                )
+            yield line.removesuffix("\n") if newline is None else line
     except UnicodeDecodeError as error:
         raise _not_utf8(text.detach(), name) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

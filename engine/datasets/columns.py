@@ -1,0 +1,118 @@
+"""Guessing which column of a table is what, from its name and its values.
+
+A guess only fills in the form: a person confirms it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from engine.datasets.types import Kind
+
+ROLES: dict[Kind, tuple[str, ...]] = {
+    "pairs": ("left", "right", "score"),
+    "labels": ("text", "label"),
+    "sentences": ("text",),
+    "triplets": ("anchor", "positive", "negative"),
+}
+"""Columns that each kind needs. Pairs and labels may also have a `split`."""
+
+# Names as data sets on the hub and in SentEval have them, without case and punctuation.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "left": (
+        *("left", "sentence1", "sentencea", "sent0", "sent1", "senta", "s1", "text1", "texta"),
+        *("premise", "question1", "query", "anchor"),
+    ),
+    "right": (
+        *("right", "sentence2", "sentenceb", "sent2", "sent1", "sentb", "s2", "text2", "textb"),
+        *("hypothesis", "question2", "answer", "positive"),
+    ),
+    "score": (
+        *("score", "similarityscore", "relatednessscore", "similarity", "relatedness", "gold"),
+        *("goldscore", "sim", "rating", "grade", "label"),
+    ),
+    "text": (
+        *("text", "sentence", "sentences", "content", "title", "caption", "utterance", "tweet"),
+        *("review", "question", "document", "body", "query"),
+    ),
+    "label": (
+        *("label", "labelname", "labeltext", "category", "topic", "class", "intent", "target"),
+        *("emotion", "sentiment", "goldlabel", "labels"),
+    ),
+    "anchor": ("anchor", "sent0", "query", "premise"),
+    "positive": ("positive", "pos", "sent1", "entailment"),
+    "negative": ("negative", "hardneg", "hardnegative", "neg", "contradiction"),
+    "split": ("split", "partition", "subset", "fold"),
+}
+
+
+def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, dict[str, str]]:
+    """Guess the kind of a table and the column of each role.
+
+    Args:
+        columns: names, distinct.
+        rows: a sample of whole rows.
+
+    Returns:
+        The likeliest kind, and role -> column for the roles of every kind that could be found, so
+        that a form can be filled in whichever kind a person chooses.
+    """
+    numeric = {c for i, c in enumerate(columns) if _is_numeric([row[i] for row in rows])}
+    found: dict[str, str] = {}
+    for role, names in _NAMES.items():
+        allowed = [c for c in columns if (c in numeric) == (role == "score") or role == "label"]
+        taken = {"right": found.get("left"), "positive": found.get("anchor")}.get(role)
+        column = _by_name([c for c in allowed if c != taken], names)
+        if column is not None:
+            found[role] = column
+    _by_value(found, columns, rows, numeric)
+    # The most demanding kind that can be filled; plain sentences need least.
+    kinds: tuple[Kind, ...] = ("pairs", "triplets", "labels", "sentences")
+    kind: Kind = next((k for k in kinds if all(r in found for r in ROLES[k])), "sentences")
+    return kind, found
+
+
+def _by_name(columns: Sequence[str], names: Sequence[str]) -> str | None:
+    plain = {"".join(ch for ch in c.casefold() if ch.isalnum()): c for c in reversed(columns)}
+    return next((plain[name] for name in names if name in plain), None)
+
+
+def _by_value(
+    found: dict[str, str],
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    numeric: set[str],
+) -> None:
+    """Fill roles that no name gave: long cells are text, two of them and a number are a pair."""
+    if not rows:
+        return
+    cells = {c: [str(row[i]) for row in rows] for i, c in enumerate(columns) if c not in numeric}
+    mean = {c: sum(map(len, values)) / len(values) for c, values in cells.items()}
+    texts = [c for c, values in cells.items() if mean[c] >= 15 or len(set(values)) > len(rows) / 2]
+    if len(texts) == 2 and not {"left", "right"} & found.keys():
+        found["left"], found["right"] = texts
+    unused = [c for c in columns if c in numeric and not c.casefold().endswith(("id", "index"))]
+    if "score" not in found and len(unused) == 1 and "left" in found:
+        found["score"] = unused[0]
+    if "text" not in found and texts:
+        found["text"] = max(texts, key=lambda c: mean[c])
+    others = [c for c in columns if c not in texts and c != found.get("text")]
+    if "label" not in found and len(others) == 1 and len(texts) == 1:
+        found["label"] = others[0]
+
+
+def _is_numeric(values: Sequence[Any]) -> bool:
+    """Tell whether nearly all values are numbers: a few bad ones are the file's fault."""
+    return bool(values) and sum(map(is_number, values)) >= 0.8 * len(values)
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a cell holds a finite number; a truth value is none."""
+    if isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False

@@ -1,0 +1,248 @@
+"""Files of rows: CSV, TSV, JSON lines, Parquet and plain lines, read as a stream of cells.
+
+CSV follows RFC 4180 (quotes, line ends inside quotes; `;` or a tab as the separator is noticed).
+TSV is a bare tab split, a quote is text, as in the files of GLUE and SentEval. JSON lines holds an
+object a line; the first one names the columns. Knows nothing of what a column means.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from engine.datasets.files import decode, open_binary
+from engine.errors import UserError
+
+MAX_BYTES = 512 * 2**20
+"""The largest file taken, packed or unpacked."""
+
+ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet")
+"""What a file name may end in; all but Parquet also with `.gz`."""
+
+Row = tuple[int, list[Any]]
+"""Where a row stands (line of a text file, row of Parquet; from 1) and its cells."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file opened as rows.
+
+    Attributes:
+        columns: distinct names, in order; a column without a name is `column 3`.
+        rows: the rows, once. A ragged row has fewer or more cells than there are columns.
+        header: whether the first line was taken as names.
+        unit: `line` or `row`: what the number of a row counts.
+        repeated: names that the file gives more than once.
+    """
+
+    columns: tuple[str, ...]
+    rows: Iterator[Row]
+    header: bool = True
+    unit: str = "line"
+    repeated: tuple[str, ...] = ()
+
+
+def open_table(source: Path | bytes, filename: str, header: bool | None = None) -> Table:
+    """Open a file as rows.
+
+    Args:
+        source: the file, or its bytes.
+        filename: the name it came with; its ending says the format.
+        header: whether the first line of a CSV or TSV holds names; None looks at the line.
+
+    Raises:
+        UserError: another format than the name says, empty, too large, or not UTF-8. Faults further
+            down (encoding, quotes, JSON) are raised by the rows when they are reached.
+    """
+    ending, packed = _ending(filename)
+    _check(source, filename, ending, packed)
+    if ending == ".parquet":
+        return _parquet(source, filename)
+    text = _text(source, filename, packed, newline="" if ending == ".csv" else None)
+    first = next(text, None)
+    if first is None:
+        raise UserError(f"{filename} is empty.", "Give a file with at least one row.")
+    text = chain([first], text)
+    if ending == ".txt":
+        return Table(("text",), ((n, [line]) for n, line in _numbered(text)), header=False)
+    if ending in (".jsonl", ".ndjson"):
+        return _json(text, filename)
+    if ending == ".csv":
+        return _named(_csv(text, first, filename), header)
+    return _named(((n, line.split("\t")) for n, line in _numbered(text)), header)
+
+
+def _ending(filename: str) -> tuple[str, bool]:
+    """Split a name into the format's ending and whether it is gzip."""
+    lower = filename.lower()
+    packed = lower.endswith(".gz")
+    ending = Path(lower.removesuffix(".gz")).suffix
+    if ending not in ENDINGS or (packed and ending == ".parquet"):
+        raise UserError(
+            f"{filename} is no format known here.",
+            f"Known are {', '.join(ENDINGS)}; all but Parquet also packed as .gz.",
+        )
+    return ending, packed
+
+
+def _check(source: Path | bytes, filename: str, ending: str, packed: bool) -> None:
+    """Refuse what is too large or, by its first bytes, not what its name says."""
+    size = source.stat().st_size if isinstance(source, Path) else len(source)
+    if size > MAX_BYTES:
+        raise too_large(filename)
+    with open_binary(source, packed=False) as raw:
+        start = raw.read(4)
+    if not start:
+        raise UserError(f"{filename} is empty.", "Give a file with at least one row.")
+    is_a = {b"PAR1": "a Parquet file", b"PK\3\4": "a ZIP archive, perhaps an Excel workbook"}
+    found = is_a.get(start, "a gzip file" if start[:2] == b"\x1f\x8b" else "text")
+    wanted = "a Parquet file" if ending == ".parquet" else "a gzip file" if packed else "text"
+    if found != wanted:
+        raise UserError(
+            f"{filename} should be {wanted} by its name, but its first bytes are those of {found}.",
+            "Rename it to what it is, or save it again as CSV.",
+        )
+
+
+def too_large(filename: str) -> UserError:
+    """Say that a file is larger than `MAX_BYTES`."""
+    return UserError(
+        f"{filename} is larger than {MAX_BYTES // 2**20} MB.",
+        "Split it, or keep a sample: a few hundred thousand rows are plenty.",
+    )
+
+
+def _text(source: Path | bytes, filename: str, packed: bool, newline: str | None) -> Iterator[str]:
+    """Yield the lines; an archive that unpacks to too much is given up in time."""
+    size = 0
+    with open_binary(source, packed) as raw:
+        for line in decode(raw, filename, newline=newline):
+            size += len(line)
+            if size > MAX_BYTES:
+                raise too_large(filename)
+            yield line
+
+
+def _numbered(text: Iterator[str]) -> Iterator[tuple[int, str]]:
+    """Number the lines from 1 and leave out those with nothing but spaces."""
+    return ((n, line) for n, line in enumerate(text, start=1) if line.strip())
+
+
+def _csv(text: Iterator[str], first: str, filename: str) -> Iterator[Row]:
+    # The library's own limit is 131,072 characters a cell; ours is the size of the file.
+    csv.field_size_limit(MAX_BYTES)
+    separator = next((s for s in ",;\t" if s in first), ",")
+    reader = csv.reader(text, delimiter=separator, strict=True)
+    start = 1  # a row may span lines: it is named by the line on which it begins
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise UserError(
+                f"{filename}: the row that begins on line {start} has a broken quote ({error}).",
+                'In CSV a quote inside a quoted cell is written twice: "She said ""yes""."',
+            ) from error
+        if cells is None:
+            return
+        if any(cell.strip() for cell in cells):
+            yield start, list(cells)
+        start = reader.line_num + 1
+
+
+def _json(text: Iterator[str], filename: str) -> Table:
+    rows = _objects(text, filename)
+    first = next(rows, None)
+    columns = () if first is None else tuple(str(key) for key in first[1])
+    every = chain([] if first is None else [first], rows)
+    # A key that is not there makes the row ragged: its cells stop before the missing one.
+    return Table(columns, ((n, [o[c] for c in columns if c in o]) for n, o in every))
+
+
+def _objects(text: Iterator[str], filename: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, raw in _numbered(text):
+        try:
+            value = json.loads(raw)
+        except (ValueError, RecursionError) as error:
+            raise UserError(
+                f"{filename}, line {line} is not JSON ({error}).",
+                "JSON lines holds one whole object on every line.",
+            ) from error
+        if not isinstance(value, dict):
+            raise UserError(
+                f"{filename}, line {line} holds a JSON {type(value).__name__}, not an object.",
+                'Every line looks like {"text": "A sentence.", "label": "topic"}.',
+            )
+        yield line, value
+
+
+def _named(rows: Iterator[Row], header: bool | None) -> Table:
+    """Take the first row as names, or make names up when it holds data."""
+    first = next(rows, None)
+    if first is None:
+        return Table((), rows)
+    if header is None:
+        header = not any(_is_data(cell) for cell in first[1])
+    names = [cell.strip() for cell in first[1]] if header else [""] * len(first[1])
+    columns, repeated = _distinct(names)
+    return Table(columns, rows if header else chain([first], rows), header, repeated=repeated)
+
+
+def _is_data(cell: str) -> bool:
+    """Tell a cell that no one would use as a column's name: a number, or a sentence."""
+    cell = cell.strip()
+    try:
+        float(cell)
+    except ValueError:
+        return len(cell) > 60 or cell.endswith((".", "!", "?", "。", "।", "؟"))
+    return True
+
+
+def _distinct(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return distinct names (`text`, `text (2)`, `column 3`) and those that came twice."""
+    columns: list[str] = []
+    repeated: list[str] = []
+    for position, name in enumerate(names, start=1):
+        name = name or f"column {position}"
+        if name in columns:
+            repeated.append(name)
+            count = 2
+            while f"{name} ({count})" in columns:
+                count += 1
+            name = f"{name} ({count})"
+        columns.append(name)
+    return tuple(columns), tuple(dict.fromkeys(repeated))
+
+
+def _parquet(source: Path | bytes, filename: str) -> Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(source if isinstance(source, Path) else io.BytesIO(source))
+    except (pa.ArrowException, OSError) as error:
+        raise _broken_parquet(filename, error) from error
+    columns, repeated = _distinct(list(file.schema_arrow.names))
+
+    def rows() -> Iterator[Row]:
+        number = 0
+        try:
+            with file:
+                for batch in file.iter_batches(batch_size=1024):
+                    for cells in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+                        number += 1
+                        yield number, list(cells)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise _broken_parquet(filename, error) from error
+
+    return Table(columns, rows(), unit="row", repeated=repeated)
+
+
+def _broken_parquet(filename: str, error: Exception) -> UserError:
+    reason = str(error).splitlines()[0][:200]
+    return UserError(f"{filename} cannot be read as Parquet: {reason}", "Save it again.")

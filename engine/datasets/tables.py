@@ -1,0 +1,298 @@
+"""A table of someone's own as a data set: look at it, say which column is what, read it.
+
+look = preview(path, "mine.csv")        # what the form shows
+data = read(path, "mine.csv", look.mapping)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from engine.datasets.columns import ROLES, guess, is_number
+from engine.datasets.formats import Table, open_table
+from engine.datasets.types import (
+    Dataset,
+    Kind,
+    LabelledSentences,
+    PairPart,
+    ScoredPairs,
+    Sentences,
+    Triplets,
+)
+from engine.errors import UserError
+
+_SHOWN = 20
+_SAMPLE = 200
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Which column is what.
+
+    Attributes:
+        kind: the shape of the data set.
+        columns: role -> column. Roles: pairs `left`, `right`, `score`; labels `text`, `label`;
+            sentences `text`; triplets `anchor`, `positive`, `negative`; pairs and labels may have
+            a `split`.
+        header: whether the first line of a CSV or TSV holds names; None looks at the line.
+
+    Raises:
+        UserError: a role is missing or unknown for the kind.
+    """
+
+    kind: Kind
+    columns: dict[str, str]
+    header: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise UserError(
+                f"There is no kind of data set called {self.kind!r}.",
+                f"Choose one of {', '.join(get_args(Kind))}.",
+            )
+        needed = ROLES[self.kind]
+        optional = ("split",) if self.kind in ("pairs", "labels") else ()
+        missing = [role for role in needed if not self.columns.get(role)]
+        unknown = [role for role in self.columns if role not in (*needed, *optional)]
+        if missing or unknown:
+            fault = f"no column for {missing[0]!r}" if missing else f"a role {unknown[0]!r}"
+            raise UserError(
+                f"The mapping of these {self.kind} has {fault}.",
+                f"{self.kind.capitalize()} need a column for each of: {', '.join(needed)}.",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able values."""
+        return {"kind": self.kind, "columns": dict(self.columns), "header": self.header}
+
+    @classmethod
+    def from_dict(cls, values: MappingABC[str, Any]) -> Mapping:
+        """Make one of what `to_dict` returned."""
+        return cls(values["kind"], dict(values["columns"]), values.get("header"))
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A table before it is taken in.
+
+    Attributes:
+        columns: names, distinct.
+        rows: the first rows, at most 20, as text; a ragged row has another length.
+        n_rows: how many rows there are, ragged ones included.
+        kind: the likeliest kind of data set.
+        guesses: role -> column, for every role of any kind that could be guessed.
+        problems: sentences for a person; `read` may fail on them.
+        header: whether the first line was taken as names.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[list[str]]
+    n_rows: int
+    kind: Kind
+    guesses: dict[str, str]
+    problems: list[str]
+    header: bool
+
+    @property
+    def mapping(self) -> Mapping:
+        """The guesses as a mapping of the likeliest kind; UserError when none can be made."""
+        roles = (*ROLES[self.kind], *(("split",) if self.kind in ("pairs", "labels") else ()))
+        chosen = {role: self.guesses[role] for role in roles if role in self.guesses}
+        return Mapping(self.kind, chosen, self.header)
+
+
+@dataclass
+class _Faults:
+    """Rows with one kind of fault: how many, and the first five."""
+
+    what: str
+    count: int = 0
+    places: list[str] = field(default_factory=list)
+
+    def add(self, place: str) -> None:
+        self.count += 1
+        if len(self.places) < 5:
+            self.places.append(place)
+
+    def __str__(self) -> str:
+        more = f" and {self.count - len(self.places)} more" if self.count > len(self.places) else ""
+        return f"{self.what}: {', '.join(self.places)}{more}."
+
+
+def preview(source: Path | bytes, filename: str, header: bool | None = None) -> Preview:
+    """Look at a table: its columns, first rows, a guess at what they are, and what is wrong.
+
+    Args:
+        source: the file, or its bytes.
+        filename: the name it came with; its ending says the format.
+        header: whether the first line holds names; None looks at the line.
+
+    Raises:
+        UserError: it cannot be read at all (encoding, format, size, no row).
+    """
+    table = open_table(source, filename, header)
+    width = len(table.columns)
+    sample = list(islice(table.rows, _SAMPLE))
+    if not sample:
+        raise _no_rows(filename, table)
+    kind, guesses = guess(table.columns, [cells for _, cells in sample if len(cells) == width])
+    score = table.columns.index(guesses["score"]) if kind == "pairs" else None
+    ragged, not_number = _ragged(width), _Faults("The score is not a number")
+    count = 0
+    for place, cells in chain(sample, table.rows):
+        count += 1
+        if len(cells) != width:
+            ragged.add(f"{table.unit} {place} ({len(cells)})")
+        elif score is not None and not is_number(cells[score]):
+            not_number.add(f"{table.unit} {place} ({_short(cells[score])})")
+    problems = [str(faults) for faults in (ragged, not_number) if faults.count]
+    if table.repeated:
+        problems.append(f"Columns of one name, numbered here: {', '.join(table.repeated)}.")
+    if count == 1:
+        problems.append("There is only one row.")
+    shown = [[_short(cell, 1000) for cell in cells] for _, cells in sample[:_SHOWN]]
+    return Preview(table.columns, shown, count, kind, guesses, problems, table.header)
+
+
+def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None = None) -> Dataset:
+    """Read a table as a data set.
+
+    Args:
+        source: the file, or its bytes.
+        filename: the name it came with; its ending says the format.
+        mapping: which column is what.
+        name: of the data set; by default the file's.
+
+    Raises:
+        UserError: it cannot be read, a column is not there, rows are ragged, scores are not numbers
+            (names the first five rows of each), or there are too few rows.
+    """
+    name = name or filename
+    columns = read_columns(source, filename, mapping.columns, mapping.header)
+    if mapping.kind in ("pairs", "labels") and len(next(iter(columns.values()))) < 2:
+        raise UserError(
+            f"{filename} has one row.",
+            "Pairs and labels need at least two, and a score means something from some dozens.",
+        )
+    splits = columns.get("split", [])
+    match mapping.kind:
+        case "pairs":
+            parts = _parts(columns["left"], columns["right"], columns["score"], splits)
+            return ScoredPairs(name, parts, "splits", _scale(columns["score"]))
+        case "labels":
+            return LabelledSentences(name, columns["text"], columns["label"], splits)
+        case "triplets":
+            return Triplets(name, columns["anchor"], columns["positive"], columns["negative"])
+        case _:
+            return Sentences(name, columns["text"])
+
+
+def _parts(
+    left: list[str], right: list[str], gold: list[float], splits: list[str]
+) -> dict[str, PairPart]:
+    splits = splits or ["all"] * len(gold)
+    parts = {}
+    for split in dict.fromkeys(splits):
+        chosen = [i for i, s in enumerate(splits) if s == split]
+        parts[split] = PairPart(
+            tuple(left[i] for i in chosen),
+            tuple(right[i] for i in chosen),
+            np.array([gold[i] for i in chosen], dtype=np.float64),
+        )
+    return parts
+
+
+def _scale(gold: list[float]) -> tuple[float, float]:
+    """Take the smallest usual scale that holds every score; the file does not say which it is."""
+    low, high = min(gold), max(gold)
+    usual = ((0.0, 1.0), (-1.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
+    return next(((a, b) for a, b in usual if a <= low and high <= b), (low, high))
+
+
+def read_columns(
+    source: Path | bytes,
+    filename: str,
+    columns: MappingABC[str, str],
+    header: bool | None = None,
+) -> dict[str, list[Any]]:
+    """Read some columns of a table whole.
+
+    Args:
+        source: the file, or its bytes.
+        filename: the name it came with; its ending says the format.
+        columns: role -> column. The role `score` is read as float, every other one as str.
+        header: as for `preview`.
+
+    Returns:
+        Role -> the values of its column, in the order of the rows.
+
+    Raises:
+        UserError: as for `read`.
+    """
+    table = open_table(source, filename, header)
+    for column in columns.values():
+        if column not in table.columns:
+            raise UserError(
+                f"{filename} has no column {column!r}.",
+                f"Its columns are: {', '.join(table.columns) or 'none'}.",
+            )
+    width = len(table.columns)
+    picked = {role: (table.columns.index(c), list[Any]()) for role, c in columns.items()}
+    ragged, not_number = _ragged(width), _Faults("The score is not a number")
+    not_text = _Faults("A cell that should be text is missing, a list or not Unicode text")
+    for number, cells in table.rows:
+        place = f"{table.unit} {number}"
+        if len(cells) != width:
+            ragged.add(f"{place} ({len(cells)})")
+            continue
+        for role, (index, values) in picked.items():
+            value = (_as_score if role == "score" else _as_text)(cells[index])
+            if value is None:
+                faults = not_number if role == "score" else not_text
+                faults.add(f"{place} ({_short(cells[index])})")
+            values.append(value)
+    for faults in (ragged, not_number, not_text):
+        if faults.count:
+            raise UserError(
+                f"{filename} has {faults.count} bad rows. {faults}",
+                "Mend or remove these rows, then try again.",
+            )
+    if not all(values for _, values in picked.values()):
+        raise _no_rows(filename, table)
+    return {role: values for role, (_, values) in picked.items()}
+
+
+def _as_score(cell: Any) -> float | None:
+    return float(cell) if is_number(cell) else None
+
+
+def _as_text(cell: Any) -> str | None:
+    """Return a cell as text; None for a missing value, a container, bytes or half a character."""
+    if cell is None or isinstance(cell, (list, dict, bytes)):
+        return None
+    text = str(cell)
+    try:
+        text.encode("utf-8")  # JSON can hold "\ud800", which is no character
+    except UnicodeEncodeError:
+        return None
+    return text
+
+
+def _ragged(width: int) -> _Faults:
+    return _Faults(f"Rows without exactly {width} columns (what they have instead)")
+
+
+def _no_rows(filename: str, table: Table) -> UserError:
+    what = "a line of column names and no row" if table.columns and table.header else "no row"
+    return UserError(f"{filename} has {what}.", "Give a file with at least one row.")
+
+
+def _short(cell: Any, limit: int = 40) -> str:
+    text = str(cell).encode("utf-8", "replace").decode("utf-8")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
