@@ -87,11 +87,11 @@ STARTER_1 = Protocol(
     choices=(
         ("classification: folds", "5, stratified, shuffled by the seed; splits of the data unused"),
         ("classification: columns", "standardised by mean and deviation of the fitted folds"),
-        ("classification: classifier", "scikit-learn logistic regression, lbfgs, C = 1, "
+        ("classification: classifier", "scikit-learn logistic regression, lbfgs, C = 0.01, "
          "at most 500 iterations"),
         ("classification: score", "accuracy over all sentences, each predicted once (main); "
          "macro F1 beside it"),
-        ("classification: labels", "those with at least 5 sentences; others are left out and counted"),
+        ("classification: labels", "those with at least 5 sentences; others left out and counted"),
         ("search: queries", "every sentence, against all others"),
         ("search: similarity", "cosine in float32, exact; itself left out by position; ties by "
          "position"),

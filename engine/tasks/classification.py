@@ -17,8 +17,9 @@ from engine.results import Score
 from engine.tasks.measurement import Measurement
 
 FOLDS = 5
-PENALTY = 1.0
-"""C of scikit-learn, the inverse strength of the L2 penalty."""
+PENALTY = 0.01
+"""C of scikit-learn, the inverse of the L2 penalty's strength. With hundreds of standardised columns
+and a hundred sentences a label, its default of 1 all but switches the penalty off and overfits."""
 MAX_ITER = 500
 
 
