@@ -1,0 +1,177 @@
+"""Verify a store to the last byte, and reclaim the space of what nothing refers to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlite_utils
+
+from store.errors import said_plainly
+from store.files import is_whole
+
+if TYPE_CHECKING:
+    from store.folder import Store
+
+GRACE = 3600.0
+"""Seconds for which a file that nothing refers to may still be on its way into the store."""
+
+JOBS_FILE = "jobs.db"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is not as it should be.
+
+    Attributes:
+        subject: the file or table.
+        message: what is wrong, one sentence.
+        hint: what it means and what to do.
+    """
+
+    subject: str
+    message: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.message} {self.hint}"
+
+
+def check(store: Store) -> list[Finding]:
+    """Verify both databases, every file named in them, every vector, and look for orphans."""
+    with said_plainly(store.folder):
+        return [
+            *_databases(store),
+            *_named_files(store),
+            *_vectors(store),
+            *_orphan_findings(store),
+        ]
+
+
+def clean(store: Store, grace: float = GRACE) -> int:
+    """Remove orphaned files, vectors of removed encoders and free pages of the databases.
+
+    Args:
+        store: the store.
+        grace: leave files younger than this many seconds alone: their row may be about to come.
+
+    Returns:
+        Bytes reclaimed.
+
+    Raises:
+        StoreError: when the disk refuses, or another program holds the database.
+    """
+    connection = store.database.connection
+    with said_plainly(store.folder):
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        before = _size(store.folder)
+        for path in orphans(store, grace):
+            path.unlink(missing_ok=True)
+        for fingerprint in _abandoned(store):
+            store.vectors.remove(fingerprint)
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return max(0, before - _size(store.folder))
+
+
+def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
+    """Files of the store that no row names, older than `grace` seconds; temporary ones included."""
+    rows = store.database.rows
+    named = {
+        "examples": {
+            r["examples"] for r in rows("SELECT examples FROM results WHERE examples > ''")
+        },
+        "uploads": {r["file"] for r in rows("SELECT file FROM uploads")},
+        "logs": {f"{r['id']}.log" for r in rows("SELECT id FROM runs")},
+    }
+    latest = time.time() - grace
+    for folder, names in named.items():
+        for path in sorted((store.folder / folder).glob("*")):
+            if path.name not in names and path.is_file() and path.stat().st_mtime <= latest:
+                yield path
+
+
+def _databases(store: Store) -> Iterator[Finding]:
+    jobs = store.folder / JOBS_FILE
+    opened = [(store.database.path.name, store.database.connection)]
+    if jobs.exists():
+        opened.append((jobs.name, sqlite_utils.Database(jobs)))
+    for name, connection in opened:
+        answers = [row[0] for row in connection.execute("PRAGMA integrity_check")]
+        if answers != ["ok"]:
+            yield Finding(
+                name,
+                f"SQLite finds it damaged: {answers[0]}.",
+                "Restore it from a copy; `sqlite3 FILE .recover` saves what can be read.",
+            )
+        for table, rowid, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+            yield Finding(
+                name,
+                f"Row {rowid} of {table} refers to a row of {parent} that is not there.",
+                "It is harmless to reading; please report how it came about.",
+            )
+    if jobs.exists():
+        opened[-1][1].close()
+
+
+def _named_files(store: Store) -> Iterator[Finding]:
+    results = "SELECT id, encoder, task, examples AS file FROM results WHERE examples > ''"
+    for row in store.database.rows(results):
+        path = store.results.folder / row["file"]
+        trouble = _trouble(path)
+        if trouble:
+            yield Finding(
+                f"examples/{row['file']}",
+                f"The values behind result {row['id']}, {row['task']} of {row['encoder']}, "
+                f"{trouble}.",
+                "Its scores stand; significance cannot be computed from it.",
+            )
+    for row in store.database.rows("SELECT name, file FROM uploads"):
+        trouble = _trouble(store.uploads.folder / row["file"])
+        if trouble:
+            yield Finding(
+                f"uploads/{row['file']}",
+                f"The bytes of the upload {row['name']!r} {trouble}.",
+                "Remove it and upload it again.",
+            )
+
+
+def _trouble(path: Path) -> str:
+    if not path.exists():
+        return "are missing"
+    return "" if is_whole(path) else "do not have the hash they are named by"
+
+
+def _vectors(store: Store) -> Iterator[Finding]:
+    for path, rows, bad in store.vectors.damaged():
+        if bad:
+            yield Finding(
+                str(path.relative_to(store.folder)),
+                f"{bad} of {rows} vectors fail their checksum.",
+                "They are never used: they are encoded again when next wanted.",
+            )
+
+
+def _orphan_findings(store: Store) -> Iterator[Finding]:
+    for path in orphans(store):
+        yield Finding(
+            str(path.relative_to(store.folder)),
+            f"Nothing refers to these {path.stat().st_size} bytes.",
+            "`theodolite store clean` removes them.",
+        )
+
+
+def _abandoned(store: Store) -> list[str]:
+    """Fingerprints whose every known user is no longer in the list of encoders."""
+    rows = store.database.rows(
+        "SELECT fingerprint FROM vector_users LEFT JOIN encoders ON encoders.name = encoder"
+        " GROUP BY fingerprint HAVING count(encoders.name) = 0"
+    )
+    return [row["fingerprint"] for row in rows]
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

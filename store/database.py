@@ -1,0 +1,127 @@
+"""The SQLite file: one connection a thread, transactions, migrations. Knows no noun's meaning."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sqlite_utils
+
+from store.errors import StoreError, said_plainly
+from store.locks import FileLock
+from store.migrations import migrations
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+_PRAGMAS = """
+PRAGMA busy_timeout = 10000;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+PRAGMA foreign_keys = ON;
+"""
+
+
+class Database:
+    """A database file shared by threads and processes.
+
+    SQLite connections must not cross threads, so each thread gets its own; it is closed when the
+    thread ends or by `close`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._opened: weakref.WeakSet[sqlite_utils.Database] = weakref.WeakSet()
+        with said_plainly(path.parent), FileLock(path.with_suffix(".lock")):
+            _refuse_newer(self.connection, path.parent)
+            migrations.apply(self.connection)
+
+    @property
+    def connection(self) -> sqlite_utils.Database:
+        """This thread's connection, in autocommit: transactions begin where `write` says so."""
+        found = getattr(self._local, "connection", None)
+        if found is None:
+            raw = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            raw.executescript(_PRAGMAS)
+            found = sqlite_utils.Database(raw)
+            self._local.connection = found
+            self._opened.add(found)
+        return found
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[dict[str, Any]]:
+        """Run a query and return its rows.
+
+        Raises:
+            StoreError: when the database cannot answer.
+        """
+        with said_plainly(self.path.parent):
+            cursor = self.connection.execute(sql, parameters)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def row(self, sql: str, parameters: Parameters = ()) -> dict[str, Any] | None:
+        """The first row of a query, or None."""
+        found = self.rows(sql, parameters)
+        return found[0] if found else None
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite_utils.Database]:
+        """One transaction, holding the write lock from the start.
+
+        A transaction that reads first and asks for the lock later is refused at once when another
+        one wrote in between, however long the timeout; `BEGIN IMMEDIATE` waits instead.
+
+        Raises:
+            StoreError: when it cannot be written; nothing has changed then.
+        """
+        with said_plainly(self.path.parent):
+            connection = self.connection
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.rollback()
+                raise
+
+    def change(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one writing statement; return how many rows it touched."""
+        with said_plainly(self.path.parent):
+            return int(self.connection.execute(sql, parameters).rowcount)
+
+    def close(self) -> None:
+        """Close every thread's connection."""
+        for connection in list(self._opened):
+            connection.close()
+        self._local = threading.local()
+
+
+def to_json(value: object) -> str:
+    """JSON text with sorted keys, so that equal values give equal text; takes NumPy's scalars."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray | tuple | set | frozenset):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be kept as JSON")
+
+
+def _refuse_newer(connection: sqlite_utils.Database, folder: Path) -> None:
+    known = {m.name for m in migrations.pending(sqlite_utils.Database(memory=True))}
+    if {m.name for m in migrations.applied(connection)} - known:
+        raise StoreError(
+            f"The store at {folder} was written by a newer version of Theodolite.",
+            "Update this one, or choose another folder with --store.",
+        )

@@ -1,0 +1,92 @@
+"""What can go wrong with a disk, said so that a person can act on it. Knows no SQL."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+class StoreError(Exception):
+    """The store cannot do what was asked.
+
+    Args:
+        message: what happened, one sentence.
+        hint: what to do about it, one sentence; may be empty.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+    def __reduce__(self) -> tuple[type[StoreError], tuple[str, str]]:
+        return type(self), (self.message, self.hint)
+
+
+@contextmanager
+def said_plainly(place: Path) -> Iterator[None]:
+    """Turn errors of the disk and of SQLite into a `StoreError` about `place`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _of_sqlite(error, place) from error
+    except OSError as error:
+        raise _of_disk(error, place) from error
+
+
+def _of_disk(error: OSError, place: Path) -> StoreError:
+    if error.errno in FULL:
+        return _full(place)
+    if error.errno in DENIED:
+        return StoreError(
+            f"The store at {place} cannot be written: {error.strerror}.",
+            "Give this user the right to write there, or choose another folder with --store.",
+        )
+    return StoreError(f"The store at {place} cannot be used: {error.strerror or error}.")
+
+
+def _of_sqlite(error: sqlite3.Error, place: Path) -> StoreError:
+    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF  # without the extended part
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_room(place)):
+        return _full(place)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreError(
+            f"The store at {place} is held by another program.",
+            "Wait for its work to end and try again.",
+        )
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StoreError(
+            f"The database of the store at {place} is damaged: {error}.",
+            "Run `theodolite store check`, or start afresh with another folder (--store).",
+        )
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return StoreError(
+            f"The database of the store at {place} cannot be written: {error}.",
+            "Give this user the right to write there, or choose another folder with --store.",
+        )
+    return StoreError(f"The database of the store at {place} answered: {error}.")
+
+
+def _full(place: Path) -> StoreError:
+    return StoreError(
+        f"No space is left on the disk of the store at {place}; nothing was changed.",
+        "Free some space (`theodolite store clean` helps) and try again.",
+    )
+
+
+def _no_room(place: Path) -> bool:
+    import shutil
+
+    try:
+        return shutil.disk_usage(place).free < 1 << 20
+    except OSError:
+        return False

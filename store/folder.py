@@ -1,0 +1,67 @@
+"""The store: one folder, one object, a noun each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from store.check import Finding
+from store.check import check as check_folder
+from store.check import clean as clean_folder
+from store.database import Database
+from store.encoders import Encoders
+from store.errors import StoreError, said_plainly
+from store.results import Results
+from store.runs import Runs
+from store.settings import Settings
+from store.uploads import Uploads
+from store.vectors import VectorStore
+from store.workers import Workers
+
+
+class Store:
+    """Everything that is remembered, in one folder. Safe to share between threads.
+
+    Attributes:
+        folder: where it lies.
+        encoders, uploads, results, runs, vectors, settings, workers: one object a noun.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.database = Database(folder / "theodolite.db")
+        self.settings = Settings(self.database)
+        self.encoders = Encoders(self.database)
+        self.uploads = Uploads(self.database, folder / "uploads")
+        self.results = Results(self.database, folder / "examples")
+        self.runs = Runs(self.database, folder / "logs")
+        self.workers = Workers(self.database)
+        self.vectors = VectorStore(folder / "vectors", self.database)
+
+    @classmethod
+    def open(cls, folder: Path) -> Store:
+        """Open the store in a folder, making or updating it as needed.
+
+        Raises:
+            StoreError: when the folder cannot be used, or a newer version wrote it.
+        """
+        folder = Path(folder).expanduser().resolve()
+        if folder.exists() and not folder.is_dir():
+            raise StoreError(
+                f"The store at {folder} is a file, not a folder.", "Choose another with --store."
+            )
+        with said_plainly(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "logs").mkdir(exist_ok=True)
+        return cls(folder)
+
+    def check(self) -> list[Finding]:
+        """Verify everything; see `store.check`."""
+        return check_folder(self)
+
+    def clean(self) -> int:
+        """Remove what nothing refers to; return the bytes that freed. See `store.check`."""
+        return clean_folder(self)
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        self.database.close()

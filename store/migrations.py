@@ -1,0 +1,180 @@
+"""The tables, as the steps that made them. A step that was released is never edited: add one."""
+
+from __future__ import annotations
+
+import sqlite_utils
+
+migrations = sqlite_utils.Migrations("theodolite")
+
+
+@migrations()
+def m001_settings(db: sqlite_utils.Database) -> None:
+    """Small values by name."""
+    db.execute("CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+
+
+@migrations()
+def m002_encoders(db: sqlite_utils.Database) -> None:
+    """The encoders a person keeps, by canonical spec."""
+    db.execute("""
+        CREATE TABLE encoders (
+            name TEXT PRIMARY KEY,
+            info TEXT NOT NULL,
+            added REAL NOT NULL
+        )""")
+
+
+@migrations()
+def m003_uploads(db: sqlite_utils.Database) -> None:
+    """Data sets that a person gave; `file` is a name in the folder `uploads`."""
+    db.execute("""
+        CREATE TABLE uploads (
+            name TEXT PRIMARY KEY,
+            filename TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            file TEXT NOT NULL,
+            mapping TEXT NOT NULL,
+            bytes INTEGER NOT NULL,
+            info TEXT NOT NULL,
+            added REAL NOT NULL
+        )""")
+
+
+@migrations()
+def m004_results(db: sqlite_utils.Database) -> None:
+    """One row a result, with its main score copied in so that a table needs no join.
+
+    AUTOINCREMENT: an id is never given twice, even after an error row was replaced.
+    """
+    db.execute("""
+        CREATE TABLE results (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            encoder TEXT NOT NULL,
+            fingerprint TEXT NOT NULL,
+            dim INTEGER NOT NULL,
+            task TEXT NOT NULL,
+            protocol TEXT NOT NULL,
+            seed INTEGER NOT NULL,
+            data_hash TEXT NOT NULL,
+            split TEXT, aggregation TEXT, metric TEXT, score REAL, n INTEGER, unit TEXT,
+            details TEXT NOT NULL,
+            examples TEXT,
+            seconds REAL NOT NULL,
+            error TEXT,
+            hint TEXT NOT NULL,
+            created REAL NOT NULL,
+            UNIQUE (encoder, fingerprint, task, protocol, seed, data_hash)
+        )""")
+    db.execute("CREATE INDEX results_examples ON results (examples)")
+
+
+@migrations()
+def m005_scores(db: sqlite_utils.Database) -> None:
+    """Every number of a result, in the order it was given. A score of NaN is kept as NULL."""
+    db.execute("""
+        CREATE TABLE scores (
+            result INTEGER NOT NULL REFERENCES results (id) ON DELETE CASCADE,
+            position INTEGER NOT NULL,
+            split TEXT NOT NULL,
+            aggregation TEXT,
+            metric TEXT NOT NULL,
+            score REAL,
+            n INTEGER NOT NULL,
+            main INTEGER NOT NULL,
+            unit TEXT NOT NULL,
+            PRIMARY KEY (result, position)
+        ) WITHOUT ROWID""")
+
+
+@migrations()
+def m006_runs(db: sqlite_utils.Database) -> None:
+    """Background work: what was asked, how far it is, how it ended.
+
+    `clock` and `clock_fraction` say when and where the present worker took it up: the rate behind
+    `eta_seconds` is measured from there.
+    """
+    db.execute("""
+        CREATE TABLE runs (
+            id TEXT PRIMARY KEY,
+            kind TEXT NOT NULL,
+            title TEXT NOT NULL,
+            spec TEXT NOT NULL,
+            spec_hash TEXT NOT NULL,
+            state TEXT NOT NULL
+                CHECK (state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
+            priority INTEGER NOT NULL,
+            attempt INTEGER NOT NULL,
+            enqueued INTEGER NOT NULL DEFAULT 0,
+            total INTEGER NOT NULL,
+            done INTEGER NOT NULL DEFAULT 0,
+            fraction REAL NOT NULL DEFAULT 0,
+            eta_seconds REAL,
+            clock REAL,
+            clock_fraction REAL,
+            message TEXT NOT NULL DEFAULT '',
+            worker TEXT,
+            created REAL NOT NULL,
+            started REAL,
+            finished REAL,
+            updated REAL NOT NULL,
+            error TEXT,
+            hint TEXT NOT NULL DEFAULT ''
+        )""")
+    db.execute("CREATE INDEX runs_state ON runs (state, enqueued)")
+    db.execute("CREATE INDEX runs_spec ON runs (spec_hash)")
+    db.execute("CREATE INDEX runs_created ON runs (created)")
+
+
+@migrations()
+def m007_units(db: sqlite_utils.Database) -> None:
+    """The parts of a run that are finished one at a time; a finished one is not done again."""
+    db.execute("""
+        CREATE TABLE units (
+            run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+            position INTEGER NOT NULL,
+            label TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('waiting', 'done', 'failed')),
+            deaths INTEGER NOT NULL DEFAULT 0,
+            seconds REAL,
+            error TEXT,
+            hint TEXT NOT NULL DEFAULT '',
+            PRIMARY KEY (run, position)
+        ) WITHOUT ROWID""")
+
+
+@migrations()
+def m008_events(db: sqlite_utils.Database) -> None:
+    """What a run reports while it goes, appended and read by cursor."""
+    db.execute("""
+        CREATE TABLE events (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+            time REAL NOT NULL,
+            kind TEXT NOT NULL,
+            data TEXT NOT NULL
+        )""")
+    db.execute("CREATE INDEX events_run ON events (run, id)")
+
+
+@migrations()
+def m009_workers(db: sqlite_utils.Database) -> None:
+    """Who works on the queue, and when they were last seen."""
+    db.execute("""
+        CREATE TABLE workers (
+            slot TEXT PRIMARY KEY,
+            pid INTEGER NOT NULL,
+            host TEXT NOT NULL,
+            started REAL NOT NULL,
+            seen REAL NOT NULL
+        ) WITHOUT ROWID""")
+
+
+@migrations()
+def m010_vector_users(db: sqlite_utils.Database) -> None:
+    """Which encoders have used which cached vectors: how `clean` knows whose they are."""
+    db.execute("""
+        CREATE TABLE vector_users (
+            fingerprint TEXT NOT NULL,
+            encoder TEXT NOT NULL,
+            PRIMARY KEY (fingerprint, encoder)
+        ) WITHOUT ROWID""")

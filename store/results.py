@@ -1,0 +1,229 @@
+"""Results of evaluations: immutable numbers, and the values behind each of them.
+
+A result comes as a plain mapping with the fields of an evaluation's result. Its arrays lie in one
+`.npz` file named by the hash of its bytes, its numbers in SQLite.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sqlite_utils
+
+from store.database import Database, to_json
+from store.errors import StoreError, said_plainly
+from store.files import write_once
+
+KEY = ("encoder", "fingerprint", "task", "protocol", "seed", "data_hash")
+"""What a result is known by. The encoder's name is part of it so that two specs of one fingerprint
+each have their row; everything costly is shared by fingerprint alone."""
+
+_MAIN = ("split", "aggregation", "metric", "score", "n", "unit")
+_COLUMNS = (*KEY, "dim", *_MAIN, "details", "examples", "seconds", "error", "hint", "created")
+_LISTED = ", ".join(("id", *(c for c in _COLUMNS if c != "details")))
+_INSERT = f"INSERT INTO results ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+_SAME_QUESTION = "encoder = ? AND task = ? AND protocol = ? AND seed = ?"
+
+
+class Results:
+    """Results by key. What was measured never changes; an error gives way to a success."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self.folder = folder
+
+    def put(
+        self, result: Mapping[str, Any], examples: Mapping[str, np.ndarray] | None = None
+    ) -> int:
+        """Keep a result and return its id.
+
+        A result put again under its key changes nothing. An error is replaced by whatever comes
+        next for the same encoder, task, protocol and seed, and never replaces a success.
+
+        Args:
+            result: the fields `encoder fingerprint dim task protocol seed data_hash scores details
+                seconds error hint`; `scores` holds mappings with `split aggregation metric score n
+                main unit`, exactly one of them main, or none at all beside an `error`.
+            examples: named arrays of per-example values; taken from `result` when left out.
+
+        Raises:
+            ValueError: for scores that do not fit the above, or arrays of objects.
+            StoreError: when it cannot be written; nothing has changed then.
+        """
+        main = _main_score(result)
+        arrays = dict((result.get("examples") if examples is None else examples) or {})
+        known = self.get(**{name: result[name] for name in KEY})
+        if known is not None and known["error"] is None:
+            return int(known["id"])
+        file = self._write_examples(arrays)
+        row = [*(result[name] for name in KEY), result.get("dim", 0)]
+        row += [main.get(name) for name in _MAIN]
+        row += [to_json(result.get("details", {})), file, result.get("seconds", 0.0)]
+        row += [result.get("error"), result.get("hint", ""), time.time()]
+        with self._database.write() as connection:
+            return _insert(connection, result, row)
+
+    def get(self, **key: Any) -> dict[str, Any] | None:
+        """The result under a key (the names in `KEY`), with its details, or None."""
+        where = " AND ".join(f"{name} = ?" for name in KEY)
+        row = self._database.row(
+            f"SELECT * FROM results WHERE {where}",  # noqa: S608
+            [key[name] for name in KEY],
+        )
+        return None if row is None else _read(row)
+
+    def by_id(self, result_id: int) -> dict[str, Any]:
+        """The result of that id, with its details.
+
+        Raises:
+            StoreError: when there is none.
+        """
+        row = self._database.row("SELECT * FROM results WHERE id = ?", [result_id])
+        if row is None:
+            raise StoreError(
+                f"There is no result number {result_id}.", "It may have been an error."
+            )
+        return _read(row)
+
+    def table(
+        self,
+        *,
+        encoders: Sequence[str] | None = None,
+        tasks: Sequence[str] | None = None,
+        protocols: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+        all_versions: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Main scores and errors, one row a result, the oldest first.
+
+        Weights and data change under a name, and each change is a result of its own. The newest
+        counts, except that an encoder or data set that could not even be read does not hide what
+        was measured before.
+
+        Args:
+            encoders: only these; None for all.
+            tasks: only these; None for all.
+            protocols: only these; None for all.
+            seeds: only these; None for all.
+            all_versions: every result instead of the one that counts.
+        """
+        wanted = (("encoder", encoders), ("task", tasks), ("protocol", protocols), ("seed", seeds))
+        given = [(column, list(values)) for column, values in wanted if values is not None]
+        clauses = [f"{column} IN ({', '.join('?' * len(v))})" for column, v in given]
+        rows = self._database.rows(
+            f"SELECT {_LISTED} FROM results WHERE {' AND '.join(clauses) or '1'} ORDER BY id",  # noqa: S608
+            [value for _, values in given for value in values],
+        )
+        for row in rows:
+            if row["score"] is None and row["error"] is None:
+                row["score"] = math.nan
+        return rows if all_versions else _that_count(rows)
+
+    def scores(self, result_id: int) -> list[dict[str, Any]]:
+        """Every number of a result as a flat object: the key's names, then the score's."""
+        result = self.by_id(result_id)
+        head = {name: result[name] for name in KEY if name != "data_hash"}
+        rows = self._database.rows(
+            "SELECT split, aggregation, metric, score, n, main, unit FROM scores"
+            " WHERE result = ? ORDER BY position",
+            [result_id],
+        )
+        for row in rows:
+            row["main"] = bool(row["main"])
+            row["score"] = math.nan if row["score"] is None else row["score"]
+        return [head | row for row in rows]
+
+    def examples(self, result_id: int) -> dict[str, np.ndarray]:
+        """The per-example arrays of a result; empty when it has none.
+
+        Raises:
+            StoreError: when there is no such result, or its file is gone or damaged.
+        """
+        name = self.by_id(result_id)["examples"]
+        if name is None:
+            return {}
+        try:
+            with np.load(self.folder / name, allow_pickle=False) as file:
+                return {key: file[key] for key in file.files}
+        except Exception as error:  # zipfile, zlib, NumPy and the disk each have their own
+            raise StoreError(
+                f"The per-example values of result {result_id} cannot be read: {error}.",
+                "Run `theodolite store check` to see what else is damaged.",
+            ) from error
+
+    def _write_examples(self, arrays: Mapping[str, np.ndarray]) -> str | None:
+        if not arrays:
+            return None
+        for name, array in arrays.items():
+            if np.asarray(array).dtype.hasobject:
+                raise ValueError(f"examples {name!r} must be an array of numbers, not of objects")
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)
+        with said_plainly(self._database.path.parent):
+            return write_once(self.folder, [buffer.getvalue()], ".npz")[0]
+
+
+def _insert(connection: sqlite_utils.Database, result: Mapping[str, Any], row: list[Any]) -> int:
+    question = [result[name] for name in ("encoder", "task", "protocol", "seed")]
+    connection.execute(
+        f"DELETE FROM results WHERE {_SAME_QUESTION} AND error IS NOT NULL",  # noqa: S608
+        question,
+    )
+    where = " AND ".join(f"{name} = ?" for name in KEY)
+    known = connection.execute(
+        f"SELECT id FROM results WHERE {where}",  # noqa: S608
+        [result[name] for name in KEY],
+    ).fetchone()
+    if known is not None:  # another process was quicker
+        return int(known[0])
+    result_id = int(connection.execute(_INSERT, row).lastrowid)
+    for position, score in enumerate(result.get("scores", ())):
+        connection.execute(
+            "INSERT INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                *(result_id, position, score["split"], score["aggregation"], score["metric"]),
+                *(_number(score["score"]), score["n"], bool(score["main"]), score.get("unit", "")),
+            ],
+        )
+    return result_id
+
+
+def _main_score(result: Mapping[str, Any]) -> dict[str, Any]:
+    scores = list(result.get("scores", ()))
+    if result.get("error") is not None:
+        if scores:
+            raise ValueError("a result holds scores or an error, got both")
+        return {}
+    main = [score for score in scores if score["main"]]
+    if len(main) != 1:
+        raise ValueError(f"a result has exactly one main score, got {len(main)}")
+    return {**main[0], "score": _number(main[0]["score"])}
+
+
+def _number(score: float) -> float | None:
+    return None if math.isnan(score) else float(score)  # SQLite has no NaN
+
+
+def _read(row: dict[str, Any]) -> dict[str, Any]:
+    if row["score"] is None and row["error"] is None:
+        row["score"] = math.nan
+    row["details"] = json.loads(row["details"])
+    return row
+
+
+def _that_count(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The last row of each question, unless it only says that nothing could be read."""
+    chosen: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:  # oldest first
+        question = (row["encoder"], row["task"], row["protocol"], row["seed"])
+        unread = row["error"] is not None and not (row["fingerprint"] and row["data_hash"])
+        if not unread or question not in chosen:
+            chosen[question] = row
+    return sorted(chosen.values(), key=lambda row: row["id"])

@@ -1,0 +1,326 @@
+"""Runs of background work: what was asked, how far it is, how it ended.
+
+The row here is what people and pages go by; the queue only decides who works when. A run has an
+`attempt`, counted up by each retry, and whoever works on it names the attempt it works for: late
+words from a run that was cancelled or taken up again change nothing.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from store.database import Database, to_json
+from store.errors import StoreError
+
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+LIVE: tuple[State, ...] = ("queued", "running")
+
+_LOG_LIMIT = 2 << 20  # bytes read from the end of a log; nobody reads more in a page
+
+
+class RunRow(TypedDict):
+    """A run; times are seconds since 1970, `fraction` is 0 to 1, `done` and `total` count units."""
+
+    id: str
+    kind: str
+    title: str
+    spec: dict[str, Any]
+    spec_hash: str
+    state: State
+    priority: int
+    attempt: int
+    total: int
+    done: int
+    fraction: float
+    eta_seconds: float | None
+    message: str
+    worker: str | None
+    created: float
+    started: float | None
+    finished: float | None
+    updated: float
+    error: str | None
+    hint: str
+
+
+class UnitRow(TypedDict):
+    """A part of a run that is finished as a whole; `deaths` counts processes lost over it."""
+
+    position: int
+    label: str
+    state: Literal["waiting", "done", "failed"]
+    deaths: int
+    seconds: float | None
+    error: str | None
+    hint: str
+
+
+_COLUMNS = ", ".join(RunRow.__annotations__)
+
+
+class Runs:
+    """Runs, their units, their events and their logs."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self._folder = folder
+
+    def create(self, kind: str, spec: Mapping[str, Any], *, title: str, priority: int = 0) -> str:
+        """Queue a run and return its id; one that asks the same and is not over yet is it already.
+
+        Args:
+            kind: which work it is.
+            spec: what exactly is asked, JSON-able and complete: equal specs are equal work.
+            title: for people.
+            priority: lower runs earlier; 0 is usual.
+        """
+        text = to_json(spec)
+        digest = hashlib.blake2b(f"{kind}\0{text}".encode(), digest_size=16).hexdigest()
+        run_id, now = secrets.token_hex(6), time.time()
+        with self._database.write() as connection:
+            live = connection.execute(
+                "SELECT id FROM runs WHERE spec_hash = ? AND state IN ('queued', 'running')",
+                [digest],
+            ).fetchone()
+            if live is not None:
+                return str(live[0])
+            connection.execute(
+                "INSERT INTO runs (id, kind, title, spec, spec_hash, state, priority, attempt,"
+                " total, created, updated) VALUES (?, ?, ?, ?, ?, 'queued', ?, 1, 0, ?, ?)",
+                [run_id, kind, title, text, digest, priority, now, now],
+            )
+        return run_id
+
+    def get(self, run_id: str) -> RunRow:
+        """The run of that id.
+
+        Raises:
+            StoreError: when there is none.
+        """
+        row = self._database.row(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", [run_id])  # noqa: S608
+        if row is None:
+            raise StoreError(f"There is no run {run_id[:40]!r}.", "`theodolite jobs list` has all.")
+        return _read(row)
+
+    def list(self, states: Sequence[State] | None = None, limit: int = 200) -> list[RunRow]:
+        """The newest runs first, only those in `states` when given."""
+        where = "1" if states is None else f"state IN ({', '.join('?' * len(states))})"
+        rows = self._database.rows(
+            f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY created DESC, rowid DESC LIMIT ?",  # noqa: S608
+            [*(states or ()), limit],
+        )
+        return [_read(row) for row in rows]
+
+    def units(self, run_id: str) -> builtins.list[UnitRow]:
+        """The units of a run in order; none until a worker has taken it up."""
+        columns = ", ".join(UnitRow.__annotations__)
+        rows = self._database.rows(
+            f"SELECT {columns} FROM units WHERE run = ? ORDER BY position",  # noqa: S608
+            [run_id],
+        )
+        return [UnitRow(**row) for row in rows]  # type: ignore[typeddict-item]
+
+    # What a person does
+
+    def cancel(self, run_id: str) -> bool:
+        """Stop a run that is not over; say whether there was anything to stop."""
+        now = time.time()
+        changed = self._database.change(
+            "UPDATE runs SET state = 'cancelled', finished = ?, updated = ?, eta_seconds = NULL,"
+            " message = '' WHERE id = ? AND state IN ('queued', 'running')",
+            [now, now, run_id],
+        )
+        return changed > 0
+
+    def retry(self, run_id: str) -> bool:
+        """Queue a run that failed or was cancelled once more; what it has done stays done."""
+        with self._database.write() as connection:
+            cursor = connection.execute(
+                "UPDATE runs SET state = 'queued', attempt = attempt + 1, enqueued = 0,"
+                " error = NULL, hint = '', message = '', finished = NULL, updated = ?"
+                " WHERE id = ? AND state IN ('done', 'failed', 'cancelled')",
+                [time.time(), run_id],
+            )
+            if cursor.rowcount == 0:
+                return False
+            connection.execute(
+                "UPDATE units SET state = 'waiting', deaths = 0, error = NULL, hint = ''"
+                " WHERE run = ? AND state <> 'done'",
+                [run_id],
+            )
+            _count(connection, run_id)
+        return True
+
+    # What a worker does
+
+    def not_enqueued(self) -> builtins.list[RunRow]:
+        """Runs that wait and are in no queue yet, the oldest first."""
+        rows = self._database.rows(
+            f"SELECT {_COLUMNS} FROM runs WHERE state = 'queued' AND enqueued < attempt"  # noqa: S608
+            " ORDER BY created, rowid"
+        )
+        return [_read(row) for row in rows]
+
+    def enqueued(self, run_id: str, attempt: int) -> None:
+        """Note that this attempt stands in the queue."""
+        self._database.change(
+            "UPDATE runs SET enqueued = ? WHERE id = ? AND attempt = ?", [attempt, run_id, attempt]
+        )
+
+    def start(self, run_id: str, attempt: int, worker: str, labels: Sequence[str]) -> bool:
+        """Take up a run, or take it up again; False when it was cancelled or retried meanwhile."""
+        now = time.time()
+        with self._database.write() as connection:
+            cursor = connection.execute(
+                "UPDATE runs SET state = 'running', worker = ?, total = ?, clock = ?,"
+                " clock_fraction = NULL, eta_seconds = NULL, started = coalesce(started, ?),"
+                " updated = ? WHERE id = ? AND attempt = ? AND state IN ('queued', 'running')",
+                [worker, len(labels), now, now, now, run_id, attempt],
+            )
+            if cursor.rowcount == 0:
+                return False
+            for position, label in enumerate(labels):
+                connection.execute(
+                    "INSERT OR IGNORE INTO units (run, position, label, state)"
+                    " VALUES (?, ?, ?, 'waiting')",
+                    [run_id, position, label],
+                )
+            _count(connection, run_id)
+            connection.execute("UPDATE runs SET clock_fraction = fraction WHERE id = ?", [run_id])
+        return True
+
+    def is_running(self, run_id: str, attempt: int) -> bool:
+        """Whether work on this attempt should go on."""
+        sql = "SELECT 1 FROM runs WHERE id = ? AND attempt = ? AND state = 'running'"
+        return self._database.row(sql, [run_id, attempt]) is not None
+
+    def progress(self, run_id: str, attempt: int, unit: float, message: str) -> bool:
+        """Say how far the present unit is (0 to 1); False when work should stop."""
+        now = time.time()
+        with self._database.write() as connection:
+            cursor = connection.execute(
+                "UPDATE runs SET fraction = (done + ?) / max(total, 1), message = ?, updated = ?"
+                " WHERE id = ? AND attempt = ? AND state = 'running'",
+                [min(max(unit, 0.0), 1.0), message, now, run_id, attempt],
+            )
+            if cursor.rowcount == 0:
+                return False
+            _time_left(connection, run_id, now)
+        return True
+
+    def end_unit(
+        self, run_id: str, position: int, seconds: float, error: str | None = None, hint: str = ""
+    ) -> bool:
+        """Note that a unit is over, well or with an error; False when it was noted before."""
+        with self._database.write() as connection:
+            cursor = connection.execute(
+                "UPDATE units SET state = ?, seconds = ?, error = ?, hint = ?"
+                " WHERE run = ? AND position = ? AND state = 'waiting'",
+                ["done" if error is None else "failed", seconds, error, hint, run_id, position],
+            )
+            _count(connection, run_id)
+            _time_left(connection, run_id, time.time())
+            return bool(cursor.rowcount > 0)
+
+    def lost_unit(self, run_id: str, position: int) -> int:
+        """Note that the process working on a unit died; return how often that has happened."""
+        row = self._database.row(
+            "UPDATE units SET deaths = deaths + 1 WHERE run = ? AND position = ? RETURNING deaths",
+            [run_id, position],
+        )
+        return 0 if row is None else int(row["deaths"])
+
+    def finish(
+        self,
+        run_id: str,
+        attempt: int,
+        state: Literal["done", "failed"],
+        message: str = "",
+        error: str | None = None,
+        hint: str = "",
+    ) -> bool:
+        """End a running run; False when it was over already."""
+        now = time.time()
+        changed = self._database.change(
+            "UPDATE runs SET state = ?, message = ?, error = ?, hint = ?, finished = ?,"
+            " updated = ?, eta_seconds = NULL,"
+            " fraction = CASE WHEN ? = 'done' THEN 1 ELSE fraction END"
+            " WHERE id = ? AND attempt = ? AND state IN ('queued', 'running')",
+            [state, message, error, hint, now, now, state, run_id, attempt],
+        )
+        return changed > 0
+
+    # What is read by cursor
+
+    def add_event(self, run_id: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Append an event: a metric, a sample, a note."""
+        self._database.change(
+            "INSERT INTO events (run, time, kind, data) VALUES (?, ?, ?, ?)",
+            [run_id, time.time(), kind, to_json(data)],
+        )
+
+    def events(
+        self, run_id: str, after: int = 0, limit: int = 1000
+    ) -> builtins.list[dict[str, Any]]:
+        """Events with an `id` above `after`, the oldest first."""
+        rows = self._database.rows(
+            "SELECT id, time, kind, data FROM events WHERE run = ? AND id > ? ORDER BY id LIMIT ?",
+            [run_id, after, limit],
+        )
+        return [row | {"data": json.loads(row["data"])} for row in rows]
+
+    def log_path(self, run_id: str) -> Path:
+        """The file that a run's processes write to.
+
+        Raises:
+            StoreError: for an id of no run: no other file is ever named.
+        """
+        return self._folder / f"{self.get(run_id)['id']}.log"
+
+    def log(self, run_id: str, after: int = 0) -> builtins.list[str]:
+        """The lines of a run's log from number `after` on; of a huge log only the end.
+
+        Raises:
+            StoreError: when there is no such run.
+        """
+        path = self.log_path(run_id)
+        if not path.exists():
+            return []
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _LOG_LIMIT))
+            text = file.read().decode("utf-8", "replace")
+        return text.splitlines()[after:]
+
+
+def _count(connection: Any, run_id: str) -> None:
+    """Count the finished units anew: nothing is ever counted twice."""
+    connection.execute(
+        "UPDATE runs SET updated = ?, done = (SELECT count(*) FROM units WHERE run = runs.id"
+        " AND state <> 'waiting') WHERE id = ?",
+        [time.time(), run_id],
+    )
+    connection.execute(
+        "UPDATE runs SET fraction = CAST(done AS REAL) / max(total, 1) WHERE id = ?", [run_id]
+    )
+
+
+def _time_left(connection: Any, run_id: str, now: float) -> None:
+    """Time left at the rate since the present worker took the run up; None until there is one."""
+    connection.execute(
+        "UPDATE runs SET eta_seconds = CASE WHEN fraction > clock_fraction"
+        " THEN (? - clock) * (1 - fraction) / (fraction - clock_fraction) END WHERE id = ?",
+        [now, run_id],
+    )
+
+
+def _read(row: dict[str, Any]) -> RunRow:
+    row["spec"] = json.loads(row["spec"])
+    return row  # type: ignore[return-value]

@@ -1,0 +1,125 @@
+"""Files that a person gave as data sets. Knows their bytes, not their meaning."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypedDict
+
+from store.database import Database, to_json
+from store.errors import StoreError, said_plainly
+from store.files import chunks_of, write_once
+
+_NAME = re.compile(r"[\w][\w .+-]{0,79}")
+
+
+class UploadRow(TypedDict):
+    """An uploaded data set; its bytes are in the file `path`."""
+
+    name: str
+    filename: str
+    kind: str
+    path: Path
+    bytes: int
+    mapping: dict[str, Any]
+    info: dict[str, Any]
+    added: float
+
+
+class Uploads:
+    """Name -> file and how to read it."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self.folder = folder
+
+    def add(
+        self,
+        name: str,
+        kind: str,
+        source: bytes | Path,
+        *,
+        mapping: Mapping[str, Any],
+        info: Mapping[str, Any] | None = None,
+        filename: str | None = None,
+    ) -> UploadRow:
+        """Keep a copy of a file under a name.
+
+        Args:
+            name: letters, digits, spaces and `. _ + -`, at most 80.
+            kind: the shape of data set it holds.
+            source: the bytes, or a file to copy.
+            mapping: which column plays which part.
+            info: JSON-able facts for lists.
+            filename: what the file was called, whose ending tells its format; taken from `source`
+                when that is a path.
+
+        Raises:
+            StoreError: for a name that cannot be used or is taken by other content, or a full disk.
+        """
+        if not _NAME.fullmatch(name):
+            raise StoreError(
+                f"{name[:80]!r} cannot name an upload.",
+                "Use letters, digits, spaces and . _ + -, at most 80 of them.",
+            )
+        if filename is None:
+            filename = source.name if isinstance(source, Path) else name
+        chunks = [source] if isinstance(source, bytes) else chunks_of(source)
+        with said_plainly(self._database.path.parent):
+            file, size = write_once(self.folder, chunks, "")
+        facts = [kind, file, to_json(mapping)]
+        with self._database.write() as connection:
+            before = connection.execute(
+                "SELECT kind, file, mapping FROM uploads WHERE name = ?", [name]
+            ).fetchone()
+            if before is not None and list(before) != facts:
+                raise StoreError(
+                    f"There is an upload named {name!r} already, with other content.",
+                    "Choose another name, or remove that one first.",
+                )
+            connection.execute(
+                "INSERT OR IGNORE INTO uploads VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [name, filename, *facts, size, to_json(info or {}), time.time()],
+            )
+        found = self.get(name)
+        if found is None:
+            raise StoreError(
+                f"The upload {name!r} was removed while it was added.", "Add it again."
+            )
+        return found
+
+    def get(self, name: str) -> UploadRow | None:
+        """The upload of that name, or None."""
+        row = self._database.row("SELECT * FROM uploads WHERE name = ?", [name])
+        return None if row is None else self._read(row)
+
+    def list(self) -> list[UploadRow]:
+        """All, the first added first."""
+        rows = self._database.rows("SELECT * FROM uploads ORDER BY added, rowid")
+        return [self._read(row) for row in rows]
+
+    def remove(self, name: str) -> bool:
+        """Forget an upload and say whether it was there; its file goes when no other shares it."""
+        with self._database.write() as connection:
+            row = connection.execute("SELECT file FROM uploads WHERE name = ?", [name]).fetchone()
+            if row is None:
+                return False
+            connection.execute("DELETE FROM uploads WHERE name = ?", [name])
+            if not connection.execute("SELECT 1 FROM uploads WHERE file = ?", row).fetchone():
+                (self.folder / row[0]).unlink(missing_ok=True)
+        return True
+
+    def _read(self, row: dict[str, Any]) -> UploadRow:
+        return {
+            "name": row["name"],
+            "filename": row["filename"],
+            "kind": row["kind"],
+            "path": self.folder / row["file"],
+            "bytes": row["bytes"],
+            "mapping": json.loads(row["mapping"]),
+            "info": json.loads(row["info"]),
+            "added": row["added"],
+        }
