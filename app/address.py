@@ -1,0 +1,65 @@
+"""A page's state in its address, so that a copied link shows the same view.
+
+Values are read from the query when the page loads and written back with `history.replaceState`, in
+the browser, whenever a control changes. Lists repeat their name: `?encoder=a&encoder=b`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import gradio as gr
+
+
+def every(request: gr.Request, name: str) -> list[str]:
+    """All values of one name, in order; empty when the address has none."""
+    query = request.request.query_params if request.request else {}
+    return list(query.getlist(name)) if hasattr(query, "getlist") else []
+
+
+def first(request: gr.Request, name: str, default: str = "") -> str:
+    """The first value of one name."""
+    return next(iter(every(request, name)), default)
+
+
+def choice(request: gr.Request, name: str, allowed: Sequence[str], default: str) -> str:
+    """The first value if it is one of those allowed, else the default: links may be old."""
+    value = first(request, name, default)
+    return value if value in allowed else default
+
+
+def writer(names: Sequence[str], defaults: Mapping[str, object] | None = None) -> str:
+    """JavaScript for an event with these inputs: write their values to the address.
+
+    Empty values and those equal to their default are left out, so that the plain page keeps its
+    plain address.
+    """
+    return (
+        f"(...values) => {{ theodolite.address({json.dumps(list(names))}, values, "
+        f"{json.dumps(dict(defaults or {}))}); }}"
+    )
+
+
+def keep(controls: Mapping[str, gr.components.Component],
+         defaults: Mapping[str, object] | None = None) -> None:  # fmt: skip
+    """Write the address whenever one of the controls changes. Runs in the browser alone."""
+    gr.on(
+        [control.change for control in controls.values()],
+        fn=None,
+        inputs=list(controls.values()),
+        js=writer(list(controls), defaults),
+    )
+
+
+def link(path: str, **values: str | Sequence[str] | None) -> str:
+    """A relative link to a page in a state: `link("compare", encoder=["minilm", "wordllama"])`."""
+    from urllib.parse import urlencode
+
+    pairs = [
+        (name, item)
+        for name, value in values.items()
+        if value is not None
+        for item in ([value] if isinstance(value, str) else value)
+    ]
+    return f"./{path}" + (f"?{urlencode(pairs)}" if pairs else "")

@@ -1,0 +1,117 @@
+// The body of a Gradio `js_on_load`: element, props, trigger and watch are given.
+// Events for Python: "click", "select", "hover".
+const { el, csv, download, script } = window.theodolite;
+const ROWS_SHOWN = 200;
+
+const plot = el("div", { class: "t-plot", role: "img" });
+plot.style.minHeight = `${props.height}px`;
+const table = el("div", { class: "t-scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the figure" });
+const save = el("button", { type: "button", class: "t-link" }, "Download CSV");
+const twin = el("details", { class: "t-twin" }, el("summary", {}, "Numbers as a table"), save, table);
+const figure = el("figure", { class: "t-chart", hidden: "" }, plot, twin);
+element.replaceChildren(figure);
+
+const colour = (name) => getComputedStyle(document.body).getPropertyValue(`--t-${name}`).trim();
+
+function layout() {
+  const axis = {
+    gridcolor: colour("line"), linecolor: colour("edge"), zerolinecolor: colour("edge"),
+    tickcolor: colour("edge"), automargin: true, title: { standoff: 8 },
+  };
+  const template = {
+    layout: {
+      colorway: props.series, xaxis: axis, yaxis: axis,
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+      hoverlabel: {
+        bgcolor: colour("surface"), bordercolor: colour("edge"),
+        font: { color: colour("ink"), family: "IBM Plex Sans, sans-serif" }, align: "left",
+      },
+      margin: { l: 48, r: 12, t: 36, b: 44 },
+    },
+  };
+  const given = props.value.figure.layout || {};
+  return {
+    height: props.height, ...given, template, autosize: true,
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: "IBM Plex Sans, ui-sans-serif, sans-serif", size: 13, ...given.font, color: colour("ink") },
+  };
+}
+
+const config = {
+  displaylogo: false,
+  responsive: true,
+  showSendToCloud: false,
+  // Named one by one: the default bar has a button that talks to a cloud.
+  modeBarButtons: [
+    props.selectable ? ["zoom2d", "pan2d", "select2d", "lasso2d"] : ["zoom2d", "pan2d"],
+    ["resetScale2d", "toImage"],
+  ],
+};
+
+const points = (event) =>
+  (event?.points || []).map((p) => ({
+    trace: p.curveNumber, index: p.pointIndex ?? p.pointNumber, x: p.x, y: p.y, custom: p.customdata ?? null,
+  }));
+
+let listening = false;
+let drawn = 0;
+
+async function draw() {
+  const value = props.value;
+  figure.hidden = !value;
+  if (!value) return;
+  const turn = ++drawn;
+  await script(props.plotly);
+  if (turn !== drawn) return; // a newer value came while plotly.js was loading
+  plot.setAttribute("aria-label", value.label);
+  const picture = { format: "png", filename: value.name, scale: 2 };
+  await window.Plotly.react(plot, value.figure.data, layout(), { ...config, toImageButtonOptions: picture });
+  if (!listening) {
+    listening = true;
+    plot.on("plotly_click", (event) => trigger("click", { points: points(event) }));
+    plot.on("plotly_selected", (event) => trigger("select", { points: points(event) }));
+    plot.on("plotly_hover", (event) => trigger("hover", { points: points(event) }));
+  }
+  if (twin.open) fill();
+}
+
+// What `plain` in chart.py did to texts for plotly, undone.
+const unplain = (text) =>
+  String(text).replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+
+// The numbers: the page's own table, or the traces as drawn.
+function numbers() {
+  if (props.value.table) return props.value.table;
+  const traces = (plot._fullData || []).filter((trace) => trace.x || trace.y);
+  const rows = traces.flatMap((trace) => {
+    const n = Math.max(trace.x?.length || 0, trace.y?.length || 0);
+    return Array.from({ length: n }, (_, i) => [unplain(trace.name), trace.x?.[i] ?? i, trace.y?.[i] ?? i]);
+  });
+  const axis = (name) => unplain(plot._fullLayout?.[name]?.title?.text || name[0]);
+  return { columns: ["series", axis("xaxis"), axis("yaxis")], rows };
+}
+
+const shown = (value) =>
+  typeof value === "number" && !Number.isInteger(value) ? value.toPrecision(5) : String(value ?? "–");
+
+function fill() {
+  const { columns, rows } = numbers();
+  const head = el("tr", {}, ...columns.map((name) => el("th", { scope: "col" }, name)));
+  const body = rows.slice(0, ROWS_SHOWN).map((row) =>
+    el("tr", {}, ...row.map((value) => el("td", { class: typeof value === "number" ? "t-num" : null }, shown(value)))));
+  const more = rows.length - ROWS_SHOWN;
+  table.replaceChildren(
+    el("table", { class: "t-table" }, el("thead", {}, head), el("tbody", {}, ...body)),
+    more > 0 ? el("p", { class: "t-muted" }, `${more} more rows in the CSV`) : "",
+  );
+}
+
+twin.addEventListener("toggle", () => twin.open && props.value && fill());
+save.addEventListener("click", () => {
+  const { columns, rows } = numbers();
+  download(`${props.value.name}.csv`, csv([columns, ...rows]));
+});
+new MutationObserver(() => props.value && draw()).observe(document.body, { attributeFilter: ["class"] });
+new ResizeObserver(() => listening && plot.offsetParent && window.Plotly.Plots.resize(plot)).observe(element);
+watch("value", draw);
+draw();

@@ -1,0 +1,85 @@
+"""Plotly figures in the browser, drawn by the plotly.js of the installed package.
+
+Gradio's own plot has no click or select events and carries another plotly.js. This one follows
+light and dark, sends `click`, `select` and `hover` to Python, and gives every figure its numbers as
+a table and as CSV. It knows nothing of what the figures show.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from app import theme
+from app.routes import PLOTLY_JS
+
+_JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+
+
+def chart(
+    value: dict[str, Any] | None = None,
+    *,
+    height: int = 360,
+    selectable: bool = False,
+    **kwargs: Any,
+) -> gr.HTML:
+    """Make the component. A function: Gradio writes a stub file beside every subclass of its own.
+
+    Events: `click` with `points` (lists of `{trace, index, x, y, custom}`), `select` with the same
+    after a box or lasso, `hover` with one point; a handler reads `event.points` of its
+    `event: gr.EventData`.
+
+    Args:
+        value: what `drawing` returns, or None for nothing.
+        height: pixels of the drawing.
+        selectable: offer box and lasso.
+        **kwargs: as `gr.HTML` takes them: `elem_id`, `visible`, …
+    """
+    return gr.HTML(
+        value,
+        html_template="",
+        js_on_load=_JS,
+        apply_default_css=False,
+        height=height,
+        selectable=selectable,
+        plotly=PLOTLY_JS,
+        series=list(theme.SERIES),
+        **kwargs,
+    )
+
+
+def drawing(
+    figure: Any,
+    label: str,
+    *,
+    name: str = "chart",
+    columns: Sequence[str] | None = None,
+    rows: Sequence[Sequence[Any]] | None = None,
+) -> dict[str, Any]:
+    """Make the value of a chart.
+
+    Args:
+        figure: a `plotly.graph_objects.Figure`, or the same as a dict with `data` and `layout`.
+        label: what the figure shows, in a sentence, for those who cannot see it. Plain text.
+        name: file name of its CSV and its picture, without ending.
+        columns: heads of the table beside the figure; without them it is read from the traces.
+        rows: its rows, in the order of `columns`.
+
+    Text of users inside a figure must go through `plain`.
+    """
+    body = json.loads(figure.to_json()) if hasattr(figure, "to_json") else figure
+    table = (
+        {"columns": list(columns), "rows": [list(row) for row in rows]}
+        if columns and rows
+        else None
+    )
+    return {"figure": body, "label": label, "name": name, "table": table}
+
+
+def plain(text: str) -> str:
+    """Make plotly show a text as it is: it reads some HTML in titles, labels and hovers."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

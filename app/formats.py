@@ -1,0 +1,88 @@
+"""Numbers and times as people read them. The same everywhere, so that columns line up."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+MISSING = "–"
+
+
+def score(value: float | None) -> str:
+    """Points of 100 with two decimals, as the papers print them."""
+    return MISSING if value is None else f"{value:.2f}".replace("-", "−")
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign: +0.31, −1.20."""
+    return MISSING if value is None else f"{value:+.2f}".replace("-", "−")
+
+
+def count(value: int | None) -> str:
+    """12345 -> 12,345."""
+    return MISSING if value is None else f"{value:,}"
+
+
+def compact(value: int | None) -> str:
+    """22713216 -> 22.7M, for parameters."""
+    if value is None:
+        return MISSING
+    for size, letter in ((1_000_000_000, "B"), (1_000_000, "M"), (1_000, "k")):
+        if value >= size:
+            return f"{value / size:.3g}{letter}"
+    return str(value)
+
+
+def size(value: int | None) -> str:
+    """Bytes, in units of 1,000: 90.9 MB."""
+    if value is None:
+        return MISSING
+    for power, unit in ((9, "GB"), (6, "MB"), (3, "kB")):
+        if value >= 10**power:
+            return f"{value / 10**power:.3g} {unit}"
+    return f"{value} bytes"
+
+
+def duration(seconds: float | None) -> str:
+    """0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
+    if seconds is None:
+        return MISSING
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest and minutes < 10 else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def moment(value: float | str | None) -> datetime | None:
+    """Read a time of the store: seconds since 1970 or ISO 8601 text, taken as UTC."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, int | float):
+        return datetime.fromtimestamp(value, UTC)
+    when = datetime.fromisoformat(value)
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def ago(value: float | str | None, now: datetime | None = None) -> str:
+    """`just now`, `5 min ago`, `3 h ago`, then the date."""
+    when = moment(value)
+    if when is None:
+        return MISSING
+    seconds = ((now or datetime.now(UTC)) - when).total_seconds()
+    if seconds < 45:
+        return "just now"
+    if seconds < 3600:
+        return f"{max(1, round(seconds / 60))} min ago"
+    if seconds < 86400:
+        return f"{round(seconds / 3600)} h ago"
+    return f"{when:%d %b %Y}".lstrip("0")
+
+
+def plural(number: int, word: str, words: str | None = None) -> str:
+    """`1 task`, `7 tasks`."""
+    return f"{count(number)} {word if number == 1 else words or word + 's'}"

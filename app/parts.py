@@ -1,0 +1,169 @@
+"""Small pieces that every page is made of: heading, empty state, notice, status, tag, progress.
+
+They return HTML text with everything from outside escaped, or plain Gradio components.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
+from typing import Any
+
+import gradio as gr
+from gradio.context import Context
+
+from engine.errors import UserError
+from store.errors import StoreError
+
+log = logging.getLogger("theodolite")
+
+
+def header(title: str, lead: str = "") -> gr.HTML:
+    """The page's heading with one sentence under it. Both plain text."""
+    sentence = f"<p>{escape(lead)}</p>" if lead else ""
+    return static(f'<header class="t-header"><h1>{escape(title)}</h1>{sentence}</header>')
+
+
+def static(html: str, **kwargs: Any) -> gr.HTML:
+    """A piece of HTML of ours: the caller has escaped whatever came from outside."""
+    return gr.HTML(html, js_on_load=None, apply_default_css=False, **kwargs)
+
+
+def section(title: str, lead: str = "") -> gr.HTML:
+    """A heading inside a page. Plain text."""
+    sentence = f"<p>{escape(lead)}</p>" if lead else ""
+    return static(f'<div class="t-section"><h2>{escape(title)}</h2>{sentence}</div>')
+
+
+def empty(title: str, text: str, link: tuple[str, str] | None = None) -> str:
+    """What stands where there is nothing yet. `link` is (label, address)."""
+    anchor = ""
+    if link:
+        anchor = f'<p><a class="t-button" href="{escape(link[1])}">{escape(link[0])}</a></p>'
+    return f'<div class="t-empty"><h2>{escape(title)}</h2><p>{escape(text)}</p>{anchor}</div>'
+
+
+def problem(error: Exception) -> str:
+    """An error in calm words: what it is and what to do. Nothing else of it is shown."""
+    message = escape(str(getattr(error, "message", error)))
+    hint = escape(str(getattr(error, "hint", "") or ""))
+    below = f"<p>{hint}</p>" if hint else ""
+    return (
+        f'<div class="t-notice t-bad" role="alert"><p><strong>{message}</strong></p>{below}</div>'
+    )
+
+
+def say(text: str, kind: str = "") -> str:
+    """A short message after something was done, read out by screen readers."""
+    return f'<div class="t-notice {escape(kind)}" role="status"><p>{escape(text)}</p></div>'
+
+
+def warn(texts: Iterable[str]) -> str:
+    """Warnings to read before trusting a number; empty text when there are none."""
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return f'<div class="t-notice t-warn" role="note"><ul>{items}</ul></div>' if items else ""
+
+
+def notice(**kwargs: Any) -> gr.HTML:
+    """The place where `problem` and `say` appear. Give it last among a handler's outputs."""
+    return static("", elem_classes=["t-notice-place"], **kwargs)
+
+
+def telling(fn: Callable[..., Any], outputs: int) -> Callable[..., Any]:
+    """Wrap an event handler so that what a person got wrong becomes a notice.
+
+    The handler is attached to `outputs` components and, last, a `notice()`. It returns values for
+    the former (None when there are none) and the wrapper empties the notice, or says there what
+    went wrong and leaves the others as they are. A handler that wants to speak itself returns
+    `outputs + 1` values. A generator is followed value by value.
+    """
+    if inspect.isgeneratorfunction(fn):
+
+        @functools.wraps(fn)
+        def follow(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            try:
+                for value in fn(*args, **kwargs):
+                    yield _told(value, outputs)
+            except Exception as error:
+                yield _failed(fn, error, outputs)
+
+        return follow
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return _told(fn(*args, **kwargs), outputs)
+        except Exception as error:
+            return _failed(fn, error, outputs)
+
+    return call
+
+
+def _told(value: Any, outputs: int) -> Any:
+    values = (
+        value if isinstance(value, tuple) else () if outputs == 0 and value is None else (value,)
+    )
+    return _packed(values if len(values) > outputs else (*values, ""))
+
+
+def _failed(fn: Callable[..., Any], error: Exception, outputs: int) -> Any:
+    if not isinstance(error, UserError | StoreError):
+        log.exception("%s failed", getattr(fn, "__name__", "a handler"), exc_info=error)
+        error = UserError(
+            "That did not work, and it is not your fault.",
+            "Try again; the log of the app has the details.",
+        )
+    return _packed((*(gr.skip() for _ in range(outputs)), problem(error)))
+
+
+def _packed(values: tuple[Any, ...]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def on_load(fn: Callable[..., Any], inputs: Sequence[Any] | None = None,
+            outputs: Any = None, **kwargs: Any) -> Any:  # fmt: skip
+    """Run a function when the page that is being built is opened."""
+    page = Context.root_block
+    if page is None:
+        raise ValueError("on_load belongs inside the building of a page")
+    return page.load(fn, inputs, outputs, show_progress="hidden", **kwargs)
+
+
+def tag(text: str, kind: str = "") -> str:
+    """A small label. `kind`: `good`, `bad`, `warn`, `live`, or none."""
+    return f'<span class="t-tag {"t-" + kind if kind else ""}">{escape(text)}</span>'
+
+
+def bar(done: float | None, label: str) -> str:
+    """A progress bar; `done` from 0 to 1, or None when it cannot be known."""
+    if done is None:
+        return (
+            f'<div class="t-bar t-unknown" role="progressbar" aria-label="{escape(label)}">'
+            "<i></i></div>"
+        )
+    percent = round(100 * min(1.0, max(0.0, done)))
+    return (
+        f'<div class="t-bar" role="progressbar" aria-label="{escape(label)}" aria-valuemin="0" '
+        f'aria-valuemax="100" aria-valuenow="{percent}"><i style="width:{percent}%"></i></div>'
+    )
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], label: str,
+          numbers: Sequence[int] = ()) -> str:  # fmt: skip
+    """A table of cells that are HTML already: escape them. Columns in `numbers` align right."""
+
+    def cells(row: Sequence[str], kind: str, extra: str = "") -> str:
+        return "".join(
+            f"<{kind}{extra}{' class=t-num' if i in numbers else ''}>{cell}</{kind}>"
+            for i, cell in enumerate(row)
+        )
+
+    head = cells([escape(name) for name in columns], "th", ' scope="col"')
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    return (
+        f'<div class="t-scroll" role="region" tabindex="0" aria-label="{escape(label)}">'
+        f'<table class="t-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    )

@@ -1,0 +1,81 @@
+// What every page shares: the address, light and dark, and fetching a library once.
+// User text is only ever set with textContent.
+(() => {
+  if (window.theodolite) return;
+  const KEY = "theodolite:theme";
+  const asked = new URLSearchParams(location.search).get("__theme");
+
+  function setTheme(theme) {
+    document.body.classList.toggle("dark", theme === "dark");
+  }
+
+  // The choice made with the button stands, unless the address itself asks for a theme.
+  const chosen = localStorage.getItem(KEY);
+  if (chosen && !asked) setTheme(chosen);
+  document.documentElement.lang = "en-GB";
+
+  const loading = {};
+
+  window.theodolite = {
+    toggleTheme() {
+      const theme = document.body.classList.contains("dark") ? "light" : "dark";
+      localStorage.setItem(KEY, theme);
+      setTheme(theme);
+    },
+
+    // Write controls to the address. Lists repeat their name; empty and default values are left out.
+    address(names, values, defaults) {
+      const url = new URL(location.href);
+      names.forEach((name, i) => {
+        url.searchParams.delete(name);
+        const value = values[i];
+        if (JSON.stringify(value) === JSON.stringify(defaults[name])) return;
+        const items = Array.isArray(value) ? value : [value];
+        items
+          .filter((item) => item !== null && item !== undefined && item !== "")
+          .forEach((item) => url.searchParams.append(name, String(item)));
+      });
+      if (url.href !== location.href) history.replaceState(history.state, "", url);
+    },
+
+    // Load a script of ours once, whoever asks first.
+    script(src) {
+      loading[src] ??= new Promise((done, failed) => {
+        const tag = document.createElement("script");
+        tag.src = src;
+        tag.onload = done;
+        tag.onerror = () => failed(new Error(`could not load ${src}`));
+        document.head.append(tag);
+      });
+      return loading[src];
+    },
+
+    // Make an element with text and attributes: el("td", {class: "x"}, "text", child, …).
+    el(tag, attributes = {}, ...children) {
+      const node = document.createElement(tag);
+      for (const [name, value] of Object.entries(attributes)) {
+        if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
+      }
+      node.append(...children.filter((child) => child !== null && child !== undefined));
+      return node;
+    },
+
+    // Hand a text to the browser as a file.
+    download(name, text) {
+      const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+      const anchor = window.theodolite.el("a", { href: url, download: name });
+      anchor.click();
+      setTimeout(() => URL.revokeObjectURL(url), 1000);
+    },
+
+    // Rows to CSV. A cell that a spreadsheet would take for a formula is quoted with an apostrophe.
+    csv(rows) {
+      const cell = (value) => {
+        let text = value === null || value === undefined ? "" : String(value);
+        if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
+        return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+      };
+      return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+    },
+  };
+})();

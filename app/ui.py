@@ -1,0 +1,190 @@
+"""The web app: eight pages in one frame, and its launch.
+
+Knows the order of the pages, the frame around them and how to serve them safely; what is on a page
+is the page's business. Importing this module imports Gradio but nothing that computes.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+# Read by Gradio when it is imported: nothing is sent anywhere.
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+
+import gradio as gr
+
+from app import parts, theme
+from app.pages import compare, data, distributions, encoders, evaluate, jobs, overview, search
+from app.routes import routes
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+PAGES = (overview, encoders, data, evaluate, compare, search, distributions, jobs)
+DEFAULT_PORT = 7860
+PORTS_TRIED = 100
+MAX_FILE_SIZE = "200mb"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+MARK = (
+    '<svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true" fill="none" '
+    'stroke="currentColor" stroke-width="2" stroke-linecap="round">'
+    '<path d="M5 26h22M5 26 21 6M5 26 27 15"/>'
+    '<path class="t-arc" d="M15.300 13.100A16.500 16.500 0 0 1 19.800 18.600"/>'
+    '<circle cx="5" cy="26" r="2" fill="currentColor" stroke="none"/></svg>'
+)
+
+
+def build(workspace: Workspace) -> gr.Blocks:
+    """Lay out every page over one workspace."""
+    first, *others = PAGES
+    demo = gr.Blocks(
+        title="Theodolite", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
+    )
+    with demo:
+        _frame(first, workspace)
+    for page in others:
+        with demo.route(page.TITLE, page.PATH, show_in_navbar=False):
+            _frame(page, workspace)
+    for event in demo.fns.values():
+        event.api_visibility = "private"  # the pages' own; the command line is for programs
+    return demo.queue(default_concurrency_limit=8, max_size=64)
+
+
+def _frame(page: Any, workspace: Workspace) -> None:
+    """Put the bar of pages above a page."""
+    links = "".join(
+        f'<a href="./{escape(other.PATH)}"{" aria-current=page" if other is page else ""}>'
+        f"{escape(other.TITLE)}</a>"
+        for other in PAGES
+    )
+    parts.static(
+        f'<a class="t-skip" href="#t-main">Skip to content</a>'
+        f'<div class="t-top"><a class="t-brand" href="./">{MARK}<span>Theodolite</span></a>'
+        f'<nav aria-label="Pages">{links}</nav>'
+        f'<button type="button" class="t-theme" aria-label="Light or dark" title="Light or dark" '
+        f'onclick="theodolite.toggleTheme()"><i aria-hidden="true"></i></button></div>',
+        elem_id="t-bar",
+    )
+    with gr.Column(elem_id="t-main", elem_classes=["t-page", f"t-{page.PATH or 'overview'}"]):
+        page.build(workspace)
+
+
+def head() -> str:
+    """What goes into the head of every page: our style, our small script, the icon.
+
+    Inline, so that the first paint is the right one.
+    """
+    script = (theme.STATIC / "theodolite.js").read_text(encoding="utf-8")
+    return (
+        f"<style>{theme.css()}</style><script>{script}</script>"
+        '<link rel="icon" type="image/svg+xml" href="./theodolite/mark.svg">'
+    )
+
+
+def launch(
+    workspace: Workspace,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    open_browser: bool = True,
+    share: bool = False,
+    auth: tuple[str, str] | None = None,
+    root_path: str | None = None,
+    block: bool = True,
+) -> gr.Blocks:
+    """Serve the pages.
+
+    Args:
+        workspace: what they show; with `read_only`, visitors cannot change or upload anything.
+        host: where to listen.
+        port: without one, the first free port from DEFAULT_PORT on.
+        open_browser: open the first page when it is up.
+        share: make a public link through Gradio's tunnel; needs `auth` and a read-only workspace.
+        auth: (name, password) that everyone must give.
+        root_path: where a proxy serves us, if not at its root.
+        block: stay until interrupted; else return once the server answers.
+
+    Returns:
+        The running Blocks: `local_url`, `share_url`, `close()`.
+
+    Raises:
+        UserError: port in use, or a host or link that strangers can reach without a password.
+    """
+    _refuse_open_doors(host, share, auth, workspace.read_only)
+    chosen = _free_port(host, port)
+    demo = build(workspace)
+    demo.launch(
+        server_name=host,
+        server_port=chosen,
+        inbrowser=open_browser,
+        share=share,
+        auth=auth,
+        root_path=root_path,
+        prevent_thread_lock=True,
+        quiet=True,
+        theme=theme.theme(),
+        head=head(),
+        favicon_path=str(theme.STATIC / "mark.svg"),
+        footer_links=[],
+        run_history=False,
+        enable_monitoring=False,
+        ssr_mode=False,
+        pwa=True,
+        strict_cors=True,
+        show_error=False,
+        max_file_size=MAX_FILE_SIZE,
+        app_kwargs={"routes": routes()},
+    )
+    if block:
+        demo.block_thread()
+    return demo
+
+
+def _refuse_open_doors(
+    host: str, share: bool, auth: tuple[str, str] | None, read_only: bool
+) -> None:
+    if host not in LOOPBACK and not auth:
+        raise UserError(
+            f"Listening on {host!r} lets others on the network in, and there is no password.",
+            "Add --auth NAME:PASSWORD, or keep the default host 127.0.0.1.",
+        )
+    if share and not (auth and read_only):
+        raise UserError(
+            "A public link needs a password, and visitors who cannot change anything.",
+            "Start it with --share, which sets both.",
+        )
+
+
+def _free_port(host: str, port: int | None) -> int:
+    """Return the port to listen on.
+
+    Raises:
+        UserError: the one asked for is taken; names the next free one.
+    """
+    start = port if port is not None else DEFAULT_PORT
+    tried = range(start, min(start + PORTS_TRIED, 65536))
+    free = next((number for number in tried if _is_free(host, number)), None)
+    if free is None:
+        raise UserError(
+            f"No port from {tried.start} to {tried.stop - 1} is free on {host}.",
+            "Name a free one with --port.",
+        )
+    if port is not None and free != port:
+        raise UserError(f"Port {port} is in use.", f"Use --port {free}, which is free.")
+    return free
+
+
+def _is_free(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as trial:
+        # As the server will: a port that lingers in TIME_WAIT counts as free.
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((host, port))
+        except OSError:
+            return False
+    return True
