@@ -1,0 +1,19 @@
+"""One module a page. The frame is `app.ui`; what a page is made of is `app.parts`.
+
+A page module has `TITLE` (in the bar), `PATH` (one segment, empty for the first page) and
+`build(workspace)`, which lays out its components and attaches its events. It is called once, when
+the app starts, and must be quick and import nothing heavy: torch, scikit-learn, plotly and the
+engine's working parts belong inside the handlers. Data is read when the page is opened, with
+`parts.on_load`, never while building.
+
+- Handlers are wrapped in `parts.telling(handler, outputs=n)` and have a `parts.notice()` as their
+  last output, so that a UserError or StoreError becomes a calm notice.
+- Controls that make up the view are given to `address.keep({"encoder": box, …})` and read back
+  with `address.first`, `address.every`, `address.choice` in the `on_load` handler.
+- `workspace.read_only`: leave out (do not merely disable) uploads, local paths, deletes and runs.
+- Text from outside is escaped with `html.escape` in HTML of ours and `chart.plain` in figures.
+  Never put it into a `gr.HTML` template with `{{ }}`: what stands there is evaluated as JavaScript.
+- Figures are drawn by `components.chart.chart`, with a value from `components.chart.drawing`.
+- Polling: one `gr.Timer`, one indexed query, `gr.skip()` when nothing changed,
+  `show_progress="hidden"`.
+"""
