@@ -82,7 +82,10 @@ class Catalog:
         found = [source.info for source in self._sources().values()]
         if self._uploads is not None:
             for name in sorted(self._uploads.names()):
-                upload = self._uploads.get(name)
+                try:
+                    upload = self._uploads.get(name)
+                except KeyError:  # removed since its name was read
+                    continue
                 about = f"Your file {upload.filename}."
                 found.append(DatasetInfo(_UPLOAD + name, upload.mapping["kind"], "upload", about))
         return found

@@ -30,8 +30,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
         *("hypothesis", "question2", "answer", "positive"),
     ),
     "score": (
-        *("score", "similarityscore", "relatednessscore", "similarity", "relatedness", "gold"),
-        *("goldscore", "sim", "rating", "grade", "label"),
+        *("score", "similarityscore", "relatednessscore", "similarity", "relatedness"),
+        *("goldscore", "gold", "sim", "rating", "grade"),
     ),
     "text": (
         *("text", "sentence", "sentences", "content", "title", "caption", "utterance", "tweet"),
@@ -62,7 +62,7 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     numeric = {c for i, c in enumerate(columns) if _is_numeric([row[i] for row in rows])}
     found: dict[str, str] = {}
     for role, names in _NAMES.items():
-        allowed = [c for c in columns if (c in numeric) == (role == "score") or role == "label"]
+        allowed = [c for c in columns if c not in numeric or role in ("score", "label")]
         taken = {"right": found.get("left"), "positive": found.get("anchor")}.get(role)
         column = _by_name([c for c in allowed if c != taken], names)
         if column is not None:
@@ -93,14 +93,21 @@ def _by_value(
     texts = [c for c, values in cells.items() if mean[c] >= 15 or len(set(values)) > len(rows) / 2]
     if len(texts) == 2 and not {"left", "right"} & found.keys():
         found["left"], found["right"] = texts
-    unused = [c for c in columns if c in numeric and not c.casefold().endswith(("id", "index"))]
-    if "score" not in found and len(unused) == 1 and "left" in found:
-        found["score"] = unused[0]
+    # Whole numbers may be classes (0, 1, 2 in NLI files); a score has fractions or says its name.
+    classes = {c for i, c in enumerate(columns) if c in numeric and _is_whole(rows, i)}
+    unnamed = [c for c in columns if c in numeric and (c not in classes or c.startswith("column "))]
+    if "score" not in found and len(unnamed) == 1 and "left" in found:
+        found["score"] = unnamed[0]
     if "text" not in found and texts:
         found["text"] = max(texts, key=lambda c: mean[c])
     others = [c for c in columns if c not in texts and c != found.get("text")]
     if "label" not in found and len(others) == 1 and len(texts) == 1:
         found["label"] = others[0]
+
+
+def _is_whole(rows: Sequence[Sequence[Any]], index: int) -> bool:
+    values = [row[index] for row in rows if is_number(row[index])]
+    return all(float(value).is_integer() for value in values)
 
 
 def _is_numeric(values: Sequence[Any]) -> bool:

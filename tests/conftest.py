@@ -1,0 +1,20 @@
+"""What every test may ask for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """The data folder that THEODOLITE_DATA names. Skips without one, but never in CI."""
+    named = os.environ.get("THEODOLITE_DATA")
+    if not named:
+        message = "THEODOLITE_DATA is not set"
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{message}: CI must run the tests on real data")
+        pytest.skip(message)
+    return Path(named)

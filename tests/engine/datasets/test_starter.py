@@ -1,0 +1,86 @@
+"""The starter set: large enough, varied, without doubles, and part of the package."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+from engine.datasets import Catalog
+from engine.datasets.starter import read_pairs, read_topics, rubric, sources
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def test_pairs_are_enough_and_graded() -> None:
+    """At least 400 pairs on the scale 0 to 5 in steps that the rubric knows, every grade used."""
+    pairs = read_pairs()
+    part = pairs.parts["all"]
+
+    assert len(part.gold) >= 400
+    assert pairs.scale == (0.0, 5.0)
+    assert set(range(6)) <= set(part.gold.tolist())
+    assert all((2 * gold).is_integer() and 0 <= gold <= 5 for gold in part.gold.tolist())
+    assert min(Counter(int(gold) for gold in part.gold).values()) >= 20
+
+
+def test_pairs_have_no_doubles() -> None:
+    """No pair twice, whichever way round, and no pair of one sentence with itself."""
+    part = read_pairs().parts["all"]
+    pairs = [frozenset(pair) for pair in zip(part.left, part.right, strict=True)]
+
+    assert len(set(pairs)) == len(pairs)
+    assert all(len(pair) == 2 for pair in pairs)
+    assert all(sentence == " ".join(sentence.split()) for pair in pairs for sentence in pair)
+
+
+def test_topics_are_enough_and_balanced() -> None:
+    """At least 2,000 sentences in at least 15 topics, none with less than half the usual share."""
+    topics = read_topics()
+    counts = Counter(topics.labels)
+
+    assert len(topics.sentences) >= 2000
+    assert len(counts) >= 15
+    assert min(counts.values()) >= 0.5 * len(topics.sentences) / len(counts)
+    assert len({s.casefold() for s in topics.sentences}) == len(topics.sentences)
+
+
+def test_sentences_are_not_from_templates() -> None:
+    """No 4-word opening in more than 1 % of the sentences, pairs and topics each."""
+    for sentences in (read_topics().sentences, read_pairs().sentences):
+        openings = Counter(" ".join(s.casefold().split()[:4]) for s in sentences)
+        opening, count = openings.most_common(1)[0]
+        assert count <= 0.01 * len(sentences), (opening, count)
+
+
+def test_it_is_labelled_as_ours() -> None:
+    """The description says who wrote and graded it; the rubric defines every grade."""
+    for info in (source.info for source in sources()):
+        assert info.origin == "starter"
+        assert "written by us" in info.description
+        assert "no agreement measured" in info.description
+    assert "one grader" in sources()[0].info.description
+    text = rubric()
+    assert all(str(grade) in text for grade in range(6))
+    assert "agreement" in text
+
+
+def test_its_files_are_in_the_package() -> None:
+    """Every file of the starter set matches a pattern of the package data."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    patterns = project["tool"]["setuptools"]["package-data"]["engine"]
+    engine = REPOSITORY / "engine"
+    shipped = {path for pattern in patterns for path in engine.glob(pattern)}
+    files = {p for p in (engine / "datasets" / "starter").rglob("*") if p.is_file()}
+
+    assert len(files) >= 17
+    assert files <= shipped
+
+
+def test_it_needs_no_data_folder(monkeypatch) -> None:
+    """A catalog without folder and uploads holds exactly the starter set."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    catalog = Catalog()
+
+    assert [info.name for info in catalog.list()] == ["starter-pairs", "starter-topics"]
+    assert catalog.sentences("starter")[0] == catalog.load("starter-topics").sentences

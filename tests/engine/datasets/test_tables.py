@@ -1,0 +1,289 @@
+"""Uploaded tables: preview, guesses, reading, and what is said of each kind of bad file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from engine.datasets import LabelledSentences, ScoredPairs, Sentences, Triplets, formats
+from engine.datasets.tables import Mapping, preview, read
+from engine.errors import UserError
+
+PAIRS = Mapping("pairs", {"left": "sentence1", "right": "sentence2", "score": "score"})
+ROWS = [
+    ("A man plays a guitar.", "A man is playing.", 3.5),
+    ('She said "yes", twice.', "Naïve 日本 🙂", 0.0),
+    ("", "<script>alert(1)</script>", 5.0),
+]
+
+
+def as_bytes(ending: str, tmp_path: Path) -> bytes:
+    """The three pairs in one of the formats, written by pandas."""
+    table = pd.DataFrame(ROWS, columns=["sentence1", "sentence2", "score"])
+    path = tmp_path / f"made{ending}"
+    if ending == ".csv":
+        table.to_csv(path, index=False)
+    elif ending == ".tsv":  # bare: no quotes around anything
+        path.write_text("\n".join("\t".join(map(str, r)) for r in [table.columns, *ROWS]) + "\n")
+    elif ending == ".jsonl":
+        table.to_json(path, orient="records", lines=True)
+    else:
+        table.to_parquet(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".jsonl.gz"])
+def test_every_format_gives_the_same_pairs(tmp_path: Path, ending: str) -> None:
+    """Content, hash, preview and guesses do not depend on the format or on path against bytes."""
+    raw = as_bytes(ending.removesuffix(".gz"), tmp_path)
+    raw = gzip.compress(raw) if ending.endswith(".gz") else raw
+    path = tmp_path / "0f3a"  # a store keeps bytes under a name of its own
+    path.write_bytes(raw)
+
+    look = preview(raw, f"mine{ending}")
+    data = read(path, f"Mine{ending.upper()}", look.mapping, "mine")
+
+    assert look.columns == ("sentence1", "sentence2", "score")
+    assert (look.n_rows, look.kind, look.problems) == (3, "pairs", [])
+    assert look.rows[1][:2] == ['She said "yes", twice.', "Naïve 日本 🙂"]
+    assert look.mapping.columns == PAIRS.columns
+    assert isinstance(data, ScoredPairs)
+    part = data.parts["all"]
+    assert list(zip(part.left, part.right, part.gold.tolist(), strict=True)) == ROWS
+    assert data.hash == read(as_bytes(".csv", tmp_path), "x.csv", PAIRS).hash
+
+
+def test_each_kind_is_read() -> None:
+    """Labels, sentences and triplets come out in the order of the file; a split makes parts."""
+    labels = read(
+        b"text,label,split\nGood.,1,train\nBad.,0,test\n",
+        "x.csv",
+        Mapping("labels", {"text": "text", "label": "label", "split": "split"}),
+    )
+    sentences = read(b"One.\n\nTwo.\r\n", "x.txt", Mapping("sentences", {"text": "text"}))
+    triplets = read(
+        b'{"a": "x", "p": "y", "n": "z"}\n',
+        "x.jsonl",
+        Mapping("triplets", {"anchor": "a", "positive": "p", "negative": "n"}),
+    )
+    pairs = read(
+        b"a\tb\ts\tpart\nx\ty\t1\tdev\nx\tz\t2\ttest\nx\tw\t3\tdev\n",
+        "x.tsv",
+        Mapping("pairs", {"left": "a", "right": "b", "score": "s", "split": "part"}),
+    )
+
+    assert isinstance(labels, LabelledSentences)
+    assert (labels.sentences, labels.labels) == (["Good.", "Bad."], ["1", "0"])
+    assert labels.splits == ["train", "test"]
+    assert isinstance(sentences, Sentences)
+    assert sentences.sentences == ["One.", "Two."]
+    assert isinstance(triplets, Triplets)
+    assert triplets.sentences == ["x", "y", "z"]
+    assert isinstance(pairs, ScoredPairs)
+    assert {name: part.gold.tolist() for name, part in pairs.parts.items()} == {
+        "dev": [1.0, 3.0],
+        "test": [2.0],
+    }
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "kind", "guesses"),
+    [
+        ("sentence1,sentence2,score", "A b.,C d.,1", "pairs", ["sentence1", "sentence2", "score"]),
+        (
+            "sentence1,sentence2,label",
+            "A b.,C d.,1.5",
+            "pairs",
+            ["sentence1", "sentence2", "label"],
+        ),
+        ("id,s1,s2,similarity", "1,A b.,C d.,1", "pairs", ["s1", "s2", "similarity"]),
+        (
+            "Sentence A,Sentence B,Gold",
+            "A b.,C d.,1",
+            "pairs",
+            ["Sentence A", "Sentence B", "Gold"],
+        ),
+        (
+            "links,rechts,note",
+            "Ein langer Satz.,Zwei lange Sätze.,1.5",
+            "pairs",
+            ["links", "rechts", "note"],
+        ),
+        ("text,category", "A b.,x", "labels", ["text", "category"]),
+        ("id,review,sentiment", "7,A b.,pos", "labels", ["review", "sentiment"]),
+        ("text,label", "A b.,1", "labels", ["text", "label"]),
+        ("sent0,sent1,hard_neg", "A b.,C d.,E f.", "triplets", ["sent0", "sent1", "hard_neg"]),
+        ("anchor,positive,negative", "A.,B.,C.", "triplets", ["anchor", "positive", "negative"]),
+        ("caption", "A dog on a lawn.", "sentences", ["caption"]),
+    ],
+)
+def test_columns_are_guessed(header: str, row: str, kind: str, guesses: list[str]) -> None:
+    """From names as data sets have them, else from values."""
+    mapping = preview(f"{header}\n{row}\n{row}\n".encode(), "x.csv").mapping
+
+    assert mapping.kind == kind
+    assert list(mapping.columns.values()) == guesses
+
+
+def test_a_file_without_header() -> None:
+    """A first line with a number or a sentence in it is data; a person can overrule the guess."""
+    raw = b"A cat.,A dog.,2.5\nA hat.,A cap.,4\n"
+    look = preview(raw, "x.csv")
+
+    assert not look.header
+    assert look.columns == ("column 1", "column 2", "column 3")
+    assert (look.kind, look.n_rows) == ("pairs", 2)
+    assert read(raw, "x.csv", look.mapping).parts["all"].gold.tolist() == [2.5, 4.0]
+    assert preview(raw, "x.csv", header=True).n_rows == 1
+
+
+def test_a_mapping_goes_through_json() -> None:
+    """A store keeps it as JSON."""
+    assert Mapping.from_dict(json.loads(json.dumps(PAIRS.to_dict()))) == PAIRS
+
+
+def test_bom_semicolons_and_repeated_names() -> None:
+    """A byte order mark is dropped, `;` is noticed, names that come twice are numbered and said."""
+    look = preview("\ufefftext;text;label\na;b;c\nd;e;f\n".encode(), "x.csv")
+
+    assert look.columns == ("text", "text (2)", "label")
+    assert any("one name" in problem and "text" in problem for problem in look.problems)
+    data = read(
+        "\ufefftext;text;label\na;b;c\nd;e;f\n".encode(),
+        "x.csv",
+        Mapping("labels", {"text": "text (2)", "label": "label"}),
+    )
+    assert data.sentences == ["b", "e"]
+
+
+def test_very_long_lines_are_taken_whole() -> None:
+    """100,000 characters and more in a cell; a preview shows the start."""
+    long = "word " * 40_000
+    raw = f'text\n"{long}"\nshort\n'.encode()
+
+    assert read(raw, "x.csv", Mapping("sentences", {"text": "text"})).sentences[0] == long
+    assert len(preview(raw, "x.csv").rows[0][0]) == 1000
+
+
+def test_line_ends_inside_quotes_keep_the_count_of_lines() -> None:
+    """A row is named by the line on which it begins."""
+    raw = b'sentence1,sentence2,score\n"a\nb",c,1\nd,e,many\n'
+
+    with pytest.raises(UserError, match=r"line 4 \(many\)"):
+        read(raw, "x.csv", PAIRS)
+
+
+BAD_PAIRS = "sentence1,sentence2,score\n" + "a,b,1\n" * 3
+
+
+@pytest.mark.parametrize(
+    ("filename", "raw", "says"),
+    [
+        ("x.csv", BAD_PAIRS.encode() + "é,b,1\n".encode("cp1252"), ["line 5", "ISO-8859-1"]),
+        ("x.csv", BAD_PAIRS.encode() + "“é”,b,1\n".encode("cp1252"), ["line 5", "WINDOWS-1252"]),
+        ("x.csv", BAD_PAIRS.encode("utf-16"), ["not UTF-8", "UTF-16"]),
+        ("x.csv", BAD_PAIRS.encode("utf-16-le"), ["line 1", "NUL", "UTF-16"]),
+        ("x.csv", b"", ["empty"]),
+        ("x.csv", b"\xef\xbb\xbf", ["empty"]),
+        ("x.csv", b"sentence1,sentence2,score\n", ["no row"]),
+        ("x.csv", b"sentence1,sentence2,score\na,b,1\n", ["one row"]),
+        (
+            "x.csv",
+            BAD_PAIRS.encode() + b"a,b\na,b,1,4\n",
+            ["2 bad rows", "line 5 (2)", "line 6 (4)"],
+        ),
+        ("x.csv", BAD_PAIRS.encode() + b"a,b,n/a\n" * 7, ["7 bad", "line 5 (n/a)", "and 2 more"]),
+        ("x.csv", BAD_PAIRS.encode() + b"a,b,\na,b,nan\n", ["2 bad", "line 5 ()", "line 6 (nan)"]),
+        ("x.csv", BAD_PAIRS.encode() + b'a,"b,1\nc,d,2\n', ["begins on line 5", "quote"]),
+        ("x.csv", b"text,score\na,1\nb,2\n", ["no column 'sentence1'"]),
+        ("x.csv", b"PAR1....PAR1", ["by its name", "Parquet"]),
+        ("x.csv", b"PK\3\4....", ["Excel"]),
+        ("x.csv", gzip.compress(b"a"), ["gzip"]),
+        ("x.csv.gz", BAD_PAIRS.encode(), ["should be a gzip file"]),
+        ("x.csv.gz", gzip.compress(BAD_PAIRS.encode() * 99)[:-9], ["not a whole gzip"]),
+        ("x.parquet", BAD_PAIRS.encode(), ["should be a Parquet file"]),
+        ("x.parquet", b"PAR1 nothing PAR1", ["cannot be read as Parquet"]),
+        ("x.xlsx", b"PK\3\4....", ["no format known", ".csv"]),
+        ("x.pkl", b"\x80\x04.", ["no format known"]),
+        ("noending", b"a", ["no format known"]),
+        (
+            "x.jsonl",
+            b'{"sentence1": "a", "sentence2": "b", "score": 1}\n{"sent',
+            ["line 2", "not JSON"],
+        ),
+        ("x.jsonl", b'[{"sentence1": "a"}]\n', ["line 1", "list", "not an object"]),
+        ("x.jsonl", b"[" * 100_000, ["line 1", "not JSON"]),
+    ],
+)
+def test_bad_files_get_a_clear_sentence(filename: str, raw: bytes, says: list[str]) -> None:
+    """Reading names file and place, says what was expected and what to do."""
+    with pytest.raises(UserError) as caught:
+        read(raw, filename, PAIRS)
+    for words in says:
+        assert words in str(caught.value)
+    assert filename in caught.value.message
+    assert caught.value.hint
+
+
+def test_cells_that_are_not_text_are_refused() -> None:
+    """A list, a null and half a surrogate pair are no sentences."""
+    raw = b'{"text": "fine"}\n{"text": ["a"]}\n{"text": null}\n{"text": "\\ud800"}\n'
+
+    assert preview(raw, "x.jsonl").n_rows == 4
+    with pytest.raises(UserError, match=r"3 bad rows.*line 2.*line 3.*line 4"):
+        read(raw, "x.jsonl", Mapping("sentences", {"text": "text"}))
+
+
+def test_a_preview_tells_problems_without_failing() -> None:
+    """Ragged rows, bad scores and a single row are said before anything is taken in."""
+    look = preview(BAD_PAIRS.encode() + b"a,b\nc,d,n/a\n", "x.csv")
+
+    assert look.n_rows == 5
+    assert "line 5 (2)" in look.problems[0]
+    assert "line 6 (n/a)" in look.problems[1]
+    assert preview(b"text\nOnly.\n", "x.csv").problems == ["There is only one row."]
+    assert len(preview(BAD_PAIRS.encode() * 20, "x.csv", header=True).rows) == 20
+
+
+def test_the_size_is_capped_packed_and_unpacked(monkeypatch) -> None:
+    """A small archive that unpacks to a huge file is given up on the way."""
+    bomb = gzip.compress(b"a line of text\n" * 100_000)
+    monkeypatch.setattr(formats, "MAX_BYTES", len(bomb) + 1)
+
+    for filename, raw in (("x.txt", b"a line of text\n" * 1000), ("x.txt.gz", bomb)):
+        with pytest.raises(UserError, match="larger than"):
+            read(raw, filename, Mapping("sentences", {"text": "text"}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "says"),
+    [
+        ("pairs", {"left": "a", "right": "b"}, "no column for 'score'"),
+        ("labels", {"text": "a", "label": ""}, "no column for 'label'"),
+        ("sentences", {"text": "a", "score": "b"}, "a role 'score'"),
+        ("pictures", {"text": "a"}, "no kind of data set"),
+    ],
+)
+def test_a_mapping_must_be_complete(kind: str, columns: dict[str, str], says: str) -> None:
+    """A missing or unknown role is said at once."""
+    with pytest.raises(UserError, match=says):
+        Mapping(kind, columns)
+
+
+def test_whole_numbers_may_be_classes() -> None:
+    """The label of an NLI file is not taken for a score."""
+    look = preview(b"premise,hypothesis,label\nA b.,C d.,0\nE f.,G h.,2\n", "x.csv")
+
+    assert look.kind == "labels"
+    assert "score" not in look.guesses
+
+
+def test_nothing_here_runs_what_a_file_holds() -> None:
+    """No module that reads data can unpickle or evaluate."""
+    for path in Path(formats.__file__).parent.glob("*.py"):
+        assert not re.search(r"pickle|\b(eval|exec|__import__)\(", path.read_text()), path.name
