@@ -1,0 +1,131 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from store import Store
+from store.check import clean, orphans
+from tests.store.test_results import result
+from tests.store.test_vectors import keys, rows
+
+
+@pytest.fixture
+def full(store: Store) -> Store:
+    """A store with one of everything."""
+    store.encoders.add("minilm", {})
+    store.results.put(result())
+    store.uploads.add("cats", "sentences", b"A cat.", mapping={})
+    store.vectors.of("minilm").put("f1", keys(*range(10)), rows(10))
+    run = store.runs.create("evaluate", {}, title="")
+    store.runs.log_path(run).write_text("log")
+    return store
+
+
+def test_a_whole_store_has_no_findings(full: Store) -> None:
+    """Nor does an empty one."""
+    assert full.check() == []
+
+
+def _only(folder: Path) -> Path:
+    (path,) = folder.glob("*")
+    return path
+
+
+def _example_gone(store: Store) -> None:
+    _only(store.folder / "examples").unlink()
+
+
+def _example_changed(store: Store) -> None:
+    with _only(store.folder / "examples").open("ab") as file:
+        file.write(b"x")
+
+
+def _upload_changed(store: Store) -> None:
+    _only(store.folder / "uploads").write_bytes(b"A dog.")
+
+
+def _vector_changed(store: Store) -> None:
+    with (store.folder / "vectors/f1/8.f32").open("r+b") as file:
+        file.write(b"\x7f")
+
+
+def _dangling_score(store: Store) -> None:
+    connection = store.database.connection
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("INSERT INTO scores VALUES (99, 0, 'all', NULL, 'x', 1.0, 1, 1, '')")
+
+
+def _old_orphan(store: Store) -> None:
+    path = store.folder / "examples" / "0000.npz"
+    path.write_bytes(b"x" * 1000)
+    os.utime(path, (1e9, 1e9))
+
+
+def _index_torn(store: Store) -> None:
+    """Put an index over other columns than it says: SQLite then misses rows in it."""
+    connection = store.database.connection
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute(
+        "UPDATE sqlite_master SET sql = 'CREATE INDEX runs_spec ON runs (title)'"
+        " WHERE name = 'runs_spec'"
+    )
+    connection.execute("PRAGMA writable_schema = OFF")
+    store.database.close()
+
+
+@pytest.mark.parametrize(
+    ("harm", "subject", "words"),
+    [
+        (_example_gone, "examples/", "are missing"),
+        (_example_changed, "examples/", "do not have the hash"),
+        (_upload_changed, "uploads/", "do not have the hash"),
+        (_vector_changed, "vectors/f1/8.f32", "1 of 10 vectors fail"),
+        (_dangling_score, "theodolite.db", "row of results that is not there"),
+        (_old_orphan, "examples/0000.npz", "Nothing refers to these 1000 bytes"),
+        (_index_torn, "theodolite.db", "damaged"),
+    ],
+)
+def test_harm_is_found(full: Store, harm, subject: str, words: str) -> None:
+    """Each kind gives one finding that names the thing and what to do."""
+    harm(full)
+    (finding,) = full.check()
+    assert finding.subject.startswith(subject)
+    assert words in finding.message
+    assert finding.hint
+
+
+def test_clean_takes_orphans_only(full: Store) -> None:
+    """Temporary files too, however they came about; not those that may be about to be named."""
+    _old_orphan(full)
+    young = full.folder / "uploads" / "young.tmp"
+    young.write_bytes(b"x")
+    assert [p.name for p in orphans(full)] == ["0000.npz"]
+    assert full.clean() >= 1000
+    assert young.exists()
+    clean(full, grace=0)
+    assert not young.exists()
+    assert full.check() == []
+    assert len(full.results.examples(1)) == 2
+
+
+def test_clean_takes_the_vectors_of_removed_encoders(full: Store) -> None:
+    """Unless another encoder uses them, or nobody said whose they are."""
+    full.encoders.add("minilm | normalise", {})
+    full.vectors.of("minilm | normalise").get("f1", keys(0), 8)
+    full.vectors.put("f2", keys(0), rows(1))
+    full.encoders.remove("minilm")
+    full.clean()
+    assert set(full.vectors.usage()) == {"f1", "f2"}
+    full.encoders.remove("minilm | normalise")
+    assert full.clean() >= 10 * 8 * 4
+    assert set(full.vectors.usage()) == {"f2"}
+    assert not full.vectors.get("f1", keys(0), 8)[0].any()
+
+
+def test_clean_gives_pages_of_the_database_back(store: Store) -> None:
+    """After much was replaced."""
+    store.settings.set("big", "x" * 2_000_000)
+    store.settings.set("big", None)
+    assert store.clean() > 1_500_000
+    np.testing.assert_equal(store.settings.get("big"), None)

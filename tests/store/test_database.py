@@ -1,0 +1,108 @@
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from store import Store, StoreError
+
+
+def test_pragmas_of_every_connection(store: Store) -> None:
+    """WAL, a patient lock, NORMAL syncing and foreign keys, in each thread."""
+    seen: list[tuple[object, ...]] = []
+
+    def look() -> None:
+        ask = store.database.connection.execute
+        names = ("journal_mode", "busy_timeout", "synchronous", "foreign_keys")
+        seen.append(tuple(ask(f"PRAGMA {name}").fetchone()[0] for name in names))
+
+    look()
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert seen == [("wal", 10000, 1, 1)] * 2
+
+
+def test_threads_do_not_share_a_connection(store: Store) -> None:
+    """SQLite connections must not cross threads."""
+    other: list[object] = []
+    thread = threading.Thread(target=lambda: other.append(store.database.connection))
+    thread.start()
+    thread.join()
+    assert other[0] is not store.database.connection
+
+
+def test_migrations_are_recorded_and_run_once(store: Store) -> None:
+    """Opening again applies nothing and loses nothing."""
+    store.settings.set("theme", "dark")
+    before = store.database.rows("SELECT name, applied_at FROM _sqlite_migrations ORDER BY id")
+    again = Store.open(store.folder)
+    assert again.settings.get("theme") == "dark"
+    assert (
+        again.database.rows("SELECT name, applied_at FROM _sqlite_migrations ORDER BY id") == before
+    )
+    assert [row["name"][:4] for row in before] == [f"m{i + 1:03}" for i in range(len(before))]
+
+
+def test_many_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
+    """Only one of them makes the tables; none fails."""
+    code = (
+        "import sys; from pathlib import Path; from store import Store; "
+        "Store.open(Path(sys.argv[1]))"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path / "new")], stderr=subprocess.PIPE
+        )
+        for _ in range(4)
+    ]
+    errors = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, errors
+
+
+def test_a_transaction_is_undone_whole(store: Store) -> None:
+    """An exception inside leaves no part behind."""
+    with pytest.raises(RuntimeError), store.database.write() as connection:
+        connection.execute("INSERT INTO settings VALUES ('a', '1')")
+        raise RuntimeError
+    assert store.settings.get("a") is None
+
+
+def _newer(folder: Path) -> None:
+    connection = Store.open(folder).database.connection
+    connection["_sqlite_migrations"].insert(
+        {"migration_set": "theodolite", "name": "m999_from_tomorrow", "applied_at": "2099-01-01"}
+    )
+
+
+def _not_sqlite(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "theodolite.db").write_bytes(b"this is no database, however long it may be" * 100)
+
+
+def _a_file(folder: Path) -> None:
+    folder.write_text("a file")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [(_newer, "newer version"), (_not_sqlite, "damaged"), (_a_file, "is a file, not a folder")],
+)
+def test_a_folder_that_is_no_store_is_refused(tmp_path: Path, make, words: str) -> None:
+    """With one sentence that says why, and a hint."""
+    make(tmp_path / "x")
+    with pytest.raises(StoreError, match=words) as caught:
+        Store.open(tmp_path / "x")
+    assert caught.value.hint
+
+
+def test_a_locked_database_is_said_plainly(store: Store) -> None:
+    """A writer that never ends does not end in a traceback of SQLite."""
+    holder = sqlite3.connect(store.database.path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    store.database.connection.execute("PRAGMA busy_timeout = 50")
+    with pytest.raises(StoreError, match="held by another program"):
+        store.settings.set("a", 1)
+    holder.close()

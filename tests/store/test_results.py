@@ -1,0 +1,203 @@
+import math
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.results import Result, Score
+from store import Store, StoreError
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    """A result as the engine gives it, as a plain mapping."""
+    scores = (
+        Score("test", "all", "spearman", 81.5, 1379, main=True),
+        Score("test", "all", "pearson", 80.25, 1379),
+        Score("all", None, "uniformity", -2.5, 2000, unit="nats"),
+    )
+    examples = {"cosine": np.linspace(-1, 1, 5), "part": np.zeros(5, np.int16)}
+    given = Result("minilm", "f1", 384, "STSBenchmark", "simcse-2021", 0, "d1", scores, examples)
+    fields = vars(given) | {"scores": [vars(score) for score in scores]}
+    return fields | changes
+
+
+def failed(**changes: Any) -> dict[str, Any]:
+    """The same question, with an error for an answer."""
+    return result(scores=[], examples={}, error="It gave NaN.", hint="Try float32.", **changes)
+
+
+def test_a_result_comes_back_as_it_was(store: Store) -> None:
+    """Numbers, arrays with their types, and details with NumPy's scalars."""
+    number = store.results.put(result(details={"parts": ("a", "b"), "n": np.int64(2)}))
+    row = store.results.by_id(number)
+    assert (row["score"], row["metric"], row["split"], row["aggregation"]) == (
+        *(81.5, "spearman", "test", "all"),
+    )
+    assert row["details"] == {"parts": ["a", "b"], "n": 2}
+    arrays = store.results.examples(number)
+    assert arrays["cosine"].dtype == np.float64
+    assert arrays["part"].dtype == np.int16
+    np.testing.assert_array_equal(arrays["cosine"], np.linspace(-1, 1, 5))
+    assert [
+        (s["metric"], s["score"], s["main"], s["unit"]) for s in store.results.scores(number)
+    ] == [
+        ("spearman", 81.5, True, ""),
+        ("pearson", 80.25, False, ""),
+        ("uniformity", -2.5, False, "nats"),
+    ]
+
+
+def test_scores_are_the_rows_of_the_engine(store: Store) -> None:
+    """What the command line prints is the same from the store as from the engine."""
+    given = result()
+    rows = Result(**{**given, "scores": tuple(Score(**s) for s in given["scores"])}).rows()
+    assert store.results.scores(store.results.put(given)) == rows
+
+
+def test_a_success_never_changes(store: Store) -> None:
+    """Put again under its key, other numbers and an error change nothing."""
+    number = store.results.put(result())
+    other = [vars(Score("test", "all", "spearman", 1.0, 1, main=True))]
+    assert store.results.put(result(scores=other)) == number
+    assert store.results.put(failed()) == number
+    assert [row["score"] for row in store.results.table()] == [81.5]
+    assert len(store.results.scores(number)) == 3
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param({}, id="under the same key"),
+        pytest.param({"fingerprint": "", "data_hash": ""}, id="when nothing could be read"),
+    ],
+)
+def test_an_error_gives_way_to_a_success(store: Store, error: dict[str, str]) -> None:
+    """Its row is replaced, and its id is not used again."""
+    first = store.results.put(failed(**error))
+    assert [(r["error"], r["hint"]) for r in store.results.table()] == [
+        ("It gave NaN.", "Try float32.")
+    ]
+    second = store.results.put(result())
+    assert second > first
+    assert [(r["score"], r["error"]) for r in store.results.table(all_versions=True)] == [
+        (81.5, None)
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"fingerprint": "f2"}, {"task": "STS12"}, {"protocol": "senteval"}, {"seed": 1},
+     {"data_hash": "d2"}, {"encoder": "dir:/same/weights"}],
+    ids=lambda other: next(iter(other)),
+)  # fmt: skip
+def test_every_part_of_the_key_tells_results_apart(store: Store, other: dict[str, Any]) -> None:
+    """And `get` finds each."""
+    a, b = store.results.put(result()), store.results.put(result(**other))
+    assert a != b
+    key = {n: result(**other)[n] for n in ("encoder", "fingerprint", "task", "protocol", "seed")}
+    found = store.results.get(**key, data_hash=result(**other)["data_hash"])
+    assert found is not None
+    assert found["id"] == b
+
+
+def test_the_table_shows_the_newest_version(store: Store) -> None:
+    """New weights under a name replace the old ones in the table, not in the store."""
+    store.results.put(result())
+    new = store.results.put(result(fingerprint="f2"))
+    assert [row["id"] for row in store.results.table()] == [new]
+    assert len(store.results.table(all_versions=True)) == 2
+
+
+def test_the_table_keeps_what_was_measured_when_nothing_can_be_read(store: Store) -> None:
+    """A model folder that is gone today does not hide yesterday's score; a NaN today does."""
+    number = store.results.put(result())
+    store.results.put(failed(fingerprint="", data_hash=""))
+    assert [row["id"] for row in store.results.table()] == [number]
+    bad = store.results.put(failed(fingerprint="f2"))
+    assert [row["id"] for row in store.results.table()] == [bad]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"encoders": ["a"]}, {("a", "STS12"), ("a", "STS13")}),
+        ({"tasks": ["STS13"]}, {("a", "STS13"), ("b", "STS13")}),
+        ({"encoders": ["b"], "tasks": ["STS13"]}, {("b", "STS13")}),
+        ({"encoders": []}, set()),
+        ({"protocols": ["other"]}, set()),
+        ({"seeds": [0], "encoders": ["b"]}, {("b", "STS12"), ("b", "STS13")}),
+    ],
+)
+def test_the_table_can_be_narrowed(store: Store, filters: dict, expected: set) -> None:
+    """By each part of the key."""
+    for encoder in "ab":
+        for task in ("STS12", "STS13"):
+            store.results.put(result(encoder=encoder, task=task))
+    found = {(row["encoder"], row["task"]) for row in store.results.table(**filters)}
+    assert found == expected
+
+
+def test_nan_is_kept_as_nan(store: Store) -> None:
+    """A correlation that is not defined is neither an error nor zero."""
+    scores = [vars(Score("test", "all", "spearman", math.nan, 3, main=True))]
+    number = store.results.put(result(scores=scores))
+    assert math.isnan(store.results.table()[0]["score"])
+    assert math.isnan(store.results.scores(number)[0]["score"])
+    assert math.isnan(store.results.by_id(number)["score"])
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (result(scores=[]), "exactly one main score, got 0"),
+        (result(error="and yet"), "scores or an error, got both"),
+        (result(examples={"x": np.array([{}], object)}), "not of objects"),
+    ],
+)
+def test_what_is_no_result_is_refused(store: Store, bad: dict, words: str) -> None:
+    """Nothing of it is kept."""
+    with pytest.raises(ValueError, match=words):
+        store.results.put(bad)
+    assert store.results.table() == []
+
+
+def test_a_damaged_file_of_values_is_said_plainly(store: Store) -> None:
+    """The scores still stand."""
+    number = store.results.put(result())
+    (path,) = store.results.folder.glob("*.npz")
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(StoreError, match="cannot be read"):
+        store.results.examples(number)
+    assert len(store.results.scores(number)) == 3
+
+
+def test_threads_that_put_one_result_make_one_row(store: Store) -> None:
+    """Steps run at least once; what they write is there exactly once."""
+    threads = [threading.Thread(target=store.results.put, args=(result(),)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(store.results.table(all_versions=True)) == 1
+    assert len(list(store.results.folder.glob("*"))) == 1
+
+
+@pytest.mark.slow
+def test_a_large_table_is_quick(store: Store) -> None:
+    """100 encoders on 50 tasks in less than 50 ms, the best of five."""
+    for encoder in range(100):
+        for task in range(50):
+            store.results.put(
+                result(
+                    encoder=f"e{encoder}", fingerprint=f"f{encoder}", task=f"t{task}", examples={}
+                )
+            )
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        rows = store.results.table()
+        times.append(time.perf_counter() - start)
+    assert len(rows) == 5000
+    assert min(times) < 0.05

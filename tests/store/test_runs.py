@@ -1,0 +1,155 @@
+import pytest
+
+from store import Store, StoreError
+from store.jobs import Jobs
+
+SPEC = {
+    "version": 1,
+    "encoders": ["a"],
+    "tasks": ["STS12", "STS13"],
+    "protocol": None,
+    "seed": None,
+}
+LABELS = ["a on STS12", "a on STS13"]
+
+
+@pytest.fixture
+def run(store: Store) -> str:
+    """A queued run of two units."""
+    return store.runs.create("evaluate", SPEC, title="a on two tasks")
+
+
+def test_a_new_run_waits(store: Store, run: str) -> None:
+    """With all that was asked, and nothing done."""
+    row = store.runs.get(run)
+    assert row["spec"] == SPEC
+    assert (row["state"], row["attempt"], row["done"], row["fraction"]) == ("queued", 1, 0, 0.0)
+    assert (row["started"], row["finished"], row["eta_seconds"]) == (None, None, None)
+    assert [r["id"] for r in store.runs.not_enqueued()] == [run]
+    assert store.runs.units(run) == []
+
+
+def test_the_same_question_is_not_queued_twice(store: Store, run: str) -> None:
+    """While it waits or runs; once over it may be asked again."""
+    same = dict(reversed(SPEC.items()))
+    assert store.runs.create("evaluate", same, title="again") == run
+    assert store.runs.create("encode", SPEC, title="other work") != run
+    store.runs.cancel(run)
+    assert store.runs.create("evaluate", same, title="again") != run
+
+
+def test_the_course_of_a_run(store: Store, run: str) -> None:
+    """Queued, taken up, unit after unit, done."""
+    assert store.runs.start(run, 1, "local-0", LABELS)
+    assert store.runs.progress(run, 1, 0.5, "encoding")
+    row = store.runs.get(run)
+    assert (row["state"], row["total"], row["done"], row["fraction"]) == ("running", 2, 0, 0.25)
+    assert row["eta_seconds"] is not None
+    assert store.runs.end_unit(run, 0, 1.0)
+    assert store.runs.end_unit(run, 1, 1.0, "It gave NaN.", "Try float32.")
+    assert [u["state"] for u in store.runs.units(run)] == ["done", "failed"]
+    assert store.runs.finish(run, 1, "done", "1 of 2 failed")
+    row = store.runs.get(run)
+    assert (row["state"], row["done"], row["fraction"]) == ("done", 2, 1.0)
+    assert row["eta_seconds"] is None
+
+
+def test_a_unit_is_counted_once(store: Store, run: str) -> None:
+    """However often a worker says that it is over."""
+    store.runs.start(run, 1, "local-0", LABELS)
+    assert store.runs.end_unit(run, 0, 1.0)
+    assert not store.runs.end_unit(run, 0, 1.0)
+    assert store.runs.get(run)["done"] == 1
+
+
+def test_a_run_taken_up_again_keeps_what_is_done(store: Store, run: str) -> None:
+    """As after a crash; the time left is measured from there."""
+    store.runs.start(run, 1, "local-0", LABELS)
+    store.runs.end_unit(run, 0, 1.0)
+    assert store.runs.start(run, 1, "local-0", LABELS)
+    row = store.runs.get(run)
+    assert (row["done"], row["fraction"], row["eta_seconds"]) == (1, 0.5, None)
+    store.database.change("UPDATE runs SET clock = clock - 10")
+    store.runs.progress(run, 1, 0.5, "")
+    assert store.runs.get(run)["eta_seconds"] == pytest.approx(10.0, abs=1.0)  # a quarter took 10 s
+
+
+def test_cancelling(store: Store, run: str) -> None:
+    """Ends it for people at once; whoever works on it is told at the next word."""
+    store.runs.start(run, 1, "local-0", LABELS)
+    assert store.runs.cancel(run)
+    assert not store.runs.cancel(run)
+    assert not store.runs.progress(run, 1, 0.9, "late")
+    assert not store.runs.finish(run, 1, "done")
+    assert not store.runs.start(run, 1, "local-0", LABELS)
+    assert not store.runs.is_running(run, 1)
+    assert store.runs.get(run)["state"] == "cancelled"
+
+
+def test_a_retry_does_only_what_is_not_done(store: Store, run: str) -> None:
+    """Failed units wait again, finished ones stay, and the old attempt has no say."""
+    store.runs.start(run, 1, "local-0", LABELS)
+    store.runs.end_unit(run, 0, 1.0)
+    store.runs.end_unit(run, 1, 1.0, "It gave NaN.")
+    store.runs.finish(run, 1, "failed", error="It gave NaN.")
+    assert Jobs(store).retry(run) == run
+    row = store.runs.get(run)
+    assert (row["state"], row["attempt"], row["error"], row["done"]) == ("queued", 2, None, 1)
+    assert [u["state"] for u in store.runs.units(run)] == ["done", "waiting"]
+    assert [r["id"] for r in store.runs.not_enqueued()] == [run]
+    assert not store.runs.finish(run, 1, "done")
+
+
+def test_a_live_run_cannot_be_retried(store: Store, run: str) -> None:
+    """It is being tried."""
+    assert not store.runs.retry(run)
+    assert store.runs.get(run)["attempt"] == 1
+
+
+def test_enqueued_is_remembered_per_attempt(store: Store, run: str) -> None:
+    """A retried run stands in no queue until it is put there again."""
+    store.runs.enqueued(run, 1)
+    assert store.runs.not_enqueued() == []
+    store.runs.cancel(run)
+    store.runs.retry(run)
+    assert [r["attempt"] for r in store.runs.not_enqueued()] == [2]
+
+
+def test_deaths_are_counted(store: Store, run: str) -> None:
+    """So that a unit that kills its process is given up on."""
+    store.runs.start(run, 1, "local-0", LABELS)
+    assert [store.runs.lost_unit(run, 1) for _ in range(3)] == [1, 2, 3]
+
+
+def test_events_are_read_by_cursor(store: Store, run: str) -> None:
+    """What came after, in order."""
+    for step in range(3):
+        store.runs.add_event(run, "metric", {"step": step})
+    first = store.runs.events(run, limit=2)
+    assert [e["data"]["step"] for e in first] == [0, 1]
+    assert [e["data"]["step"] for e in store.runs.events(run, after=first[-1]["id"])] == [2]
+
+
+def test_the_log_is_read_by_line(store: Store, run: str) -> None:
+    """From a line on; bytes that are no text do no harm."""
+    assert store.runs.log(run) == []
+    store.runs.log_path(run).write_bytes(b"one\ntwo\n\xff\xfe three\n")
+    assert store.runs.log(run)[:2] == ["one", "two"]
+    assert store.runs.log(run, after=2)[0].endswith("three")
+
+
+@pytest.mark.parametrize("name", ["nothing", "../theodolite", ""])
+def test_an_unknown_run_is_said_plainly(store: Store, name: str) -> None:
+    """And names no file."""
+    for ask in (store.runs.get, store.runs.log, store.runs.log_path):
+        with pytest.raises(StoreError, match="There is no run"):
+            ask(name)
+
+
+def test_lists_are_newest_first(store: Store) -> None:
+    """And can be narrowed to states."""
+    ids = [store.runs.create("evaluate", {"n": n}, title=str(n)) for n in range(3)]
+    store.runs.cancel(ids[0])
+    assert [r["id"] for r in store.runs.list()] == ids[::-1]
+    assert [r["id"] for r in store.runs.list(["cancelled"])] == ids[:1]
+    assert Jobs(store).status() == {"queued": 2, "running": 0, "workers": []}
