@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass
 
 from engine.errors import UserError
+from engine.published import TABLE_B1
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Protocol:
         seed: the default seed.
         choices: (what is chosen, the choice), in the order of the card.
         sources: where the choices come from.
+        context: what others choose, quoted for comparison; decides nothing.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Protocol:
     seed: int
     choices: tuple[tuple[str, str], ...]
     sources: tuple[str, ...] = ()
+    context: tuple[tuple[str, str], ...] = ()
 
     @property
     def hash(self) -> str:
@@ -41,13 +44,14 @@ class Protocol:
         return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
     def card(self) -> list[tuple[str, str]]:
-        """Rows of (what, choice) to print or show, ending with seed, sources and hash."""
+        """Rows of (what, choice) to print or show, with seed, hash, sources and context."""
         sources = [("source", source) for source in self.sources]
         return [
+            ("protocol", f"{self.name} ({self.hash})"),
             *self.choices,
             ("default seed", str(self.seed)),
             *sources,
-            ("protocol", f"{self.name} ({self.hash})"),
+            *self.context,
         ]
 
 
@@ -57,7 +61,7 @@ SIMCSE_2021 = Protocol(
     types=("sts",),
     seed=1111,
     choices=(
-        ("similarity", "cosine in float64; a zero vector has cosine 0"),
+        ("similarity", "cosine in float64, identical vectors exactly 1; a zero vector has cosine 0"),
         ("regressor", "none, on no data set"),
         ("correlation", "Spearman (main), average ranks for ties; Pearson beside it"),
         ("STS12 to STS16", "`all`: one correlation over the concatenated subsets of a year (main); "
@@ -68,7 +72,9 @@ SIMCSE_2021 = Protocol(
         ("pairs without a gold score", "dropped"),
         ("alignment", "mean squared distance of unit vectors, pairs scored above 4, all splits"),
         ("uniformity", "log mean exp(-2 d^2) over all pairs of positions of all sentences, "
-         "duplicates kept, float64, never by mini-batch; where scores are 0 to 5 in splits"),
+         "duplicates kept, float64, never by mini-batch"),
+        ("alignment, uniformity on", "STS-B and other pairs scored 0 to 5 in splits, up to 40,000 "
+         "sentences"),
         ("average of the seven", "plain mean; SimCSE's tables round each to 2 decimals first"),
         ("vectors with NaN", "an error (the original counts them as zeros)"),
         ("seed", "nothing is drawn"),
@@ -76,6 +82,11 @@ SIMCSE_2021 = Protocol(
     sources=(
         "Gao, Yao, Chen 2021, SimCSE, section 6 and appendix B",
         "princeton-nlp/SimCSE, SentEval/senteval/sts.py and evaluation.py",
+    ),
+    context=tuple(
+        (f"SimCSE table B.1: {row.paper}",
+         f"{'regressor' if row.regressor else 'no regressor'}, {row.metric}, {row.aggregation}")
+        for row in TABLE_B1
     ),
 )  # fmt: skip
 

@@ -18,8 +18,8 @@ from engine.tasks.measurement import Measurement
 
 FOLDS = 5
 PENALTY = 0.01
-"""C of scikit-learn, the inverse of the L2 penalty's strength. With hundreds of standardised columns
-and a hundred sentences a label, its default of 1 all but switches the penalty off and overfits."""
+"""C of scikit-learn, the inverse of the L2 penalty's strength. With hundreds of standardised
+columns and a hundred sentences a label, its default of 1 hardly penalises, and overfits."""
 MAX_ITER = 500
 
 
