@@ -49,8 +49,8 @@ def evaluate(
 
     Args:
         encoder: from `engine.load`, or anything with the attributes of `Encoder`.
-        tasks: names or suites (`starter`, `sts`), as a list or with commas; None is every task
-            whose data is at hand.
+        tasks: names or suites (`starter`, `sts`), as a list or with commas; None is every
+            built-in task whose data is at hand.
         protocol: for all tasks; None is each task's default.
         seed: None is the protocol's.
         data: a `Catalog`, or the data folder; None is what THEODOLITE_DATA names, and the starter

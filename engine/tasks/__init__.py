@@ -104,7 +104,11 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
 
 
 def available(catalog: Catalog) -> list[Task]:
-    """List the tasks whose data sets are at hand: built-in first, then the other data sets'."""
+    """List the tasks whose data sets are at hand: built-in first, then other scored pairs, uploads.
+
+    Labelled sets of a data folder can be named (`banking77/classify`) but are not offered: most
+    have a protocol of their own elsewhere, with which a starter score would be confused.
+    """
     infos = catalog.list()
     present = {info.name for info in infos}
     tasks = [task for task in TASKS.values() if task.dataset in present]
@@ -118,12 +122,14 @@ def available(catalog: Catalog) -> list[Task]:
 def expand(names: str | Sequence[str] | None, catalog: Catalog) -> list[str]:
     """Write out suites and commas, check every name, drop repeats.
 
-    A suite keeps only tasks whose data is here, unless none is. None means every task at hand.
+    A suite keeps only tasks whose data is here, unless none is. None means every built-in task
+    whose data is here.
 
     Raises:
         UserError: an unknown name, or no name at all.
     """
-    here = [task.name for task in available(catalog)]
+    present = {info.name for info in catalog.list()}
+    here = [task.name for task in TASKS.values() if task.dataset in present]
     if names is None:
         return here
     pieces = names.split(",") if isinstance(names, str) else names
@@ -141,7 +147,7 @@ def expand(names: str | Sequence[str] | None, catalog: Catalog) -> list[str]:
 def _tasks_of(info: DatasetInfo) -> list[Task]:
     if info.kind == "pairs":
         return [_sts(info.name, info.name, f"Scored pairs of {info.name}.")]
-    if info.kind == "labels":
+    if info.kind == "labels" and info.origin in ("upload", "hub"):
         return [
             _classification(f"{info.name}/classify", info.name, f"Labels of {info.name}."),
             _search(f"{info.name}/search", info.name, f"Same label in {info.name}."),
