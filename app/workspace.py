@@ -20,10 +20,9 @@ from engine.errors import UserError
 from store import Store
 
 if TYPE_CHECKING:
-    from store.jobs import Jobs
-
     from engine.encoders.base import Encoder, Progress
     from engine.results import Result
+    from store.jobs import Jobs
 
 STARTER_ENCODERS = ("random:256", "wordllama", "minilm")
 FIRST_LOOK = ("StarterSTS", "StarterTopics", "StarterSearch", "STSBenchmark", "SICKRelatedness")
@@ -114,7 +113,7 @@ class Workspace:
         with self._load_lock:
             if name not in self._loaded:
                 self._loaded[name] = encoders.load(
-                    name, cache=self.store.vectors, datasets=self.catalog.sentences
+                    name, cache=self.store.vectors.of(name), datasets=self.catalog.sentences
                 )
                 while len(self._loaded) > ENCODERS_IN_MEMORY:
                     self._loaded.popitem(last=False)
@@ -280,3 +279,8 @@ class Workspace:
     def close(self) -> None:
         """Close the store's connections."""
         self.store.close()
+
+
+def _few(names: Sequence[str], word: str) -> str:
+    """The names when they are few, else how many there are."""
+    return ", ".join(names) if len(names) < 4 else f"{len(names)} {word}"

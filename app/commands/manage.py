@@ -19,6 +19,7 @@ from app.commands.output import (
     progress_bar,
     say,
 )
+from engine.errors import UserError
 
 HELP = {"context_settings": {"help_option_names": ["-h", "--help"]}, "no_args_is_help": True}
 encoder_verbs = typer.Typer(help="List, add, examine and remove encoders.", **HELP)
@@ -85,7 +86,8 @@ def examine_encoder(
         for line in (*diagnosis.reasons, *diagnosis.warnings):
             say(f"  {line}")
     if check:
-        rows = check_on_dev(open_workspace(store, data), source)
+        measured_on, rows = check_on_dev(open_workspace(store, data), source)
+        say(f"Measured on {measured_on}:")
         emit(rows, ("pooling", "spearman", "seconds"), as_json)
 
 
@@ -98,7 +100,8 @@ def remove_encoder(
     as_json: JsonOption = False,
 ) -> None:
     """Forget an encoder. Its results stay; `store clean` reclaims its vectors."""
-    open_workspace(store, data).store.encoders.remove(spec)
+    if not open_workspace(store, data).store.encoders.remove(spec):
+        raise UserError(f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.")
     _done({"removed": spec}, f"{spec} is no longer listed.", as_json)
 
 
@@ -143,17 +146,19 @@ def add_data(
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="role=column,…  e.g. sentence1=text_a,sentence2=text_b,score=grade"),
+        typer.Option(help="role=column,…  e.g. left=text_a,right=text_b,score=grade"),
     ] = None,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add a file of your own. Without --columns its columns are guessed and shown."""
-    from app.uploads import add_file
+    from app.uploads import keep, mapping_of
 
-    row = add_file(open_workspace(store, data), file, name, kind, columns)
-    _done(row, f"Added as {row['name']}: {row['kind']}, columns {row['columns']}.", as_json)
+    mapping = mapping_of(file, kind, columns)
+    row = keep(open_workspace(store, data), file, file.name, name or file.stem, mapping)
+    used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
+    _done({**row}, f"Added as upload:{row['name']}: {row['kind']}; {used}.", as_json)
 
 
 @data_verbs.command("remove")
@@ -165,7 +170,8 @@ def remove_data(
     as_json: JsonOption = False,
 ) -> None:
     """Remove an upload. Results measured on it stay."""
-    open_workspace(store, data).store.uploads.remove(name.removeprefix("upload:"))
+    if not open_workspace(store, data).store.uploads.remove(name.removeprefix("upload:")):
+        raise UserError(f"There is no upload {name!r}.", "`theodolite data list` shows them.")
     _done({"removed": name}, f"{name} is removed.", as_json)
 
 
@@ -219,7 +225,8 @@ def cancel_job(
     as_json: JsonOption = False,
 ) -> None:
     """Stop a run within two seconds. What it finished stays."""
-    open_workspace(store, data).jobs.cancel(run)
+    if not open_workspace(store, data).jobs.cancel(run):
+        raise UserError(f"Run {run!r} is over already.", "`theodolite jobs list` shows its state.")
     _done({"cancelled": run}, f"{run} is cancelled.", as_json)
 
 
@@ -232,8 +239,8 @@ def retry_job(
     as_json: JsonOption = False,
 ) -> None:
     """Queue a failed or cancelled run again; finished parts are kept."""
-    new = open_workspace(store, data).jobs.retry(run)
-    _done({"id": new or run}, f"Queued again as {new or run}.", as_json)
+    open_workspace(store, data).jobs.retry(run)
+    _done({"id": run}, f"{run} is queued again.", as_json)
 
 
 @job_verbs.command("wait")

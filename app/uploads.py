@@ -1,0 +1,70 @@
+"""A file of one's own becomes a data set of the workspace: for the data page and `data add`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.datasets.tables import Mapping
+    from store.uploads import UploadRow
+
+
+def keep(workspace: Workspace, file: Path, filename: str, name: str, mapping: Mapping) -> UploadRow:
+    """Read a file under a mapping, and only when that works keep it under a name.
+
+    Raises:
+        UserError: the file does not fit the mapping; says where.
+        StoreError: the name cannot be used, or the disk is full.
+    """
+    from engine.datasets import tables
+
+    dataset = tables.read(file, filename, mapping, name)
+    return workspace.store.uploads.add(
+        name,
+        mapping.kind,
+        file,
+        mapping=mapping.to_dict(),
+        info={"sentences": len(dataset.sentences), "hash": dataset.hash},
+        filename=filename,
+    )
+
+
+def mapping_of(file: Path, kind: str | None, columns: str | None) -> Mapping:
+    """The mapping that a command line asks for, its gaps filled by guesses.
+
+    Args:
+        file: the table.
+        kind: of data set; None for the likeliest.
+        columns: `role=column,…`; None for guesses.
+
+    Raises:
+        UserError: a role or column that does not exist, or too little to guess from.
+    """
+    from engine.datasets import tables
+
+    if not file.is_file():
+        raise UserError(f"There is no file {str(file)!r}.", "Check the path.")
+    look = tables.preview(file, file.name)
+    if kind is None and columns is None:
+        return look.mapping
+    chosen: dict[str, str] = {}
+    for piece in filter(None, (columns or "").split(",")):
+        role, equals, column = piece.partition("=")
+        if not equals:
+            raise UserError(
+                f"{piece!r} does not say which column plays which role.",
+                "Write --columns role=column,role=column.",
+            )
+        chosen[role.strip()] = column.strip()
+    wanted = kind or look.kind
+    if not chosen:
+        from engine.datasets.columns import ROLES
+
+        chosen = {
+            role: look.guesses[role] for role in ROLES.get(wanted, ()) if role in look.guesses
+        }
+    return tables.Mapping(wanted, chosen, look.header)  # type: ignore[arg-type]
