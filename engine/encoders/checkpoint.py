@@ -1,0 +1,181 @@
+"""What a checkpoint folder says about itself, read from its files without loading the model.
+
+Refuses what could only be loaded by running code from the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from engine.encoders.fingerprint import file_sha256
+from engine.errors import UserError
+
+_TOKENIZER = (
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+    "vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model",
+    "sentencepiece.bpe.model",
+)  # fmt: skip
+_DECODERS = ("ForCausalLM", "LMHeadModel")
+# Their positions start behind the padding id, so the table holds that many fewer tokens.
+_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A folder with a transformer, or with a sentence-transformers model.
+
+    Attributes:
+        folder: where `config.json` (or `modules.json`) lies.
+        label: how a person knows it: the hub's id, or the folder.
+    """
+
+    folder: Path
+    label: str
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """`config.json`; empty when the folder has none."""
+        return self._json("config.json") or {}
+
+    @cached_property
+    def modules(self) -> list[dict[str, Any]]:
+        """`modules.json` of sentence-transformers; empty for a plain transformer."""
+        return self._json("modules.json") or []
+
+    @cached_property
+    def weights(self) -> tuple[Path, ...]:
+        """Files of the transformer's weights: safetensors if there are any, else `.bin`."""
+        for pattern in ("model*.safetensors", "pytorch_model*.bin"):
+            found = tuple(sorted(self.folder.glob(pattern)))
+            if found:
+                return found
+        return ()
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name and shape of every tensor, from the headers of the weight files."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for file in self.weights:
+            shapes |= _header(file) if file.suffix == ".safetensors" else _bin_shapes(file)
+        return shapes
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in the weights; stored position numbers are not counted."""
+        return sum(math.prod(s) for n, s in self.shapes.items() if not n.endswith("position_ids"))
+
+    @property
+    def has_pooler(self) -> bool:
+        """True when the file holds weights of a pooler; a model adds a random one otherwise."""
+        return any(".pooler." in f".{name}" for name in self.shapes)
+
+    @property
+    def is_decoder(self) -> bool:
+        """True when a token sees only what stands before it."""
+        names = self.config.get("architectures") or []
+        return bool(self.config.get("is_decoder")) or any(n.endswith(_DECODERS) for n in names)
+
+    @property
+    def dim(self) -> int:
+        """Length of a hidden state."""
+        config = self.config
+        config = config.get("text_config") or config
+        for key in ("hidden_size", "d_model", "n_embd", "dim"):
+            if key in config:
+                return int(config[key])
+        raise UserError(f"{self.label}: config.json does not state the hidden size.")
+
+    @property
+    def positions(self) -> int | None:
+        """Most tokens that the model has positions for; None when it states none."""
+        config = self.config
+        for key in ("max_position_embeddings", "n_positions", "max_seq_len"):
+            if isinstance(config.get(key), int) and config[key] > 0:
+                offset = config.get("model_type") in _OFFSET_POSITIONS
+                return int(config[key]) - (int(config.get("pad_token_id") or 0) + 1) * offset
+        return None
+
+    @property
+    def hashes(self) -> list[str]:
+        """Name and SHA-256 of every file that decides a vector."""
+        files = [self.folder / name for name in ("config.json", *_TOKENIZER)]
+        files = [f for f in files if f.is_file()] + list(self.weights)
+        return [f"{f.name}:{file_sha256(f)}" for f in files]
+
+    def check(self) -> None:
+        """Refuse a folder that holds no model, or one that needs code or pickle.
+
+        Raises:
+            UserError: says which file is missing or what it would run.
+        """
+        if not self.folder.is_dir():
+            raise UserError(f"There is no folder {self.label}.", "Give the folder of a checkpoint.")
+        if not self.modules and not self.config:
+            raise UserError(
+                f"{self.label} holds no model: it has neither config.json nor modules.json.",
+                "Give the folder that save_pretrained or the hub wrote.",
+            )
+        for name in ("config.json", "tokenizer_config.json"):
+            if "auto_map" in (self._json(name) or {}):
+                raise UserError(
+                    f"{self.label} needs Python code of its own ({name} has auto_map), and "
+                    "code from a model is never run.",
+                    "Use a checkpoint whose architecture transformers has.",
+                )
+        foreign = [m["type"] for m in self.modules
+                   if not str(m.get("type", "")).startswith("sentence_transformers.")]  # fmt: skip
+        if foreign:
+            raise UserError(f"{self.label} needs code of its own: {foreign[0]}. It is never run.")
+        if not self.weights and not self.modules:
+            pickled = [f.name for f in self.folder.iterdir() if f.suffix in (".pt", ".pkl", ".pth")]
+            raise UserError(
+                f"{self.label} holds no weights that can be read safely"
+                + (f" ({pickled[0]} is a pickle)." if pickled else "."),
+                "Expected model.safetensors (or pytorch_model.bin with tensors only).",
+            )
+
+    def _json(self, name: str) -> Any:
+        file = self.folder / name
+        if not file.is_file():
+            return None
+        try:
+            return json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise UserError(f"{name} of {self.label} cannot be read: {error}.") from error
+
+
+def _header(file: Path) -> dict[str, tuple[int, ...]]:
+    """Tensor names and shapes of a safetensors file, of which only the header is read."""
+    try:
+        with file.open("rb") as stream:
+            (size,) = struct.unpack("<Q", stream.read(8))
+            if size > 100_000_000:
+                raise ValueError("its header is too long")
+            header = json.loads(stream.read(size))
+    except (OSError, ValueError, struct.error) as error:
+        raise UserError(f"{file.name} is damaged: {error}.", "Download it again.") from error
+    return {name: tuple(t["shape"]) for name, t in header.items() if name != "__metadata__"}
+
+
+def _bin_shapes(file: Path) -> dict[str, tuple[int, ...]]:
+    """The same of a `.bin`, refusing one whose pickle holds more than tensors."""
+    import pickle
+
+    import torch
+
+    try:
+        tensors = torch.load(file, map_location="meta", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise UserError(
+            f"{file.name} is a pickle with more than tensors in it; it is not loaded.",
+            "Convert it to safetensors where you trust it.",
+        ) from error
+    except (OSError, RuntimeError, EOFError, ValueError) as error:
+        raise UserError(f"{file.name} is damaged: {error}.", "Download it again.") from error
+    return {name: tuple(t.shape) for name, t in tensors.items() if isinstance(t, torch.Tensor)}

@@ -1,0 +1,87 @@
+"""From a model's id on the Hugging Face hub to a folder with the files that are needed.
+
+Nothing is loaded here. What was downloaded before is used without the network.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from engine.errors import UserError
+
+# Other frameworks' copies of the same weights, and what belongs to training.
+_SKIPPED = re.compile(
+    r"^(onnx|openvino|coreml|runs|checkpoint-\d+)/|^(tf_model|flax_model|rust_model)"
+)
+_TEXT = (".json", ".txt", ".model")
+
+
+def download(model: str, revision: str | None = None) -> Path:
+    """Folder in the local cache with a model's configuration, tokenizer and weights.
+
+    Args:
+        model: `owner/name`, or a bare name of the hub's early days.
+        revision: branch, tag or commit; by default `main`.
+
+    Raises:
+        UserError: there is no such model or revision, it is gated, or the hub cannot be reached.
+    """
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub import errors as hub
+
+    at = f"{model} at {revision}" if revision else model
+    try:
+        info = HfApi().model_info(model, revision=revision, timeout=15)
+        wanted = needed([s.rfilename for s in info.siblings or []])
+        return Path(snapshot_download(model, revision=info.sha, allow_patterns=wanted))
+    except hub.HFValidationError as error:
+        raise UserError(
+            f"'{model}' is not an id of the hub.", "Ids look like owner/name."
+        ) from error
+    except hub.GatedRepoError as error:
+        raise UserError(
+            f"{model} is gated.", "Accept its terms on the hub and log in with `hf auth login`."
+        ) from error
+    except hub.RevisionNotFoundError as error:
+        raise UserError(
+            f"{model} has no revision '{revision}'.", "Give a branch, tag or commit."
+        ) from error
+    except hub.RepositoryNotFoundError as error:
+        raise UserError(
+            f"The hub has no model '{model}', or it is private.",
+            "Check the spelling; a folder of your own is written dir:FOLDER.",
+        ) from error
+    except Exception as error:  # the HTTP library's own, which differ between versions
+        local = cached(model, revision)
+        if local is not None:
+            return local
+        raise UserError(
+            f"The hub cannot be reached, and {at} is not on this machine ({type(error).__name__}).",
+            "Connect and try again, or give a folder: dir:FOLDER.",
+        ) from error
+
+
+def cached(model: str, revision: str | None = None) -> Path | None:
+    """Folder of a model that was downloaded before, without asking the network; None if not."""
+    from huggingface_hub import errors as hub
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(model, revision=revision, local_files_only=True))
+    except (hub.LocalEntryNotFoundError, hub.HFValidationError, OSError, ValueError):
+        return None
+    # A download that was interrupted leaves a folder without weights.
+    return folder if any(folder.rglob("*.safetensors")) or any(folder.rglob("*.bin")) else None
+
+
+def needed(files: list[str]) -> list[str]:
+    """Of a repository's files those that decide its vectors: text files and one form of weights."""
+    files = [f for f in files if not _SKIPPED.search(f)]
+    weights = [f for f in files if re.search(r"(^|/)model[^/]*\.safetensors$", f)]
+    covered = {f.rpartition("/")[0] for f in weights}
+    weights += [
+        f for f in files
+        if re.search(r"(^|/)pytorch_model[^/]*\.bin$", f) and f.rpartition("/")[0] not in covered
+    ]  # fmt: skip
+    return [f for f in files if f.endswith(_TEXT)] + weights

@@ -1,0 +1,93 @@
+"""From a transformer's hidden states to one vector a text.
+
+The names and meanings are those of SimCSE's evaluation (Gao et al. 2021, `evaluation.py`), with
+`max` and `last` added. All means are over the tokens of the text, padding left out, in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+MEANING = {
+    "cls": "the pooler's output: the first token through the trained dense layer and tanh",
+    "cls_before_pooler": "the first token's last hidden state",
+    "avg": "mean over tokens of the last layer",
+    "avg_top2": "mean over tokens of the mean of the last two layers",
+    "avg_first_last": "mean over tokens of the mean of the first and the last layer",
+    "avg_first_last_2021": "the same with the embedding output as first, as in the SimCSE paper",
+    "max": "largest value over tokens of the last layer",
+    "last": "the last token's last hidden state",
+}
+ALL_LAYERS = frozenset({"avg_top2", "avg_first_last", "avg_first_last_2021"})
+"""Poolings that look at more than the last layer, and so take no `layer`."""
+
+
+@dataclass(frozen=True)
+class States:
+    """What a model gave for one batch of b texts, t tokens and d dimensions.
+
+    Attributes:
+        hidden: (b, t, d) of the embedding output and of each layer, or of the last layer only.
+        pooler: (b, d) of the pooler, None for a model without.
+        mask: (b, t), 1 for a token and 0 for padding; None when there is no padding.
+    """
+
+    hidden: Sequence[torch.Tensor]
+    pooler: torch.Tensor | None
+    mask: torch.Tensor | None
+
+
+def pool(states: States, pooling: str, layer: int = -1) -> torch.Tensor:
+    """Apply a pooling.
+
+    Args:
+        states: of one batch.
+        pooling: a key of `MEANING`.
+        layer: index into `states.hidden` that stands for the last layer; 0 is the embedding output.
+
+    Returns:
+        float32 (b, d).
+    """
+    hidden, mask = states.hidden, states.mask
+    last = hidden[layer].float()
+    if pooling == "cls":
+        if states.pooler is None:
+            raise ValueError("the model has no pooler")
+        return states.pooler.float()
+    if pooling == "cls_before_pooler":
+        return last[:, 0]
+    if pooling == "last":
+        return _last_token(last, mask)
+    if pooling == "max":
+        return last.amax(1) if mask is None else _without_padding(last, mask).amax(1)
+    if pooling == "avg_top2":
+        last = (hidden[-1].float() + hidden[-2].float()) / 2
+    elif pooling == "avg_first_last":
+        last = (hidden[1].float() + last) / 2
+    elif pooling == "avg_first_last_2021":
+        last = (hidden[0].float() + last) / 2
+    return _mean(last, mask)
+
+
+def _mean(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    if mask is None:
+        return x.mean(1)
+    weights = mask.unsqueeze(-1).to(x.dtype)  # (b, t, 1)
+    return (x * weights).sum(1) / weights.sum(1)
+
+
+def _without_padding(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return x.masked_fill(mask.unsqueeze(-1) == 0, float("-inf"))
+
+
+def _last_token(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """Right for padding on either side: the last place where the mask is 1."""
+    if mask is None:
+        return x[:, -1]
+    at = mask.shape[1] - 1 - mask.flip(1).argmax(1)  # (b,)
+    return x[range(len(x)), at]

@@ -1,0 +1,226 @@
+"""What happens to vectors after pooling: centre, whiten, reduce, drop, normalise.
+
+Fitted in float64 on the vectors of a named data set, in the order of the spec: a step is fitted on
+what the steps before it make of its data. Duplicates in the data count as often as they appear.
+Steps work on an encoder from outside, so they re-use its cached vectors.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.encoders.base import Encoder, Progress
+from engine.encoders.fingerprint import fingerprint
+from engine.encoders.spec import TASK_DATA, StepSpec
+from engine.errors import UserError
+
+DatasetSource = Callable[[str], tuple[Sequence[str], str]]
+"""From a data set's name to its sentences and their hash."""
+
+BLOCK = 16_384
+
+
+@dataclass(frozen=True)
+class Linear:
+    """x -> (x - mean) @ matrix, both float64; None leaves that part out."""
+
+    mean: np.ndarray | None = None  # (d,)
+    matrix: np.ndarray | None = None  # (d, k)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Apply to float64 (n, d)."""
+        x = x if self.mean is None else x - self.mean
+        return x if self.matrix is None else x @ self.matrix
+
+
+Transform = Callable[[np.ndarray], np.ndarray]
+
+
+def normalise(x: np.ndarray) -> np.ndarray:
+    """Scale rows to unit length; a zero row stays zero."""
+    norms = np.linalg.norm(x, axis=1, keepdims=True)
+    return np.divide(x, norms, out=np.zeros_like(x), where=norms > 0)
+
+
+def fit_center(x: np.ndarray) -> Linear:
+    """Subtract the mean of x (n, d)."""
+    return Linear(mean=x.mean(0))
+
+
+def fit_whiten(x: np.ndarray, k: int | None = None) -> Linear:
+    """BERT-whitening (Su et al. 2021, algorithm 1): subtract the mean, multiply by U S^(-1/2).
+
+    U and S are the eigenvectors and eigenvalues of the covariance (divisor n - 1, as `np.cov`), the
+    largest first; the first k columns are kept. A direction in which x does not vary gets the
+    weight zero rather than a division by nothing.
+    """
+    mean, vectors, variances = _principal(x)
+    scale = np.zeros_like(variances)
+    varies = variances > variances[0] * 1e-12
+    scale[varies] = variances[varies] ** -0.5
+    return Linear(mean, (vectors * scale)[:, :k])
+
+
+def fit_pca(x: np.ndarray, k: int) -> Linear:
+    """The first k principal components of x (n, d), centred on its mean."""
+    mean, vectors, _ = _principal(x)
+    return Linear(mean, vectors[:, :k])
+
+
+def fit_drop(x: np.ndarray, k: int) -> Linear:
+    """Subtract the mean, then remove the first k principal components ('all-but-the-top').
+
+    Mu and Viswanath 2018, algorithm 1, except that the components are taken out of the centred
+    vector (they take them out of the vector itself, which differs by one constant vector).
+    """
+    mean, vectors, _ = _principal(x)
+    top = vectors[:, :k]
+    return Linear(mean, np.eye(x.shape[1]) - top @ top.T)
+
+
+def random_projection(dim: int, k: int, seed: int) -> Linear:
+    """Gaussian matrix (dim, k) of variance 1/k, which keeps lengths in expectation."""
+    matrix = np.random.default_rng(seed).standard_normal((dim, k)) / np.sqrt(k)
+    return Linear(matrix=matrix)
+
+
+def _principal(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean (d,), and of the covariance eigenvectors as columns and eigenvalues (d,), falling."""
+    mean = x.mean(0)
+    variances, vectors = np.linalg.eigh(np.cov(x, rowvar=False).reshape(x.shape[1], -1))
+    variances, vectors = np.maximum(variances[::-1], 0), vectors[:, ::-1]
+    # An eigenvector has no sign of its own: make its largest entry positive.
+    signs = np.sign(vectors[np.abs(vectors).argmax(0), range(len(vectors))])
+    return mean, vectors * signs, variances
+
+
+class Stepped:
+    """An encoder with steps after it.
+
+    Args:
+        name: canonical spec of the whole.
+        encoder: what the steps are applied to.
+        steps: at least one.
+        data: where fitted steps find their sentences.
+        task: sentences and hash that `@task` stands for, once they are known.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        encoder: Encoder,
+        steps: Sequence[StepSpec],
+        data: DatasetSource,
+        task: tuple[Sequence[str], str] | None = None,
+    ) -> None:
+        self.name = name
+        self.encoder = encoder
+        self.steps = tuple(steps)
+        self.dim = encoder.dim
+        self._data = data
+        self._task = task
+        self._lock = threading.Lock()
+        self._fitted: list[Transform] | None = None
+        hashes = []
+        for step in self.steps:
+            self.dim = _dim_after(step, self.dim)
+            hashes.append(f"{step}:{self._hash(step.data)}")
+        self.fingerprint = fingerprint("steps", encoder.fingerprint, *hashes)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Those of the encoder beneath."""
+        return self.encoder.warnings
+
+    @property
+    def needs_task(self) -> bool:
+        """True while `@task` stands for nothing."""
+        return self._task is None and any(s.data == TASK_DATA for s in self.steps)
+
+    def bind(self, sentences: Sequence[str], data_hash: str) -> Stepped:
+        """The same with `@task` standing for these sentences."""
+        return Stepped(self.name, self.encoder, self.steps, self._data, (sentences, data_hash))
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """See `Encoder.encode`; the first call fits the steps.
+
+        Raises:
+            UserError: `@task` is not bound, or the data are too few to fit on.
+        """
+        with self._lock:
+            if self._fitted is None:
+                self._fitted = self._fit()
+        vectors = self.encoder.encode(sentences, progress)
+        out = np.empty((len(vectors), self.dim), np.float32)
+        for start in range(0, len(vectors), BLOCK):
+            block = vectors[start : start + BLOCK].astype(np.float64)
+            for transform in self._fitted:
+                block = transform(block)
+            out[start : start + BLOCK] = block
+        return out
+
+    def _fit(self) -> list[Transform]:
+        transforms: list[Transform] = []
+        for step in self.steps:
+            x = np.empty((0, self.encoder.dim))
+            if step.data:
+                x = self.encoder.encode(self._sentences(step.data)).astype(np.float64)
+                if len(x) < 2:
+                    raise UserError(
+                        f"{step} has {len(x)} sentences to fit on.", "Give two or more."
+                    )
+            for transform in transforms:
+                x = transform(x)
+            transforms.append(_fit_step(step, x))
+        return transforms
+
+    def _sentences(self, data: str) -> Sequence[str]:
+        if data != TASK_DATA:
+            return self._data(data)[0]
+        if self._task is None:
+            raise UserError(
+                f"{self.name} is fitted on the sentences of a task and can only encode within one.",
+                "Evaluate it on a task, or name a data set instead of @task.",
+            )
+        return self._task[0]
+
+    def _hash(self, data: str) -> str:
+        if data == TASK_DATA:
+            return self._task[1] if self._task else TASK_DATA
+        return self._data(data)[1] if data else ""
+
+
+def bind_task(encoder: Encoder, sentences: Sequence[str], data_hash: str) -> Encoder:
+    """Complete `@task` steps with a task's sentences; any other encoder comes back as it is."""
+    if isinstance(encoder, Stepped) and encoder.needs_task:
+        return encoder.bind(sentences, data_hash)
+    return encoder
+
+
+def _dim_after(step: StepSpec, dim: int) -> int:
+    if step.k is None:
+        return dim
+    projects = step.name == "dims" and step.seed is not None
+    if step.k > dim and not projects:
+        raise UserError(f"{step} wants {step.k} of {dim} dimensions.", f"Give at most {dim}.")
+    return dim if step.name == "drop" else step.k
+
+
+def _fit_step(step: StepSpec, x: np.ndarray) -> Transform:
+    match step.name:
+        case "normalise":
+            return normalise
+        case "center":
+            return fit_center(x)
+        case "whiten":
+            return fit_whiten(x, step.k)
+        case "drop":
+            return fit_drop(x, step.k or 0)
+        case _ if step.seed is not None:
+            return random_projection(x.shape[1], step.k or 0, step.seed)
+        case _:
+            return fit_pca(x, step.k or 0)

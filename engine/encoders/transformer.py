@@ -1,0 +1,334 @@
+"""A Hugging Face transformer as a source of vectors: tokenize, run, pool.
+
+The fast path: texts of a chunk sorted by token length, batched by tokens, no mask where none is
+needed, while a thread tokenizes the next chunk. Weights are read at the first `encode`; a lock a
+model lets several threads share it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.encoders.batching import CPU_TOKENS, GPU_TOKENS, batches, padded
+from engine.encoders.checkpoint import Checkpoint
+from engine.encoders.doctor import examine
+from engine.encoders.fingerprint import fingerprint
+from engine.encoders.pooling import ALL_LAYERS, States, pool
+from engine.encoders.source import Source, clean, slices
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+CPU_CHUNK = 2048
+GPU_CHUNK = 16_384
+NO_LIMIT = 8192
+"""Tokens kept of a text when neither model nor tokenizer states a limit."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides a transformer's vectors beside its files; None is the model's own choice."""
+
+    pooling: str
+    layer: int = -1
+    max_length: int | None = None
+    prompt: str = ""
+    normalise: bool = False
+
+
+class Transformer:
+    """A loaded model with its tokenizer.
+
+    Attributes:
+        limit: most tokens of a text, special tokens included; what is beyond is cut.
+        truncated: how many texts were cut so far.
+    """
+
+    def __init__(
+        self, checkpoint: Checkpoint, max_length: int | None, dtype: str, device: str
+    ) -> None:
+        import torch
+
+        self.device = torch.device(device)
+        self.truncated = 0
+        self._lock = threading.Lock()
+        with quiet():
+            self.tokenizer = _tokenizer(checkpoint)
+            self.model = _model(checkpoint, getattr(torch, dtype)).to(self.device)
+        self.dim = checkpoint.dim
+        self.limit = _limit(checkpoint, self.tokenizer, max_length)
+        self.pad = getattr(self.tokenizer, "pad_token_id", None) or 0
+        self._backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        if self._backend is not None:
+            self._backend.no_padding()
+            self._backend.enable_truncation(self.limit)
+
+    def ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Token ids with special tokens, cut to `limit`."""
+        texts = [clean(s) for s in sentences]
+        if self._backend is not None:  # several times faster than the tokenizer's own call
+            encodings = self._backend.encode_batch_fast(texts)
+            self.truncated += sum(bool(e.overflowing) for e in encodings)
+            return [e.ids for e in encodings]
+        lists = self.tokenizer(texts, truncation=True, max_length=self.limit)["input_ids"]
+        self.truncated += sum(len(row) == self.limit for row in lists)
+        return list(lists)
+
+    def pooled(
+        self, ids: Sequence[Sequence[int]], poolings: Sequence[str], layer: int = -1
+    ) -> list[np.ndarray]:
+        """Vectors of tokenized texts under several poolings from one pass.
+
+        Returns:
+            One float32 (n, d) a pooling, rows in the order of `ids`.
+        """
+        import torch
+
+        tokens = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
+        filled = np.array([i for i, row in enumerate(ids) if row], np.int64)
+        every = layer != -1 or not ALL_LAYERS.isdisjoint(poolings)
+        order: list[np.ndarray] = []
+        rows: list[list[torch.Tensor]] = [[] for _ in poolings]
+        with self._lock, torch.inference_mode():
+            for batch in batches([len(ids[i]) for i in filled], tokens):
+                states = self._run([ids[i] for i in filled[batch]], every)
+                order.append(filled[batch])
+                for kept, pooling in zip(rows, poolings, strict=True):
+                    kept.append(pool(states, pooling, layer))
+            results = [torch.cat(kept).cpu().numpy() for kept in rows if kept]  # one transfer
+        # A text without any token, as "" where there are no special tokens, is the zero vector.
+        out = [np.zeros((len(ids), self.dim), np.float32) for _ in poolings]
+        for whole, result in zip(out, results, strict=bool(order)):
+            whole[np.concatenate(order)] = result
+        return out
+
+    def _run(self, ids: Sequence[Sequence[int]], every_layer: bool) -> States:
+        inputs, mask = padded(ids, self.pad)
+        inputs = inputs.to(self.device, non_blocking=True)
+        mask = mask if mask is None else mask.to(self.device, non_blocking=True)
+        options: dict[str, Any] = {"output_hidden_states": True} if every_layer else {}
+        out = self.model(input_ids=inputs, attention_mask=mask, return_dict=True, **options)
+        hidden = out.hidden_states if every_layer else (out.last_hidden_state,)
+        return States(hidden, getattr(out, "pooler_output", None), mask)
+
+
+class TransformerSource(Source):
+    """A checkpoint with a pooling."""
+
+    def __init__(
+        self,
+        name: str,
+        checkpoint: Checkpoint,
+        settings: Settings,
+        *,
+        dtype: str | None = None,
+        device: str | None = None,
+        warnings: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.checkpoint = checkpoint
+        self.settings = settings
+        self.dim = checkpoint.dim
+        self._device = device
+        self._dtype = dtype
+        self._static_warnings = tuple(warnings)
+        self._loading = threading.Lock()
+        self._loaded: Transformer | None = None
+        _check_settings(checkpoint, settings)
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Encoder`. The precision belongs to it, the device does not."""
+        s = self.settings
+        return fingerprint(
+            "transformer", *self.checkpoint.hashes, s.pooling, s.layer, s.max_length, s.prompt,
+            s.normalise, self._precision()[1],
+        )  # fmt: skip
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The doctor's, and how many texts were cut so far."""
+        model = self._loaded
+        if model is None or not model.truncated:
+            return self._static_warnings
+        cut = f"{model.truncated} texts were cut to {model.limit} tokens."
+        return (*self._static_warnings, cut)
+
+    @property
+    def transformer(self) -> Transformer:
+        """The loaded model; reads the weights the first time."""
+        with self._loading:
+            if self._loaded is None:
+                device, dtype = self._precision()
+                self._loaded = Transformer(self.checkpoint, self.settings.max_length, dtype, device)
+            return self._loaded
+
+    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
+        """See `Source.chunks`."""
+        model, settings = self.transformer, self.settings
+        size = CPU_CHUNK if model.device.type == "cpu" else GPU_CHUNK
+        prompt = settings.prompt
+        texts = [prompt + s for s in sentences] if prompt else sentences
+        for ids in ahead(model.ids, slices(texts, size)):
+            (rows,) = model.pooled(ids, [settings.pooling], settings.layer)
+            yield _unit(rows) if settings.normalise else rows
+
+    def _precision(self) -> tuple[str, str]:
+        """Device and dtype: float32 on CPUs (bfloat16 is slower there), half precision on GPUs."""
+        device = self._device or default_device()
+        if self._dtype:
+            return device, self._dtype
+        if not device.startswith("cuda"):
+            return device, "float32"
+        stored = str(
+            self.checkpoint.config.get("dtype") or self.checkpoint.config.get("torch_dtype")
+        )
+        # float16 keeps three more bits than bfloat16, which is right only for models trained in it.
+        return device, "bfloat16" if "bfloat16" in stored else "float16"
+
+
+def make(
+    name: str,
+    checkpoint: Checkpoint,
+    *,
+    pooling: str | None = None,
+    layer: int | None = None,
+    max_length: int | None = None,
+    prompt: str = "",
+    dtype: str | None = None,
+    device: str | None = None,
+) -> TransformerSource:
+    """A source from a checkpoint and the options of its spec; the doctor fills in the pooling.
+
+    Raises:
+        UserError: the folder holds no model, or the options do not fit it.
+    """
+    checkpoint.check()
+    diagnosis = examine(checkpoint, pooling)
+    settings = Settings(
+        pooling or diagnosis.pooling, -1 if layer is None else layer, max_length, prompt
+    )
+    return TransformerSource(
+        name, checkpoint, settings, dtype=dtype, device=device, warnings=diagnosis.warnings
+    )
+
+
+def default_device() -> str:
+    """The first GPU if there is one."""
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def ahead(work: Any, items: Iterator[Any]) -> Iterator[Any]:
+    """`map(work, items)` with the next item worked on in a thread while one is being used."""
+    with ThreadPoolExecutor(1) as pool_:
+        pending = None
+        for item in items:
+            following = pool_.submit(work, item)
+            if pending is not None:
+                yield pending.result()
+            pending = following
+        if pending is not None:
+            yield pending.result()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No progress bars and reports of transformers on the terminal while a model is read."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _tokenizer(checkpoint: Checkpoint) -> Any:
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(str(checkpoint.folder), trust_remote_code=False)
+    except (OSError, ValueError, KeyError, ImportError, TypeError) as error:
+        raise UserError(
+            f"The tokenizer of {checkpoint.label} cannot be loaded: {_first_line(error)}",
+            "The folder needs tokenizer.json, or the vocabulary of its tokenizer.",
+        ) from error
+
+
+def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
+    from transformers import AutoModel
+
+    try:
+        model, info = AutoModel.from_pretrained(
+            str(checkpoint.folder),
+            dtype=dtype,
+            trust_remote_code=False,
+            use_safetensors=checkpoint.weights[0].suffix == ".safetensors",
+            output_loading_info=True,
+        )
+    except Exception as error:  # transformers raises every kind for a damaged file
+        raise UserError(
+            f"The model of {checkpoint.label} cannot be loaded: {_first_line(error)}",
+            "Check that the folder is complete and its architecture known to transformers.",
+        ) from error
+    # A missing tensor would be random; a pooler that is not asked for does no harm.
+    missing = sorted(k for k in info["missing_keys"] if "pooler." not in k)
+    if missing:
+        raise UserError(
+            f"{checkpoint.label} lacks {len(missing)} tensors, {missing[0]} among them: they would "
+            "be random.",
+            "Give the complete checkpoint.",
+        )
+    if model.config.is_encoder_decoder:
+        model = model.get_encoder()
+    return model.eval()
+
+
+def _limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None) -> int:
+    stated = [n for n in (checkpoint.positions, tokenizer.model_max_length) if n and n < 10**6]
+    limit = min(stated, default=NO_LIMIT)
+    if wanted is not None and stated and wanted > limit:
+        raise UserError(
+            f"max_length={wanted} is more than the {limit} tokens that {checkpoint.label} takes."
+        )
+    return wanted or limit
+
+
+def _check_settings(checkpoint: Checkpoint, settings: Settings) -> None:
+    layers = checkpoint.config.get("num_hidden_layers") or checkpoint.config.get("n_layer")
+    if settings.layer != -1 and settings.pooling in ALL_LAYERS | {"cls"}:
+        raise UserError(
+            f"pooling={settings.pooling} chooses its own layers; layer={settings.layer} cannot be "
+            "given with it.",
+            "Use layer with avg, max, last or cls_before_pooler.",
+        )
+    if isinstance(layers, int) and not -layers - 1 <= settings.layer <= layers:
+        raise UserError(
+            f"{checkpoint.label} has no layer {settings.layer}.",
+            f"Layers are 0 (embeddings) to {layers}, or -1 for the last.",
+        )
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.maximum(norms, 1e-12)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
