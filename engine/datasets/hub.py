@@ -9,15 +9,17 @@ of `tables.Mapping`; left out, the columns are guessed:
     hub:mteb/stsbenchmark-sts@main/test.jsonl.gz?left=sentence1&right=sentence2&score=score
 
 The data set that comes back bears the pinned name: commit and columns written out. Only the file
-is fetched and no code of a repository is run. `HF_ENDPOINT`, `HF_HOME`, `HF_TOKEN` and
-`HF_HUB_OFFLINE` mean what they mean to `huggingface_hub`.
+is fetched and no code of a repository is run. A repository without a file is answered with the
+files it has. `HF_ENDPOINT`, `HF_HOME`, `HF_TOKEN` and `HF_HUB_OFFLINE` mean what they mean to
+`huggingface_hub`.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from engine.datasets.columns import ROLES
@@ -32,6 +34,7 @@ _NAME = re.compile(
     r"hub:(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[^/?]+))?(/(?P<file>[^?]+))?"
     r"(\?(?P<query>.*))?"
 )
+_COMMIT = re.compile("[0-9a-f]{40}")
 _FORM = "hub:OWNER/NAME@REVISION/FILE?ROLE=COLUMN"
 
 
@@ -42,7 +45,7 @@ class HubFile:
     Attributes:
         repository: `owner/name`.
         revision: commit, tag or branch.
-        file: path in the repository.
+        file: path in the repository; empty when only the repository was named.
         columns: role -> column; empty to have them guessed.
     """
 
@@ -66,17 +69,13 @@ def parse(name: str) -> HubFile:
     match = _NAME.fullmatch(name)
     if match is None:
         raise UserError(f"{name!r} does not name a file on the hub.", f"Write {_FORM}.")
-    if not match["file"]:
-        raise UserError(
-            f"{name!r} names a repository, not a file in it.",
-            f"Add the path of one of its files ({', '.join(ENDINGS)}): {_FORM}.",
-        )
     columns = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
     if columns:
         _mapping(columns)
-    return HubFile(
-        match["repository"], unquote(match["revision"] or "main"), unquote(match["file"]), columns
-    )
+    file = unquote(match["file"] or "")
+    if ".." in PurePosixPath(file).parts:
+        raise UserError(f"{name!r} leaves its repository.", f"Write {_FORM}.")
+    return HubFile(match["repository"], unquote(match["revision"] or "main"), file, columns)
 
 
 def _mapping(columns: dict[str, str]) -> Mapping:
@@ -106,59 +105,98 @@ def load(name: str) -> Dataset:
             in the cache; or a file that cannot be read.
     """
     wanted = parse(name)
-    path, commit = _fetch(wanted)
-    filename = Path(wanted.file).name
+    path = _fetch(wanted)
+    # The cache is laid out as …/snapshots/COMMIT/FILE, so the commit is known off line as well.
+    commit = path.parents[len(PurePosixPath(wanted.file).parts) - 1].name
+    filename = path.name
     columns = wanted.columns
     mapping = _mapping(columns) if columns else preview(path, filename).mapping
     pinned = HubFile(wanted.repository, commit, wanted.file, mapping.columns)
     return read(path, filename, mapping, str(pinned))
 
 
-def _fetch(wanted: HubFile) -> tuple[Path, str]:
-    """Return where the file lies and the commit it is of."""
-    from huggingface_hub import errors, hf_hub_download
-
-    what = f"{wanted.file} of {wanted.repository} at {wanted.revision}"
+def _fetch(wanted: HubFile) -> Path:
+    """Return where the file lies in the hub's cache, fetched if it has to be."""
+    if _COMMIT.fullmatch(wanted.revision):  # what a commit names never changes: no need to ask
+        kept = _kept(wanted)
+        if kept is not None:
+            return kept
     try:
-        # The dry run turns a branch or tag into a commit and tells the size; off line, from cache.
-        facts = hf_hub_download(
-            wanted.repository,
-            wanted.file,
-            repo_type="dataset",
-            revision=wanted.revision,
-            dry_run=True,
-        )
-        if (facts.file_size or 0) > MAX_BYTES:
-            raise too_large(what)
-        path = hf_hub_download(
-            wanted.repository, wanted.file, repo_type="dataset", revision=facts.commit_hash
+        sizes = _list(wanted)
+        _check(wanted, sizes)
+        return _download(wanted)
+    except UserError:
+        raise
+    except Exception as error:  # off line, or the HTTP library's own, which differ by version
+        kept = _kept(wanted)
+        if kept is not None:
+            return kept
+        raise UserError(
+            f"The hub cannot be reached, and {wanted.file or 'the list of files'} of "
+            f"{wanted.repository} is not on this machine ({type(error).__name__}).",
+            "Check the network and HF_HUB_OFFLINE, or upload the file instead.",
+        ) from error
+
+
+def _list(wanted: HubFile) -> dict[str, int | None]:
+    """Ask which files the repository has, and how large they are where the hub says."""
+    from huggingface_hub import HfApi, errors
+
+    try:
+        info = HfApi().dataset_info(
+            wanted.repository, revision=wanted.revision, timeout=15, files_metadata=True
         )
     except errors.GatedRepoError as error:
         raise UserError(
             f"{wanted.repository} asks you to accept its terms first.",
-            "Accept them on its page on the hub and set HF_TOKEN.",
-        ) from error
-    except errors.RepositoryNotFoundError as error:
-        raise UserError(
-            f"The hub has no data set {wanted.repository}, or it is private.",
-            "Check the spelling; for a private one set HF_TOKEN.",
+            "Accept them on its page on the hub and log in with `hf auth login`.",
         ) from error
     except errors.RevisionNotFoundError as error:
         raise UserError(
             f"{wanted.repository} has no revision {wanted.revision}.",
-            "Use a commit, a tag or a branch of it; main is the default.",
+            "Give a commit, a tag or a branch; main is the default.",
         ) from error
-    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled) as error:
+    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
         raise UserError(
-            f"{what} is not in the hub's cache here, and the hub cannot be reached.",
-            "Check the network and HF_HUB_OFFLINE, or upload the file instead.",
+            f"The hub has no data set {wanted.repository}, or it is private.",
+            "Check the spelling; for a private one log in with `hf auth login`.",
         ) from error
-    except errors.EntryNotFoundError as error:
+    return {file.rfilename: file.size for file in info.siblings or []}
+
+
+def _check(wanted: HubFile, sizes: dict[str, int | None]) -> None:
+    """Refuse a file that is not there or too large before anything is fetched."""
+    if wanted.file not in sizes:
+        known = [f for f in sizes if f.lower().removesuffix(".gz").endswith(ENDINGS)]
+        near = difflib.get_close_matches(wanted.file, known, n=5, cutoff=0.3) or known[:5]
+        what = f"no file {wanted.file}" if wanted.file else "more than one file to choose from"
         raise UserError(
-            f"{wanted.repository} has no file {wanted.file} at {wanted.revision}.",
-            "Copy the path from the page Files of the repository.",
-        ) from error
-    except (errors.HfHubHTTPError, errors.HFValidationError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"The hub did not give {what}: {reason}", "Try again later.") from error
-    return Path(path), facts.commit_hash
+            f"{wanted.repository} has {what} at {wanted.revision}.",
+            f"Write {_FORM}. Files it has: {', '.join(near) or 'none that can be read here'}.",
+        )
+    if (sizes[wanted.file] or 0) > MAX_BYTES:
+        raise too_large(f"{wanted.file} of {wanted.repository}")
+
+
+def _download(wanted: HubFile, *, local_files_only: bool = False) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    return Path(
+        hf_hub_download(
+            wanted.repository,
+            wanted.file,
+            repo_type="dataset",
+            revision=wanted.revision,
+            local_files_only=local_files_only,
+        )
+    )
+
+
+def _kept(wanted: HubFile) -> Path | None:
+    """Return where the file lies if it was fetched before; asks no one."""
+    from huggingface_hub import errors
+
+    try:
+        return _download(wanted, local_files_only=True) if wanted.file else None
+    except (errors.LocalEntryNotFoundError, errors.HFValidationError):
+        return None

@@ -1,0 +1,167 @@
+"""Files of the hub, from a local server that speaks its protocol, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.datasets.hub import parse
+from engine.errors import UserError
+from tests.fakes.hub import FakeHub, commit
+
+# The hub's client reads its environment when it is imported, so every run is a fresh process.
+SCRIPT = """
+import json, sys
+from engine.datasets import Catalog
+from engine.errors import UserError
+for name in sys.argv[1:]:
+    try:
+        data = Catalog().load(name)
+        answer = {"name": data.name, "kind": data.kind, "sentences": data.sentences}
+    except UserError as error:
+        answer = {"message": error.message, "hint": error.hint}
+    print(json.dumps(answer))
+"""
+PAIRS = "sentence1,sentence2,score\nA cat.,A dog.,2.5\nA hat.,A cap.,4\n"
+
+
+def ask(names: list[str], environment: dict[str, str]) -> list[dict[str, Any]]:
+    """Load each name in one new process."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "THEODOLITE_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *names],
+        env={**clean, **environment},
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """`owner/sts` with two files at `main`, one of them changed at `v2`."""
+    main = tmp_path / "hub" / "datasets" / "owner" / "sts"
+    (main / "data").mkdir(parents=True)
+    (main / "data" / "test.csv").write_text(PAIRS)
+    (main / "texts.jsonl").write_text('{"body": "One."}\n{"body": "Two."}\n')
+    (main / "broken.csv").write_bytes(b"text\ncaf\xe9\n")
+    later = main.with_name("sts@v2")
+    (later / "data").mkdir(parents=True)
+    (later / "data" / "test.csv").write_text(PAIRS.replace("cap", "cup"))
+    return main
+
+
+def test_a_file_is_fetched_pinned_and_kept(tmp_path: Path, repository: Path) -> None:
+    """A branch becomes a commit in the name; that name works off line and gives the same data."""
+    with FakeHub(tmp_path / "hub") as hub:
+        environment = hub.environment(tmp_path / "cache")
+        (data,) = ask(["hub:owner/sts/data/test.csv"], environment)
+        (later,) = ask(["hub:owner/sts@v2/data/test.csv"], environment)
+        pinned = data["name"]
+
+        assert f"@{commit(repository)}/data/test.csv" in pinned
+        assert parse(pinned).columns == {
+            "left": "sentence1",
+            "right": "sentence2",
+            "score": "score",
+        }
+        assert data["kind"] == "pairs"
+        assert data["sentences"] == ["A cat.", "A hat.", "A dog.", "A cap."]
+        assert later["sentences"][-1] == "A cup."
+
+        asked = len(hub.requests)
+        offline = {**environment, "HF_HUB_OFFLINE": "1"}
+        names = [pinned, "hub:owner/sts/data/test.csv", "hub:owner/sts/texts.jsonl"]
+        again, branch, absent = ask(names, offline)
+
+        assert again == branch == data
+        assert "cannot be reached" in absent["message"]
+        assert len(hub.requests) == asked
+
+
+def test_columns_can_be_named(tmp_path: Path, repository: Path) -> None:
+    """Roles in the query choose the columns and with them the kind."""
+    with FakeHub(tmp_path / "hub") as hub:
+        names = [
+            "hub:owner/sts/texts.jsonl?text=body",
+            "hub:owner/sts/data/test.csv?text=sentence2",
+            "hub:owner/sts/data/test.csv?text=nope",
+        ]
+        texts, column, wrong = ask(names, hub.environment(tmp_path / "cache"))
+
+    assert (texts["kind"], texts["sentences"]) == ("sentences", ["One.", "Two."])
+    assert column["sentences"] == ["A dog.", "A cap."]
+    assert "no column 'nope'" in wrong["message"]
+
+
+def test_what_the_hub_does_not_have(tmp_path: Path, repository: Path) -> None:
+    """Repository, revision, file, encoding: each has its own sentence; files are proposed."""
+    with FakeHub(tmp_path / "hub") as hub:
+        names = [
+            "hub:owner/nothing/x.csv",
+            "hub:owner/sts@v9/data/test.csv",
+            "hub:owner/sts/data/none.csv",
+            "hub:owner/sts/broken.csv",
+            "hub:owner/sts",
+        ]
+        answers = ask(names, hub.environment(tmp_path / "cache"))
+
+    for answer, words in zip(
+        answers,
+        [
+            "no data set owner/nothing",
+            "no revision v9",
+            "no file data/none.csv",
+            "not UTF-8",
+            "file to choose",
+        ],
+        strict=True,
+    ):
+        assert words in answer["message"]
+        assert answer["hint"]
+    for answer in (answers[2], answers[4]):
+        assert "data/test.csv" in answer["hint"]
+
+
+def test_no_network(tmp_path: Path) -> None:
+    """A hub that does not answer is said to be out of reach."""
+    environment = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path)}
+    (answer,) = ask(["hub:owner/sts/x.csv"], environment)
+    assert "cannot be reached" in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("hub:", "does not name a file"),
+        ("hub:owner", "does not name a file"),
+        ("hub:owner/name/x.csv?colour=a", "'colour' is not a role"),
+        ("hub:owner/name/x.csv?left=a&right=b", "no column for 'score'"),
+        ("hub:owner/name/../../x.csv", "leaves its repository"),
+        ("hub:owner/name/%2e%2e/x.csv", "leaves its repository"),
+    ],
+)
+def test_bad_names(name: str, says: str) -> None:
+    """Refused before anything is asked of the hub."""
+    with pytest.raises(UserError, match=says):
+        parse(name)
+
+
+def test_names_come_back_as_they_went() -> None:
+    """Slashes in a revision, spaces in paths and odd columns survive."""
+    name = "hub:o/n@refs%2Fconvert%2Fparquet/a%20b/0.parquet?text=my%20text%20%26%20more"
+    file = parse(name)
+
+    assert (file.revision, file.file) == ("refs/convert/parquet", "a b/0.parquet")
+    assert file.columns == {"text": "my text & more"}
+    assert str(file) == name
