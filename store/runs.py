@@ -174,6 +174,22 @@ class Runs:
             "UPDATE runs SET enqueued = ? WHERE id = ? AND attempt = ?", [attempt, run_id, attempt]
         )
 
+    def not_in_queue(self, run_id: str, attempt: int) -> None:
+        """Note that this attempt is in no queue after all, for a worker to put it there."""
+        self._database.change(
+            "UPDATE runs SET state = 'queued', enqueued = 0 WHERE id = ? AND attempt = ?"
+            " AND state IN ('queued', 'running')",
+            [run_id, attempt],
+        )
+
+    def enqueued_and_live(self) -> builtins.list[RunRow]:
+        """Runs that a queue should be holding."""
+        rows = self._database.rows(
+            f"SELECT {_COLUMNS} FROM runs WHERE enqueued = attempt"  # noqa: S608
+            " AND state IN ('queued', 'running')"
+        )
+        return [_read(row) for row in rows]
+
     def start(self, run_id: str, attempt: int, worker: str, labels: Sequence[str]) -> bool:
         """Take up a run, or take it up again; False when it was cancelled or retried meanwhile."""
         now = time.time()

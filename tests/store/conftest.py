@@ -10,6 +10,7 @@ from store import Store
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
+    """An empty store."""
     opened = Store.open(tmp_path / "store")
     yield opened
     opened.close()

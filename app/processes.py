@@ -1,0 +1,96 @@
+"""Processes that start, watch and end each other, so that none outlives the one it works for.
+
+A process is told that its parent is gone by the end of its standard input: the system closes the
+pipe however the parent ended, kill -9 included, on every platform.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The folder that holds our packages: `site-packages`, or the checkout."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+def start(
+    module: str, arguments: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes] | None
+) -> subprocess.Popen[bytes]:
+    """Start one of our modules as the leader of its own process group, with a pipe to it."""
+    # -P and PYTHONPATH: the module is ours even when the present folder has an `app` of its own.
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return subprocess.Popen(  # noqa: S603
+        [sys.executable, "-P", "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+
+
+def kill_tree(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process made by `start` with everything it started, and wait for it."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for descendant in psutil.Process(process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                descendant.kill()
+    _kill_group(process.pid)  # also those whose own parent is gone already
+    with contextlib.suppress(OSError):
+        process.kill()
+    process.wait()
+
+
+def follow_parent() -> queue.SimpleQueue[bytes]:
+    """End this process, its group with it, when its parent goes; return the lines it sends."""
+    if sys.platform == "linux":
+        # Also when a thread that holds the interpreter keeps the one below from noticing.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    pipe = os.fdopen(os.dup(0), "rb")  # sys.stdin itself must not be in use when Python ends
+
+    def listen() -> None:
+        for line in pipe:
+            lines.put(line)
+        leave()
+
+    threading.Thread(target=listen, name="parent", daemon=True).start()
+    return lines
+
+
+def leave() -> None:
+    """End this process at once, and its group when it leads one; nothing is waited for."""
+    if hasattr(os, "getpgrp") and os.getpgrp() == os.getpid():
+        _kill_group(os.getpid())
+    os._exit(1)
+
+
+def death(returncode: int) -> str:
+    """How a process ended, in words that follow its name."""
+    if returncode == -signal.SIGTERM:
+        return "was told to end"
+    if returncode < 0:
+        name = signal.Signals(-returncode).name
+        if name == "SIGKILL":
+            return "was killed, most often because memory ran out"
+        return f"crashed ({name})"
+    return f"ended with code {returncode}"
+
+
+def _kill_group(pid: int) -> None:
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)

@@ -1,0 +1,94 @@
+"""Keeps one local worker running for the app; of several apps on one store, one keeps it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+from app import processes
+from store.locks import FileLock
+
+SLOT = "local-0"
+
+_LOOK_EVERY = 0.5
+_WELL_AFTER = 60.0  # a worker that lived so long starts afresh at once
+_LONGEST_PAUSE = 30.0
+_LOG_LIMIT = 1 << 20
+
+log = logging.getLogger("theodolite.supervisor")
+
+
+class Supervisor:
+    """Starts a worker, starts it again when it ends, and ends it with the app.
+
+    Args:
+        store_folder: of the store; a lock in it decides which app keeps the worker. The others
+            look at what it does, and take over when that app goes.
+        data_root: folder with evaluation data, if any.
+        kinds: the module whose KINDS says what can be done.
+    """
+
+    def __init__(
+        self, store_folder: Path, data_root: Path | None = None, kinds: str = "app.kinds"
+    ) -> None:
+        self._folder = store_folder
+        data = [] if data_root is None else ["--data", str(data_root)]
+        self._arguments = [
+            *("--store", str(store_folder), *data),
+            *("--slot", SLOT, "--kinds", kinds, "--supervised"),
+        ]
+        self._lock = FileLock(store_folder / "supervisor.lock")
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._supervise, name="supervisor", daemon=True)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def keeps_worker(self) -> bool:
+        """Whether the worker is ours; false in an app that only looks on."""
+        return self._process is not None
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the worker; what it was doing goes on when one is started again."""
+        self._ending.set()
+        self._thread.join()
+
+    def _supervise(self) -> None:
+        while not self._lock.acquire():
+            if self._ending.wait(_LOOK_EVERY):
+                return
+        pause = _LOOK_EVERY
+        try:
+            while not self._ending.is_set():
+                started = time.monotonic()
+                self._run_worker()
+                pause = _LOOK_EVERY if time.monotonic() - started > _WELL_AFTER else pause * 2
+                self._ending.wait(min(pause, _LONGEST_PAUSE))
+        finally:
+            self._process = None
+            self._lock.release()
+
+    def _run_worker(self) -> None:
+        """Run a worker to its end, or to ours."""
+        path = self._folder / f"worker-{SLOT}.log"
+        if path.exists() and path.stat().st_size > _LOG_LIMIT:
+            path.unlink()
+        with path.open("ab") as output:
+            process = processes.start("app.worker", self._arguments, stdout=output, stderr=output)
+        self._process = process
+        while process.poll() is None and not self._ending.wait(0.1):
+            pass
+        if process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=2.0)
+        else:
+            log.error("The worker %s; see %s.", processes.death(process.returncode), path)
+        processes.kill_tree(process)

@@ -1,0 +1,364 @@
+"""`python -m app.worker`: takes runs from the durable queue and has a child do their units.
+
+The queue is `dbos`: a run is a workflow, a unit is a step of it. Steps run at least once: a worker
+that was killed finds its workflows again by the name of its slot and goes on with the first unit
+that was not noted as ended. The row of a run in the store is what people see and what cancels it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import json
+import logging
+import os
+import queue
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dbos import DBOS, DBOSConfig, WorkflowStatus
+from dbos import DBOSPortableJSONSerializer as JSONSerializer
+
+from app import processes
+from app.kinds import Kind
+from store import Store, StoreError
+from store.check import JOBS_FILE
+from store.locks import FileLock
+from store.runs import RunRow
+
+QUEUE = "runs"
+VERSION = "1"
+"""Of the order of steps in `Worker.work`: raise it when recorded workflows cannot be replayed."""
+
+DEATHS_ALLOWED = 3
+_SWEEP_EVERY = 0.25
+_LOOK_EVERY = 5.0
+_MIDDLE_PRIORITY = 1 << 30  # dbos counts from 0, we count both ways from 0
+
+log = logging.getLogger("theodolite.worker")
+
+
+class ChildDied(Exception):
+    """The child ended while it was asked; says how in words."""
+
+
+class Stopped(Exception):
+    """The work is no longer wanted."""
+
+
+class Child:
+    """The process that does the units; started when first asked, and again when it died."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._arguments = arguments
+        self._process: subprocess.Popen[bytes] | None = None
+        self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def ask(self, question: dict[str, Any], wanted: Callable[[], bool]) -> dict[str, Any]:
+        """Send one unit and wait for the answer.
+
+        Raises:
+            ChildDied: it ended without one.
+            Stopped: `wanted()` became false; the child and all it started are gone.
+        """
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+        process = self._process
+        if process is None or process.stdin is None:
+            raise ChildDied("could not be started")
+        with contextlib.suppress(OSError):  # it has just ended: the answer below says so
+            process.stdin.write(json.dumps(question).encode() + b"\n")
+            process.stdin.flush()
+        while True:
+            try:
+                line = self._answers.get(timeout=0.2)
+            except queue.Empty:
+                if not wanted():
+                    self.kill()
+                    raise Stopped from None
+                continue
+            if not line:
+                self.kill()
+                raise ChildDied(processes.death(process.returncode))
+            return dict(json.loads(line))
+
+    def kill(self) -> None:
+        """End it with everything it started."""
+        if self._process is not None:
+            processes.kill_tree(self._process)
+
+    def _start(self) -> None:
+        self.kill()
+        self._process = processes.start(
+            "app.child", self._arguments, stdout=subprocess.PIPE, stderr=None
+        )
+        answers = self._answers = queue.SimpleQueue()
+        pipe = self._process.stdout
+
+        def drain() -> None:
+            for line in pipe or ():
+                answers.put(line)
+            answers.put(b"")
+
+        threading.Thread(target=drain, name="child", daemon=True).start()
+
+
+class Worker:
+    """One slot: at most one run at a time."""
+
+    def __init__(
+        self, store: Store, data_root: Path | None, slot: str, kinds: str = "app.kinds"
+    ) -> None:
+        self._store = store
+        self._slot = slot
+        self._kinds: dict[str, Kind] = importlib.import_module(kinds).KINDS
+        data = [] if data_root is None else ["--data", str(data_root)]
+        self.child = Child(["--store", str(store.folder), *data, "--kinds", kinds])
+
+    def launch(self) -> None:
+        """Connect to the queue; what this slot left unfinished is taken up again."""
+        path = self._store.folder / JOBS_FILE
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")  # it stays in the file
+        config: DBOSConfig = {
+            "name": "theodolite",
+            "system_database_url": f"sqlite:///{path}",
+            "serializer": JSONSerializer(),
+            "executor_id": self._slot,
+            "application_version": VERSION,
+            "log_level": "ERROR",
+            "enable_otlp": False,
+        }
+        DBOS(config=config)
+
+        @DBOS.workflow(name="run", max_recovery_attempts=None)
+        def workflow(run_id: str, attempt: int) -> str:
+            return self.work(run_id, attempt)
+
+        DBOS.launch()
+        DBOS.register_queue(QUEUE, worker_concurrency=1, polling_interval_sec=_SWEEP_EVERY)
+
+    def serve(self) -> None:
+        """Move waiting runs into the queue, and say that this worker is there, for ever."""
+        looked = 0.0
+        while True:
+            try:
+                if time.monotonic() - looked > _LOOK_EVERY:
+                    looked = time.monotonic()
+                    self._store.workers.seen(self._slot)
+                    self._reconcile()
+                for run in self._store.runs.not_enqueued():
+                    self._enqueue(run)
+            except StoreError as error:  # a full disk, a lock: it may pass
+                log.error("%s", error)
+            time.sleep(_SWEEP_EVERY)
+
+    def work(self, run_id: str, attempt: int) -> str:
+        """The workflow: all units of a run in order."""
+        runs = self._store.runs
+        run = runs.get(run_id)
+        kind = self._kinds.get(run["kind"])
+        if kind is None:
+            runs.finish(run_id, attempt, "failed", error=f"No work is called {run['kind']!r}.")
+            return "failed"
+        labels = kind.units(run["spec"])
+        if not runs.start(run_id, attempt, self._slot, labels):
+            return "not wanted"
+        for position in range(len(labels)):
+            step: dict[str, Any] = {"name": f"unit {position}"}
+            if DBOS.run_step(step, self.unit, run_id, attempt, position) == "stopped":
+                return "stopped"
+        self._conclude(run_id, attempt)
+        return "ended"
+
+    def unit(self, run_id: str, attempt: int, position: int) -> str:
+        """The step: one unit, by the child; with another child when that one dies."""
+        runs = self._store.runs
+        run, unit = runs.get(run_id), runs.units(run_id)[position]
+        if unit["state"] != "waiting":
+            return "ended"
+        question = {name: run[name] for name in ("kind", "spec")} | {
+            "run": run_id,
+            "attempt": attempt,
+            "position": position,
+            "label": unit["label"],
+            "log": str(runs.log_path(run_id)),
+        }
+        runs.progress(run_id, attempt, 0.0, unit["label"])
+        self._note(run_id, f"{position + 1} of {run['total']}: {unit['label']}")
+        while True:
+            try:
+                answer = self.child.ask(question, lambda: self._is_wanted(run_id, attempt))
+            except Stopped:
+                self._note(run_id, "Stopped.")
+                return "stopped"
+            except ChildDied as died:
+                self._note(run_id, f"The process {died}.")
+                if runs.lost_unit(run_id, position) >= DEATHS_ALLOWED:
+                    self._give_up(run_id, attempt, unit["label"], str(died))
+                    return "stopped"
+                continue
+            error, hint = answer["error"], answer["hint"]
+            self._note(run_id, f"{error} {hint}" if error else f"Took {answer['seconds']:.1f} s.")
+            runs.end_unit(run_id, position, answer["seconds"], error, hint)
+            return "ended"
+
+    def _enqueue(self, run: RunRow) -> None:
+        priority = min(max(_MIDDLE_PRIORITY + run["priority"], 0), 2 * _MIDDLE_PRIORITY - 1)
+        DBOS.enqueue_workflow_with_options(
+            {
+                "queue_name": QUEUE,
+                "workflow_name": "run",
+                # The same run enqueued twice, by two workers or after a crash, is one workflow.
+                "workflow_id": _workflow(run),
+                "app_version": VERSION,
+                "priority": priority,
+            },
+            run["id"],
+            run["attempt"],
+        )
+        self._store.runs.enqueued(run["id"], run["attempt"])
+
+    def _reconcile(self) -> None:
+        """Look for runs that no worker would ever end, and see to it that one does."""
+        for run in self._store.runs.enqueued_and_live():
+            status = DBOS.get_workflow_status(_workflow(run))
+            if status is None:  # the queue's file was lost
+                self._store.runs.not_in_queue(run["id"], run["attempt"])
+            elif status.status == "PENDING":
+                self._take_over(status)
+            elif status.status not in ("ENQUEUED", "DELAYED"):
+                self._store.runs.finish(
+                    run["id"],
+                    run["attempt"],
+                    "failed",
+                    error=f"The queue gave the run up: {status.error or status.status}.",
+                    hint="Try it again; what was done is kept.",
+                )
+
+    def _take_over(self, status: WorkflowStatus) -> None:
+        """Put back into the queue what a worker had begun that is gone and was not started again."""
+        slot = status.executor_id
+        if slot is None or slot in {worker["slot"] for worker in self._store.workers.list()}:
+            return
+        lock = _slot_lock(self._store, slot)
+        if lock.acquire():  # nobody fills the slot, nor can anybody while we hold this
+            try:
+                DBOS.resume_workflow(status.workflow_id, queue_name=QUEUE)
+            finally:
+                lock.release()
+
+    def _conclude(self, run_id: str, attempt: int) -> None:
+        units = self._store.runs.units(run_id)
+        failed = [unit for unit in units if unit["state"] == "failed"]
+        if units and len(failed) == len(units):
+            first = failed[0]
+            self._store.runs.finish(
+                run_id, attempt, "failed", "Nothing succeeded.", first["error"], first["hint"]
+            )
+        else:
+            message = f"{len(failed)} of {len(units)} failed." if failed else ""
+            self._store.runs.finish(run_id, attempt, "done", message)
+
+    def _give_up(self, run_id: str, attempt: int, label: str, death: str) -> None:
+        self._store.runs.finish(
+            run_id,
+            attempt,
+            "failed",
+            error=f"The process for {label} {death}, {DEATHS_ALLOWED} times in a row.",
+            hint="Close other programs or choose a smaller model, then try again; "
+            "what was done is kept.",
+        )
+
+    def _is_wanted(self, run_id: str, attempt: int) -> bool:
+        try:
+            return self._store.runs.is_running(run_id, attempt)
+        except StoreError:  # cannot be known just now
+            return True
+
+    def _note(self, run_id: str, line: str) -> None:
+        stamp = time.strftime("%H:%M:%S")
+        with (
+            contextlib.suppress(OSError),  # a full disk costs the log only
+            self._store.runs.log_path(run_id).open("a", encoding="utf-8") as file,
+        ):
+            file.write(f"{stamp}  {line}\n")
+
+
+def _workflow(run: RunRow) -> str:
+    return f"{run['id']}-{run['attempt']}"
+
+
+def _slot_lock(store: Store, slot: str) -> FileLock:
+    return FileLock(store.folder / f"worker-{slot}.lock")
+
+
+def run(
+    store_folder: Path,
+    data_root: Path | None,
+    slot: str,
+    kinds: str = "app.kinds",
+    *,
+    supervised: bool = False,
+) -> None:
+    """Work until told to end (Ctrl+C, SIGTERM).
+
+    Args:
+        store_folder: of the store.
+        data_root: folder with evaluation data, if any.
+        slot: name of this worker; work that a worker of this name left is taken up again.
+        kinds: the module whose KINDS says what can be done.
+        supervised: end when the parent goes.
+
+    Raises:
+        StoreError: when the store cannot be opened, or another process fills the slot.
+    """
+    store = Store.open(store_folder)
+    lock = _slot_lock(store, slot)
+    if not lock.acquire(timeout=10.0):  # the last one may just be going
+        raise StoreError(
+            f"Another worker is running as {slot!r} on this store.",
+            "Give this one another name with --slot.",
+        )
+    worker = Worker(store, data_root, slot, kinds)
+
+    def end(*_: object) -> None:
+        # Nothing is handed over: whatever was going on is taken up again as after a crash.
+        worker.child.kill()
+        with contextlib.suppress(StoreError):
+            store.workers.gone(slot)
+        os._exit(0)
+
+    if supervised:
+        processes.follow_parent()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    worker.launch()
+    worker.serve()
+
+
+def main() -> None:
+    """Read the arguments that the supervisor gives."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--slot", required=True)
+    parser.add_argument("--kinds", default="app.kinds")
+    parser.add_argument("--supervised", action="store_true")
+    given = parser.parse_args()
+    try:
+        run(given.store, given.data, given.slot, given.kinds, supervised=given.supervised)
+    except StoreError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
