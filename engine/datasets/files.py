@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from engine.datasets.types import Dataset, DatasetInfo
 from engine.errors import UserError
@@ -72,8 +72,10 @@ def open_binary(source: Path | bytes, packed: bool | None = None) -> IO[bytes]:
     """
     if packed is None:
         packed = isinstance(source, Path) and source.suffix == ".gz"
-    raw = source.open("rb") if isinstance(source, Path) else io.BytesIO(source)
-    return gzip.open(raw) if packed else raw  # type: ignore[return-value]
+    if isinstance(source, bytes):
+        raw = io.BytesIO(source)
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
+    return cast("IO[bytes]", gzip.open(source)) if packed else source.open("rb")
 
 
 def decode(
@@ -90,6 +92,15 @@ def decode(
     Raises:
         UserError: the bytes are not in this encoding (names line and byte), or a broken `.gz`.
     """
+    try:
+        yield from _decoded(raw, name, encoding, newline)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(
+            f"{name} is not a whole gzip file ({error}).", "Copy or download it again."
+        ) from error
+
+
+def _decoded(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> Iterator[str]:
     text = io.TextIOWrapper(raw, "utf-8-sig" if encoding == "utf-8" else encoding, newline=newline)
     try:
         for count, line in enumerate(text, start=1):
@@ -100,11 +111,10 @@ def decode(
                 )
             yield line.removesuffix("\n") if newline is None else line
     except UnicodeDecodeError as error:
-        raise _not_utf8(text.detach(), name) from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(
-            f"{name} is not a whole gzip file ({error}).", "Copy or download it again."
-        ) from error
+        raise _not_utf8(raw, name) from error
+    finally:
+        if not raw.closed:
+            text.detach()  # whoever opened the stream closes it
 
 
 def _not_utf8(raw: IO[bytes], name: str) -> UserError:

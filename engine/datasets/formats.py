@@ -225,7 +225,7 @@ def _parquet(source: Path | bytes, filename: str) -> Table:
 
     try:
         file = pq.ParquetFile(source if isinstance(source, Path) else io.BytesIO(source))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise _broken_parquet(filename, error) from error
     columns, repeated = _distinct(list(file.schema_arrow.names))
 

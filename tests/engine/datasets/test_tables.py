@@ -230,6 +230,13 @@ def test_bad_files_get_a_clear_sentence(filename: str, raw: bytes, says: list[st
     assert caught.value.hint
 
 
+def test_a_file_that_is_bad_in_two_ways() -> None:
+    """Cut short and not UTF-8: looking for the bad byte must not fail on the cut."""
+    packed = gzip.compress(b"one line of latin-1, caf\xe9 " * 10_000)  # no line end before the cut
+    with pytest.raises(UserError, match="not a whole gzip"):
+        read(packed[:-9], "x.txt.gz", Mapping("sentences", {"text": "text"}))
+
+
 def test_cells_that_are_not_text_are_refused() -> None:
     """A list, a null and half a surrogate pair are no sentences."""
     raw = b'{"text": "fine"}\n{"text": ["a"]}\n{"text": null}\n{"text": "\\ud800"}\n'
