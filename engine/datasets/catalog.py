@@ -15,7 +15,7 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import RLock
+from threading import Lock
 from typing import Any, Protocol
 
 from engine.datasets import folders, hub, senteval, starter, transfer
@@ -75,7 +75,7 @@ class Catalog:
         self.root = None if root is None else _checked(root)
         self._uploads = uploads
         self._kept: OrderedDict[object, Dataset] = OrderedDict()
-        self._lock = RLock()  # pages and jobs ask from several threads
+        self._lock = Lock()  # pages and jobs ask from several threads
 
     def list(self) -> list[DatasetInfo]:
         """List what can be loaded: starter set, data folder, uploads. Looks at names only."""
@@ -135,12 +135,16 @@ class Catalog:
 
     def _remember(self, key: object, load: Callable[[], Dataset]) -> Dataset:
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = load()
-                while len(self._kept) > _KEPT:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(key)
-            return self._kept[key]
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        # Outside the lock: a download must not hold up a page. Two at once only read twice.
+        data = load()
+        with self._lock:
+            self._kept[key] = data
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return data
 
     def _unknown(self, name: str) -> UserError:
         message = f"There is no data set named {name!r}."
