@@ -14,6 +14,11 @@
   if (chosen && !asked) setTheme(chosen);
   document.documentElement.lang = "en-GB";
 
+  // The welcome, once closed, stays closed in this browser.
+  const WELCOME = "theodolite:welcomed";
+  const root = document.documentElement.classList;
+  root.toggle("t-welcomed", localStorage.getItem(WELCOME) !== null);
+
   const loading = {};
 
   window.theodolite = {
@@ -21,6 +26,11 @@
       const theme = document.body.classList.contains("dark") ? "light" : "dark";
       localStorage.setItem(KEY, theme);
       setTheme(theme);
+    },
+
+    dismissWelcome() {
+      localStorage.setItem(WELCOME, "1");
+      root.add("t-welcomed");
     },
 
     // Write controls to the address. Lists repeat their name; empty and default values are left out.

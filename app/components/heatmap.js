@@ -1,0 +1,213 @@
+// The body of a Gradio `js_on_load`: element, props, trigger, server and watch are given.
+// Event for Python: "select". Sorting and published rows live in the address.
+const { el, csv, download, address } = window.theodolite;
+const LEAST_RANGE = 10; // points: smaller differences than this never get the whole scale
+const query = new URLSearchParams(location.search);
+const state = {
+  sort: query.get("sort") || "",
+  down: query.get("order") !== "up",
+  published: query.get("published") === "1",
+  at: [0, 0], // the cell that Tab leads to: row, column
+};
+
+const legend = el("span", { class: "t-heat-legend" }, "lower ", el("i", { "aria-hidden": "true" }), " higher, within a column");
+const box = el("input", { type: "checkbox", id: "t-published" });
+const toggle = el("label", { class: "t-heat-toggle" }, box, "Published rows");
+const save = el("button", { type: "button", class: "t-link" }, "Download CSV");
+const tools = el("div", { class: "t-heat-tools" }, legend, toggle, save);
+const scroll = el("div", { class: "t-scroll t-heat-scroll", role: "region", tabindex: "-1", "aria-label": props.caption });
+const tip = el("div", { class: "t-tip", role: "tooltip", id: "t-heat-tip", hidden: "" });
+element.replaceChildren(el("div", { class: "t-heat", hidden: "" }, tools, scroll, tip));
+box.checked = state.published;
+
+const value = () => props.value || { columns: [], rows: [] };
+const text = (cell) => cell.score.toFixed(2).replace("-", "\u2212");
+const hasScore = (cell) => cell && typeof cell.score === "number";
+
+function rows() {
+  const shown = value().rows.filter((row) => state.published || !row.published);
+  if (!state.sort) return shown;
+  if (state.sort === "name") {
+    return shown.sort((a, b) => (state.down ? 1 : -1) * a.name.localeCompare(b.name, "en"));
+  }
+  // Averages over more tasks come first: an average is ranked only among those over the same tasks.
+  const rank = (row) => {
+    const cell = row.cells[state.sort];
+    const tasks = state.sort.startsWith("average:") && hasScore(cell) ? cell.over.split(",").length : 0;
+    return hasScore(cell) ? [tasks, cell.score] : null;
+  };
+  return shown
+    .map((row) => [row, rank(row)])
+    .sort(([, a], [, b]) => {
+      if (!a || !b) return a ? -1 : b ? 1 : 0;
+      return b[0] - a[0] || (state.down ? b[1] - a[1] : a[1] - b[1]);
+    })
+    .map(([row]) => row);
+}
+
+// 0 to 1 within the column; averages only among those over the same tasks.
+function tint(cell, column, shown) {
+  if (!hasScore(cell)) return null;
+  const others = shown.map((row) => row.cells[column.key]).filter((c) => hasScore(c) && c.over === cell.over);
+  if (column.kind === "average" && others.length < 2) return null;
+  const low = Math.min(...others.map((c) => c.score));
+  const high = Math.max(...others.map((c) => c.score), low + LEAST_RANGE);
+  return (cell.score - low) / (high - low);
+}
+
+function head(column) {
+  const sorted = state.sort === column.key;
+  const button = el("button", { type: "button", title: column.about || null }, column.label, el("i", { "aria-hidden": "true" }));
+  button.addEventListener("click", () => {
+    if (!sorted) Object.assign(state, { sort: column.key, down: true });
+    else if (state.down) state.down = false;
+    else Object.assign(state, { sort: "", down: true });
+    remember();
+    draw();
+    scroll.querySelector(`th[data-key="${CSS.escape(column.key)}"] button`)?.focus();
+  });
+  return el("th", {
+    scope: "col", "data-key": column.key, class: `t-${column.kind || "name"}`,
+    "aria-sort": sorted ? (state.down === (column.key !== "name") ? "descending" : "ascending") : null,
+  }, button);
+}
+
+function body(row, r, shown) {
+  const name = el("th", { scope: "row" },
+    el("span", { class: "t-spec" }, row.name),
+    row.published ? el("span", { class: "t-tag" }, "published") : null,
+    row.note ? el("small", {}, row.note) : null);
+  const cells = value().columns.map((column, c) => {
+    const cell = row.cells[column.key];
+    const heat = tint(cell, column, shown);
+    const inner = !cell ? "–"
+      : cell.state === "waiting" ? "waiting"
+      : cell.state === "error" ? "error"
+      : text(cell);
+    const td = el("td", {
+      tabindex: r === state.at[0] && c === state.at[1] ? "0" : "-1",
+      class: ["t-cell", `t-${column.kind}`, cell?.state ? `t-${cell.state}` : "", cell?.result ? "t-more" : ""].join(" "),
+      "data-r": r, "data-c": c,
+    }, el("span", {}, inner), cell?.note ? el("small", {}, cell.note) : null);
+    if (heat !== null) td.style.setProperty("--heat", `${Math.round(100 * heat)}%`);
+    return td;
+  });
+  return el("tr", { class: row.published ? "t-published" : null }, name, ...cells);
+}
+
+let present = [];
+
+function draw() {
+  const focused = scroll.contains(document.activeElement) && document.activeElement.matches("td");
+  present = rows();
+  state.at[0] = Math.min(state.at[0], Math.max(0, present.length - 1));
+  element.firstChild.hidden = !value().rows.length;
+  toggle.hidden = !value().rows.some((row) => row.published);
+  const first = head({ key: "name", label: "Encoder", kind: "name" });
+  scroll.replaceChildren(
+    el("table", { class: "t-table t-heat-table", role: "grid", "aria-label": props.caption },
+      el("thead", {}, el("tr", {}, first, ...value().columns.map(head))),
+      el("tbody", {}, ...present.map((row, r) => body(row, r, present)))));
+  if (focused) at(...state.at)?.focus();
+}
+
+const at = (r, c) => scroll.querySelector(`td[data-r="${r}"][data-c="${c}"]`);
+const of = (td) => [present[td.dataset.r], value().columns[td.dataset.c]];
+const remember = () =>
+  address(["sort", "order", "published"], [state.sort, state.down ? "" : "up", state.published ? "1" : ""], {});
+
+// Hover and focus: what the number stands on, and its interval when there is one.
+const intervals = {};
+let tipped = null;
+
+function place(td) {
+  const around = element.getBoundingClientRect();
+  const cell = td.getBoundingClientRect();
+  const left = cell.left - around.left + cell.width / 2 - tip.offsetWidth / 2;
+  tip.style.left = `${Math.max(0, Math.min(left, around.width - tip.offsetWidth))}px`;
+  const below = cell.bottom + tip.offsetHeight + 12 < innerHeight;
+  tip.style.top = `${below ? cell.bottom - around.top + 6 : cell.top - around.top - tip.offsetHeight - 6}px`;
+}
+
+async function show(td) {
+  const [row, column] = of(td);
+  const cell = row?.cells[column.key];
+  if (!cell || !(cell.facts || []).length) return hide();
+  tipped = td;
+  const fact = (what, said) => [el("dt", {}, what), el("dd", {}, said)];
+  const range = el("dd", {}, "…");
+  tip.replaceChildren(
+    el("strong", {}, `${column.label} · ${row.name}`),
+    el("dl", {}, ...cell.facts.flatMap(([what, said]) => fact(what, said)),
+      ...(cell.result && hasScore(cell) ? [el("dt", {}, "95 % interval"), range] : [])));
+  tip.hidden = false;
+  td.setAttribute("aria-describedby", tip.id);
+  place(td);
+  if (!cell.result || !hasScore(cell)) return;
+  await new Promise((done) => setTimeout(done, intervals[cell.result] ? 0 : 200));
+  if (tipped !== td) return;
+  intervals[cell.result] ??= server.interval(cell.result);
+  const found = await intervals[cell.result].catch(() => null);
+  range.textContent = found ? `${found[0].toFixed(2)} to ${found[1].toFixed(2)}` : "not known";
+  if (tipped === td) place(td);
+}
+
+function hide() {
+  tipped?.removeAttribute("aria-describedby");
+  tipped = null;
+  tip.hidden = true;
+}
+
+function open(td) {
+  const [row, column] = of(td);
+  const cell = row?.cells[column.key];
+  if (!cell?.result) return;
+  address(["result"], [cell.result], {});
+  trigger("select", { result: cell.result, row: row.name, column: column.key });
+}
+
+function move(td, dr, dc, edge) {
+  const last = value().columns.length - 1;
+  const r = Math.max(0, Math.min(present.length - 1, Number(td.dataset.r) + dr));
+  const c = edge === "start" ? 0 : edge === "end" ? last : Math.max(0, Math.min(last, Number(td.dataset.c) + dc));
+  td.tabIndex = -1;
+  state.at = [r, c];
+  const next = at(r, c);
+  next.tabIndex = 0;
+  next.focus();
+}
+
+const KEYS = {
+  ArrowUp: (td) => move(td, -1, 0), ArrowDown: (td) => move(td, 1, 0),
+  ArrowLeft: (td) => move(td, 0, -1), ArrowRight: (td) => move(td, 0, 1),
+  Home: (td) => move(td, 0, 0, "start"), End: (td) => move(td, 0, 0, "end"),
+  Enter: open, " ": open, Escape: hide,
+};
+
+const target = (event) => event.target.closest?.("td.t-cell");
+scroll.addEventListener("keydown", (event) => {
+  const td = target(event);
+  if (!td || !KEYS[event.key]) return;
+  event.preventDefault();
+  KEYS[event.key](td);
+});
+scroll.addEventListener("click", (event) => target(event) && open(target(event)));
+scroll.addEventListener("focusin", (event) => target(event) && show(target(event)));
+scroll.addEventListener("mouseover", (event) => (target(event) ? show(target(event)) : hide()));
+scroll.addEventListener("focusout", hide);
+scroll.addEventListener("mouseleave", hide);
+scroll.addEventListener("scroll", hide);
+box.addEventListener("change", () => { state.published = box.checked; remember(); draw(); });
+save.addEventListener("click", () => {
+  const { columns } = value();
+  const lines = rows().map((row) => [row.name, row.published ? "published" : "measured",
+    ...columns.flatMap((column) => {
+      const cell = row.cells[column.key];
+      const score = hasScore(cell) ? cell.score : "";
+      return column.kind === "average" ? [score, cell?.note || ""] : [score];
+    })]);
+  const heads = columns.flatMap((c) => (c.kind === "average" ? [c.label, `${c.label}: tasks`] : [c.key]));
+  download(`${props.name}.csv`, csv([["encoder", "origin", ...heads], ...lines]));
+});
+watch("value", draw);
+draw();

@@ -1,0 +1,293 @@
+"""The store's results as the table of the overview, and one result in full as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import address, formats, parts
+from app.components.heatmap import Cell, Column, Row
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.published import Published
+
+METRICS = {
+    "spearman": "Spearman",
+    "pearson": "Pearson",
+    "accuracy": "Accuracy",
+    "precision_at_10": "Precision at 10",
+    "f1_macro": "Macro F1",
+}
+AGGREGATIONS = {"all": "all subsets together", "mean": "mean of subsets", "wmean": "weighted mean"}
+RESAMPLES = 500
+
+
+def chosen(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """The result that stands in the cell of an encoder and a task: default protocol and seed.
+
+    Another protocol is another number and has no place in the same column; another seed stands in
+    only where the default one was not run.
+    """
+    from engine import protocols, tasks
+
+    cells: dict[tuple[str, str], tuple[bool, dict[str, Any]]] = {}
+    for row in rows:
+        try:
+            protocol = tasks.get(row["task"]).protocol
+        except ValueError:  # a data set that is gone; its numbers are as good as ever
+            protocol = row["protocol"]
+        if row["protocol"] != protocol:
+            continue
+        key = (row["encoder"], row["task"])
+        default = row["seed"] == protocols.get(protocol).seed
+        if default or key not in cells or not cells[key][0]:
+            cells[key] = (default, row)
+    return {key: row for key, (_, row) in cells.items()}
+
+
+def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
+    """Columns and rows of the overview: kept encoders, then published ones."""
+    from engine import tasks
+
+    listed = workspace.store.encoders.list()
+    found = chosen(workspace.store.results.table(encoders=[row["name"] for row in listed]))
+    waiting = _waiting(workspace)
+    shown = {task for _, task in (*found, *waiting)}
+    order = [name for name in tasks.TASKS if name in shown]
+    order += sorted(shown - set(order))
+    columns = [_column(name) for name in order]
+    suites = {suite: [n for n in names if n in shown] for suite, names in tasks.SUITES.items()}
+    suites = {suite: names for suite, names in suites.items() if len(names) > 1}
+    columns += [
+        Column(
+            f"average:{suite}",
+            f"Mean, {SUITE_LABELS.get(suite, suite)}",
+            f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that were measured. "
+            "Compared only with means over the same tasks.",
+            "average",
+        )
+        for suite in suites
+    ]
+    rows = []
+    for encoder in listed:
+        name = encoder["name"]
+        cells = {task: _cell(row) for (owner, task), row in found.items() if owner == name}
+        for owner, task in waiting:
+            if owner == name and (task not in cells or cells[task].score is None):
+                cells[task] = Cell(state="waiting")
+        cells |= _averages(cells, suites)
+        rows.append(Row(name, cells, note=_note(encoder["info"])))
+    return columns, rows + _published(set(order))
+
+
+SUITE_LABELS = {"starter": "starter", "sts": "STS"}
+
+
+def _column(name: str) -> Column:
+    from engine import tasks
+
+    task = tasks.TASKS.get(name)
+    about = task.description if task else ""
+    if name in tasks.STARTER:
+        about += " Written by us for this app."
+    short = {"STSBenchmark": "STS-B", "SICKRelatedness": "SICK-R"}
+    return Column(name, short.get(name, name), about)
+
+
+def _waiting(workspace: Workspace) -> set[tuple[str, str]]:
+    """Cells that a queued or running evaluation will fill."""
+    from store.runs import LIVE
+
+    return {
+        (encoder, task)
+        for run in workspace.store.runs.list(LIVE)
+        if run["kind"] == "evaluate"
+        for encoder in run["spec"].get("encoders", [])
+        for task in run["spec"].get("tasks", [])
+    }
+
+
+def _note(info: dict[str, Any]) -> str:
+    facts = []
+    if info.get("dim"):
+        facts.append(f"{formats.count(info['dim'])} dimensions")
+    if info.get("parameters"):
+        facts.append(f"{formats.compact(info['parameters'])} parameters")
+    return ", ".join(facts)
+
+
+def _cell(row: dict[str, Any]) -> Cell:
+    when = ("measured", formats.ago(row["created"]))
+    if row["error"] is not None:
+        facts = [("error", row["error"]), ("what to do", row["hint"]), when]
+        return Cell(result=row["id"], facts=tuple(f for f in facts if f[1]), state="error")
+    facts = [
+        ("measure", measure(row)),
+        ("examples", formats.count(row["n"])),
+        ("protocol", row["protocol"]),
+        ("took", formats.duration(row["seconds"])),
+        when,
+    ]
+    score = None if row["score"] != row["score"] else row["score"]  # nan: shown as missing
+    return Cell(score=score, result=row["id"], facts=tuple(facts))
+
+
+def measure(score: dict[str, Any]) -> str:
+    """`Spearman, test split`, `Spearman, all subsets together`."""
+    words = [METRICS.get(score["metric"], score["metric"])]
+    if score.get("split") and score["split"] != "all":
+        words.append(f"{score['split']} split")
+    if score.get("aggregation"):
+        words.append(AGGREGATIONS.get(score["aggregation"], score["aggregation"]))
+    return ", ".join(words)
+
+
+def _averages(cells: dict[str, Cell], suites: dict[str, list[str]]) -> dict[str, Cell]:
+    from engine.statistics import average
+    from engine.tasks import SUITES
+
+    scores = {task: cell.score for task, cell in cells.items() if cell.score is not None}
+    means = {}
+    for suite in suites:
+        mean = average(scores, SUITES[suite])
+        if mean.score is not None:
+            facts = (("mean of", ", ".join(mean.tasks)), ("tasks", mean.label))
+            means[f"average:{suite}"] = Cell(
+                mean.score, facts=facts, note=mean.label, over=",".join(mean.tasks)
+            )
+    return means
+
+
+def _published(shown: set[str]) -> list[Row]:
+    """SimCSE's tables, where a column of theirs is shown."""
+    from engine.published import TABLE_B3, TABLE_MAIN
+    from engine.tasks import SEVEN
+
+    if not shown & set(SEVEN):
+        return []
+    return [_published_row(row) for row in (*TABLE_MAIN, *TABLE_B3)]
+
+
+def _published_row(row: Published) -> Row:
+    weighted = row.aggregation == "wmean"
+    facts = (
+        ("printed in", row.table),
+        ("aggregation", AGGREGATIONS[row.aggregation]),
+        ("training", row.training),
+        *((("taken there from", row.origin),) if row.origin else ()),
+        ("measured here", "no"),
+    )
+    # STS-B and SICK-R have no subsets, so both tables print the same kind of number for them.
+    cells = {
+        task: Cell(score, facts=facts, over="wmean" if weighted and task.startswith("STS1") else "")
+        for task, score in row.scores.items()
+    }
+    over = ",".join(row.scores) + ("; wmean" if weighted else "")
+    cells["average:sts"] = Cell(row.average, facts=facts, note="7 of 7 tasks", over=over)
+    return Row(
+        row.model,
+        cells,
+        note=f"{row.training}, {'weighted means' if weighted else 'SimCSE main table'}",
+        published=True,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _interval(workspace: Workspace, result_id: int) -> tuple[float, float] | None:
+    import numpy as np
+
+    from engine.statistics import bootstrap, main_sample
+
+    try:
+        details = workspace.store.results.by_id(result_id)["details"]
+        sample = main_sample(workspace.store.results.examples(result_id), details)
+    except (ValueError, LookupError):  # StoreError is a ValueError
+        return None
+    draws = bootstrap(sample, resamples=RESAMPLES)
+    low, high = np.nanpercentile(draws, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def interval(workspace: Workspace, result_id: int) -> list[float] | None:
+    """95 % bootstrap interval of a main score, in points; results never change, so it is kept."""
+    found = _interval(workspace, int(result_id))
+    return None if found is None else list(found)
+
+
+def card(workspace: Workspace, result_id: int) -> str:
+    """One result in full, as HTML: its numbers, and the protocol they were measured under.
+
+    Raises:
+        StoreError: when there is no such result.
+    """
+    result = workspace.store.results.by_id(result_id)
+    name = f'<span class="t-spec">{escape(result["encoder"])}</span>'
+    title = f"<h2>{escape(result['task'])} <small>{name}</small></h2>"
+    if result["error"] is not None:
+        body = parts.problem(_Said(result["error"], result["hint"]))
+    else:
+        body = _numbers(workspace.store.results.scores(result_id))
+    links = "".join(
+        f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
+        for label, path, state in (
+            ("Compare encoders on it", "compare", {"task": result["task"]}),
+            ("Cosine distributions", "distributions", {"encoder": result["encoder"]}),
+        )
+    )
+    return (
+        f'<section class="t-card" aria-label="Result">{title}<div class="t-two"><div>{body}'
+        f'<p class="t-actions">{links}</p></div><div>{_protocol(result)}</div></div></section>'
+    )
+
+
+class _Said(Exception):
+    """An error that was stored, to be shown as any other."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        self.message, self.hint = message, hint
+
+
+def _numbers(scores: Sequence[dict[str, Any]]) -> str:
+    rows = []
+    for score in scores:
+        value = formats.score(score["score"]) + (f" {score['unit']}" if score["unit"] else "")
+        rows.append(
+            (
+                escape(measure(score)) + (" " + parts.tag("main") if score["main"] else ""),
+                escape(value),
+                formats.count(score["n"]),
+            )
+        )
+    return parts.table(("Measure", "Score", "n"), rows, "All numbers of this result", (1, 2))
+
+
+def _protocol(result: dict[str, Any]) -> str:
+    from engine import protocols
+    from engine.published import TABLE_B1
+
+    try:
+        protocol = protocols.get(result["protocol"])
+    except ValueError:
+        return parts.say(f"The protocol {result['protocol']} is not known to this version.")
+    rows = [*protocol.card(), ("seed", str(result["seed"])), ("data", result["data_hash"][:12]),
+            ("encoder", result["fingerprint"][:12])]  # fmt: skip
+    lines = "".join(f"<dt>{escape(what)}</dt><dd>{escape(said)}</dd>" for what, said in rows)
+    html = (
+        f'<h3>Protocol {escape(protocol.name)}</h3><p class="t-muted">'
+        f'{escape(protocol.description)}</p><dl class="t-facts">{lines}</dl>'
+    )
+    if "sts" not in protocol.types:
+        return html
+    papers = [
+        (escape(s.paper), "yes" if s.regressor else "no", escape(s.metric), escape(s.aggregation))
+        for s in TABLE_B1
+    ]
+    heads = ("Paper", "Regressor", "Correlation", "Aggregation")
+    table_b1 = parts.table(heads, papers, "How papers evaluate similarity")
+    return (
+        f'{html}<details class="t-twin"><summary>How other papers evaluate STS '
+        f"(SimCSE, table B.1)</summary>{table_b1}</details>"
+    )
