@@ -61,7 +61,7 @@ SIMCSE_2021 = Protocol(
     types=("sts",),
     seed=1111,
     choices=(
-        ("similarity", "cosine in float64, identical vectors exactly 1, a zero vector 0"),
+        ("similarity", "cosine in float64, rounded to 12 decimals; 0 for a zero vector"),
         ("regressor", "none, on no data set"),
         ("correlation", "Spearman (main), average ranks for ties; Pearson beside it"),
         ("STS12 to STS16", "`all`: one correlation over the concatenated subsets of a year (main); "

@@ -18,3 +18,15 @@ def data_root() -> Path:
             pytest.fail(f"{message}: CI must run the tests on real data")
         pytest.skip(message)
     return Path(named)
+
+
+@pytest.fixture(scope="session")
+def golden(data_root: Path) -> Path:
+    """The folder of reference scores beside the data folder; missing is treated like the data."""
+    folder = data_root.resolve().parent / "golden"
+    if not folder.is_dir():
+        message = f"there is no folder {folder}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{message}: CI must run the parity tests")
+        pytest.skip(message)
+    return folder

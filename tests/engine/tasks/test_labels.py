@@ -1,0 +1,104 @@
+"""Classification and search on labelled sentences, against scikit-learn and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from engine.datasets.types import LabelledSentences
+from engine.errors import UserError
+from engine.tasks import classification, search
+
+
+def topics(each: int, labels: int, spread: float) -> tuple[LabelledSentences, np.ndarray]:
+    """Clouds of vectors around one centre a label."""
+    rng = np.random.default_rng(5)
+    names = [f"topic {i}" for i in range(labels) for _ in range(each)]
+    centres = np.repeat(rng.normal(size=(labels, 10)), each, axis=0)
+    vectors = centres + spread * rng.normal(size=centres.shape)
+    sentences = [f"sentence {i}" for i in range(len(names))]
+    return LabelledSentences("clouds", sentences, names), vectors.astype(np.float32)
+
+
+def test_accuracy_is_that_of_cross_val_predict() -> None:
+    """The same folds and classifier, written in scikit-learn's own terms."""
+    data, vectors = topics(30, 4, 2.0)
+    measured = classification.measure(data, vectors, seed=1111)
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=500))
+    folds = StratifiedKFold(5, shuffle=True, random_state=1111)
+    expected = cross_val_predict(model, vectors.astype(np.float64), data.labels, cv=folds)
+    correct = expected == np.array(data.labels)
+    np.testing.assert_array_equal(measured.examples["correct"], correct)
+    main = measured.scores[0]
+    assert (main.metric, main.main, main.n) == ("accuracy", True, 120)
+    assert main.score == pytest.approx(100 * correct.mean())
+    assert 40 < main.score < 100, "neither chance nor trivial, or the test says nothing"
+
+
+def test_length_of_the_vectors_does_not_matter() -> None:
+    """Columns are standardised: scaling all vectors changes nothing."""
+    data, vectors = topics(20, 3, 2.0)
+    small = classification.measure(data, vectors * np.float32(2**-10), seed=1)
+    large = classification.measure(data, vectors * np.float32(2**10), seed=1)
+    np.testing.assert_array_equal(small.examples["correct"], large.examples["correct"])
+
+
+def test_the_seed_draws_the_folds() -> None:
+    """One seed, one result; another seed, another."""
+    data, vectors = topics(40, 4, 3.0)
+    runs = [classification.measure(data, vectors, seed).examples["correct"] for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert (runs[0] != runs[2]).any()
+
+
+def test_rare_labels_are_left_out_and_counted() -> None:
+    """A label with fewer sentences than folds cannot be in every fold."""
+    data, vectors = topics(10, 2, 0.5)
+    data = LabelledSentences("rare", [*data.sentences, "x"], [*data.labels, "once"])
+    vectors = np.concatenate([vectors, np.ones((1, 10), np.float32)])
+    measured = classification.measure(data, vectors, seed=1)
+    assert measured.details["left_out"] == 1
+    assert measured.scores[0].n == 20
+
+
+def test_one_label_is_refused() -> None:
+    """Nothing to tell apart, nothing to find."""
+    data, vectors = topics(20, 1, 1.0)
+    with pytest.raises(UserError, match="two"):
+        classification.measure(data, vectors, seed=1)
+    with pytest.raises(UserError, match="two labels"):
+        search.measure(data, vectors)
+
+
+def test_precision_is_that_of_scikit_learn_neighbours() -> None:
+    """The ten nearest by cosine, itself left out."""
+    data, vectors = topics(25, 4, 1.5)
+    measured = search.measure(data, vectors)
+    ids = NearestNeighbors(n_neighbors=10, metric="cosine").fit(vectors).kneighbors()[1]
+    labels = np.array(data.labels)
+    expected = (labels[ids] == labels[:, None]).mean(axis=1)
+    np.testing.assert_allclose(measured.examples["precision"], expected)
+    assert measured.scores[0].score == pytest.approx(100 * expected.mean())
+    assert measured.scores[0].main
+
+
+def test_precision_by_hand() -> None:
+    """Two labels of six on opposite sides: five right answers of ten, whatever the query."""
+    vectors = np.repeat(np.array([[1.0, 0.0], [-1.0, 0.0]], np.float32), 6, axis=0)
+    data = LabelledSentences("sides", [str(i) for i in range(12)], ["l"] * 6 + ["r"] * 6)
+    measured = search.measure(data, vectors)
+    assert measured.examples["precision"].tolist() == [0.5] * 12
+    assert measured.details["chance"] == pytest.approx(100 * 5 / 11)
+    assert measured.details["queries_with_fewer_than_10_of_their_label"] == 12
+
+
+def test_ten_sentences_are_too_few_to_search() -> None:
+    """Ten others are needed."""
+    data, vectors = topics(5, 2, 1.0)
+    with pytest.raises(UserError, match="more than 10"):
+        search.measure(data, vectors)

@@ -1,0 +1,94 @@
+"""Encoders that need no model: one that behaves, and one for each way to misbehave."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.encoders.base import Progress
+
+
+class HashEncoder:
+    """Gives every sentence its own Gaussian direction, seeded by its text.
+
+    Args:
+        dim: length of a vector.
+        name: also what the fingerprint is made of.
+    """
+
+    def __init__(self, dim: int = 16, name: str = "fake:hash") -> None:
+        self.name = name
+        self.dim = dim
+        self.fingerprint = hashlib.blake2b(f"{name} {dim}".encode(), digest_size=16).hexdigest()
+        self.warnings: tuple[str, ...] = ()
+        self.calls: list[int] = []
+        """Number of sentences of each call of `encode`."""
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """Return float32 (n, dim); reports progress once before and once after."""
+        self.calls.append(len(sentences))
+        if progress is not None:
+            progress(0, len(sentences))
+        vectors = np.empty((len(sentences), self.dim), dtype=np.float32)
+        for row, sentence in enumerate(sentences):
+            seed = hashlib.blake2b(sentence.encode("utf-8", "surrogatepass"), digest_size=8)
+            rng = np.random.default_rng(int.from_bytes(seed.digest(), "little"))
+            vectors[row] = rng.normal(size=self.dim)
+        if progress is not None:
+            progress(len(sentences), len(sentences))
+        return vectors
+
+
+class NaNEncoder(HashEncoder):
+    """Gives NaN for one sentence in ten."""
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """As HashEncoder, with NaN in rows 0, 10, 20 and so on."""
+        vectors = super().encode(sentences, progress)
+        vectors[::10, 0] = np.nan
+        return vectors
+
+
+class ShrinkingEncoder(HashEncoder):
+    """Announces `dim` and gives one less."""
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """Return float32 (n, dim - 1)."""
+        return super().encode(sentences, progress)[:, :-1]
+
+
+class ConstantEncoder(HashEncoder):
+    """Gives every sentence the same vector, as a collapsed model does."""
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """Return ones, float32 (n, dim)."""
+        return np.ones((len(sentences), self.dim), dtype=np.float32)
+
+
+class BrokenEncoder(HashEncoder):
+    """Fails on every call."""
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """Raise what a native library would."""
+        raise RuntimeError("CUDA error: device-side assert triggered\nmore lines of no use")
+
+
+class SlowEncoder(HashEncoder):
+    """Takes `seconds` for every hundred sentences and reports progress after each hundred."""
+
+    def __init__(self, seconds: float = 0.05, dim: int = 16) -> None:
+        super().__init__(dim, "fake:slow")
+        self.seconds = seconds
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """As HashEncoder, slowly."""
+        parts = [np.empty((0, self.dim), dtype=np.float32)]
+        for start in range(0, len(sentences), 100):
+            time.sleep(self.seconds)
+            parts.append(super().encode(sentences[start : start + 100]))
+            if progress is not None:
+                progress(min(start + 100, len(sentences)), len(sentences))
+        return np.concatenate(parts)

@@ -1,0 +1,87 @@
+"""Imports point one way: app -> engine, app -> store, nothing else; and the light stay light."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+FORBIDDEN = {
+    "engine": {
+        "app", "store", "gradio", "plotly", "typer",
+        "sqlite3", "sqlite_utils", "sqlalchemy", "dbos",
+    },
+    "store": {
+        "app", "engine", "gradio", "plotly", "typer",
+        "torch", "transformers", "sentence_transformers", "faiss", "sklearn", "umap",
+    },
+}  # fmt: skip
+
+OPTIONAL = {"faiss", "umap", "gradio", "dbos"}
+"""What a machine may lack and still import the engine."""
+
+HEAVY = {"torch", "transformers", "sentence_transformers", "sklearn", "umap", "faiss"}
+
+
+def imported(source: str) -> set[str]:
+    """Top-level packages that a module imports anywhere, in functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def modules_after(statement: str) -> set[str]:
+    """Top-level modules that a fresh interpreter holds after the statement."""
+    code = f"import sys\n{statement}\nprint(*sorted({{m.split('.')[0] for m in sys.modules}}))"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=True, cwd=ROOT, env=environment,
+    )  # fmt: skip
+    return set(done.stdout.split())
+
+
+def test_the_scan_sees_imports_inside_functions() -> None:
+    """An import hidden in a function, or written `from x.y import z`, is found."""
+    source = "def f():\n    import torch.nn\n    from store.jobs import Jobs\nfrom . import here\n"
+    assert imported(source) == {"torch", "store"}
+
+
+@pytest.mark.parametrize("package", sorted(FORBIDDEN))
+def test_arrows_point_one_way(package: str) -> None:
+    """No module imports what its package must not know."""
+    turned = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for name in imported(path.read_text("utf-8")) & FORBIDDEN[package]
+    }
+    assert not turned
+
+
+@pytest.mark.parametrize("statement", ["import engine", "import store", "import app.ui"])
+def test_importing_stays_light(statement: str) -> None:
+    """The page is up before torch, scikit-learn, faiss or umap are needed."""
+    module = ROOT.joinpath(*statement.split()[1].split("."))
+    if not module.with_suffix(".py").exists() and not (module / "__init__.py").exists():
+        pytest.skip(f"{statement}: not there yet")
+    assert not modules_after(statement) & HEAVY
+
+
+def test_every_engine_module_imports_without_the_optional_packages() -> None:
+    """Each module of the engine can be imported where faiss, umap, gradio and dbos are missing."""
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in sorted((ROOT / "engine").rglob("*.py"))
+    ]
+    block = "; ".join(f"sys.modules[{name!r}] = None" for name in sorted(OPTIONAL))
+    modules_after(f"{block}\nimport importlib\nfor n in {names!r}: importlib.import_module(n)")
