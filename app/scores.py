@@ -20,6 +20,9 @@ METRICS = {
     "accuracy": "Accuracy",
     "precision_at_10": "Precision at 10",
     "f1_macro": "Macro F1",
+    "random_cosine": "Cosine of random pairs",
+    "alignment": "Alignment",
+    "uniformity": "Uniformity",
 }
 AGGREGATIONS = {"all": "all subsets together", "mean": "mean of subsets", "wmean": "weighted mean"}
 RESAMPLES = 500
@@ -264,6 +267,12 @@ def _numbers(scores: Sequence[dict[str, Any]]) -> str:
     return parts.table(("Measure", "Score", "n"), rows, "All numbers of this result", (1, 2))
 
 
+def _code(text: str) -> str:
+    """Escape, and set what stands in backticks as code."""
+    pieces = escape(text).split("`")
+    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
+
+
 def _protocol(result: dict[str, Any]) -> str:
     from engine import protocols
     from engine.published import TABLE_B1
@@ -274,10 +283,14 @@ def _protocol(result: dict[str, Any]) -> str:
         return parts.say(f"The protocol {result['protocol']} is not known to this version.")
     rows = [*protocol.card(), ("seed", str(result["seed"])), ("data", result["data_hash"][:12]),
             ("encoder", result["fingerprint"][:12])]  # fmt: skip
-    lines = "".join(f"<dt>{escape(what)}</dt><dd>{escape(said)}</dd>" for what, said in rows)
+    lines = "".join(
+        f"<dt>{escape(what)}</dt><dd>{_code(said)}</dd>"
+        for what, said in rows
+        if "table B.1" not in what  # shown as a table below
+    )
     html = (
         f'<h3>Protocol {escape(protocol.name)}</h3><p class="t-muted">'
-        f'{escape(protocol.description)}</p><dl class="t-facts">{lines}</dl>'
+        f'{_code(protocol.description)}</p><dl class="t-facts">{lines}</dl>'
     )
     if "sts" not in protocol.types:
         return html

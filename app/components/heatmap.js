@@ -75,8 +75,7 @@ function head(column) {
 function body(row, r, shown) {
   const name = el("th", { scope: "row" },
     el("span", { class: "t-spec" }, row.name),
-    row.published ? el("span", { class: "t-tag" }, "published") : null,
-    row.note ? el("small", {}, row.note) : null);
+    row.note ? el("small", {}, row.published ? el("b", {}, "published") : null, row.note) : null);
   const cells = value().columns.map((column, c) => {
     const cell = row.cells[column.key];
     const heat = tint(cell, column, shown);

@@ -1,0 +1,54 @@
+"""HTML of ours whose buttons speak to Python.
+
+A button `<button data-act="cancel" data-id="…">` sends the event `act` with `act` and `id`; with
+`data-param="run" data-value="…"` it also writes that to the address.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import gradio as gr
+
+_JS = """
+element.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-act]");
+  if (!button || button.disabled) return;
+  const { act, id, param, value } = button.dataset;
+  if (param) theodolite.address([param], [value], {});
+  trigger("act", { act, id });
+});
+"""
+
+
+def actions(value: str = "", **kwargs: Any) -> gr.HTML:
+    """Make the component; its value is HTML, with everything from outside escaped."""
+    return gr.HTML(value, js_on_load=_JS, apply_default_css=False, **kwargs)
+
+
+def button(
+    label: str,
+    act: str,
+    id: str,
+    *,
+    about: str,
+    param: tuple[str, str] | None = None,
+    kind: str = "",
+) -> str:
+    """A button for `actions`.
+
+    Args:
+        label: what stands on it.
+        act: what is to be done.
+        id: to what.
+        about: the same in full, for those who cannot see what it stands beside.
+        param: (name, value) to write to the address.
+        kind: `link` for one that looks like a link.
+    """
+    css = "t-link" if kind == "link" else "t-button t-small-button"
+    extra = f' data-param="{escape(param[0])}" data-value="{escape(param[1])}"' if param else ""
+    return (
+        f'<button type="button" class="{css}" data-act="{escape(act)}" data-id="{escape(id)}"'
+        f'{extra} aria-label="{escape(about)}">{escape(label)}</button>'
+    )
