@@ -111,14 +111,17 @@ def random_pairs(vectors: np.ndarray) -> RandomPairs:
     Args:
         vectors: (n, dim), n >= 2.
     """
-    rows = unit_rows(vectors)
-    n = len(rows)
+    n, dim = np.shape(vectors)
     if n < 2:
         raise ValueError(f"random pairs need at least 2 vectors, got {n}")
-    selves = _row_dot(rows, rows)
-    centre, gram = rows.sum(axis=0), rows.T @ rows
-    mean = (float(centre @ centre) - float(selves.sum())) / (n * (n - 1))
-    square = (float(np.sum(gram * gram)) - float(selves @ selves)) / (n * (n - 1))
+    centre, gram, selves = np.zeros(dim), np.zeros((dim, dim)), 0.0
+    for start in range(0, n, _BLOCK):
+        rows = unit_rows(vectors[start : start + _BLOCK])
+        centre += rows.sum(axis=0)
+        gram += rows.T @ rows
+        selves += float(np.sum(rows.any(axis=1)))  # a row's cosine with itself: 1, or 0 if zero
+    mean = (float(centre @ centre) - selves) / (n * (n - 1))
+    square = (float(np.sum(gram * gram)) - selves) / (n * (n - 1))
     return RandomPairs(mean, float(np.sqrt(max(square - mean * mean, 0.0))), n)
 
 

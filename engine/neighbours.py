@@ -29,15 +29,16 @@ class Index:
         rows = _unit(vectors)
         self.size, self.dim = rows.shape
         faulty = ~np.isfinite(rows).all(axis=1)
-        self._faulty = int(faulty.sum())
-        self._positions = np.flatnonzero(~faulty) if self._faulty else None
-        rows = rows[~faulty] if self._faulty else rows
+        self._positions = np.flatnonzero(~faulty) if faulty.any() else None
+        rows = rows[~faulty] if faulty.any() else rows
         faiss = None if use_faiss is False else _faiss()
         if use_faiss and faiss is None:
             raise ModuleNotFoundError("faiss is not installed; `pip install faiss-cpu`")
+        self._searchable = len(rows)
         self._flat: Any = None
-        self._rows = rows
-        if faiss is not None:
+        if faiss is None:
+            self._rows = rows
+        else:
             self._flat = faiss.IndexFlatIP(self.dim)
             self._flat.add(rows)
 
@@ -63,7 +64,7 @@ class Index:
             )
         if not np.isfinite(queries).all():
             raise ValueError("a query vector holds NaN or infinity")
-        k = min(k, len(self._rows))
+        k = min(k, self._searchable)
         if k == 0 or len(queries) == 0:
             return np.zeros((len(queries), k), np.float32), np.zeros((len(queries), k), np.int64)
         if self._flat is not None:

@@ -72,12 +72,13 @@ def test_uniformity_with_a_zero_row() -> None:
 
 
 def test_random_pairs_are_all_pairs() -> None:
-    """Mean and deviation over every pair, as scipy's pdist enumerates them."""
-    cosines = 1 - distance.pdist(VECTORS, "cosine")
-    found = geometry.random_pairs(VECTORS)
+    """Mean and deviation over every pair, as scipy's pdist enumerates them, over several blocks."""
+    vectors = np.random.default_rng(1).normal(size=(2500, 12)) + 0.5
+    cosines = 1 - distance.pdist(vectors, "cosine")
+    found = geometry.random_pairs(vectors)
     assert found.mean == pytest.approx(cosines.mean(), abs=1e-12)
     assert found.std == pytest.approx(cosines.std(), abs=1e-9)
-    assert found.n == len(VECTORS)
+    assert found.n == len(vectors)
 
 
 def test_sampled_pairs_agree_with_all_pairs() -> None:

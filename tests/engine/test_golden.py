@@ -30,8 +30,8 @@ NOISY = {
     ("STS14", "headlines"): 1e-5,
 }
 """Spearman that hangs on the reference's rounding. STS12: pairs with equal embeddings, ranked by
-noise. STS14: two cosines less than 1e-7 apart, which the reference's own float64 record, 6.1e-6 from
-its float32 one, has the other way round."""
+noise. STS14: two cosines less than 1e-7 apart, which the reference's own float64 record, 6.1e-6
+from its float32 one, has the other way round."""
 
 
 @pytest.fixture(scope="module")
