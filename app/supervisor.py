@@ -60,6 +60,13 @@ class Supervisor:
         self._ending.set()
         self._thread.join()
 
+    def __enter__(self) -> Supervisor:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
     def _supervise(self) -> None:
         while not self._lock.acquire():
             if self._ending.wait(_LOOK_EVERY):

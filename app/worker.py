@@ -119,6 +119,8 @@ class Worker:
     ) -> None:
         self._store = store
         self._slot = slot
+        self._working_on: set[str] = set()
+        self._left_lying: set[str] = set()
         self._kinds: dict[str, Kind] = importlib.import_module(kinds).KINDS
         data = [] if data_root is None else ["--data", str(data_root)]
         self.child = Child(["--store", str(store.folder), *data, "--kinds", kinds])
@@ -141,7 +143,12 @@ class Worker:
 
         @DBOS.workflow(name="run", max_recovery_attempts=None)
         def workflow(run_id: str, attempt: int) -> str:
-            return self.work(run_id, attempt)
+            workflow_id = str(DBOS.workflow_id)
+            self._working_on.add(workflow_id)
+            try:
+                return self.work(run_id, attempt)
+            finally:
+                self._working_on.discard(workflow_id)
 
         DBOS.launch()
         DBOS.register_queue(QUEUE, worker_concurrency=1, polling_interval_sec=_SWEEP_EVERY)
@@ -159,6 +166,8 @@ class Worker:
                     self._enqueue(run)
             except StoreError as error:  # a full disk, a lock: it may pass
                 log.error("%s", error)
+            except Exception:  # the queue's own troubles come as they are, and may pass too
+                log.exception("The queue cannot be looked after just now.")
             time.sleep(_SWEEP_EVERY)
 
     def work(self, run_id: str, attempt: int) -> str:
@@ -169,7 +178,11 @@ class Worker:
         if kind is None:
             runs.finish(run_id, attempt, "failed", error=f"No work is called {run['kind']!r}.")
             return "failed"
-        labels = kind.units(run["spec"])
+        try:
+            labels = kind.units(run["spec"])
+        except (KeyError, TypeError, ValueError) as error:
+            runs.finish(run_id, attempt, "failed", error=f"The request lacks or garbles {error}.")
+            return "failed"
         if not runs.start(run_id, attempt, self._slot, labels):
             return "not wanted"
         for position in range(len(labels)):
@@ -229,10 +242,18 @@ class Worker:
 
     def _reconcile(self) -> None:
         """Look for runs that no worker would ever end, and see to it that one does."""
+        before, self._left_lying = self._left_lying, set()
         for run in self._store.runs.enqueued_and_live():
             status = DBOS.get_workflow_status(_workflow(run))
             if status is None:  # the queue's file was lost
                 self._store.runs.not_in_queue(run["id"], run["attempt"])
+            elif status.status == "PENDING" and status.executor_id == self._slot:
+                # Ours, yet not being done: the queue could not note how it ended. Seen twice, as
+                # it may just be beginning or ending.
+                if status.workflow_id in before - self._working_on:
+                    DBOS.resume_workflow(status.workflow_id, queue_name=QUEUE)
+                elif status.workflow_id not in self._working_on:
+                    self._left_lying.add(status.workflow_id)
             elif status.status == "PENDING":
                 self._take_over(status)
             elif status.status not in ("ENQUEUED", "DELAYED"):
@@ -245,7 +266,7 @@ class Worker:
                 )
 
     def _take_over(self, status: WorkflowStatus) -> None:
-        """Put back into the queue what a worker had begun that is gone and was not started again."""
+        """Put back into the queue what a worker had begun that is gone for good."""
         slot = status.executor_id
         if slot is None or slot in {worker["slot"] for worker in self._store.workers.list()}:
             return
@@ -323,7 +344,7 @@ def run(
     """
     store = Store.open(store_folder)
     lock = _slot_lock(store, slot)
-    if not lock.acquire(timeout=10.0):  # the last one may just be going
+    if not lock.acquire(timeout=3.0):  # the last one may just be going
         raise StoreError(
             f"Another worker is running as {slot!r} on this store.",
             "Give this one another name with --slot.",

@@ -1,0 +1,106 @@
+"""Stores with workers on them that are gone when a test ends."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app import processes
+from store import Store
+from store.jobs import Jobs
+from store.runs import RunRow
+
+KINDS = "tests.jobs.kinds"
+
+
+class Bench:
+    """A store, its queue and the processes that a test started on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store.open(folder / "store")
+        self.jobs = Jobs(self.store)
+        self.notes = folder / "notes"
+        self._log = (folder / "worker.log").open("w+b")
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def start_worker(self, slot: str = "local-0") -> subprocess.Popen[bytes]:
+        """Start `python -m app.worker` on the store."""
+        given = ["--store", str(self.store.folder), "--slot", slot, "--kinds", KINDS]
+        return self.keep(
+            processes.start(
+                "app.worker", [*given, "--supervised"], stdout=self._log, stderr=self._log
+            )
+        )
+
+    def keep(self, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+        """Have a process killed at the end of the test."""
+        self._started.append(process)
+        return process
+
+    def measure(self, name: str, units: int, seconds: float, priority: int = 0) -> str:
+        """Queue units that each take a while and put one result."""
+        spec = {"name": name, "units": units, "seconds": seconds, "notes": str(self.notes)}
+        return self.jobs.enqueue("measure", spec, name, priority)
+
+    def begun(self) -> list[list[str]]:
+        """[name, position, process id] of each unit in the order they were begun."""
+        return [line.split() for line in self.notes.read_text().splitlines()]
+
+    def over(self, run_id: str, seconds: float = 30.0) -> RunRow:
+        """Wait for a run to be over; its row."""
+        until(lambda: self.store.runs.get(run_id)["state"] not in ("queued", "running"), seconds)
+        return self.store.runs.get(run_id)
+
+    def close(self) -> str:
+        """End everything; what the workers printed."""
+        for process in self._started:
+            processes.kill_tree(process)
+        self.store.close()
+        with self._log:
+            self._log.seek(0)
+            return self._log.read().decode()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """A bench without a worker."""
+    made = Bench(tmp_path)
+    yield made
+    print(made.close())  # noqa: T201 - shown when a test fails
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A bench with a worker, for the tests of a module that leave it as it was."""
+    made = Bench(tmp_path_factory.mktemp("shared"))
+    made.start_worker()
+    yield made
+    print(made.close())  # noqa: T201
+
+
+def until(true: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait for something to become true."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
+
+
+def child_of(worker: subprocess.Popen[bytes] | psutil.Process) -> psutil.Process | None:
+    """The first process under another, if there is one now."""
+    try:
+        found = psutil.Process(worker.pid).children()
+    except psutil.NoSuchProcess:
+        return None
+    return found[0] if found else None
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that is dead and not yet waited for does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,182 @@
+"""kill -9 of anything at any moment, and a full disk: nothing is lost or counted twice."""
+
+import contextlib
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.supervisor import Supervisor
+from store.check import JOBS_FILE
+from tests.jobs.conftest import KINDS, Bench, alive, child_of, until
+
+pytestmark = pytest.mark.slow
+
+APP = """
+import sys, time
+from pathlib import Path
+from app.supervisor import Supervisor
+with Supervisor(Path(sys.argv[1]), kinds=sys.argv[2]):
+    time.sleep(1000)
+"""
+
+
+def start_app(bench: Bench) -> subprocess.Popen[bytes]:
+    """A process that keeps a worker, as the app does."""
+    return bench.keep(subprocess.Popen([sys.executable, "-c", APP, bench.store.folder, KINDS]))
+
+
+def tree(app: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """App, worker and child, once all three are there."""
+    found: list[psutil.Process] = []
+
+    def look() -> bool:
+        worker = child_of(app)
+        child = worker and child_of(worker)
+        found[:] = [psutil.Process(app.pid), *filter(None, (worker, child))]
+        return len(found) == 3
+
+    until(look)
+    return found
+
+
+def assert_gone(processes: list[psutil.Process]) -> None:
+    """Within two seconds."""
+    until(lambda: not any(alive(process.pid) for process in processes), seconds=2.0)
+
+
+def assert_done_once(bench: Bench, run_id: str, units: int, kills: int) -> None:
+    """Every unit has one result, and no more work was done over than was killed."""
+    run = bench.over(run_id, 60)
+    assert (run["state"], run["error"]) == ("done", None)
+    assert (run["done"], run["total"]) == (units, units)
+    assert [u["state"] for u in bench.store.runs.units(run_id)] == ["done"] * units
+    rows = bench.store.results.table(encoders=[run["title"]], all_versions=True)
+    assert Counter(row["task"] for row in rows) == {f"t{n}": 1 for n in range(units)}
+    begun = [line[1] for line in bench.begun() if line[0] == run["title"]]
+    assert len(set(begun)) == units
+    assert len(begun) <= units + kills  # a kill costs one unit at most
+    assert bench.store.check() == []
+
+
+def test_anything_may_be_killed_at_any_moment(bench: Bench) -> None:
+    """App, worker and child, two times each over a dozen units."""
+    rng = random.Random(2021)
+    app = start_app(bench)
+    run_id = bench.measure("kills", 12, 0.4)
+    until(lambda: bench.store.runs.get(run_id)["done"] > 0)
+    targets = [0, 1, 2] * 2
+    rng.shuffle(targets)
+    for target in targets:
+        processes = tree(app)
+        time.sleep(rng.uniform(0.0, 0.8))
+        with contextlib.suppress(psutil.NoSuchProcess):  # it was between two children
+            processes[target].kill()
+        if target == 0:
+            app.wait()
+            assert_gone(processes)  # what an app started ends by itself
+            app = start_app(bench)
+    assert_done_once(bench, run_id, 12, len(targets))
+    processes = tree(app)
+    app.kill()
+    app.wait()
+    assert_gone(processes)
+
+
+def test_a_worker_that_is_killed_while_it_starts(bench: Bench) -> None:
+    """Leaves a queue that the next one can use."""
+    run_id = bench.measure("early", 2, 0.05)
+    for delay in (0.3, 0.8, 1.2, 1.6):
+        worker = bench.start_worker()
+        time.sleep(delay)
+        worker.kill()
+        worker.wait()
+    bench.start_worker()
+    assert_done_once(bench, run_id, 2, 4)
+
+
+def test_a_lost_queue_is_made_anew(bench: Bench) -> None:
+    """The runs are in the store; what was done of them stays done."""
+    worker = bench.start_worker()
+    run_id = bench.measure("lost", 4, 0.5)
+    until(lambda: bench.store.runs.get(run_id)["done"] > 0)
+    worker.kill()
+    worker.wait()
+    for path in bench.store.folder.glob(f"{JOBS_FILE}*"):
+        path.unlink()
+    bench.start_worker()
+    assert_done_once(bench, run_id, 4, 1)
+
+
+def test_workers_share_the_queue_and_take_over(bench: Bench) -> None:
+    """Two runs run beside each other; what a worker left that is gone for good, the other does."""
+    workers = {slot: bench.start_worker(slot) for slot in ("local-0", "extra-1")}
+    runs = [bench.measure(name, 4, 1.0) for name in ("one", "two")]
+    until(lambda: all(bench.store.runs.get(r)["done"] > 0 for r in runs))
+    slots = {bench.store.runs.get(r)["worker"] for r in runs}
+    assert slots == {"local-0", "extra-1"}
+    workers["extra-1"].kill()
+    workers["extra-1"].wait()
+    bench.store.database.change("UPDATE workers SET seen = 0 WHERE slot = 'extra-1'")
+    for run_id, name in zip(runs, ("one", "two"), strict=True):
+        assert bench.over(run_id)["title"] == name
+        assert_done_once(bench, run_id, 4, 1)
+
+
+def test_two_apps_on_one_store(bench: Bench) -> None:
+    """One keeps the worker, the other looks on and takes over when the first goes."""
+    first = Supervisor(bench.store.folder, kinds=KINDS)
+    second = Supervisor(bench.store.folder, kinds=KINDS)
+    first.start()
+    until(lambda: first.keeps_worker)
+    second.start()
+    run_id = bench.measure("shared", 6, 0.4)
+    until(lambda: bench.store.runs.get(run_id)["done"] > 0)
+    (worker,) = bench.jobs.status()["workers"]
+    assert not second.keeps_worker
+    first.stop()
+    assert not alive(worker["pid"])
+    until(lambda: second.keeps_worker)
+    assert_done_once(bench, run_id, 6, 1)
+    second.stop()
+    assert not child_of(psutil.Process())
+
+
+def test_a_disk_that_fills_up(tmp_path: Path) -> None:
+    """The run pauses or fails in words; once there is room all is done, and once."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(small)],
+        check=False,
+        capture_output=True,
+    )
+    if mounted.returncode != 0:
+        pytest.skip("only root can mount a small disk")
+    bench = Bench(small)
+    try:
+        bench.notes = tmp_path / "notes"
+        bench.start_worker()
+        run_id = bench.measure("full", 6, 0.3)
+        until(lambda: bench.store.runs.get(run_id)["done"] > 0)
+        filler = os.open(small / "filler", os.O_CREAT | os.O_WRONLY)
+        with contextlib.suppress(OSError):
+            while True:
+                os.write(filler, bytes(4096))
+        os.close(filler)
+        time.sleep(1.5)
+        assert bench.store.runs.get(run_id)["done"] < 6
+        (small / "filler").unlink()
+        run = bench.over(run_id)
+        if run["state"] == "failed" or "failed" in run["message"]:
+            bench.jobs.retry(run_id)
+        assert_done_once(bench, run_id, 6, 6)
+    finally:
+        print(bench.close())  # noqa: T201
+        until(lambda: subprocess.run(["umount", str(small)], check=False).returncode == 0)

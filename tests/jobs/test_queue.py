@@ -1,0 +1,158 @@
+"""What the queue promises while nothing is killed."""
+
+import json
+import signal
+import sqlite3
+import time
+
+import pytest
+
+from store.check import JOBS_FILE
+from tests.jobs.conftest import Bench, alive, until
+
+
+def test_a_run_is_done_unit_by_unit(shared: Bench) -> None:
+    """In order, with a log, a result each, and nothing left to wait for."""
+    run = shared.over(shared.measure("plain", 3, 0.05))
+    assert (run["state"], run["done"], run["total"], run["fraction"]) == ("done", 3, 3, 1.0)
+    assert run["worker"] == "local-0"
+    assert [u["state"] for u in shared.store.runs.units(run["id"])] == ["done"] * 3
+    assert [line[1] for line in shared.begun() if line[0] == "plain"] == ["0", "1", "2"]
+    assert len(shared.store.results.table(encoders=["plain"])) == 3
+    log = "\n".join(shared.store.runs.log(run["id"]))
+    assert "2 of 3: unit 1" in log
+
+
+def test_progress_and_time_left_move(shared: Bench) -> None:
+    """Inside a unit too; the time left is near what is really left."""
+    run_id = shared.measure("slow", 2, 2.0)
+    until(lambda: shared.store.runs.get(run_id)["fraction"] > 0.2)
+    row, now = shared.store.runs.get(run_id), time.time()
+    assert row["fraction"] < 0.5
+    assert row["message"] == "unit 0"
+    left = shared.over(run_id)["finished"] - now
+    assert row["eta_seconds"] == pytest.approx(left, rel=0.5)
+
+
+def test_one_child_does_all_units_of_all_runs(shared: Bench) -> None:
+    """So that what takes long to import is imported once."""
+    for name in ("warm-1", "warm-2"):
+        shared.over(shared.measure(name, 2, 0.01))
+    assert len({line[2] for line in shared.begun() if line[0].startswith("warm")}) == 1
+
+
+def test_lower_priorities_run_earlier(shared: Bench) -> None:
+    """Whatever the order in which they were queued."""
+    first = shared.measure("first", 1, 1.0)
+    until(lambda: shared.store.runs.get(first)["state"] == "running")
+    runs = [shared.measure(f"priority{p}", 1, 0.01, p) for p in (5, 0, -5)]
+    for run in runs:
+        shared.over(run)
+    order = [line[0] for line in shared.begun() if line[0].startswith("priority")]
+    assert order == ["priority-5", "priority0", "priority5"]
+
+
+def test_errors_are_values(shared: Bench) -> None:
+    """A unit that goes wrong is told in words, the others go on, the log has the rest."""
+    run = shared.over(shared.jobs.enqueue("failing", {"wrong": ["told", "", "bug"]}, "three"))
+    assert (run["state"], run["message"], run["error"]) == ("done", "2 of 3 failed.", None)
+    units = shared.store.runs.units(run["id"])
+    assert [(u["state"], u["error"], u["hint"]) for u in units] == [
+        ("failed", "The model gives NaN.", "Try float32."),
+        ("done", None, ""),
+        ("failed", "ZeroDivisionError: by zero", "The log of the run has more."),
+    ]
+    log = "\n".join(shared.store.runs.log(run["id"]))
+    assert "unit 1 prints" in log
+    assert "Traceback" in log
+
+
+def test_a_run_without_any_success_failed(shared: Bench) -> None:
+    """With the first unit's reason; a retry asks again and the row is the same."""
+    run = shared.over(shared.jobs.enqueue("failing", {"wrong": ["told", "bug"]}, "two"))
+    expected = ("failed", "The model gives NaN.", "Try float32.")
+    assert (run["state"], run["error"], run["hint"]) == expected
+    assert shared.jobs.retry(run["id"]) == run["id"]
+    again = shared.over(run["id"])
+    assert (again["attempt"], again["state"], again["error"]) == (2, *expected[:2])
+
+
+@pytest.mark.parametrize("spec", [("no such kind", {}), ("failing", {"no": "units"})])
+def test_work_that_cannot_be_read_fails(shared: Bench, spec: tuple[str, dict]) -> None:
+    """And harms nothing else."""
+    run = shared.over(shared.jobs.enqueue(*spec, "nonsense"))
+    assert run["state"] == "failed"
+    assert run["error"]
+
+
+def test_cancelling_kills_the_tree_within_two_seconds(shared: Bench) -> None:
+    """Processes that ignore requests to end included; the next run goes on."""
+    pids_file = shared.notes.with_name("pids")
+    run_id = shared.jobs.enqueue("stubborn", {"units": 1, "notes": str(pids_file)}, "stubborn")
+    until(lambda: pids_file.exists() and pids_file.read_text().endswith("\n"))
+    pids = [int(pid) for pid in pids_file.read_text().split()]
+    assert all(map(alive, pids))
+    assert shared.jobs.cancel(run_id)
+    start = time.monotonic()
+    until(lambda: not any(map(alive, pids)), seconds=2.0)
+    assert time.monotonic() - start < 2.0
+    assert shared.store.runs.get(run_id)["state"] == "cancelled"
+    assert shared.over(shared.measure("after", 1, 0.01))["state"] == "done"
+
+
+def test_a_waiting_run_can_be_cancelled_and_retried(shared: Bench) -> None:
+    """It is not begun before, and is done after."""
+    first = shared.measure("in the way", 1, 0.8)
+    waiting = shared.measure("waiting", 1, 0.01)
+    assert shared.jobs.cancel(waiting)
+    shared.over(first)
+    assert shared.over(shared.measure("behind", 1, 0.01))["state"] == "done"
+    assert "waiting" not in [line[0] for line in shared.begun()]
+    shared.jobs.retry(waiting)
+    assert shared.over(waiting)["state"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("number", "deaths", "state"),
+    [(signal.SIGKILL, 2, "done"), (signal.SIGKILL, 9, "failed"), (signal.SIGSEGV, 9, "failed")],
+)
+def test_a_child_that_dies(shared: Bench, number: signal.Signals, deaths: int, state: str) -> None:
+    """Is replaced twice; then the run fails in words, and the worker lives on."""
+    notes = shared.notes.with_name(f"deaths {number.name} {deaths}")
+    spec = {"units": 1, "notes": str(notes), "deaths": deaths, "signal": int(number)}
+    run = shared.over(shared.jobs.enqueue("dying", spec, "dying"))
+    assert run["state"] == state
+    assert len(notes.read_text().splitlines()) == 3
+    if state == "failed":
+        words = {"SIGKILL": "was killed, most often because memory ran out"}
+        assert words.get(number.name, "crashed (SIGSEGV)") in run["error"]
+        assert "3 times" in run["error"]
+    assert shared.over(shared.measure(f"after {notes.name}", 1, 0.01))["state"] == "done"
+
+
+def test_the_queue_holds_json_only(shared: Bench) -> None:
+    """Every input and outcome in the queue's own tables is JSON and says so; none is a pickle."""
+    shared.over(shared.measure("json", 2, 0.01))
+    connection = sqlite3.connect(shared.store.folder / JOBS_FILE)
+    inputs = connection.execute("SELECT inputs, output, error, serialization FROM workflow_status")
+    steps = connection.execute("SELECT output, error, serialization FROM operation_outputs")
+    values = [(row[:-1], row[-1]) for row in [*inputs, *steps]]
+    connection.close()
+    assert len(values) > 2
+    for texts, serialization in values:
+        assert serialization == "portable_json"
+        for text in texts:
+            assert text is None or json.loads(text) is not None
+
+
+def test_the_queue_is_watched(shared: Bench) -> None:
+    """Pages see that somebody works."""
+    (worker,) = shared.jobs.status()["workers"]
+    assert worker["slot"] == "local-0"
+    assert alive(worker["pid"])
+
+
+def test_a_slot_is_filled_once(shared: Bench) -> None:
+    """A second worker of one name says so and ends."""
+    second = shared.start_worker("local-0")
+    assert second.wait(timeout=20) == 1
