@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ from engine.encoders.base import Progress, sentence_key
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from engine.encoders.base import Encoder
+    from engine.encoders.cached import CachedEncoder
     from engine.neighbours import Index
 
 INDEXES_IN_MEMORY = 6
@@ -62,11 +64,32 @@ def nearest(
 
 
 def missing(workspace: Workspace, spec: str, collection: str) -> int:
-    """How many sentences of the collection have no cached vector yet for this encoder."""
+    """How many sentences of the collection the model still has to encode.
+
+    Steps after the model cost next to nothing; of several models the one that lacks most counts.
+    """
     sentences, _ = workspace.catalog.sentences(collection)
-    encoder = workspace.load(spec)
-    found = workspace.cached(encoder, [sentence_key(s) for s in sentences])
-    return len(sentences) - found
+    keys = [sentence_key(sentence) for sentence in sentences]
+    return max(_uncached(source, keys) for source in _sources(workspace.load(spec)))
+
+
+def _sources(encoder: Encoder) -> Iterator[CachedEncoder]:
+    from engine.encoders.cached import CachedEncoder
+    from engine.encoders.concat import Concatenated
+    from engine.encoders.steps import Stepped
+
+    if isinstance(encoder, Stepped):
+        yield from _sources(encoder.encoder)
+    elif isinstance(encoder, Concatenated):
+        for part in encoder.parts:
+            yield from _sources(part)
+    elif isinstance(encoder, CachedEncoder):
+        yield encoder
+
+
+def _uncached(source: CachedEncoder, keys: Sequence[bytes]) -> int:
+    found, _ = source.cache.get(source.fingerprint, keys, source.dim)
+    return int((~found).sum())
 
 
 def _index(

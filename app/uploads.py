@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import UserError
 
@@ -45,6 +45,7 @@ def mapping_of(file: Path, kind: str | None, columns: str | None) -> Mapping:
         UserError: a role or column that does not exist, or too little to guess from.
     """
     from engine.datasets import tables
+    from engine.datasets.columns import ROLES
 
     if not file.is_file():
         raise UserError(f"There is no file {str(file)!r}.", "Check the path.")
@@ -60,11 +61,8 @@ def mapping_of(file: Path, kind: str | None, columns: str | None) -> Mapping:
                 "Write --columns role=column,role=column.",
             )
         chosen[role.strip()] = column.strip()
-    wanted = kind or look.kind
+    wanted: Any = kind or look.kind  # `Mapping` refuses a kind that does not exist
     if not chosen:
-        from engine.datasets.columns import ROLES
-
-        chosen = {
-            role: look.guesses[role] for role in ROLES.get(wanted, ()) if role in look.guesses
-        }
-    return tables.Mapping(wanted, chosen, look.header)  # type: ignore[arg-type]
+        roles = ROLES.get(wanted, ())
+        chosen = {role: look.guesses[role] for role in roles if role in look.guesses}
+    return tables.Mapping(wanted, chosen, look.header)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,11 +22,16 @@ from app.commands.output import (
 )
 from engine.errors import UserError
 
-HELP = {"context_settings": {"help_option_names": ["-h", "--help"]}, "no_args_is_help": True}
-encoder_verbs = typer.Typer(help="List, add, examine and remove encoders.", **HELP)
-data_verbs = typer.Typer(help="List data sets, look into them, add your own.", **HELP)
-job_verbs = typer.Typer(help="Queue, follow, cancel and retry background runs.", **HELP)
-store_verbs = typer.Typer(help="Verify the store and reclaim its space.", **HELP)
+
+def _verbs(help_text: str) -> typer.Typer:
+    settings = {"help_option_names": ["-h", "--help"]}
+    return typer.Typer(help=help_text, no_args_is_help=True, context_settings=settings)
+
+
+encoder_verbs = _verbs("List, add, examine and remove encoders.")
+data_verbs = _verbs("List data sets, look into them, add your own.")
+job_verbs = _verbs("Queue, follow, cancel and retry background runs.")
+store_verbs = _verbs("Verify the store and reclaim its space.")
 
 SpecArgument = Annotated[str, typer.Argument(metavar="ENCODER", help="A spec string.")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id; see `jobs list`.")]
@@ -158,7 +164,7 @@ def add_data(
     mapping = mapping_of(file, kind, columns)
     row = keep(open_workspace(store, data), file, file.name, name or file.stem, mapping)
     used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
-    _done({**row}, f"Added as upload:{row['name']}: {row['kind']}; {used}.", as_json)
+    _done(row, f"Added as upload:{row['name']}: {row['kind']}; {used}.", as_json)
 
 
 @data_verbs.command("remove")
@@ -288,11 +294,11 @@ def clean_store(
     _done({"bytes": freed}, f"{freed / 2**20:.1f} MiB reclaimed.", as_json)
 
 
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row.get("info", {}), **{k: v for k, v in row.items() if k != "info"}}
 
 
-def _done(row: dict[str, Any], sentence: str, as_json: bool) -> None:
+def _done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
     if as_json:
         emit_json(row)
     else:

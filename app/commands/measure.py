@@ -126,20 +126,22 @@ def evaluate(
 
     workspace = open_workspace(store, data)
     names = expand(tasks, workspace.catalog)
-    failed, table = False, []
+    table: list[dict[str, Any]] = []
     with progress_bar("evaluating") as move:
-        for row in workspace.evaluate(encoders, names, protocol, seed, move):
-            failed = failed or row["error"] is not None
+
+        def within_task(done: int, total: int) -> None:
+            move(len(table) + done / max(total, 1), len(names) * len(encoders), "evaluating")
+
+        for row in workspace.evaluate(encoders, names, protocol, seed, within_task):
             if as_json:
                 _emit_scores(workspace, row)
             table.append(row)
-            if protocol is None and not as_json:
-                move(len(table), len(names) * len(encoders), f"{row['task']}: {row['protocol']}")
+            within_task(0, 1)
     if not as_json:
         emit(table, ("encoder", "task", "score", "metric", "n", "protocol", "error"), False)
         if protocol is None:
             say("Protocol: each task's own, named beside its score.")
-    if failed:
+    if any(row["error"] is not None for row in table):
         raise typer.Exit(1)
 
 

@@ -14,9 +14,9 @@ import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -76,13 +76,13 @@ def _cell(value: Any) -> str:
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
+def progress_bar(title: str) -> Iterator[Callable[[float, float, str], None]]:
     """Yield a function (done, total, what) that moves a bar on stderr; silent when piped."""
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn(),
         TimeRemainingColumn(),
         console=to_stderr,
         transient=True,
@@ -90,7 +90,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
     ) as bars:
         bar = bars.add_task(title, total=None)
 
-        def move(done: int, total: int, what: str) -> None:
+        def move(done: float, total: float, what: str) -> None:
             bars.update(bar, completed=done, total=total, description=what)
 
         yield move
