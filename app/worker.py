@@ -352,8 +352,8 @@ def run(
     worker = Worker(store, data_root, slot, kinds)
 
     def end(*_: object) -> None:
-        # Nothing is handed over: whatever was going on is taken up again as after a crash.
-        worker.child.kill()
+        # As in a crash: the child ends with its pipe, and what it did is taken up again later.
+        # Killing it here would look, to the thread that waits for it, like a death to be counted.
         with contextlib.suppress(StoreError):
             store.workers.gone(slot)
         os._exit(0)
