@@ -189,7 +189,7 @@ def test_many_encoders_can_still_differ() -> None:
 
 
 def test_the_difference_of_averages() -> None:
-    """The mean of the tasks' differences; tasks are drawn apart, so that their noise averages out."""
+    """The mean of the tasks' differences; tasks are drawn apart, so their noise averages out."""
     a = [pairs(200, 1.0, seed) for seed in (1, 2, 3, 4)]
     b = [pairs(200, 1.2, seed) for seed in (5, 6, 7, 8)]
     found = average_difference(a, b)
