@@ -47,9 +47,13 @@ class Jobs:
         return self._store.runs.cancel(run_id)
 
     def retry(self, run_id: str) -> str:
-        """Queue a run that is over once more, skipping what is done; return its id."""
+        """Queue a run that is over once more, skipping what is done; return its id.
+
+        Raises:
+            StoreError: when there is no such run.
+        """
         self._store.runs.retry(run_id)
-        return run_id
+        return self._store.runs.get(run_id)["id"]
 
     def list(self, limit: int = 200) -> list[RunRow]:
         """All runs, the newest first."""

@@ -141,7 +141,7 @@ def test_the_log_is_read_by_line(store: Store, run: str) -> None:
 @pytest.mark.parametrize("name", ["nothing", "../theodolite", ""])
 def test_an_unknown_run_is_said_plainly(store: Store, name: str) -> None:
     """And names no file."""
-    for ask in (store.runs.get, store.runs.log, store.runs.log_path):
+    for ask in (store.runs.get, store.runs.log, store.runs.log_path, Jobs(store).retry):
         with pytest.raises(StoreError, match="There is no run"):
             ask(name)
 
