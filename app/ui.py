@@ -70,7 +70,7 @@ def _frame(page: Any, workspace: Workspace) -> None:
         f'onclick="theodolite.toggleTheme()"><i aria-hidden="true"></i></button></div>',
         elem_id="t-bar",
     )
-    with gr.Column(elem_id="t-main", elem_classes=["t-page", f"t-{page.PATH or 'overview'}"]):
+    with gr.Column(elem_id="t-main", elem_classes=["t-page", f"p-{page.PATH or 'overview'}"]):
         page.build(workspace)
 
 

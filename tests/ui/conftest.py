@@ -1,0 +1,141 @@
+"""A running app over a small store, and a browser that forgives nothing.
+
+A visit fails the test on any error of the page or its console and on any request to another host.
+Pictures go to `artifacts/ui/`, which git ignores.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from app import ui
+from app.workspace import Workspace
+
+ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "ui"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+# Gradio says so when a page is left while its stream of events is open.
+LEAVING = ("signal is aborted", "Connection errored out", "BodyStreamBuffer was aborted")
+WIDE, NARROW = (1440, 900), (390, 844)
+MEASURED = (("random:256", "StarterSTS"), ("random:256", "StarterSearch"),
+            ("random:64", "StarterSTS"))  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here is a test of the user interface."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.ui)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, without a window."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None and os.environ.get("CI") != "true":
+        pytest.skip("chromium is not installed; CI must have it")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A store with two baselines measured on the starter set."""
+    made = Workspace(tmp_path_factory.mktemp("ui") / "store")
+    for name, task in MEASURED:
+        made.add_encoder(name)
+        assert made.evaluate_one(name, task)["error"] is None
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def site(workspace: Workspace) -> Iterator[str]:
+    """Address of the running app, without a slash at its end."""
+    demo = ui.launch(workspace, open_browser=False, block=False)
+    yield str(demo.local_url).rstrip("/")
+    demo.close()
+
+
+@dataclass
+class Visit:
+    """A browser tab and what went wrong in it."""
+
+    page: Page
+    site: str
+    wrong: list[str] = field(default_factory=list)
+
+    def open(self, path: str = "") -> Page:
+        """Open a page of ours and wait until it is laid out."""
+        self.page.goto(f"{self.site}/{path}")
+        self.page.wait_for_selector(".t-header")
+        return self.page
+
+    def picture(self, name: str) -> None:
+        """Keep a picture of the whole page."""
+        ARTIFACTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
+
+    def scrolls_sideways(self) -> bool:
+        """Whether the page as a whole is wider than the window."""
+        return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+    def watch(self) -> None:
+        """Note every error and every request that leaves this machine."""
+        self.page.on("pageerror", lambda error: self.wrong.append(f"page error: {error}"))
+        self.page.on("console", self._said)
+        self.page.on("request", lambda request: self._asked(request.url))
+
+    def _said(self, message: Any) -> None:
+        if message.type == "error" and not any(text in message.text for text in LEAVING):
+            self.wrong.append(f"console error: {message.text}")
+
+    def _asked(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("data", "blob") and parts.hostname != "127.0.0.1":
+            self.wrong.append(f"request to another host: {url}")
+
+
+@pytest.fixture
+def visitor(browser: Browser) -> Iterator[Callable[..., Visit]]:
+    """Make tabs: `visitor(site, dark=False, size=WIDE)`. Each is checked when the test ends."""
+    visits: list[Visit] = []
+
+    def come(site: str, *, dark: bool = False, size: tuple[int, int] = WIDE) -> Visit:
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if dark else "light",
+        )
+        context.set_default_timeout(20_000)
+        visits.append(Visit(context.new_page(), site))
+        visits[-1].watch()
+        return visits[-1]
+
+    yield come
+    for visit in visits:
+        visit.page.context.close()
+    assert [wrong for visit in visits for wrong in visit.wrong] == []
+
+
+@pytest.fixture
+def visit(visitor: Callable[..., Visit], site: str) -> Visit:
+    """A wide, light tab on the app."""
+    return visitor(site)

@@ -1,0 +1,53 @@
+"""Every page stands in the same frame, at every width and in both colours."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from app.ui import PAGES
+from tests.ui.conftest import NARROW, WIDE
+
+PATHS = [page.PATH for page in PAGES]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(("size", "dark"), [(WIDE, False), (NARROW, True)], ids=["wide", "narrow"])
+def test_a_page_opens_without_a_complaint_and_fits(visitor, site, path, size, dark):
+    """No error, no request elsewhere, no sideways scrolling; a picture is kept."""
+    visit = visitor(site, dark=dark, size=size)
+    page = visit.open(path)
+    page.wait_for_load_state("networkidle")
+    visit.picture(f"{path or 'overview'}-{size[0]}-{'dark' if dark else 'light'}")
+    assert not visit.scrolls_sideways()
+
+
+@pytest.mark.parametrize("module", PAGES, ids=PATHS)
+def test_the_bar_says_where_one_is(visit, module):
+    """The page's own link is marked, and its heading is the first one."""
+    page = visit.open(module.PATH)
+    expect(page.locator("nav a[aria-current=page]")).to_have_text(module.TITLE)
+    expect(page.locator("h1")).to_have_count(1)
+
+
+def test_the_bar_leads_to_every_page(visit):
+    """A click on a link of the bar opens its page."""
+    page = visit.open()
+    page.get_by_role("link", name="Jobs", exact=True).click()
+    expect(page.locator("h1")).to_have_text("Jobs")
+
+
+def test_light_and_dark_is_remembered(visit):
+    """The button switches the colours, and the next page keeps them."""
+    page = visit.open()
+    assert not page.evaluate("document.body.classList.contains('dark')")
+    page.get_by_role("button", name="Light or dark").click()
+    visit.open("jobs")
+    assert page.evaluate("document.body.classList.contains('dark')")
+
+
+def test_the_keyboard_reaches_the_content_first(visit):
+    """The first stop of Tab is a link that skips the bar."""
+    page = visit.open()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "t-skip"

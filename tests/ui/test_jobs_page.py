@@ -1,0 +1,50 @@
+"""The jobs page: runs as they are, and what a person can do about them."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+HOSTILE = '<img src=x onerror="alert(1)">'
+
+
+@pytest.fixture
+def run(workspace):
+    """A run that stands at one of two parts, with markup in its title and log."""
+    runs = workspace.store.runs
+    run_id = workspace.jobs.enqueue("evaluate", {"encoders": [], "tasks": []}, title=HOSTILE)
+    runs.start(run_id, runs.get(run_id)["attempt"], "local-0", ["first part", "second part"])
+    runs.end_unit(run_id, 0, 1.5)
+    runs.log_path(run_id).parent.mkdir(exist_ok=True)
+    runs.log_path(run_id).write_text(f"reading\n{HOSTILE}\n", encoding="utf-8")
+    yield run_id
+    runs.cancel(run_id)
+
+
+def test_progress_and_log_are_shown_as_text(visit, run):
+    """The address opens the run; markup stays text."""
+    page = visit.open(f"jobs?run={run}")
+    expect(page.get_by_role("log")).to_contain_text(HOSTILE)
+    expect(page.locator(".t-runs li.t-open")).to_contain_text("1 of 2 done")
+    expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "50")
+    assert page.locator("img").count() == 0
+
+
+def test_a_run_is_cancelled_and_retried(visit, workspace, run):
+    """Cancel, then retry: the state follows, what is done stays done."""
+    page = visit.open("jobs")
+    page.locator("[data-act=cancel]").click()
+    expect(page.locator(".t-runs li").first).to_contain_text("cancelled")
+    assert workspace.store.runs.get(run)["state"] == "cancelled"
+    page.locator("[data-act=retry]").first.click()
+    expect(page.locator(".t-runs li").first).to_contain_text("queued")
+    assert workspace.store.runs.get(run)["done"] == 1
+
+
+def test_an_open_page_follows_the_run(visit, workspace, run):
+    """Nothing is pressed: the page sees the end by itself."""
+    page = visit.open("jobs")
+    expect(page.locator(".t-runs li").first).to_contain_text("running")
+    attempt = workspace.store.runs.get(run)["attempt"]
+    workspace.store.runs.finish(run, attempt, "failed", error="It broke.", hint="Mend it.")
+    expect(page.locator(".t-runs li").first).to_contain_text("It broke.")

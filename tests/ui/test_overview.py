@@ -1,0 +1,89 @@
+"""The overview: the store's numbers, where they come from, and the view in the address."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+GRID = ".t-heat-table tbody tr"
+
+
+@pytest.fixture
+def page(visit):
+    """The overview with its table."""
+    page = visit.open()
+    page.wait_for_selector(GRID)
+    return page
+
+
+def cell(page, row, column):
+    """The cell of an encoder and a task."""
+    heads = page.locator(".t-heat-table thead th").all()
+    position = [head.get_attribute("data-key") for head in heads].index(column)
+    return page.locator(GRID, has_text=row).locator("td").nth(position - 1)
+
+
+def test_it_shows_the_numbers_of_the_store(page, workspace):
+    """Each cell is the main score, to two decimals; what was not measured is a dash."""
+    (row,) = workspace.store.results.table(encoders=["random:256"], tasks=["StarterSTS"])
+    expect(cell(page, "random:256", "StarterSTS")).to_have_text(f"{row['score']:.2f}")
+    expect(cell(page, "random:64", "StarterSearch")).to_have_text("–")
+
+
+def test_an_average_says_how_many_tasks_it_has(page):
+    """A missing task is left out and said, never counted as zero."""
+    expect(cell(page, "random:256", "average:starter")).to_contain_text("2 of 3 tasks")
+    expect(cell(page, "random:64", "average:starter")).to_contain_text("1 of 3 tasks")
+
+
+def test_a_column_sorts_and_the_address_keeps_it(page):
+    """The second click turns the order; a copied address shows the same."""
+    head = page.locator("th[data-key=StarterSTS]")
+    head.locator("button").click()
+    expect(head).to_have_attribute("aria-sort", "descending")
+    head.locator("button").click()
+    first = page.locator(f"{GRID} th").first.inner_text()
+    page.goto(page.url)
+    expect(page.locator("th[data-key=StarterSTS]")).to_have_attribute("aria-sort", "ascending")
+    assert page.locator(f"{GRID} th").first.inner_text() == first
+
+
+def test_hover_tells_protocol_number_and_interval(page):
+    """What the number stands on; the interval comes from the examples."""
+    cell(page, "random:256", "StarterSTS").hover()
+    tip = page.locator(".t-tip")
+    expect(tip).to_contain_text("simcse-2021")
+    expect(tip).to_contain_text("480")
+    expect(tip.locator("dd").last).to_contain_text(" to ")
+
+
+def test_the_keyboard_walks_the_cells_and_opens_one(page):
+    """Arrows move, Enter opens the protocol card, and the address names the result."""
+    cell(page, "random:256", "StarterSTS").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    card = page.get_by_role("region", name="Result", exact=True)
+    expect(card).to_contain_text("Protocol simcse-2021")
+    assert "result=" in page.url
+    page.goto(page.url)
+    expect(page.get_by_role("region", name="Result", exact=True)).to_contain_text("StarterSTS")
+
+
+def test_the_csv_holds_the_table(page):
+    """Full precision, one line an encoder."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").click()
+    with Path(download.value.path()).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["encoder"] for row in rows] == ["random:256", "random:64"]
+    assert {row["origin"] for row in rows} == {"measured"}
+    assert rows[1]["StarterSearch"] == ""
+
+
+def test_the_starter_set_is_called_ours(page):
+    """Nobody takes the starter set for a benchmark."""
+    expect(page.locator("#t-main")).to_contain_text("which we wrote for this app")
