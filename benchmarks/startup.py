@@ -1,0 +1,142 @@
+"""Launch to first interactive page, against a Gradio hello-world, in the same run.
+
+Both are started as new processes, one after the other and taking turns, each with a new browser
+context. The clock runs from the start of the process to the moment when the page answers: for
+hello-world a text box can be typed into; for ours the first table of the overview has
+been drawn from a store with results. `python -m benchmarks.startup [repeats]`
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from playwright.sync_api import Browser, sync_playwright
+
+REPEATS = 5
+LIMIT = 1.5  # ours may take so many times what hello-world takes
+PATIENCE = 120.0
+
+HELLO = """
+import sys
+import gradio as gr
+with gr.Blocks() as demo:
+    name = gr.Textbox(label="Name")
+    greeting = gr.Textbox(label="Greeting")
+    gr.Button("Greet").click(lambda text: f"Hello {text}!", name, greeting)
+demo.launch(server_port=int(sys.argv[1]), quiet=True)
+"""
+OURS = """
+import sys
+from pathlib import Path
+from app import ui
+from app.workspace import Workspace
+ui.launch(Workspace(Path(sys.argv[2])), port=int(sys.argv[1]), open_browser=False)
+"""
+READY = {"hello-world": "textarea, input[type=text]", "theodolite": ".t-heat-table tbody td"}
+
+
+def main(repeats: int) -> None:
+    """Measure and print a table and a JSON line."""
+    times: dict[str, list[float]] = {"hello-world": [], "theodolite": []}
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        store = Path(folder) / "store"
+        fill(store)
+        chromium = shutil.which("chromium") or None
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for turn in range(repeats + 1):
+            for name, code in (("hello-world", HELLO), ("theodolite", OURS)):
+                seconds = launch(name, code, store, browser)
+                if turn:  # the first warms the disk's cache and is not counted
+                    times[name].append(seconds)
+        browser.close()
+    report(times)
+
+
+def fill(store: Path) -> None:
+    """A small store, so that the first page has something to draw."""
+    from app.workspace import Workspace
+
+    workspace = Workspace(store)
+    for name in ("random:64", "random:256"):
+        workspace.add_encoder(name)
+        workspace.evaluate_one(name, "StarterSTS")
+    workspace.close()
+
+
+def launch(name: str, code: str, store: Path, browser: Browser) -> float:
+    """Seconds from the start of the process to the interactive page."""
+    port = free_port()
+    environment = os.environ | {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(port), str(store)],
+        env=environment, cwd=Path(__file__).parents[1], stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait_for(f"http://127.0.0.1:{port}/", process)
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{port}/", wait_until="commit")
+        page.locator(READY[name]).first.wait_for(state="visible", timeout=PATIENCE * 1000)
+        seconds = time.perf_counter() - started
+        context.close()
+        return seconds
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        return int(trial.getsockname()[1])
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Poll until the server answers.
+
+    Raises:
+        RuntimeError: it ended, or did not answer in time.
+    """
+    limit = time.monotonic() + PATIENCE
+    while time.monotonic() < limit:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended with {process.returncode}")
+        try:
+            with urlopen(url, timeout=5):  # noqa: S310
+                return
+        except (URLError, OSError):
+            time.sleep(0.02)
+    raise RuntimeError(f"no answer in {PATIENCE:.0f} s")
+
+
+def report(times: dict[str, list[float]]) -> None:
+    """Print the medians, and hello-world's time over ours as the ratio."""
+    print(f"{'':14}{'median':>9}{'min':>9}{'max':>9}   seconds, launch to interactive page")
+    for name, values in times.items():
+        print(f"{name:14}{statistics.median(values):9.2f}{min(values):9.2f}{max(values):9.2f}")
+    ratios = [a / b for a, b in zip(times["hello-world"], times["theodolite"], strict=True)]
+    hello, ours = (statistics.median(values) for values in times.values())
+    print(f"ours takes {ours / hello:.2f} of hello-world's time; at most {LIMIT} is the aim")
+    row = {
+        "name": "startup", "ratio": round(hello / ours, 3), "target": round(1 / LIMIT, 3),
+        "clock": "wall", "repeats": len(ratios), "min": round(min(ratios), 3),
+        "max": round(max(ratios), 3),
+    }  # fmt: skip
+    print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else REPEATS)
