@@ -23,14 +23,18 @@ class Encoder(Protocol):
         name: the canonical spec string; `load(encoder.name)` gives the same encoder.
         dim: length of a vector.
         fingerprint: hex hash over source, weights, tokenizer, options, steps and a format version.
-            Two encoders with one fingerprint give the same vectors (up to float noise of the device).
+            Two encoders with one fingerprint give the same vectors (up to float noise).
         warnings: sentences that a person should read before trusting a score (pooling doctor).
     """
 
-    name: str
-    dim: int
-    fingerprint: str
-    warnings: tuple[str, ...]
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def dim(self) -> int: ...  # noqa: D102
+    @property
+    def fingerprint(self) -> str: ...  # noqa: D102
+    @property
+    def warnings(self) -> tuple[str, ...]: ...  # noqa: D102
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Return float32 (n, dim), row i for sentence i. An empty sentence is allowed."""
@@ -43,11 +47,11 @@ class VectorCache(Protocol):
     def get(
         self, fingerprint: str, keys: Sequence[bytes], dim: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (found, vectors): bool (n,), and float32 (found.sum(), dim) in the order of keys."""
+        """Return (found, vectors): bool (n,), float32 (found.sum(), dim) in the order of keys."""
         ...
 
     def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
-        """Add float32 (n, dim) rows under distinct keys. Putting a known key again changes nothing."""
+        """Add float32 (n, dim) rows under distinct keys; a key that is known changes nothing."""
         ...
 
 

@@ -39,20 +39,25 @@ class Checkpoint:
     label: str
 
     @cached_property
-    def config(self) -> dict[str, Any]:
-        """`config.json`; empty when the folder has none."""
-        return self._json("config.json") or {}
-
-    @cached_property
     def modules(self) -> list[dict[str, Any]]:
         """`modules.json` of sentence-transformers; empty for a plain transformer."""
-        return self._json("modules.json") or []
+        return self._json(self.folder / "modules.json") or []
+
+    @property
+    def root(self) -> Path:
+        """The transformer's own folder: older sentence-transformers models have one beneath."""
+        return self.folder / str(self.modules[0].get("path", "")) if self.modules else self.folder
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """`config.json`; empty when the folder has none."""
+        return self._json(self.root / "config.json") or {}
 
     @cached_property
     def weights(self) -> tuple[Path, ...]:
         """Files of the transformer's weights: safetensors if there are any, else `.bin`."""
         for pattern in ("model*.safetensors", "pytorch_model*.bin"):
-            found = tuple(sorted(self.folder.glob(pattern)))
+            found = tuple(sorted(self.root.glob(pattern)))
             if found:
                 return found
         return ()
@@ -104,7 +109,7 @@ class Checkpoint:
     @property
     def hashes(self) -> list[str]:
         """Name and SHA-256 of every file that decides a vector."""
-        files = [self.folder / name for name in ("config.json", *_TOKENIZER)]
+        files = [self.root / name for name in ("config.json", *_TOKENIZER)]
         files = [f for f in files if f.is_file()] + list(self.weights)
         return [f"{f.name}:{file_sha256(f)}" for f in files]
 
@@ -122,7 +127,7 @@ class Checkpoint:
                 "Give the folder that save_pretrained or the hub wrote.",
             )
         for name in ("config.json", "tokenizer_config.json"):
-            if "auto_map" in (self._json(name) or {}):
+            if "auto_map" in (self._json(self.root / name) or {}):
                 raise UserError(
                     f"{self.label} needs Python code of its own ({name} has auto_map), and "
                     "code from a model is never run.",
@@ -132,7 +137,16 @@ class Checkpoint:
                    if not str(m.get("type", "")).startswith("sentence_transformers.")]  # fmt: skip
         if foreign:
             raise UserError(f"{self.label} needs code of its own: {foreign[0]}. It is never run.")
-        if not self.weights and not self.modules:
+        if not self.modules:
+            self.check_weights()
+
+    def check_weights(self) -> None:
+        """Refuse a folder without weights of a transformer that can be read safely.
+
+        Raises:
+            UserError: says what was found and what is expected.
+        """
+        if not self.weights:
             pickled = [f.name for f in self.folder.iterdir() if f.suffix in (".pt", ".pkl", ".pth")]
             raise UserError(
                 f"{self.label} holds no weights that can be read safely"
@@ -140,14 +154,14 @@ class Checkpoint:
                 "Expected model.safetensors (or pytorch_model.bin with tensors only).",
             )
 
-    def _json(self, name: str) -> Any:
-        file = self.folder / name
+    @staticmethod
+    def _json(file: Path) -> Any:
         if not file.is_file():
             return None
         try:
             return json.loads(file.read_text("utf-8"))
         except (OSError, ValueError) as error:
-            raise UserError(f"{name} of {self.label} cannot be read: {error}.") from error
+            raise UserError(f"{file} cannot be read: {error}.") from error
 
 
 def _header(file: Path) -> dict[str, tuple[int, ...]]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.encoders.checkpoint import Checkpoint
+from engine.encoders.doctor import st_pooling
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.source import Source, clean, in_chunks
 from engine.encoders.transformer import default_device, quiet
@@ -30,7 +33,7 @@ class SentenceTransformerSource(Source):
         prompt: text put before every sentence, or the name of one of the model's own prompts; by
             default the model's default prompt, if it has one.
         max_length: most tokens of a text; by default the model's own.
-        dtype: by default the one that the weights are stored in, float32 on CPUs.
+        dtype: by default float32.
         device: see `load`.
     """
 
@@ -49,26 +52,13 @@ class SentenceTransformerSource(Source):
         self.checkpoint = checkpoint
         self._prompt = prompt
         self._max_length = max_length
-        self._dtype = dtype
+        self._dtype = dtype or "float32"
         self._device = device
-        self._lock = threading.Lock()
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """See `Encoder`: every file of the folder except what only describes it."""
-        folder = self.checkpoint.folder
-        kept = (".json", ".txt", ".model", ".safetensors", ".bin")
-        files = sorted(f for f in folder.rglob("*") if f.is_file() and f.suffix in kept)
-        hashes = [f"{f.relative_to(folder).as_posix()}:{file_sha256(f)}" for f in files]
-        return fingerprint(
-            "sentence-transformers", *hashes, self._prompt, self._max_length, self._precision()
+        self._lock = threading.RLock()
+        self.fingerprint = fingerprint(
+            "sentence-transformers", *_hashes(checkpoint.folder), prompt, max_length, self._dtype
         )
-
-    @cached_property
-    def dim(self) -> int:
-        """Dimension of the last module; loads the model."""
-        dim = self._model.get_embedding_dimension()
-        return int(dim) if dim else int(self._encode([""]).shape[1])
+        self.dim = _dim(checkpoint) or len(self._encode([""])[0])
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """See `Source.chunks`."""
@@ -108,7 +98,7 @@ class SentenceTransformerSource(Source):
                     device=self._device or default_device(),
                     trust_remote_code=False,
                     local_files_only=True,
-                    model_kwargs={"dtype": getattr(torch, self._precision())},
+                    model_kwargs={"dtype": getattr(torch, self._dtype)},
                 )
         except Exception as error:  # the library raises every kind for a damaged folder
             line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
@@ -120,5 +110,28 @@ class SentenceTransformerSource(Source):
             model.max_seq_length = self._max_length
         return model
 
-    def _precision(self) -> str:
-        return self._dtype or "float32"
+
+def _hashes(folder: Path) -> list[str]:
+    """Name and SHA-256 of every file that the library may read."""
+    kept = (".json", ".txt", ".model", ".safetensors", ".bin")
+    files = sorted(f for f in folder.rglob("*") if f.is_file() and f.suffix in kept)
+    return [f"{f.relative_to(folder).as_posix()}:{file_sha256(f)}" for f in files]
+
+
+def _dim(checkpoint: Checkpoint) -> int | None:
+    """Length of a vector, from the last module that states one; None when none does."""
+    dim = None
+    for module in checkpoint.modules:
+        file = checkpoint.folder / str(module.get("path", "")) / "config.json"
+        try:
+            config = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        # Of a Dense and of a Pooling in its older and its newer form; several poolings at once
+        # give longer vectors, for which the model itself has to be asked.
+        if "out_features" in config:
+            dim = config["out_features"]
+        elif str(module["type"]).endswith(".Pooling"):
+            width = config.get("word_embedding_dimension") or config.get("embedding_dimension")
+            dim = width if st_pooling(file.parent) else None
+    return dim

@@ -28,7 +28,11 @@ class Source(ABC):
     name: str
     dim: int
     fingerprint: str
-    warnings: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """See `Encoder`."""
+        return ()
 
     @abstractmethod
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,6 +63,10 @@ class Transformer:
         with quiet():
             self.tokenizer = _tokenizer(checkpoint)
             self.model = _model(checkpoint, getattr(torch, dtype)).to(self.device)
+        if self.device.type == "cpu":
+            from engine.encoders.onednn import use_onednn
+
+            use_onednn(self.model)
         self.dim = checkpoint.dim
         self.limit = _limit(checkpoint, self.tokenizer, max_length)
         self.pad = getattr(self.tokenizer, "pad_token_id", None) or 0
@@ -143,15 +147,11 @@ class TransformerSource(Source):
         self._loading = threading.Lock()
         self._loaded: Transformer | None = None
         _check_settings(checkpoint, settings)
-
-    @property
-    def fingerprint(self) -> str:
-        """See `Encoder`. The precision belongs to it, the device does not."""
-        s = self.settings
-        return fingerprint(
-            "transformer", *self.checkpoint.hashes, s.pooling, s.layer, s.max_length, s.prompt,
-            s.normalise, self._precision()[1],
-        )  # fmt: skip
+        # The precision belongs to the fingerprint, the device does not.
+        precision = self._precision()[1]
+        self.fingerprint = fingerprint(
+            "transformer", *checkpoint.hashes, *astuple(settings), precision
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -212,6 +212,7 @@ def make(
         UserError: the folder holds no model, or the options do not fit it.
     """
     checkpoint.check()
+    checkpoint.check_weights()
     diagnosis = examine(checkpoint, pooling)
     settings = Settings(
         pooling or diagnosis.pooling, -1 if layer is None else layer, max_length, prompt
@@ -263,7 +264,7 @@ def _tokenizer(checkpoint: Checkpoint) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(str(checkpoint.folder), trust_remote_code=False)
+        return AutoTokenizer.from_pretrained(str(checkpoint.root), trust_remote_code=False)
     except (OSError, ValueError, KeyError, ImportError, TypeError) as error:
         raise UserError(
             f"The tokenizer of {checkpoint.label} cannot be loaded: {_first_line(error)}",
@@ -276,7 +277,7 @@ def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
 
     try:
         model, info = AutoModel.from_pretrained(
-            str(checkpoint.folder),
+            str(checkpoint.root),
             dtype=dtype,
             trust_remote_code=False,
             use_safetensors=checkpoint.weights[0].suffix == ".safetensors",

@@ -50,6 +50,7 @@ class WordVectors(Source):
         self.path = Path(file)
         if not self.path.is_file():
             raise UserError(f"There is no file {file}.", "Give a file of word vectors.")
+        self.dim = _layout(self.path)[1]
         self.fingerprint = fingerprint("words", file_sha256(self.path))
 
     @cached_property
@@ -60,11 +61,6 @@ class WordVectors(Source):
     def table(self) -> np.ndarray:
         """Word vectors, float32 (v, d)."""
         return self._words[1]
-
-    @cached_property
-    def dim(self) -> int:
-        """Length of a word's vector, from the file's first lines."""
-        return _layout(self.path)[1]
 
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """Rows of the known words of each sentence."""
@@ -80,9 +76,9 @@ class Borep(Source):
     """Bag of random embedding projections (Wieting and Kiela 2019, section 3.1.1).
 
     Every word vector e of length d is multiplied by one fixed matrix W, dim x d, drawn uniformly
-    from [-1/sqrt(d), 1/sqrt(d)]; the sentence is the largest value of each coordinate over its words
-    (max pooling; `pooling=avg` for the mean). Untrained: what random features of word vectors do.
-    The matrix comes from numpy's default generator with `seed` (0).
+    from [-1/sqrt(d), 1/sqrt(d)]; the sentence is the largest value of each coordinate over its
+    words (max pooling; `pooling=avg` for the mean). Untrained: what random features of word vectors
+    do. The matrix comes from numpy's default generator with `seed` (0).
     """
 
     def __init__(self, name: str, dim: int, base: WordTable, base_hash: str,
