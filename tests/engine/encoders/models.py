@@ -1,0 +1,95 @@
+"""Tiny random checkpoints, written as the real libraries write them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+WORDS = "a cat dog sat ran on the mat quickly and then slept , .".split()
+SENTENCES = [
+    "a cat sat on the mat .",
+    "the dog ran",
+    "a dog and a cat slept on the mat , then ran quickly .",
+    "the",
+    "a dog sat on the mat .",
+    "unknownword cat",
+    "the cat",
+]
+
+
+def tokenizer(kind: str) -> Any:
+    """Word-level tokenizer with the special tokens of BERT or RoBERTa, or with none (gpt2)."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    names = {
+        "bert": ["[PAD]", "[UNK]", "[CLS]", "[SEP]"],
+        "roberta": ["<s>", "<pad>", "</s>", "<unk>"],
+        "gpt2": ["<|end|>", "<unk>"],
+    }[kind]
+    vocabulary = {word: i for i, word in enumerate(names + WORDS)}
+    unknown = next(n for n in names if "unk" in n.lower())
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
+    core.normalizer = normalizers.Lowercase()
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    special: dict[str, str] = {"unk_token": unknown, "pad_token": "<|end|>"}
+    if kind != "gpt2":
+        start, end, pad = ("[CLS]", "[SEP]", "[PAD]") if kind == "bert" else ("<s>", "</s>", "<pad>")
+        core.post_processor = processors.TemplateProcessing(
+            single=f"{start} $A {end}",
+            special_tokens=[(start, vocabulary[start]), (end, vocabulary[end])],
+        )
+        special |= {"cls_token": start, "sep_token": end, "pad_token": pad}
+    return PreTrainedTokenizerFast(tokenizer_object=core, **special)
+
+
+def save(folder: Path, kind: str = "bert", head: str = "Model", **changes: Any) -> Path:
+    """Write a random model of three layers and 32 dimensions with its tokenizer."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    small = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
+    own = {
+        "bert": {"intermediate_size": 48, "max_position_embeddings": 24},
+        "roberta": {"intermediate_size": 48, "max_position_embeddings": 26, "pad_token_id": 1},
+        "gpt2": {"n_positions": 24, "bos_token_id": 0, "eos_token_id": 0},
+    }[kind]
+    name = {"bert": "Bert", "roberta": "Roberta", "gpt2": "GPT2"}[kind]
+    words = tokenizer(kind)
+    config = getattr(transformers, f"{name}Config")(
+        vocab_size=len(words), **{**small, **own, **changes}
+    )
+    getattr(transformers, f"{name}{head}")(config).eval().save_pretrained(folder)
+    words.save_pretrained(folder)
+    return folder
+
+
+def save_sentence_transformer(folder: Path, pooling: str = "cls", **options: Any) -> Path:
+    """A sentence-transformers folder: transformer, pooling, a dense layer to 8 dimensions."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import modules
+
+    torch.manual_seed(1)
+    inner = modules.Transformer(str(save(folder.parent / f"{folder.name}-inner")))
+    width = 32
+    model = SentenceTransformer(
+        modules=[
+            inner,
+            modules.Pooling(width, pooling_mode=pooling),
+            modules.Dense(width, 8),
+        ],
+        device="cpu",
+        **options,
+    )
+    model.save(str(folder))
+    return folder
+
+
+def edit_config(folder: Path, name: str = "config.json", **changes: Any) -> Path:
+    """Change entries of a JSON file in place."""
+    file = folder / name
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    return folder

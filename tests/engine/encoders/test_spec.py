@@ -1,0 +1,87 @@
+"""The spec language: what it reads, what it writes, and what it says when it cannot."""
+
+import os
+
+import pytest
+
+from engine.encoders.spec import SourceSpec, StepSpec, parse
+from engine.errors import UserError
+
+
+def test_the_example_of_the_design():
+    """Source, option and steps end up in their places."""
+    spec = parse("hf:bert-base-uncased?pooling=avg_first_last | whiten:nli,256 | normalise")
+    assert spec.sources == (
+        SourceSpec("hf", "bert-base-uncased", (("pooling", "avg_first_last"),)),
+    )
+    assert spec.steps == (StepSpec("whiten", 256, "nli"), StepSpec("normalise"))
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        (" minilm ", "minilm"),
+        ("minilm+wordllama|normalise", "minilm + wordllama | normalise"),
+        ("random:0256", "random:256"),
+        ("hf:a/b?layer=2&pooling=avg", "hf:a/b?pooling=avg&layer=2"),
+        ("hf:a/b?prompt=query%3A ", "hf:a/b?prompt=query:"),
+        ("hf:a/b?prompt=query%3A%20", "hf:a/b?prompt=query:%20"),
+        ("dir:/a b/c%2Bd", "dir:/a b/c%2Bd"),
+        ("words:/v/../x%7Cy.txt", "words:/x%7Cy.txt"),
+        ("minilm|whiten:hub:a/b@v/f.csv?col=x,3", "minilm | whiten:hub:a/b@v/f.csv%3Fcol%3Dx,3"),
+        ("minilm|dims:8,random,7|dims:4,pca,@task", "minilm | dims:8,random,7 | dims:4,pca,@task"),
+        ("minilm | drop:2,nli|center:nli", "minilm | drop:2,nli | center:nli"),
+        ("borep:64?pooling=avg&words=/w.txt", "borep:64?words=/w.txt&pooling=avg"),
+    ],
+)
+def test_one_encoder_has_one_name(written, canonical):
+    """The canonical form reads back as itself."""
+    assert str(parse(written)) == canonical
+    assert parse(canonical) == parse(written)
+    assert str(parse(canonical)) == canonical
+
+
+def test_a_relative_path_becomes_absolute():
+    """So that a worker started elsewhere finds the same folder."""
+    assert parse("dir:models/x").sources[0].value == os.path.join(os.getcwd(), "models", "x")
+
+
+def test_knows_whether_it_needs_a_task():
+    """Only `@task` does."""
+    assert parse("minilm | whiten:@task").needs_task
+    assert not parse("minilm | whiten:nli").needs_task
+
+
+@pytest.mark.parametrize(
+    ("written", "names", "suggests"),
+    [
+        ("", "empty", "minilm"),
+        ("minillm", "minillm", "'minilm'"),
+        ("bert-base-uncased", "bert-base-uncased", "hf:bert-base-uncased"),
+        ("minilm + ", "missing", "%2B"),
+        ("minilm:x", "minilm:x", "minilm"),
+        ("hf:", "hf:", "hf:ID"),
+        ("random:many", "many", "whole number"),
+        ("random:0", "'0'", "16384"),
+        ("vectors:x.npy", "vectors", "not available in this version"),
+        ("api:http://x#m", "api", "not available in this version"),
+        ("hf:a/b?poling=cls", "poling", "'pooling'"),
+        ("hf:a/b?pooling=avg_frist_last", "avg_frist_last", "'avg_first_last'"),
+        ("hf:a/b?layer=first", "first", "whole number"),
+        ("hf:a/b?dtype=int4", "int4", "bfloat16"),
+        ("hf:a/b?layer=1&layer=2", "layer", "twice"),
+        ("wordllama?pooling=avg", "pooling", "no options"),
+        ("minilm | normalize", "normalize", "'normalise'"),
+        ("minilm | whiten", "whiten", "whiten:DATA[,k]"),
+        ("minilm | dims:8", "dims:8", "dims:k,random,SEED"),
+        ("minilm | center:", "center", "@task"),
+        ("minilm | drop:two,nli", "two", "whole number"),
+        ("minilm |", "Unknown step ''", "normalise"),
+    ],
+)
+def test_errors_name_the_piece_and_say_what_to_do(written, names, suggests):
+    """Every mistake is a sentence with a way out."""
+    with pytest.raises(UserError) as caught:
+        parse(written)
+    assert names in caught.value.message
+    assert suggests in str(caught.value)

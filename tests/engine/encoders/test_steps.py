@@ -1,0 +1,125 @@
+"""Steps after pooling, against scikit-learn and numpy."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import normalize
+
+from engine.encoders import MemoryCache, bind_task, load
+from engine.encoders.steps import fit_drop, fit_pca, fit_whiten, normalise, random_projection
+from engine.errors import UserError
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((200, 6)) @ RNG.standard_normal((6, 6)) + 3
+TEXTS = [f"word{i % 13} word{i % 7} word{i}" for i in range(60)]
+
+
+def datasets(name):
+    """A catalogue of two data sets."""
+    return {"one": (TEXTS, "hash-one"), "tiny": (TEXTS[:1], "hash-tiny")}[name]
+
+
+def test_pca_is_that_of_scikit_learn():
+    """Up to the sign, which has no meaning."""
+    ours = fit_pca(X, 3)(X)
+    theirs = PCA(3, svd_solver="full").fit_transform(X)
+    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-9)
+
+
+def test_whitening_gives_the_unit_covariance_of_the_paper():
+    """And the vectors are scikit-learn's whitened components, up to the sign."""
+    ours = fit_whiten(X)(X)
+    np.testing.assert_allclose(np.cov(ours.T), np.eye(6), atol=1e-9)
+    np.testing.assert_allclose(ours.mean(0), 0, atol=1e-9)
+    theirs = PCA(4, whiten=True, svd_solver="full").fit_transform(X)
+    np.testing.assert_allclose(np.abs(fit_whiten(X, 4)(X)), np.abs(theirs), atol=1e-8)
+
+
+def test_whitening_a_flat_direction_gives_zero():
+    """Rather than noise divided by nothing."""
+    flat = X.copy()
+    flat[:, 2] = flat[:, 1]
+    assert np.isfinite(fit_whiten(flat)(flat)).all()
+    np.testing.assert_allclose(fit_whiten(flat)(flat)[:, -1], 0, atol=1e-6)
+
+
+def test_drop_takes_the_first_components_away():
+    """What remains has no share in them, and the rest is untouched."""
+    dropped = fit_drop(X, 2)(X)
+    components = PCA(6).fit(X).components_
+    np.testing.assert_allclose(dropped @ components[:2].T, 0, atol=1e-9)
+    np.testing.assert_allclose(
+        dropped @ components[2:].T, (X - X.mean(0)) @ components[2:].T, atol=1e-9
+    )
+
+
+def test_normalise_leaves_zero_alone():
+    """As scikit-learn does."""
+    rows = np.vstack([X, np.zeros(6)])
+    np.testing.assert_allclose(normalise(rows), normalize(rows))
+
+
+def test_random_projection_keeps_lengths_in_expectation():
+    """The squared length over many seeds averages to the true one."""
+    x = X[:1]
+    lengths = [np.sum(random_projection(6, 4, seed)(x) ** 2) for seed in range(3000)]
+    assert np.mean(lengths) == pytest.approx(np.sum(x**2), rel=0.05)
+
+
+def test_a_chain_is_fitted_in_order():
+    """PCA of normalised vectors is not normalised PCA: the second step sees the first one's work."""
+    base = load("random:16").encode(TEXTS).astype(np.float64)
+    ours = load("random:16 | normalise | dims:3,pca,one", datasets=datasets).encode(TEXTS[:9])
+    unit = normalize(base)
+    theirs = PCA(3, svd_solver="full").fit(unit).transform(unit[:9])
+    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-5)
+    assert ours.dtype == np.float32 and ours.shape == (9, 3)
+
+
+def test_steps_use_what_is_cached():
+    """The same source with other steps encodes nothing anew."""
+    cache = MemoryCache()
+    load("random:16", cache=cache).encode(TEXTS)
+    puts = []
+    cache.put = lambda *row: puts.append(row)
+    load("random:16 | whiten:one,4 | normalise", cache=cache, datasets=datasets).encode(TEXTS)
+    assert puts == []
+
+
+def test_the_fingerprint_holds_steps_and_data():
+    """Other steps, other data or another task are other encoders."""
+    prints = {
+        load(spec, datasets=lambda name, h=h: (TEXTS, h)).fingerprint
+        for spec in ("random:16 | center:one", "random:16 | whiten:one", "random:16")
+        for h in ("first", "second")
+    }
+    assert len(prints) == 5
+    task = load("random:16 | center:@task")
+    bound = bind_task(task, TEXTS, "h")
+    assert len({task.fingerprint, bound.fingerprint, bind_task(task, TEXTS, "i").fingerprint}) == 3
+
+
+def test_task_data_must_be_bound():
+    """Outside a task there is nothing to fit on; within one it centres the task's sentences."""
+    encoder = load("random:16 | center:@task")
+    with pytest.raises(UserError, match="task"):
+        encoder.encode(["a"])
+    np.testing.assert_allclose(
+        bind_task(encoder, TEXTS, "h").encode(TEXTS).mean(0), 0, atol=1e-6
+    )
+    plain = load("random:16")
+    assert bind_task(plain, TEXTS, "h") is plain
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("random:16 | dims:17,pca,one", "17 of 16"),
+        ("random:16 | dims:4,pca,one | whiten:one,5", "5 of 4"),
+        ("random:16 | whiten:tiny", "1 sentences"),
+    ],
+)
+def test_impossible_steps_are_refused(spec, words):
+    """With the numbers that do not fit."""
+    with pytest.raises(UserError, match=words):
+        load(spec, datasets=datasets).encode(["a"])
