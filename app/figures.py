@@ -46,10 +46,15 @@ class Ridge:
 
 @dataclass(frozen=True)
 class Panel:
-    """The ridges of one encoder, lowest gold score first."""
+    """The ridges of one encoder, lowest gold score first.
+
+    Attributes:
+        random: mean cosine of two random sentences, drawn as a line; None for no line.
+    """
 
     encoder: str
     ridges: Sequence[Ridge]
+    random: float | None = None
 
 
 @dataclass(frozen=True)
@@ -124,13 +129,13 @@ def ridges(panels: Sequence[Panel], grid: np.ndarray) -> Figure:
     figure = make_subplots(
         rows=len(panels),
         shared_xaxes=True,
-        vertical_spacing=min(0.16, 0.36 / max(1, len(panels))),
+        vertical_spacing=0.22 / max(1, len(panels)),
         subplot_titles=[plain(shorten(panel.encoder, 44)) for panel in panels],
     )
+    figure.update_annotations(x=0, xanchor="left", font_size=13)  # the names, over their panels
     highest = max((r.density.max() for p in panels for r in p.ridges if r.n), default=1.0) or 1.0
     for row, panel in enumerate(panels, 1):
         _draw_panel(figure, row, panel, grid, RIDGE_PEAK / float(highest))
-    figure.update_annotations(x=0, xanchor="left", font_size=13)
     figure.update_xaxes(range=_shown(panels, grid), zeroline=True)
     figure.update_xaxes(title_text="cosine of the two sentences", row=len(panels))
     return _finish(figure, height=96 + 250 * len(panels), left=74)
@@ -167,6 +172,10 @@ def _draw_panel(figure: Figure, row: int, panel: Panel, grid: np.ndarray, scale:
                     hovertemplate=f"mean cosine %{{x:.3f}}<extra>{plain(name)}</extra>",
                 ), row=row, col=1,
             )  # fmt: skip
+    if panel.random is not None:
+        figure.add_vline(
+            x=panel.random, row=row, col=1, line={"color": SERIES[5], "width": 1.5, "dash": "dot"}
+        )
     figure.update_yaxes(
         tickvals=[place * RIDGE_STEP for place in range(len(panel.ridges))],
         ticktext=[plain(ridge.label) for ridge in panel.ridges],
@@ -228,8 +237,9 @@ def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
         range=[len(tasks) - 0.4, -0.6], zeroline=False,
     )  # fmt: skip
     figure.update_xaxes(
-        title_text=f"points against {plain(shorten(baseline))}", zeroline=True, zerolinewidth=2
-    )
+        title_text=f"points against {plain(shorten(baseline))}",
+        rangemode="tozero", zeroline=True, zerolinewidth=2,
+    )  # fmt: skip
     height = 150 + len(tasks) * max(34, 20 * len(encoders))
     legend = len(encoders) > 1
     return _finish(figure, height=height, left=124, legend=legend)
@@ -295,11 +305,11 @@ def ridges_headline(panels: Sequence[Panel], grid: np.ndarray) -> str:
         return "The lowest or the highest gold-score group has no pairs"
     least, best = min(known)
     if len(known) == 1:
-        return f"{best}: pairs graded lowest and highest overlap by {_percent(least)}"
+        return f"{best}: pairs graded lowest and highest overlap by {percent(least)}"
     most, worst = max(known)
     return (
         f"{best} keeps the lowest and highest graded pairs furthest apart: they overlap by "
-        f"{_percent(least)}, with {worst} by {_percent(most)}"
+        f"{percent(least)}, with {worst} by {percent(most)}"
     )
 
 
@@ -326,6 +336,6 @@ def _listed(items: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """Whole percents, and `under 1 %` rather than a zero that is none."""
-    return f"{share:.0%}".replace("%", " %") if share >= 0.01 else "under 1 %"
+    return f"{share:.0%}".replace("%", "\u00a0%") if share >= 0.01 else "under 1\u00a0%"

@@ -1,18 +1,164 @@
-"""The page *Distributions*."""
+"""The page *Distributions*: cosines of pairs of known similarity, several encoders on one axis."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING, Any
 
-from app import parts
+import gradio as gr
+
+from app import address, densities, figures, formats, parts
+from app.components.chart import chart, drawing
+from app.pages import choices
+from app.pages.following import Following
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
 TITLE = "Distributions"
 PATH = "distributions"
+FIRST = ("minilm", "wordllama", "random:256")
+LEAD = (
+    "How each encoder spreads the cosines of sentence pairs that people graded. Good encoders keep "
+    "low grades left, high grades right, and do not crowd all sentences together."
+)
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE)
+    parts.header(TITLE, LEAD)
+    with gr.Row():
+        encoders = choices.encoder_box(scale=3)
+        task = gr.Dropdown([], label="Scored pairs, all splits", elem_id="pairs", min_width=260)
+    notice = parts.notice()
+    missing = parts.static("", elem_id="missing")
+    measure = gr.Button("Measure them", variant="primary", visible=False, elem_id="measure")
+    following = Following(workspace)
+    headline = parts.static("", elem_id="headline")
+    picture = chart(elem_id="densities")
+    readings = parts.static("", elem_id="readings")
+    space_title = parts.static("")
+    space = chart(elem_id="space")
+    views = [missing, measure, headline, picture, readings, space_title, space]
+
+    def load(request: gr.Request) -> tuple[Any, ...]:
+        tasks = densities.pair_tasks(workspace)
+        usual = "STSBenchmark" if "STSBenchmark" in tasks else tasks[0]
+        chosen = choices.asked(workspace, request, FIRST)
+        wanted = address.choice(request, "task", tasks, usual)
+        return (
+            choices.filled(workspace, chosen),
+            gr.update(choices=tasks, value=wanted),
+            address.first(request, "run"),
+            *show(chosen, wanted),
+        )
+
+    def show(chosen: list[str], wanted: str) -> tuple[Any, ...]:
+        return _views(workspace, choices.need(chosen), wanted)
+
+    def start(chosen: list[str], wanted: str) -> str:
+        found = densities.spreads(workspace, chosen, wanted)
+        return workspace.queue_evaluation([n for n in chosen if n not in found], [wanted])
+
+    chosen = [encoders, task]
+    quiet = {"show_progress": "hidden"}
+    parts.on_load(parts.telling(load, 10), None, [*chosen, following.run, *views, notice])
+    gr.on([encoders.input, task.input, following.moved.change],
+          parts.telling(show, 7), chosen, [*views, notice], **quiet)  # fmt: skip
+    address.keep({"encoder": encoders, "task": task, "run": following.run})
+    if not workspace.read_only:
+        measure.click(parts.telling(start, 1), chosen, [following.run, notice], **quiet)
+
+
+def _views(workspace: Workspace, chosen: Sequence[str], task: str) -> tuple[Any, ...]:
+    """Everything below the controls."""
+    found = densities.spreads(workspace, chosen, task)
+    absent = [name for name in chosen if name not in found]
+    button = gr.update(
+        visible=bool(absent) and not workspace.read_only,
+        value=f"Measure {formats.plural(len(absent), 'encoder')} on {task}",
+    )
+    if not found:
+        hint = (
+            "Press the button below; it takes from seconds to minutes and runs in the background."
+        )
+        return parts.empty(f"None of them was measured on {task}", hint), button, *_nothing()
+    note = parts.say(f"Not measured on {task} yet: {', '.join(absent)}.") if absent else ""
+    return note, button, *_pictures(tuple(found.items()), task)
+
+
+def _nothing() -> tuple[Any, ...]:
+    return "", None, "", "", None
+
+
+@lru_cache(maxsize=32)
+def _pictures(found: tuple[tuple[str, densities.Spread], ...], task: str) -> tuple[Any, ...]:
+    """Headline, ridges, readings and the map of the spaces; spreads are made once a result."""
+    spreads = dict(found)
+    panels = [spread.panel for spread in spreads.values()]
+    headline = figures.ridges_headline(panels, densities.grid())
+    columns, rows = _numbers(spreads)
+    ridges = drawing(
+        figures.ridges(panels, densities.grid()),
+        f"Densities of the cosine in five groups of gold scores. {headline}.",
+        name=f"theodolite-cosines-{task}",
+        columns=columns,
+        rows=rows,
+    )
+    count = next(iter(spreads.values())).n
+    title = (
+        f'<div class="t-section"><h2>{escape(headline)}</h2><p>{formats.plural(count, "pair")} of '
+        f"{escape(task)} by the grade people gave them. Diamonds mark the mean of a group, the "
+        "dotted line the mean cosine of two random sentences.</p></div>"
+    )
+    return title, ridges, _readings(spreads), *_space(spreads)
+
+
+def _numbers(spreads: Mapping[str, densities.Spread]) -> tuple[list[str], list[list[Any]]]:
+    """The table twin: one row an encoder."""
+    labels = [ridge.label for ridge in next(iter(spreads.values())).panel.ridges]
+    columns = ["encoder", "pairs", *(f"mean cosine {label}" for label in labels), "overlap",
+               "random pairs", "alignment", "uniformity", "main score"]  # fmt: skip
+    rows = [
+        [name, s.n, *(ridge.mean for ridge in s.panel.ridges), s.overlap, s.random, s.alignment,
+         s.uniformity, s.spearman]
+        for name, s in spreads.items()
+    ]  # fmt: skip
+    return columns, rows
+
+
+def _readings(spreads: Mapping[str, densities.Spread]) -> str:
+    """What each picture says, in a sentence or two."""
+    items = "".join(
+        f'<li><span class="t-spec">{escape(name)}</span>{escape(densities.reading(spread))}</li>'
+        for name, spread in spreads.items()
+    )
+    return f'<ul class="t-readings" aria-label="How to read it">{items}</ul>'
+
+
+def _space(spreads: Mapping[str, densities.Spread]) -> tuple[str, Any]:
+    """Alignment and uniformity, where the task defines them."""
+    points = [
+        figures.SpacePoint(name, s.alignment, s.uniformity)
+        for name, s in spreads.items()
+        if s.alignment is not None and s.uniformity is not None
+    ]
+    if not points:
+        return "", None
+    best = min(points, key=lambda p: p.alignment + p.uniformity)
+    headline = f"{best.encoder} has the best sum of alignment and uniformity"
+    title = (
+        f'<div class="t-section"><h2>{escape(headline)}</h2><p>Alignment: mean squared distance of '
+        "pairs graded above 4. Uniformity: log mean Gaussian potential of all sentences (Wang, "
+        "Isola 2020; SimCSE, figure 2). Lower is better for both.</p></div>"
+    )
+    rows = [[p.encoder, p.alignment, p.uniformity] for p in points]
+    return title, drawing(
+        figures.space(points),
+        f"Alignment against uniformity. {headline}.",
+        name="theodolite-alignment-uniformity",
+        columns=["encoder", "alignment", "uniformity"],
+        rows=rows,
+    )

@@ -75,7 +75,7 @@ def test_the_headline_names_the_encoder_with_the_least_overlap() -> None:
     """And the one with the most, each with its share."""
     text = figures.ridges_headline([panel("random:256", 0.2, 0.3), panel("minilm", 0, 0.9)], GRID)
     assert text.startswith("minilm keeps")
-    assert "under 1 %" in text and "random:256 by 62 %" in text
+    assert "under 1\u00a0%" in text and "random:256 by 62\u00a0%" in text
 
 
 def test_forest_draws_the_interval_it_was_given() -> None:

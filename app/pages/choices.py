@@ -1,0 +1,63 @@
+"""The choice of encoders that several pages begin with, filled when the page is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app import address
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+MOST = 8
+"""Encoders side by side: more are no longer read, and a link must not ask for a hundred."""
+
+
+def encoder_box(label: str = "Encoders", info: str | None = None, **kwargs: Any) -> Any:
+    """The checkboxes, still empty."""
+    return gr.CheckboxGroup([], label=label, info=info, elem_id="encoders", **kwargs)
+
+
+def names(workspace: Workspace) -> list[str]:
+    """Encoders that are kept, in the order they were added."""
+    return [row["name"] for row in workspace.store.encoders.list()]
+
+
+def asked(workspace: Workspace, request: gr.Request, default: Sequence[str]) -> list[str]:
+    """The encoders that the address names, else those of the default that are kept.
+
+    Raises:
+        UserError: the address names one that cannot be read.
+    """
+    from engine import encoders
+
+    wanted = address.every(request, "encoder")
+    if not wanted:
+        kept = names(workspace)
+        return [name for name in default if name in kept] or kept[:3]
+    return list(dict.fromkeys(str(encoders.parse(spec)) for spec in wanted))[:MOST]
+
+
+def filled(workspace: Workspace, chosen: Sequence[str]) -> Any:
+    """The checkboxes with everything kept, and whatever else the address asked for."""
+    offered = list(dict.fromkeys([*names(workspace), *chosen]))
+    return gr.update(choices=offered, value=list(chosen))
+
+
+def need(chosen: Sequence[str], least: int = 1) -> list[str]:
+    """The choice, when it is large and small enough.
+
+    Raises:
+        UserError: too few encoders, or too many to be read side by side.
+    """
+    if len(chosen) < least:
+        few = "one encoder" if least == 1 else f"{least} encoders"
+        raise UserError(f"Choose at least {few}.", "Tick them above.")
+    if len(chosen) > MOST:
+        raise UserError(f"{len(chosen)} encoders are too many to read side by side.",
+                        f"Choose at most {MOST}.")  # fmt: skip
+    return list(chosen)
