@@ -68,7 +68,8 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
         Column(
             f"average:{suite}",
             f"Mean, {SUITE_LABELS.get(suite, suite)}",
-            f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that were measured. "
+            f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that were measured"
+            f"{', whose measures differ' if suite == 'starter' else ''}. "
             "Compared only with means over the same tasks.",
             "average",
         )

@@ -16,7 +16,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import gradio as gr
 
-from app import parts, theme
+from app import theme
 from app.pages import compare, data, distributions, encoders, evaluate, jobs, overview, search
 from app.routes import routes
 from engine.errors import UserError
@@ -37,6 +37,12 @@ MARK = (
     '<path class="t-arc" d="M15.300 13.100A16.500 16.500 0 0 1 19.800 18.600"/>'
     '<circle cx="5" cy="26" r="2" fill="currentColor" stroke="none"/></svg>'
 )
+
+# The window says which page it is, and on a narrow screen the bar shows its link.
+_ARRIVED = """
+document.title = `${props.page} · Theodolite`;
+element.querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "center" });
+"""
 
 
 def build(workspace: Workspace) -> gr.Blocks:
@@ -62,12 +68,15 @@ def _frame(page: Any, workspace: Workspace) -> None:
         f"{escape(other.TITLE)}</a>"
         for other in PAGES
     )
-    parts.static(
+    gr.HTML(
         f'<a class="t-skip" href="#t-main">Skip to content</a>'
         f'<div class="t-top"><a class="t-brand" href="./">{MARK}<span>Theodolite</span></a>'
         f'<nav aria-label="Pages">{links}</nav>'
         f'<button type="button" class="t-theme" aria-label="Light or dark" title="Light or dark" '
         f'onclick="theodolite.toggleTheme()"><i aria-hidden="true"></i></button></div>',
+        js_on_load=_ARRIVED,
+        apply_default_css=False,
+        page=page.TITLE,
         elem_id="t-bar",
     )
     with gr.Column(elem_id="t-main", elem_classes=["t-page", f"p-{page.PATH or 'overview'}"]):

@@ -196,7 +196,7 @@ def _facts(info: dict[str, Any]) -> str:
         facts.append(f"{formats.compact(info['parameters'])} parameters")
     if info.get("bytes"):
         facts.append(formats.size(info["bytes"]))
-    if info.get("pooling"):
+    if info.get("pooling") and not info.get("why"):
         facts.append(f"pooling {info['pooling']}")
     return " · ".join(fact for fact in facts if fact)
 
@@ -229,7 +229,10 @@ def _entry(row: dict[str, Any], tasks: int, read_only: bool) -> str:
         if info.get("kind") in WITH_POOLING:
             verbs += button("Check poolings", "poolings", name, about=f"Check poolings of {name}")
         verbs += button("Remove", "remove", name, about=f"Remove {name}")
-    why = "".join(f"<p>{escape(reason)}</p>" for reason in info.get("why") or [])
+    why = "".join(
+        f"<p>Pooling {escape(str(info.get('pooling')))}: {escape(reason)}</p>"
+        for reason in info.get("why") or []
+    )
     measured = f"measured on {formats.plural(tasks, 'task')}" if tasks else "not measured yet"
     return (
         f'<li><div><strong class="t-spec">{escape(name)}</strong><p>{escape(_facts(info))}</p>{why}'
