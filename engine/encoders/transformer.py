@@ -21,13 +21,12 @@ from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.doctor import examine
 from engine.encoders.fingerprint import fingerprint
 from engine.encoders.pooling import ALL_LAYERS, States, pool
-from engine.encoders.source import Source, clean, slices
+from engine.encoders.source import CHUNK, Source, clean, slices
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     import torch
 
-CPU_CHUNK = 2048
 GPU_CHUNK = 16_384
 NO_LIMIT = 8192
 """Tokens kept of a text when neither model nor tokenizer states a limit."""
@@ -174,7 +173,7 @@ class TransformerSource(Source):
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """See `Source.chunks`."""
         model, settings = self.transformer, self.settings
-        size = CPU_CHUNK if model.device.type == "cpu" else GPU_CHUNK
+        size = CHUNK if model.device.type == "cpu" else GPU_CHUNK
         prompt = settings.prompt
         texts = [prompt + s for s in sentences] if prompt else sentences
         for ids in ahead(model.ids, slices(texts, size)):
