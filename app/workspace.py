@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from store.jobs import Jobs
 
 STARTER_ENCODERS = ("random:256", "wordllama", "minilm")
-FIRST_LOOK = ("StarterSTS", "StarterTopics", "StarterSearch", "STSBenchmark", "SICKRelatedness")
+FIRST_LOOKS = {
+    "First look: the starter set": ("StarterSTS", "StarterTopics", "StarterSearch"),
+    "First look: STS-B and SICK": ("STSBenchmark", "SICKRelatedness"),
+}
+"""Two runs and not one: the small tasks of every encoder come before the large ones of the first."""
 ENCODERS_IN_MEMORY = 4
 
 
@@ -144,6 +148,8 @@ class Workspace:
         from engine import encoders
 
         names = [str(encoders.parse(spec)) for spec in specs]
+        for name in names:
+            self._list(name)
         return (
             self.evaluate_one(name, task, protocol, seed, progress)
             for name in dict.fromkeys(names)
@@ -172,6 +178,14 @@ class Workspace:
             encoder, [task], protocol=protocol, seed=seed, data=self.catalog, progress=progress
         )
         return self._keep(result)
+
+    def _list(self, name: str) -> None:
+        """Have the pages show an encoder that is being measured."""
+        if self.store.encoders.get(name) is None:
+            try:
+                self.add_encoder(name)
+            except UserError:  # it cannot be described: its results will say why
+                self.store.encoders.add(name)
 
     def _known(
         self, encoder: Encoder, task: str, protocol: str | None, seed: int | None
@@ -245,8 +259,7 @@ class Workspace:
             protocols.get(protocol)
         wanted = expand(tasks, self.catalog)
         for name in names:
-            if self.store.encoders.get(name) is None:
-                self.add_encoder(name)
+            self._list(name)
         spec = {
             "version": 1,
             "encoders": names,
@@ -261,20 +274,20 @@ class Workspace:
         )
         return self.jobs.enqueue("evaluate", spec, title=title, priority=priority)
 
-    def welcome_run(self) -> str | None:
-        """Queue the first run of a new store, once; return its id or None."""
+    def welcome(self) -> list[str]:
+        """Queue the first runs of a new store, once; return their ids."""
         from engine import tasks
 
         if self.store.settings.get("welcomed"):
-            return None
-        here = [task.name for task in tasks.available(self.catalog)]
-        run = self.queue_evaluation(
-            STARTER_ENCODERS,
-            [name for name in FIRST_LOOK if name in here],
-            title="First look: the starter encoders",
-        )
+            return []
+        here = {task.name for task in tasks.available(self.catalog)}
+        runs = [
+            self.queue_evaluation(STARTER_ENCODERS, names, title=title)
+            for title, names in FIRST_LOOKS.items()
+            if here.issuperset(names)
+        ]
         self.store.settings.set("welcomed", True)
-        return run
+        return runs
 
     def close(self) -> None:
         """Close the store's connections."""

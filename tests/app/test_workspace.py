@@ -53,9 +53,9 @@ def test_a_spec_that_cannot_be_read_costs_nothing(workspace: Workspace) -> None:
 
 def test_a_new_store_is_welcomed_once(workspace: Workspace) -> None:
     """The first run measures the starter encoders on the starter set; there is no second one."""
-    run = workspace.store.runs.get(workspace.welcome_run() or "")
-    assert run["spec"]["encoders"] == list(STARTER_ENCODERS)
-    assert workspace.welcome_run() is None
+    (run,) = workspace.welcome()
+    assert workspace.store.runs.get(run)["spec"]["encoders"] == list(STARTER_ENCODERS)
+    assert workspace.welcome() == []
     assert len(workspace.store.runs.list()) == 1
 
 
