@@ -29,7 +29,7 @@ FIRST_LOOKS = {
     "First look: the starter set": ("StarterSTS", "StarterTopics", "StarterSearch"),
     "First look: STS-B and SICK": ("STSBenchmark", "SICKRelatedness"),
 }
-"""Two runs and not one: the small tasks of every encoder come before the large ones of the first."""
+"""Two runs, so that the small tasks of every encoder come before the large ones of the first."""
 ENCODERS_IN_MEMORY = 4
 
 
