@@ -184,7 +184,7 @@ def _cautions(
         sizes = ", ".join(f"{name} {dims[name]}" for name in names if name in dims)
         cautions.append(
             f"The vectors differ in size ({sizes} dimensions): larger ones tend to score higher "
-            "for their size alone. Add `| dims:k,pca,DATA` to bring them to one size."
+            "for their size alone. The step dims:k,pca,DATA brings them to one size."
         )
     if not any("random:" in name for name in names):
         cautions.append(

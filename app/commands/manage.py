@@ -45,6 +45,11 @@ def list_encoders(
     """Show every encoder that this store knows."""
     rows = [_flat(row) for row in open_workspace(store, data).store.encoders.list()]
     emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
+    if not rows and not as_json:
+        say(
+            "None is listed yet. The app lists minilm, wordllama and random:256 at its first start, "
+            "and whatever is measured; every spec can be used without being listed."
+        )
 
 
 @encoder_verbs.command("add")

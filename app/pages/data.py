@@ -76,17 +76,24 @@ def build(workspace: Workspace) -> None:
 
 
 def _hub() -> tuple[Any, ...]:
-    """The boxes that name a file of the hub."""
+    """The boxes that name a file of the hub, the button, and the name they make up."""
     with gr.Row():
-        repository = gr.Textbox(label="Data set", placeholder="mteb/stsbenchmark-sts", max_lines=1,
-                                elem_id="hub-repository", scale=3)  # fmt: skip
-        revision = gr.Textbox(label="Revision", value="main", max_lines=1, elem_id="hub-revision",
-                              info="Commit, tag or branch.", scale=1)  # fmt: skip
-        file = gr.Textbox(label="File", placeholder="test.jsonl.gz", max_lines=1, elem_id="hub-file",
-                          info="Empty: say which there are.", scale=2)  # fmt: skip
-        columns = gr.Textbox(label="Columns", placeholder="left=sentence1&right=sentence2&score=score",
-                             info="Empty: guessed.", max_lines=1, elem_id="hub-columns",
-                             scale=3)  # fmt: skip
+        repository = gr.Textbox(
+            label="Data set", placeholder="mteb/stsbenchmark-sts", max_lines=1, scale=3,
+            info="Owner and name.", elem_id="hub-repository",
+        )  # fmt: skip
+        revision = gr.Textbox(
+            label="Revision", value="main", max_lines=1, scale=1, min_width=120,
+            info="Commit, tag, branch.", elem_id="hub-revision",
+        )  # fmt: skip
+        file = gr.Textbox(
+            label="File", placeholder="test.jsonl.gz", max_lines=1, scale=2,
+            info="Empty: say which there are.", elem_id="hub-file",
+        )  # fmt: skip
+        columns = gr.Textbox(
+            label="Columns", placeholder="left=sentence1&right=sentence2&score=score", scale=3,
+            info="Empty: guessed.", max_lines=1, elem_id="hub-columns",
+        )  # fmt: skip
     read = gr.Button("Read it", elem_id="hub-read")
     name = gr.Textbox(visible="hidden", label="Name")
     return repository, revision, file, columns, read, name
@@ -106,4 +113,6 @@ def _hub_name(repository: str, revision: str, file: str, columns: str) -> str:
         raise UserError("No data set was named.", "Write owner/name as on the hub.")
     head = f"{hub.PREFIX}{repository.strip()}@{quote(revision.strip() or 'main', safe='')}"
     path = f"/{quote(file.strip())}" if file.strip() else ""
-    return str(hub.parse(f"{head}{path}" + (f"?{columns.strip()}" if columns.strip() else "")))
+    name = f"{head}{path}" + (f"?{columns.strip()}" if columns.strip() else "")
+    hub.parse(name)
+    return name
