@@ -47,8 +47,8 @@ def list_encoders(
     emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
     if not rows and not as_json:
         say(
-            "None is listed yet. The app lists minilm, wordllama and random:256 at its first start, "
-            "and whatever is measured; every spec can be used without being listed."
+            "None is listed yet. The app lists minilm, wordllama and random:256 at its first "
+            "start, and whatever is measured; a spec can be used without being listed."
         )
 
 
