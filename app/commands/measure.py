@@ -139,8 +139,8 @@ def evaluate(
             within_task(0, 1)
     if not as_json:
         emit(table, ("encoder", "task", "score", "metric", "n", "protocol", "error"), False)
-        if protocol is None:
-            say("Protocol: each task's own, named beside its score.")
+    if protocol is None:
+        say("No protocol was named: each task ran under its own, which stands beside its score.")
     if any(row["error"] is not None for row in table):
         raise typer.Exit(1)
 
