@@ -149,7 +149,7 @@ def launch(
         strict_cors=True,
         show_error=False,
         max_file_size=MAX_FILE_SIZE,
-        app_kwargs={"routes": routes()},
+        app_kwargs={"routes": routes(uploads=not workspace.read_only)},
     )
     if block:
         demo.block_thread()

@@ -22,6 +22,7 @@ def keep(workspace: Workspace, file: Path, filename: str, name: str, mapping: Ma
     """
     from engine.datasets import tables
 
+    workspace.refuse_visitors()
     dataset = tables.read(file, filename, mapping, name)
     return workspace.store.uploads.add(
         name,

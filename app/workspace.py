@@ -77,7 +77,8 @@ class Workspace:
     Args:
         store_folder: made when missing.
         data_root: folder with evaluation data, or None for the starter set alone.
-        read_only: visitors may look and search, but not upload, name local paths, delete or run.
+        read_only: visitors may look and search with what is listed, but not upload, name local
+            paths or files of the hub, delete or run.
 
     Raises:
         UserError: when `data_root` is no data folder.
@@ -89,11 +90,27 @@ class Workspace:
     ) -> None:
         self.store = Store.open(store_folder.resolve())
         self.catalog = Catalog(
-            data_root.resolve() if data_root else None, StoredUploads(self.store)
+            data_root.resolve() if data_root else None,
+            StoredUploads(self.store),
+            hub_files=not read_only,
         )
         self.read_only = read_only
         self._loaded: OrderedDict[str, Encoder] = OrderedDict()
         self._load_lock = threading.Lock()
+
+    def refuse_visitors(self) -> None:
+        """Begin everything that changes something with this.
+
+        Pages show visitors no such controls, but an event can be sent without its control.
+
+        Raises:
+            UserError: when this workspace is for looking only.
+        """
+        if self.read_only:
+            raise UserError(
+                "Visitors can look and search here, and change nothing.",
+                "Start Theodolite on a machine of your own to do that.",
+            )
 
     @cached_property
     def jobs(self) -> Jobs:
@@ -109,11 +126,16 @@ class Workspace:
         same moment share it.
 
         Raises:
-            UserError: for a spec, files or weights that cannot be used.
+            UserError: for a spec, files or weights that cannot be used, or a visitor's spec that is
+                not listed: it could name any folder of this machine.
         """
         from engine import encoders
 
         name = str(encoders.parse(spec))
+        if self.read_only and self.store.encoders.get(name) is None:
+            raise UserError(
+                f"{name} is not among the encoders here.", "Visitors can use those that are listed."
+            )
         with self._load_lock:
             if name not in self._loaded:
                 self._loaded[name] = encoders.load(
@@ -126,6 +148,10 @@ class Workspace:
 
     def add_encoder(self, spec: str) -> dict[str, Any]:
         """Check a spec, remember it with what is known of it, and return its row."""
+        self.refuse_visitors()
+        return self._add_encoder(spec)
+
+    def _add_encoder(self, spec: str) -> dict[str, Any]:
         from engine import encoders
 
         name = str(encoders.parse(spec))
@@ -183,7 +209,7 @@ class Workspace:
         """Have the pages show an encoder that is being measured."""
         if self.store.encoders.get(name) is None:
             try:
-                self.add_encoder(name)
+                self._add_encoder(name)
             except UserError:  # it cannot be described: its results will say why
                 self.store.encoders.add(name)
 
@@ -249,6 +275,18 @@ class Workspace:
         Raises:
             UserError: for a spec, task or protocol that cannot be used.
         """
+        self.refuse_visitors()
+        return self._queue_evaluation(specs, tasks, protocol, seed, priority, title)
+
+    def _queue_evaluation(
+        self,
+        specs: Sequence[str],
+        tasks: str | Sequence[str] | None,
+        protocol: str | None = None,
+        seed: int | None = None,
+        priority: int = 0,
+        title: str | None = None,
+    ) -> str:
         from engine import encoders, protocols
         from engine.tasks import expand
 
@@ -282,7 +320,7 @@ class Workspace:
             return []
         here = {task.name for task in tasks.available(self.catalog)}
         runs = [
-            self.queue_evaluation(STARTER_ENCODERS, names, title=title)
+            self._queue_evaluation(STARTER_ENCODERS, names, title=title)
             for title, names in FIRST_LOOKS.items()
             if here.issuperset(names)
         ]
@@ -292,8 +330,3 @@ class Workspace:
     def close(self) -> None:
         """Close the store's connections."""
         self.store.close()
-
-
-def _few(names: Sequence[str], word: str) -> str:
-    """The names when they are few, else how many there are."""
-    return ", ".join(names) if len(names) < 4 else f"{len(names)} {word}"
