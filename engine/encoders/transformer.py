@@ -263,12 +263,27 @@ def _tokenizer(checkpoint: Checkpoint) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(str(checkpoint.root), trust_remote_code=False)
+        found = AutoTokenizer.from_pretrained(str(checkpoint.root), trust_remote_code=False)
     except (OSError, ValueError, KeyError, ImportError, TypeError) as error:
         raise UserError(
             f"The tokenizer of {checkpoint.label} cannot be loaded: {_first_line(error)}",
             "The folder needs tokenizer.json, or the vocabulary of its tokenizer.",
         ) from error
+    check_vocabulary(found, checkpoint)
+    return found
+
+
+def check_vocabulary(tokenizer: Any, checkpoint: Checkpoint) -> None:
+    """Refuse a tokenizer that knows no words: every text would have the same vector.
+
+    transformers makes up an empty vocabulary for a folder without one, and says nothing.
+    """
+    special = getattr(tokenizer, "all_special_ids", None)
+    if special is not None and len(tokenizer) <= len(special):
+        raise UserError(
+            f"{checkpoint.label} holds no vocabulary for its tokenizer.",
+            "The folder needs tokenizer.json, or the vocabulary of its tokenizer.",
+        )
 
 
 def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:

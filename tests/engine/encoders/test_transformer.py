@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from engine.encoders import load
+from engine.encoders import describe, load
 from engine.encoders.batching import batches, padded
 from engine.encoders.pooling import States, pool
 from engine.encoders.spec import POOLINGS
 from engine.errors import UserError
-from tests.engine.encoders.models import SENTENCES, edit_config, save
+from tests.engine.encoders.models import (
+    SENTENCES,
+    edit_config,
+    save,
+    save_sentence_transformer,
+)
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +185,38 @@ def test_bad_folders_get_a_sentence(tmp_path):
     (tmp_path / "bad" / "config.json").write_text("{")
     with pytest.raises(UserError, match=r"config\.json cannot be read"):
         load(f"dir:{tmp_path / 'bad'}")
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("config.json", "[1, 2]"),
+        ("modules.json", '{"0": "Transformer"}'),
+        ("modules.json", '["Transformer"]'),
+        ("modules.json", '[{"path": "../elsewhere", "type": "sentence_transformers.models.X"}]'),
+        ("tokenizer_config.json", "7"),
+        ("model.safetensors", "\2\0\0\0\0\0\0\0[]"),
+        ("model.safetensors", '\x07\0\0\0\0\0\0\0{"a":1}'),
+    ],
+)
+def test_files_of_another_shape_get_a_sentence(tmp_path, file, content):
+    """JSON that is no model's, wherever it is looked for, and paths that lead out of the folder."""
+    folder = save(tmp_path / "m")
+    (folder / file).write_bytes(content.encode())
+    with pytest.raises(UserError, match=file.replace(".", r"\.")):
+        load(f"dir:{folder}")
+    assert not describe(f"dir:{folder}")["available"]
+
+
+@pytest.mark.parametrize("options", ["", "?pooling=avg"])
+def test_a_folder_without_a_vocabulary_is_refused(tmp_path, options):
+    """An empty one would be made up, and every word be the unknown one."""
+    make = save if options else save_sentence_transformer
+    folder = make(tmp_path / "m")
+    for file in folder.rglob("token*"):
+        file.unlink()
+    with pytest.raises(UserError, match="no vocabulary"):
+        load(f"dir:{folder}{options}", device="cpu").encode(["a cat", "a dog"])
 
 
 def test_missing_tensors_are_never_random(tmp_path):
