@@ -34,6 +34,7 @@ class Comparison:
         differences: (encoder, task) -> encoder minus the first one, where both have a score under
             one protocol, with one seed, on the same data.
         averages: encoder -> mean over `common`, the tasks all of them share.
+        average_differences: encoder -> its mean minus the first one's; empty below two such tasks.
         common: tasks on which every encoder can be compared with the first.
         warnings: sentences on what makes the comparison less than fair.
     """
@@ -43,18 +44,35 @@ class Comparison:
     cells: Mapping[tuple[str, str], Row]
     differences: Mapping[tuple[str, str], Difference]
     averages: Mapping[str, Average]
+    average_differences: Mapping[str, Difference]
     common: tuple[str, ...]
     warnings: tuple[str, ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat object per (task, encoder), as `theodolite compare --json` prints them."""
-        return [self._row(task, name) for task in self.tasks for name in self.encoders]
+        """One flat object per (task, encoder), as `theodolite compare --json` prints them.
 
-    def _row(self, task: str, name: str) -> dict[str, Any]:
-        cell = self.cells.get((name, task), {})
+        The last ones are the means, where at least two tasks are shared.
+        """
+        rows = [
+            self._row(
+                task, name, self.cells.get((name, task), {}), self.differences.get((name, task))
+            )
+            for task in self.tasks
+            for name in self.encoders
+        ]
+        if self.average_differences:
+            task = f"mean of {len(self.common)} tasks"
+            rows += [
+                self._row(task, name, {"score": average.score}, self.average_differences.get(name))
+                for name, average in self.averages.items()
+            ]
+        return rows
+
+    def _row(
+        self, task: str, name: str, cell: Row, difference: Difference | None
+    ) -> dict[str, Any]:
         facts = ("score", "metric", "n", "protocol", "seed")
         row = {"task": task, "encoder": name, **{fact: cell.get(fact) for fact in facts}}
-        difference = self.differences.get((name, task))
         if difference is None:
             return row | {"against": None, "verdict": None}
         return row | asdict(difference) | {
@@ -108,6 +126,7 @@ def compare(
         cells=cells,
         differences=differences,
         averages=_averages(names, cells, common),
+        average_differences=_average_differences(workspace, names, cells, common),
         common=common,
         warnings=tuple(_cautions(workspace, names, ordered, cells)),
     )
@@ -170,6 +189,30 @@ def _remembered_difference(a: _Samples, b: _Samples) -> Difference:
     from engine.statistics import paired_bootstrap
 
     return paired_bootstrap(a.read(), b.read(), resamples=RESAMPLES)
+
+
+def _average_differences(
+    workspace: Workspace,
+    names: Sequence[str],
+    cells: Mapping[tuple[str, str], Row],
+    common: Sequence[str],
+) -> dict[str, Difference]:
+    if len(common) < 2:
+        return {}
+    first, *others = (
+        (name, tuple(_Samples(workspace, cells[name, task]["id"]) for task in common))
+        for name in names
+    )
+    return {name: _remembered_average(samples, first[1]) for name, samples in others}
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _remembered_average(a: tuple[_Samples, ...], b: tuple[_Samples, ...]) -> Difference:
+    from engine.statistics import average_difference
+
+    return average_difference(
+        [each.read() for each in a], [each.read() for each in b], resamples=RESAMPLES
+    )
 
 
 def _cautions(

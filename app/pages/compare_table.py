@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def table(report: Comparison, printed: Sequence[Reference]) -> str:
     """The whole table as HTML; wide ones scroll inside their frame, the task stays in view."""
     base, *others = report.encoders
-    heads = [_head("Task"), _head(base, "baseline")]
+    heads = ['<th scope="col">Task</th>', _head(base, "baseline")]
     heads += [_head(name, f"difference to {base}") for name in others]
     heads += [_head(ref.row.model, "published") for ref in printed]
     body = "".join(_row(report, task, printed) for task in report.tasks)
@@ -111,15 +111,14 @@ def _averages(report: Comparison, printed: Sequence[Reference]) -> str:
     """Means over the tasks that all share; a published row has one only over the same tasks."""
     if not report.common:
         return ""
-    first = report.averages[report.encoders[0]]
+    base = report.encoders[0]
     tasks = f"{len(report.common)} of {formats.plural(len(report.tasks), 'task')}"
     cells = []
     for name in report.encoders:
-        mean = report.averages[name]
-        gap = ""
-        if name != report.encoders[0] and mean.score is not None and first.score is not None:
-            gap = f'<span class="t-figure">{formats.signed(mean.score - first.score)}</span>'
-        cells.append(f'<td><span class="t-figure">{formats.score(mean.score)}</span>{gap}</td>')
+        difference = report.average_differences.get(name)
+        gap = "" if difference is None else _difference(difference, base)
+        score = formats.score(report.averages[name].score)
+        cells.append(f'<td><span class="t-figure">{score}</span>{gap}</td>')
     for ref in printed:
         same = all(task in ref.row.scores for task in report.common)
         alike = same and ref.row.aggregation == "all"

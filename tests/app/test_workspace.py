@@ -76,6 +76,23 @@ def test_averages_are_over_the_same_tasks(workspace: Workspace) -> None:
     assert any("StarterSearch" in w and B in w for w in report.warnings)
 
 
+def test_the_difference_of_means_has_an_interval(workspace: Workspace) -> None:
+    """It is the mean of the tasks' differences, inside its interval, and a row of its own."""
+    tasks = ("StarterSTS", "StarterSearch")
+    for name in (A, B):
+        for task in tasks:
+            workspace.evaluate_one(name, task)
+    report = comparison.compare(workspace, [A, B])
+    mean = report.average_differences[B]
+    deltas = [report.differences[B, task].delta for task in tasks]
+    assert mean.delta == pytest.approx(sum(deltas) / 2)
+    assert mean.low < mean.delta < mean.high
+    last = report.rows()[-1]
+    assert (last["task"], last["encoder"]) == ("mean of 2 tasks", B)
+    assert (last["low"], last["against"]) == (mean.low, A)
+    assert not comparison.compare(workspace, [A, B], ["StarterSTS"]).average_differences
+
+
 def test_other_seeds_are_not_compared(workspace: Workspace) -> None:
     """Results that answer different questions get no difference, and it is said why."""
     workspace.evaluate_one(A, "StarterTopics", seed=1)
