@@ -6,6 +6,7 @@ is the page's business. Importing this module imports Gradio but nothing that co
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from html import escape
@@ -73,7 +74,7 @@ def _frame(page: Any, workspace: Workspace) -> None:
     )
     gr.HTML(
         f'<a class="t-skip" href="#t-main">Skip to content</a>'
-        f'<div class="t-top"><a class="t-brand" href="./">{MARK}<span>Theodolite</span></a>'
+        f'<div class="t-top"><a class="t-brand" href="./" aria-label="Theodolite">{MARK}<span>Theodolite</span></a>'
         f'<nav aria-label="Pages">{links}</nav>'
         f'<button type="button" class="t-theme" aria-label="Light or dark" title="Light or dark" '
         f'onclick="theodolite.toggleTheme()"><i aria-hidden="true"></i></button></div>',
@@ -175,7 +176,7 @@ def _free_port(host: str, port: int | None) -> int:
     """Return the port to listen on.
 
     Raises:
-        UserError: the one asked for is taken; names the next free one.
+        UserError: the one asked for is taken (names the next free one), or nobody may listen there.
     """
     start = port if port is not None else DEFAULT_PORT
     tried = range(start, min(start + PORTS_TRIED, 65536))
@@ -197,6 +198,11 @@ def _is_free(host: str, port: int) -> bool:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((host, port))
-        except OSError:
-            return False
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+            raise UserError(
+                f"The app cannot listen on {host}, port {port}: {error.strerror or error}.",
+                "Name another --host or --port.",
+            ) from error
     return True

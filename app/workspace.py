@@ -168,11 +168,12 @@ class Workspace:
         """Yield the store's result row for each encoder and task, measured now if it is not there.
 
         Raises:
-            UserError: before anything is computed, for a spec that cannot be read. What goes wrong
-                later is in the rows.
+            UserError: before anything is computed, for a spec or seed that cannot be read. What
+                goes wrong later is in the rows.
         """
-        from engine import encoders
+        from engine import encoders, protocols
 
+        protocols.check_seed(seed)
         names = [str(encoders.parse(spec)) for spec in specs]
         for name in names:
             self._list(name)
@@ -273,7 +274,7 @@ class Workspace:
         """Queue an evaluation for the worker and return the run's id.
 
         Raises:
-            UserError: for a spec, task or protocol that cannot be used.
+            UserError: for a spec, task, protocol or seed that cannot be used.
         """
         self.refuse_visitors()
         return self._queue_evaluation(specs, tasks, protocol, seed, priority, title)
@@ -295,6 +296,7 @@ class Workspace:
             raise UserError("No encoder was chosen.", "Choose at least one.")
         if protocol is not None:
             protocols.get(protocol)
+        protocols.check_seed(seed)
         wanted = expand(tasks, self.catalog)
         for name in names:
             self._list(name)
