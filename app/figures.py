@@ -307,6 +307,8 @@ def ridges_headline(panels: Sequence[Panel], grid: np.ndarray) -> str:
     if len(known) == 1:
         return f"{best}: pairs graded lowest and highest overlap by {percent(least)}"
     most, worst = max(known)
+    if percent(most) == percent(least):
+        return f"Pairs graded lowest and highest overlap by {percent(least)} with every encoder"
     return (
         f"{best} keeps the lowest and highest graded pairs furthest apart: they overlap by "
         f"{percent(least)}, with {worst} by {percent(most)}"

@@ -58,7 +58,7 @@ def build(workspace: Workspace) -> None:
         return drawn(words, event.id, asking=event.act == "ask")
 
     parts.on_load(parts.telling(load, 4), None, [find, *shown, notice])
-    find.input(lambda words, name: data_views.listing(workspace, words, name), [find, opened],
+    find.change(lambda words, name: data_views.listing(workspace, words, name), [find, opened],
                listing, trigger_mode="always_last", **quiet)  # fmt: skip
     listing.act(parts.telling(act, 3), [find, opened], [*shown, notice],
                 scroll_to_output=True, **quiet)  # fmt: skip

@@ -59,7 +59,7 @@ def build(workspace: Workspace) -> None:
     def load(request: gr.Request) -> tuple[Any, ...]:
         run = address.first(request, "run")
         chosen, wanted, number = _asked(workspace, request, run)
-        here = plan.task_groups(workspace)
+        here = plan.task_groups(workspace, wanted)
         ticked = [[task for task in names if task in wanted] for names in here.values()]
         boxes = [
             gr.update(choices=names, value=value, visible=bool(names))
@@ -94,17 +94,19 @@ def build(workspace: Workspace) -> None:
         parts.telling(load, 10), None,
         [encoders, *groups.values(), seed, following.run, absent, cards, *views, notice],
     )  # fmt: skip
-    gr.on([box.change for box in controls] + [following.moved.change],
-          parts.telling(changed, 2), controls, [*views, notice], trigger_mode="always_last",
-          **quiet)  # fmt: skip
+    gr.on(
+        [*(box.input for box in controls), following.moved.change],
+        parts.telling(changed, 2), controls, [*views, notice], trigger_mode="always_last", **quiet,
+    )  # fmt: skip
     if not workspace.read_only:
         go.click(
             parts.telling(start, 3), controls, [following.run, *views, notice],
             scroll_to_output=True, **quiet,
         )  # fmt: skip
         results.act(parts.telling(again, 1), seed, [following.run, notice], **quiet)
-        gr.on([add.click, spec.submit], parts.telling(added, 3), [spec, encoders],
-              [encoders, spec, said, notice], **quiet)  # fmt: skip
+        named = gr.on([add.click, spec.submit], parts.telling(added, 3), [spec, encoders],
+                      [encoders, spec, said, notice], **quiet)  # fmt: skip
+        named.then(parts.telling(changed, 2), controls, [*views, notice], **quiet)
     names = {"encoder": encoders, "starter": groups["starter"], "sts": groups["sts"],
              "task": groups["others"], "seed": seed, "run": following.run}  # fmt: skip
     address.keep(names)
@@ -120,7 +122,7 @@ def _adding(workspace: Workspace) -> tuple[Any, Any, Any]:
         )  # fmt: skip
         add = gr.Button("Add", size="md", elem_id="add-spec")
     said = parts.static("", elem_id="spec-said")
-    spec.input(_checked, spec, said, show_progress="hidden", trigger_mode="always_last")
+    spec.change(_checked, spec, said, show_progress="hidden", trigger_mode="always_last")
     return spec, said, add
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import address, formats, parts, scores
 from app.components.actions import button
+from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -32,16 +33,33 @@ class Plan:
         return shlex.join(words)
 
 
-def task_groups(workspace: Workspace) -> dict[str, list[str]]:
-    """Tasks whose data is here: `starter`, `sts` (of SimCSE's seven) and `others`."""
-    from engine.tasks import SEVEN, STARTER, available
+def task_groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Tasks whose data is here: `starter`, `sts` (of SimCSE's seven) and `others`.
+
+    Args:
+        workspace: whose catalog is asked.
+        wanted: tasks to offer beside them when they can be named, such as one on a hub file.
+    """
+    from engine.tasks import SEVEN, STARTER, TASKS, available
 
     here = [task.name for task in available(workspace.catalog)]
+    here += [t for t in wanted if t not in here and t not in TASKS and nameable(workspace, t)]
     return {
         "starter": [name for name in STARTER if name in here],
         "sts": [name for name in SEVEN if name in here],
         "others": [name for name in here if name not in (*STARTER, *SEVEN)],
     }
+
+
+def nameable(workspace: Workspace, task: str) -> bool:
+    """Whether a name from an address is a task at all."""
+    from engine.tasks import get
+
+    try:
+        get(task, workspace.catalog)
+    except UserError:
+        return False
+    return True
 
 
 def measured(workspace: Workspace, plan: Plan) -> dict[tuple[str, str], Mapping[str, Any]]:

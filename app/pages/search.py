@@ -27,6 +27,7 @@ SMALL = 500
 """So many sentences are encoded at once, in a second or two; more become a background run."""
 MOST_QUERIES = 10
 MOST_CHARACTERS = 2000
+"""Of a query. The box takes twice as many in all: they stand in the address, which has limits."""
 POLL_SECONDS = 1
 TABLE_10 = {
     "boat": "A man riding a small boat in a harbor.",
@@ -45,7 +46,8 @@ def build(workspace: Workspace) -> None:
     with gr.Row():
         query = gr.Textbox(
             label="Query", placeholder="A sentence; shift and enter for another line", lines=1,
-            max_lines=MOST_QUERIES, elem_id="query", scale=4, min_width=300,
+            max_lines=MOST_QUERIES, max_length=2 * MOST_CHARACTERS, elem_id="query",
+            scale=4, min_width=300,
         )  # fmt: skip
         collection = gr.Dropdown([], label="Collection", elem_id="collection", scale=2)
         k = gr.Number(10, label="Nearest", minimum=1, maximum=100, precision=0, elem_id="k",
@@ -67,6 +69,9 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> tuple[Any, ...]:
         names = [info.name for info in workspace.catalog.list()]
+        named = address.first(request, "in")
+        if named.startswith("hub:"):  # hub files are named, not listed
+            names.append(named)
         asked = address.first(request, "k")
         flickr = gr.update(visible="flickr30k" in names)
         return (
