@@ -74,7 +74,8 @@ def _frame(page: Any, workspace: Workspace) -> None:
     )
     gr.HTML(
         f'<a class="t-skip" href="#t-main">Skip to content</a>'
-        f'<div class="t-top"><a class="t-brand" href="./" aria-label="Theodolite">{MARK}<span>Theodolite</span></a>'
+        f'<div class="t-top"><a class="t-brand" href="./" aria-label="Theodolite">{MARK}'
+        f"<span>Theodolite</span></a>"
         f'<nav aria-label="Pages">{links}</nav>'
         f'<button type="button" class="t-theme" aria-label="Light or dark" title="Light or dark" '
         f'onclick="theodolite.toggleTheme()"><i aria-hidden="true"></i></button></div>',

@@ -89,4 +89,4 @@ def test_the_bar_of_the_figure_has_no_way_out(page):
     """No button shares, edits or sends the figure anywhere."""
     titles = [b.get_attribute("data-title") for b in page.locator(".modebar-btn").all()]
     assert titles == ["Zoom", "Pan", "Reset axes", "Download plot as a PNG"]
-    expect(page.get_by_role("img", name="Four points on a parabola.")).to_be_visible()
+    expect(page.get_by_role("group", name="Four points on a parabola.")).to_be_visible()
