@@ -76,10 +76,10 @@ def _entry(info: DatasetInfo, size: int | None, opened: bool) -> str:
     elif size is not None:
         holds = f"{holds}, {formats.plural(size, 'sentence')}"
     task = parts.tag(info.task, "live") if info.task else ""
-    licence = info.licence or ("" if info.origin == "upload" else "licence not stated")
+    licence = f"<small>{escape(info.licence)}</small>" if info.licence else ""
     return (
         f'<li class="{"t-open" if opened else ""}"><div>{name}</div>'
-        f"<div>{escape(info.description)}<small>{escape(licence)}</small></div>"
+        f"<div>{escape(info.description)}{licence}</div>"
         f"<div>{escape(holds)}</div><div>{task}</div></li>"
     )
 

@@ -48,6 +48,8 @@ def build(workspace: Workspace) -> None:
     summary = parts.static("", elem_id="plan")
     go = gr.Button("Evaluate", variant="primary", elem_id="evaluate",
                    visible=not workspace.read_only)  # fmt: skip
+    if workspace.read_only:
+        parts.static(parts.say("Visitors cannot start runs here. The command does it elsewhere."))
     notice = parts.notice()
     following = Following(workspace)
     results = actions(elem_id="results")

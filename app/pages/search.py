@@ -126,7 +126,7 @@ def _search(
     """Columns as they become ready; those that wait for a background run are looked at again."""
     queries = _queries(text)
     names = choices.need(chosen)
-    done = [Column(name, instead=parts.bar(None, f"Searching with {name}")) for name in names]
+    done = [Column(name, instead=_searching(name)) for name in names]
     for place, name in enumerate(names):
         yield "", columns(queries, done), gr.skip(), gr.skip()
         try:
@@ -136,6 +136,14 @@ def _search(
     waiting = any(run["state"] in LIVE for run in _runs(workspace, collection))
     marks = _marks(workspace, collection)
     yield "", columns(queries, done), gr.update(active=waiting), marks
+
+
+def _searching(name: str) -> str:
+    """A column whose turn is to come; the first search with a model loads it."""
+    return (
+        '<div class="t-run"><p class="t-muted">Searching; a model that is not loaded yet takes '
+        f"some seconds.</p>{parts.bar(None, f'Searching with {name}')}</div>"
+    )
 
 
 def _queries(text: str) -> list[str]:
