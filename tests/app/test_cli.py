@@ -68,11 +68,12 @@ def test_what_was_measured_is_read_and_not_measured_again(home: Path) -> None:
 
 
 def test_compare_says_which_differences_are_real(home: Path) -> None:
-    """Each task has a difference with its interval around it, against the first encoder."""
+    """Each task, and their mean, has a difference with its interval, against the first encoder."""
     theodolite("evaluate", *TWO, "--tasks", "starter")
     rows = objects(theodolite("compare", *TWO, "--json"))
     against = [row for row in rows if row.get("against")]
-    assert len(against) == 3
+    assert len(against) == 4
+    assert against[-1]["task"] == "mean of 3 tasks"
     assert all(row["low"] <= row["delta"] <= row["high"] for row in against)
     assert any("size" in row["warning"] for row in rows if "warning" in row)
 
