@@ -91,8 +91,8 @@ def _frame(page: Any, workspace: Workspace) -> None:
 def head() -> str:
     """What goes into the head of every page: our style, our small script, the icon.
 
-    Inline, so that the first paint is the right one. Requests do not carry the page's address along:
-    it holds what a person wrote, and a long one would be refused as a header.
+    Inline, so that the first paint is the right one. Requests do not carry the page's address
+    along: it holds what a person wrote, and a long one would be refused as a header.
     """
     script = (theme.STATIC / "theodolite.js").read_text(encoding="utf-8")
     return (
