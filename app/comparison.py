@@ -7,6 +7,7 @@ Reads the store's results and asks `engine.statistics`; used by the compare page
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -134,13 +135,18 @@ def compare(
 
 
 def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
-    """The newest result for each encoder and task; a score hides an error."""
-    cells: dict[tuple[str, str], Row] = {}
-    for row in rows:  # oldest first
-        key = (row["encoder"], row["task"])
-        if row["error"] is None or key not in cells:
-            cells[key] = row
-    return cells
+    """One result for each encoder and task: of the question that most of the encoders answered.
+
+    Else one more seed of one encoder would end the comparison. Among equals the newest counts, and
+    a score hides an error.
+    """
+    asked = Counter(_question(row) for row in rows if row["error"] is None)
+    last_wins = sorted(rows, key=lambda row: (row["error"] is None, asked[_question(row)]))
+    return {(row["encoder"], row["task"]): row for row in last_wins}
+
+
+def _question(row: Row) -> tuple[Any, ...]:
+    return tuple(row[key] for key in ("task", "protocol", "seed", "data_hash"))
 
 
 def _registry_order(tasks: Sequence[str]) -> list[str]:
@@ -153,7 +159,7 @@ def _alike(a: Row | None, b: Row | None) -> bool:
     """Whether two results answer the same question, so that their examples pair up."""
     if a is None or b is None or a["error"] is not None or b["error"] is not None:
         return False
-    return all(a[key] == b[key] for key in ("protocol", "seed", "data_hash"))
+    return _question(a) == _question(b)
 
 
 def _averages(

@@ -102,6 +102,15 @@ def test_other_seeds_are_not_compared(workspace: Workspace) -> None:
     assert any("seeds" in warning for warning in report.warnings)
 
 
+def test_one_more_seed_ends_no_comparison(workspace: Workspace) -> None:
+    """Of several results the one counts that the others can be compared with."""
+    for name, seed in ((A, 1), (B, 1), (A, 2)):
+        workspace.evaluate_one(name, "StarterTopics", seed=seed)
+    report = comparison.compare(workspace, [A, B])
+    assert {row["seed"] for row in report.cells.values()} == {1}
+    assert set(report.differences) == {(B, "StarterTopics")}
+
+
 def test_a_missing_baseline_is_remarked(workspace: Workspace) -> None:
     """Without random vectors among the encoders, the comparison says so; with them, it does not."""
     workspace.store.encoders.add("wordllama", {})
