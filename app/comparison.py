@@ -137,11 +137,21 @@ def compare(
 def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
     """One result for each encoder and task: of the question that most of the encoders answered.
 
-    Else one more seed of one encoder would end the comparison. Among equals the newest counts, and
-    a score hides an error.
+    Else one more seed of one encoder would end the comparison. Among equals the protocol's own seed
+    counts, as on the overview, then the newest; a score hides an error.
     """
+    from engine.protocols import PROTOCOLS
+
     asked = Counter(_question(row) for row in rows if row["error"] is None)
-    last_wins = sorted(rows, key=lambda row: (row["error"] is None, asked[_question(row)]))
+    own = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
+    last_wins = sorted(
+        rows,
+        key=lambda row: (
+            row["error"] is None,
+            asked[_question(row)],
+            row["seed"] == own.get(row["protocol"]),
+        ),
+    )
     return {(row["encoder"], row["task"]): row for row in last_wins}
 
 

@@ -259,14 +259,14 @@ def _numbers(scores: Sequence[dict[str, Any]]) -> str:
                 formats.count(score["n"]),
             )
         )
-    return parts.table(("Measure", "Score", "n"), rows, "All numbers of this result", (1, 2))
+    return parts.table(("Measure", "Score", "Examples"), rows, "All numbers of this result", (1, 2))
 
 
 def _protocol(result: dict[str, Any]) -> str:
     more = [
-        ("seed", str(result["seed"])),
-        ("data", result["data_hash"][:12]),
-        ("encoder", result["fingerprint"][:12]),
+        ("seed used", str(result["seed"])),
+        ("hash of the data", result["data_hash"][:12]),
+        ("hash of the encoder", result["fingerprint"][:12]),
     ]
     try:
         card = protocol_card.card(result["protocol"], more)

@@ -42,12 +42,16 @@ def _row(report: Comparison, task: str, printed: Sequence[Reference]) -> str:
 
 
 def _about(report: Comparison, task: str) -> str:
-    """How many examples and under which protocol, once a row."""
+    """How many examples, under which protocol and, unless it is the protocol's own, which seed."""
+    from engine.protocols import PROTOCOLS
+
     rows = [row for name in report.encoders if (row := report.cells.get((name, task)))]
     counts = {row["n"] for row in rows if row["n"]}
     protocols = {row["protocol"] for row in rows}
     said = [formats.plural(counts.pop(), "example")] if len(counts) == 1 else []
-    return escape(", ".join([*said, *sorted(protocols)]))
+    own = {PROTOCOLS[name].seed for name in protocols if name in PROTOCOLS}
+    seeds = [f"seed {seed}" for seed in sorted({row["seed"] for row in rows} - own)]
+    return escape(", ".join([*said, *sorted(protocols), *seeds]))
 
 
 def _best(report: Comparison, task: str) -> set[str]:

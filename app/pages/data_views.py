@@ -199,7 +199,7 @@ def _rows(data: Dataset) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         heads = ("Sentence",)  # type: ignore[assignment]
         rows = ((sentence,) for sentence in data.sentences)
     shown = [(str(i), *map(cell, row)) for i, row in enumerate(islice(rows, ROWS), 1)]
-    return ("", *heads), shown
+    return ("Row", *heads), shown
 
 
 def cell(value: Any) -> str:

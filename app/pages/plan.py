@@ -104,7 +104,7 @@ def results(workspace: Workspace, plan: Plan) -> str:
     rows = [_row(found[key], workspace.read_only) for key in order if key in found]
     if not rows:
         return ""
-    heads = ("Task", "Encoder", "Score", "Measure", "n", "Protocol", "Took")
+    heads = ("Task", "Encoder", "Score", "Measure", "Examples", "Protocol", "Took")
     links = "".join(
         f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
         for label, path, state in (
