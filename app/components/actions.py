@@ -19,17 +19,6 @@ element.addEventListener("click", (event) => {
   if (param) theodolite.address([param], [value], {});
   trigger("act", { act, id });
 });
-
-// When the HTML is replaced, the focus stays on the button that had it.
-let held = null;
-element.addEventListener("focusin", (event) => { held = event.target.closest("[data-act]"); });
-element.addEventListener("focusout", (event) => { if (event.relatedTarget) held = null; });
-new MutationObserver(() => {
-  if (!held || held.isConnected || document.activeElement !== document.body) return;
-  const { act, id } = held.dataset;
-  const again = `[data-act="${CSS.escape(act)}"][data-id="${CSS.escape(id)}"]`;
-  element.querySelector(again)?.focus({ preventScroll: true });
-}).observe(element, { childList: true, subtree: true });
 """
 
 
