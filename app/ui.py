@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import gradio as gr
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from app import theme
 from app.pages import compare, data, distributions, encoders, evaluate, jobs, overview, search
@@ -153,7 +155,10 @@ def launch(
         strict_cors=True,
         show_error=False,
         max_file_size=MAX_FILE_SIZE,
-        app_kwargs={"routes": routes(uploads=not workspace.read_only)},
+        app_kwargs={
+            "routes": routes(uploads=not workspace.read_only),
+            "middleware": _names(host, auth, root_path),
+        },
     )
     if block:
         demo.block_thread()
@@ -173,6 +178,17 @@ def _refuse_open_doors(
             "A public link needs a password, and visitors who cannot change anything.",
             "Start it with --share, which sets both.",
         )
+
+
+def _names(host: str, auth: tuple[str, str] | None, root_path: str | None) -> list[Middleware]:
+    """Without a password, answer only to names of this machine.
+
+    A page of someone else can make its own host name point here and would then be read by the
+    browser as a page of ours (DNS rebinding).
+    """
+    if auth or root_path or host not in ("127.0.0.1", "localhost"):
+        return []
+    return [Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])]
 
 
 def _free_port(host: str, port: int | None) -> int:

@@ -47,6 +47,13 @@ def test_strangers_need_a_password(tmp_path, options):
     workspace.close()
 
 
+def test_a_host_name_of_others_is_not_answered(site):
+    """A page elsewhere may have its name point to this machine: its browser gets nothing."""
+    assert httpx.get(f"{site}/config").status_code == 200
+    assert httpx.get(f"{site}/config", headers={"Host": "evil.example"}).status_code == 400
+    assert httpx.get(f"{site}/config", headers={"Host": "localhost:80"}).status_code == 200
+
+
 def test_our_routes_stand_behind_the_same_login(tmp_path):
     """401 without a login, the file with one; Gradio does not guard routes it is given."""
     workspace = Workspace(tmp_path / "store", read_only=True)
