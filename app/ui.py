@@ -133,11 +133,11 @@ def launch(
         UserError: port in use, or a host or link that strangers can reach without a password.
     """
     _refuse_open_doors(host, share, auth, workspace.read_only)
-    chosen = _free_port(host, port)
+    _check_port(host, port)
     demo = build(workspace)
     demo.launch(
         server_name=host,
-        server_port=chosen,
+        server_port=port,  # None: Gradio looks for one, and again when another app was faster
         inbrowser=open_browser,
         share=share,
         auth=auth,
@@ -191,8 +191,8 @@ def _names(host: str, auth: tuple[str, str] | None, root_path: str | None) -> li
     return [Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])]
 
 
-def _free_port(host: str, port: int | None) -> int:
-    """Return the port to listen on.
+def _check_port(host: str, port: int | None) -> None:
+    """Say before anything is built that there is no port to listen on.
 
     Raises:
         UserError: the one asked for is taken (names the next free one), or nobody may listen there.
@@ -207,7 +207,6 @@ def _free_port(host: str, port: int | None) -> int:
         )
     if port is not None and free != port:
         raise UserError(f"Port {port} is in use.", f"Use --port {free}, which is free.")
-    return free
 
 
 def _is_free(host: str, port: int) -> bool:
