@@ -83,6 +83,9 @@ def weights(
     x: np.ndarray, removed: np.ndarray, strengths: np.ndarray, window: int = WINDOW
 ) -> np.ndarray:
     """Novelty + significance + uniqueness of every word: float64 (n,)."""
+    # Within the sentence's own span all lengths and angles are the same, in fewer dimensions.
+    span, coordinates = np.linalg.qr(x.T)
+    x, removed = coordinates.T, span.T @ removed
     out = np.empty(len(x))
     for i, vector in enumerate(x):
         start, stop = max(i - window, 0), min(i + window + 1, len(x))
