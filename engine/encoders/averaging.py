@@ -196,24 +196,22 @@ def make(
     Args:
         pooling: a key of `MEANING` other than `avg`.
         base: where the words and their vectors come from.
-        data: sentences and their hash, for `sif` (which can do without if `base` has an estimate)
-            and `gem`.
+        data: sentences and their hash, for `sif` and `gem`; `sif` can do without if `base` has an
+            estimate of probabilities.
         window: of `hier` and `gem`; None is the paper's.
 
     Raises:
-        UserError: the method needs a data set.
+        UserError: there are too few sentences.
     """
     if pooling not in ("sif", "gem"):
         return plain(pooling, window)
-    if data is not None and len(data[0]) < 2:
+    if data is None:
+        return Sif(base, None, "estimate")
+    sentences, data_hash = data
+    if len(sentences) < 2:
         raise UserError(
-            f"pooling={pooling} has {len(data[0])} sentences to fit on.", "Give two or more."
+            f"pooling={pooling} has {len(sentences)} sentences to learn from.", "Give two or more."
         )
-    if pooling == "sif" and (data is not None or base.estimates):
-        return Sif(base, *(data or (None, "estimate")))
-    if pooling == "gem" and data is not None:
-        return Gem(base, *data, window or WINDOW["gem"])
-    raise UserError(
-        f"pooling={pooling} of {base.name} needs a data set to learn from.",
-        f"Name one: pooling={pooling}&data=DATA; `theodolite data` lists what is here.",
-    )
+    if pooling == "sif":
+        return Sif(base, sentences, data_hash)
+    return Gem(base, sentences, data_hash, window or WINDOW["gem"])

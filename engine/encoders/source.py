@@ -59,13 +59,7 @@ class Source(ABC):
 
 
 class WordSource(Source):
-    """A source with a vector for every word. A sentence's is their mean; without a word, zero.
-
-    Attributes:
-        estimates: whether `estimate` knows anything.
-    """
-
-    estimates = False
+    """A source with a vector for every word. A sentence's is their mean; without a word, zero."""
 
     @abstractmethod
     def words(self, sentences: Sequence[str]) -> Sequence[Sequence[Word]]:
@@ -76,8 +70,11 @@ class WordSource(Source):
         """Vectors of words that `words` gave, float32 (len(words), dim)."""
 
     def estimate(self, words: Sequence[Word]) -> np.ndarray:
-        """Probabilities of words without counting any, float64 (len(words),), if `estimates`."""
-        return np.zeros(len(words))
+        """Probabilities of words without counting any, float64 (len(words),).
+
+        Only for a source that knows something of them.
+        """
+        raise NotImplementedError
 
     def bag(self, sentences: Sequence[str]) -> tuple[list[Word], np.ndarray, list[list[int]]]:
         """The distinct words, their vectors, and for each sentence the rows of its words."""

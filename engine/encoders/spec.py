@@ -202,7 +202,7 @@ def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
             raise UserError(f"Option '{name}' {problem} in '{piece}'.", f"Write {name}=VALUE once.")
         given[name] = _option_value(kind, name, unquote(value))
     if "pooling" in known and SOURCES[kind].poolings != POOLINGS:
-        _check_word_pooling(given, piece)
+        _check_word_pooling(kind, given, piece)
     for name in known:  # one order, so that two ways of writing are one name
         if name in given:
             yield name, given[name]
@@ -226,14 +226,21 @@ def _option_value(kind: str, name: str, value: str) -> str:
     return _absolute(value) if name == "words" and value != "wordllama" else value
 
 
-def _check_word_pooling(given: dict[str, str], piece: str) -> None:
-    """Refuse an option that the pooling would not look at."""
+def _check_word_pooling(kind: str, given: dict[str, str], piece: str) -> None:
+    """Refuse an option that the pooling would not look at, and a pooling that lacks its data."""
+    pooling = given.get("pooling")
     for name, poolings in (("data", ("sif", "gem")), ("window", ("hier", "gem"))):
-        if name in given and given.get("pooling") not in poolings:
+        if name in given and pooling not in poolings:
             raise UserError(
                 f"Option '{name}' in '{piece}' belongs to pooling={' or '.join(poolings)}.",
                 "Leave it out, or choose one of these.",
             )
+    # A file of word vectors is sorted by frequency, which is enough for sif.
+    if "data" not in given and (pooling == "gem" or (pooling == "sif" and kind != "words")):
+        raise UserError(
+            f"'{piece}' needs a data set to learn from.",
+            f"Name one: …?pooling={pooling}&data=DATA; `theodolite data` lists what is here.",
+        )
     if given.get("data") == TASK_DATA:
         raise UserError(
             f"'{piece}' cannot learn from {TASK_DATA}: word vectors are pooled before any task.",

@@ -33,8 +33,6 @@ class WordVectors(WordSource):
     looked up likewise, so that text that was not tokenized works too. Unknown words are skipped.
     """
 
-    estimates = True
-
     def __init__(self, name: str, file: str) -> None:
         self.name = name
         self.path = Path(file)

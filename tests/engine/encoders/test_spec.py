@@ -83,6 +83,8 @@ def test_knows_whether_it_needs_a_task():
         ("wordllama?pooling=hier&window=0", "'0'", "whole number"),
         ("wordllama?pooling=gem&data=@task", "@task", "common:1,@task"),
         ("borep:8?pooling=sif", "sif", "hier"),
+        ("wordllama?pooling=sif", "needs a data set", "?pooling=sif&data=DATA"),
+        ("words:x?pooling=gem", "needs a data set", "?pooling=gem&data=DATA"),
         ("hf:a/b?pooling=gem", "gem", "avg_top2"),
         ("vectors:", "vectors:", "vectors:FILE"),
         ("vectors:x.npy?pooling=avg", "pooling", "text, vector"),
