@@ -3,6 +3,8 @@
     source[?option=value&...] (+ source)* (| step[:argument,...])*
 
     hf:bert-base-uncased?pooling=avg_first_last | whiten:nli,256 | normalise
+    words:glove.txt?pooling=sif | common:1,@task
+    wordllama + wordllama?pooling=max + wordllama?pooling=hier&window=3
 
 Whitespace around `+` and `|` is free. A character of `% ? & = + | ,` that is part of a value is
 percent-encoded (`%2B` for a plus in a path). This module reads and writes the text only: it opens
