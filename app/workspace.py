@@ -243,7 +243,7 @@ class Workspace:
             raise UserError("No encoder was chosen.", "Choose at least one.")
         if protocol is not None:
             protocols.get(protocol)
-        wanted = expand(tasks, self.catalog)
+        wanted = expand(tasks, self.catalog, protocol)
         for name in names:
             if self.store.encoders.get(name) is None:
                 self.add_encoder(name)
