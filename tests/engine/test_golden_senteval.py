@@ -158,9 +158,7 @@ def test_the_fast_solver_on_folds(
 def test_scikit_learn(
     task: str, tolerance: float, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
 ) -> None:
-    """Deterministic; one dev sample of SST5 for another processor, and where fits end
-    at 100 iterations, versions differ too.
-    """
+    """Deterministic, but for a dev sample of SST5 and where fits end at 100 iterations."""
     golden = record(reference, "sklearn", task)
     found = points(run(encoder, catalog, "senteval-sklearn", task))
     assert found["devacc"] == pytest.approx(golden["devacc"], abs=tolerance)
