@@ -120,9 +120,8 @@ class TwoClasses:
         import torch
 
         error = _affine(x, self._difference()).sigmoid_().sub_(y[:, 1:]).mul_(weight)
-        gradient = _pulled_back(x, error, self.scaling, 1)
-        out[0][:, 1] = gradient
-        torch.neg(gradient, out=out[0][:, 0])
+        _pulled_back(x, error, self.scaling, 1, out[0][:, 1])
+        torch.neg(out[0][:, 1], out=out[0][:, 0])
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
         """See `Model`."""
@@ -209,20 +208,18 @@ def _pulled_back(
     error: torch.Tensor,
     scaling: Scaling | None,
     axis: int,
-    out: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """Return the gradient by weights (F + 1, ...) from that by their outputs (B, ...)."""
+    out: torch.Tensor,
+) -> None:
+    """Write the gradient by weights (F + 1, ...) from that by their outputs (B, ...)."""
     import torch
 
-    gradient = x.new_empty(x.shape[1] + 1, *error.shape[1:]) if out is None else out
-    flat_error, flat = error.reshape(len(error), -1), gradient.view(len(gradient), -1)
+    flat_error, flat = error.reshape(len(error), -1), out.view(len(out), -1)
     torch.mm(x.T, flat_error, out=flat[:-1])
     torch.sum(flat_error, 0, out=flat[-1])
     if scaling is not None:
-        mean = _along(scaling.mean, axis, gradient.dim())
-        inverse = _along(scaling.inverse, axis, gradient.dim())
-        gradient[:-1].sub_(mean * gradient[-1]).mul_(inverse)
-    return gradient
+        mean = _along(scaling.mean, axis, out.dim())
+        inverse = _along(scaling.inverse, axis, out.dim())
+        out[:-1].sub_(mean * out[-1]).mul_(inverse)
 
 
 class Hidden:
