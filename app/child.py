@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import importlib
 import json
+import logging
 import os
 import queue
 import sys
@@ -41,6 +42,7 @@ def main() -> None:
     # The pipe to the worker is kept from whatever prints: from here on 1 and 2 are the run's log.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    logging.basicConfig()
     if hasattr(os, "nice"):
         os.nice(5)  # pages stay quick while the cores are busy
     kinds: dict[str, Kind] = importlib.import_module(given.kinds).KINDS

@@ -6,6 +6,8 @@ Reads the store's results and asks `engine.statistics`; used by the compare page
 
 from __future__ import annotations
 
+import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -15,12 +17,12 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.statistics import Average, Difference, Sample
+    from engine.statistics import Average, Difference, Resampled
 
 Row = Mapping[str, Any]
 RESAMPLES = 2000
 REMEMBERED = 4096
-"""Differences kept in memory: 64 encoders on 64 tasks."""
+"""Results kept resampled in memory: 64 encoders on 64 tasks take 64 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,7 @@ class Comparison:
         differences: (encoder, task) -> encoder minus the first one, where both have a score under
             one protocol, with one seed, on the same data.
         averages: encoder -> mean over `common`, the tasks all of them share.
+        average_differences: encoder -> its mean minus the first one's; empty below two such tasks.
         common: tasks on which every encoder can be compared with the first.
         warnings: sentences on what makes the comparison less than fair.
     """
@@ -43,18 +46,35 @@ class Comparison:
     cells: Mapping[tuple[str, str], Row]
     differences: Mapping[tuple[str, str], Difference]
     averages: Mapping[str, Average]
+    average_differences: Mapping[str, Difference]
     common: tuple[str, ...]
     warnings: tuple[str, ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat object per (task, encoder), as `theodolite compare --json` prints them."""
-        return [self._row(task, name) for task in self.tasks for name in self.encoders]
+        """One flat object per (task, encoder), as `theodolite compare --json` prints them.
 
-    def _row(self, task: str, name: str) -> dict[str, Any]:
-        cell = self.cells.get((name, task), {})
+        The last ones are the means, where at least two tasks are shared.
+        """
+        rows = [
+            self._row(
+                task, name, self.cells.get((name, task), {}), self.differences.get((name, task))
+            )
+            for task in self.tasks
+            for name in self.encoders
+        ]
+        if self.average_differences:
+            task = f"mean of {len(self.common)} tasks"
+            rows += [
+                self._row(task, name, {"score": average.score}, self.average_differences.get(name))
+                for name, average in self.averages.items()
+            ]
+        return rows
+
+    def _row(
+        self, task: str, name: str, cell: Row, difference: Difference | None
+    ) -> dict[str, Any]:
         facts = ("score", "metric", "n", "protocol", "seed")
         row = {"task": task, "encoder": name, **{fact: cell.get(fact) for fact in facts}}
-        difference = self.differences.get((name, task))
         if difference is None:
             return row | {"against": None, "verdict": None}
         return row | asdict(difference) | {
@@ -95,7 +115,7 @@ def compare(
     ordered = tuple(task for task in wanted or _registry_order(present) if task in present)
     pairs = [(name, task) for task in ordered for name in names[1:]]
     differences = {
-        pair: _difference(workspace, cells[pair], cells[names[0], pair[1]])
+        pair: _difference(workspace, [cells[pair]], [cells[names[0], pair[1]]])
         for pair in pairs
         if _alike(cells.get(pair), cells.get((names[0], pair[1])))
     }
@@ -108,19 +128,35 @@ def compare(
         cells=cells,
         differences=differences,
         averages=_averages(names, cells, common),
+        average_differences=_average_differences(workspace, names, cells, common),
         common=common,
         warnings=tuple(_cautions(workspace, names, ordered, cells)),
     )
 
 
 def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
-    """The newest result for each encoder and task; a score hides an error."""
-    cells: dict[tuple[str, str], Row] = {}
-    for row in rows:  # oldest first
-        key = (row["encoder"], row["task"])
-        if row["error"] is None or key not in cells:
-            cells[key] = row
-    return cells
+    """One result for each encoder and task: of the question that most of the encoders answered.
+
+    Else one more seed of one encoder would end the comparison. Among equals the protocol's own seed
+    counts, as on the overview, then the newest; a score hides an error.
+    """
+    from engine.protocols import PROTOCOLS
+
+    asked = Counter(_question(row) for row in rows if row["error"] is None)
+    own = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
+    last_wins = sorted(
+        rows,
+        key=lambda row: (
+            row["error"] is None,
+            asked[_question(row)],
+            row["seed"] == own.get(row["protocol"]),
+        ),
+    )
+    return {(row["encoder"], row["task"]): row for row in last_wins}
+
+
+def _question(row: Row) -> tuple[Any, ...]:
+    return tuple(row[key] for key in ("task", "protocol", "seed", "data_hash"))
 
 
 def _registry_order(tasks: Sequence[str]) -> list[str]:
@@ -133,7 +169,7 @@ def _alike(a: Row | None, b: Row | None) -> bool:
     """Whether two results answer the same question, so that their examples pair up."""
     if a is None or b is None or a["error"] is not None or b["error"] is not None:
         return False
-    return all(a[key] == b[key] for key in ("protocol", "seed", "data_hash"))
+    return _question(a) == _question(b)
 
 
 def _averages(
@@ -147,29 +183,39 @@ def _averages(
     }
 
 
-def _difference(workspace: Workspace, a: Row, b: Row) -> Difference:
-    return _remembered_difference(_Samples(workspace, a["id"]), _Samples(workspace, b["id"]))
+def _average_differences(
+    workspace: Workspace,
+    names: Sequence[str],
+    cells: Mapping[tuple[str, str], Row],
+    common: Sequence[str],
+) -> dict[str, Difference]:
+    if len(common) < 2:
+        return {}
+    base, *others = ([cells[name, task] for task in common] for name in names)
+    return {
+        name: _difference(workspace, rows, base)
+        for name, rows in zip(names[1:], others, strict=True)
+    }
 
 
-@dataclass(frozen=True)
-class _Samples:
-    """A result's examples, by the store and the id that they never change under."""
+def _difference(workspace: Workspace, a: Sequence[Row], b: Sequence[Row]) -> Difference:
+    """Difference of the means over tasks; of one task, of its scores."""
+    from engine.statistics import difference
 
-    workspace: Workspace
-    result: int
-
-    def read(self) -> Sample:
-        from engine.statistics import main_sample
-
-        results = self.workspace.store.results
-        return main_sample(results.examples(self.result), results.by_id(self.result)["details"])
+    mine, theirs = (
+        [_resampled(workspace, row["id"], row["task"]) for row in rows] for rows in (a, b)
+    )
+    return difference(mine, theirs)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _remembered_difference(a: _Samples, b: _Samples) -> Difference:
-    from engine.statistics import paired_bootstrap
+def _resampled(workspace: Workspace, result_id: int, task: str) -> Resampled:
+    """A result never changes, so neither does this; every task is resampled by itself."""
+    from engine.statistics import main_sample, resample
 
-    return paired_bootstrap(a.read(), b.read(), resamples=RESAMPLES)
+    results = workspace.store.results
+    sample = main_sample(results.examples(result_id), results.by_id(result_id)["details"])
+    return resample(sample, RESAMPLES, seed=zlib.crc32(task.encode()))
 
 
 def _cautions(
@@ -184,7 +230,7 @@ def _cautions(
         sizes = ", ".join(f"{name} {dims[name]}" for name in names if name in dims)
         cautions.append(
             f"The vectors differ in size ({sizes} dimensions): larger ones tend to score higher "
-            "for their size alone. Add `| dims:k,pca,DATA` to bring them to one size."
+            "for their size alone. The step dims:k,pca,DATA brings them to one size."
         )
     if not any("random:" in name for name in names):
         cautions.append(

@@ -158,7 +158,8 @@ def _draw_panel(figure: Figure, row: int, panel: Panel, grid: np.ndarray, scale:
         figure.add_trace(
             go.Scatter(
                 x=grid, y=base + ridge.density * scale, mode="lines", fill="tonexty",
-                line={"color": colour, "width": 2}, fillcolor=clear_colour(colour, 0.34),
+                line={"color": colour, "width": 2, "simplify": False},
+                fillcolor=clear_colour(colour, 0.34),
                 customdata=ridge.density, name=plain(name), showlegend=False,
                 hovertemplate="cosine %{x:.2f}, density %{customdata:.2f}<extra>"
                 + plain(name) + "</extra>",
@@ -307,6 +308,8 @@ def ridges_headline(panels: Sequence[Panel], grid: np.ndarray) -> str:
     if len(known) == 1:
         return f"{best}: pairs graded lowest and highest overlap by {percent(least)}"
     most, worst = max(known)
+    if percent(most) == percent(least):
+        return f"Pairs graded lowest and highest overlap by {percent(least)} with every encoder"
     return (
         f"{best} keeps the lowest and highest graded pairs furthest apart: they overlap by "
         f"{percent(least)}, with {worst} by {percent(most)}"

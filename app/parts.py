@@ -63,8 +63,12 @@ def say(text: str, kind: str = "") -> str:
 
 def warn(texts: Iterable[str]) -> str:
     """Warnings to read before trusting a number; empty text when there are none."""
-    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
-    return f'<div class="t-notice t-warn" role="note"><ul>{items}</ul></div>' if items else ""
+    said = [escape(text) for text in texts]
+    if not said:
+        return ""
+    items = "".join(f"<li>{text}</li>" for text in said)
+    body = f"<ul>{items}</ul>" if len(said) > 1 else f"<p>{said[0]}</p>"
+    return f'<div class="t-notice t-warn" role="note">{body}</div>'
 
 
 def notice(**kwargs: Any) -> gr.HTML:

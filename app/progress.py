@@ -15,7 +15,7 @@ def signature(runs: Sequence[dict[str, Any]]) -> list[list[Any]]:
     """What must change before a page is drawn anew."""
     return [
         [run["id"], run["state"], run["attempt"], run["done"], round(run["fraction"], 3),
-         run["message"], _coarse(run["eta_seconds"])]
+         run["message"], time_left(run["eta_seconds"])]
         for run in runs
     ]  # fmt: skip
 
@@ -25,14 +25,16 @@ def finished(marks: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [[mark[0], mark[3]] for mark in marks]
 
 
-def _coarse(seconds: float | None) -> str:
+def time_left(seconds: float | None) -> str:
     """Time left without false precision: it is an estimate."""
     if seconds is None:
         return ""
     if seconds < 5:
         return "a few seconds left"
-    step = 5 if seconds < 60 else 30 if seconds < 600 else 60
-    return f"about {formats.duration(step * max(1, round(seconds / step)))} left"
+    if seconds < 57.5:
+        return f"about {5 * round(seconds / 5)} s left"
+    step = 30 if seconds < 600 else 60
+    return f"about {formats.duration(step * round(seconds / step))} left"
 
 
 def how_far(run: dict[str, Any]) -> str:
@@ -41,7 +43,7 @@ def how_far(run: dict[str, Any]) -> str:
         return "waiting for its turn"
     units = f"{run['done']} of {run['total']} done" if run["total"] else ""
     if run["state"] == "running":
-        said = [text for text in (units or "starting", _coarse(run["eta_seconds"])) if text]
+        said = [text for text in (units or "starting", time_left(run["eta_seconds"])) if text]
         return ", ".join(said)
     took = ""
     if run["started"] and run["finished"]:

@@ -20,6 +20,7 @@ from app.theme import STATIC
 
 FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 PLOTLY_JS = f"theodolite/plotly-{version('plotly')}.min.js"
+UPLOAD = "/gradio_api/upload"
 
 
 def plotly_file() -> Path:
@@ -65,9 +66,19 @@ def _mark(request: Request) -> Response:
     return FileResponse(STATIC / "mark.svg", media_type="image/svg+xml", headers=FOREVER)
 
 
-def routes() -> list[Route]:
-    """Everything of ours that is served over HTTP beside the pages."""
-    return [
+def _no_uploads(request: Request) -> Response:
+    return PlainTextResponse("Visitors cannot upload files", status_code=403)
+
+
+def routes(*, uploads: bool = True) -> list[Route]:
+    """Everything of ours that is served over HTTP beside the pages.
+
+    Args:
+        uploads: False puts a refusal before Gradio's own upload, which is there with or without a
+            control that uses it.
+    """
+    ours = [
         Route(f"/{PLOTLY_JS}", guarded(_plotly)),
         Route("/theodolite/mark.svg", guarded(_mark)),
     ]
+    return ours if uploads else [*ours, Route(UPLOAD, guarded(_no_uploads), methods=["POST"])]

@@ -7,8 +7,9 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import address, formats, parts
+from app import address, formats, parts, protocol_card
 from app.components.heatmap import Cell, Column, Row
+from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -68,7 +69,8 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
         Column(
             f"average:{suite}",
             f"Mean, {SUITE_LABELS.get(suite, suite)}",
-            f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that were measured. "
+            f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that were measured"
+            f"{', whose measures differ' if suite == 'starter' else ''}. "
             "Compared only with means over the same tasks.",
             "average",
         )
@@ -230,7 +232,7 @@ def card(workspace: Workspace, result_id: int) -> str:
     name = f'<span class="t-spec">{escape(result["encoder"])}</span>'
     title = f"<h2>{escape(result['task'])} <small>{name}</small></h2>"
     if result["error"] is not None:
-        body = parts.problem(_Said(result["error"], result["hint"]))
+        body = parts.problem(UserError(result["error"], result["hint"]))
     else:
         body = _numbers(workspace.store.results.scores(result_id))
     links = "".join(
@@ -246,13 +248,6 @@ def card(workspace: Workspace, result_id: int) -> str:
     )
 
 
-class _Said(Exception):
-    """An error that was stored, to be shown as any other."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        self.message, self.hint = message, hint
-
-
 def _numbers(scores: Sequence[dict[str, Any]]) -> str:
     rows = []
     for score in scores:
@@ -264,43 +259,17 @@ def _numbers(scores: Sequence[dict[str, Any]]) -> str:
                 formats.count(score["n"]),
             )
         )
-    return parts.table(("Measure", "Score", "n"), rows, "All numbers of this result", (1, 2))
-
-
-def _code(text: str) -> str:
-    """Escape, and set what stands in backticks as code."""
-    pieces = escape(text).split("`")
-    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
+    return parts.table(("Measure", "Score", "Examples"), rows, "All numbers of this result", (1, 2))
 
 
 def _protocol(result: dict[str, Any]) -> str:
-    from engine import protocols
-    from engine.published import TABLE_B1
-
-    try:
-        protocol = protocols.get(result["protocol"])
-    except ValueError:
-        return parts.say(f"The protocol {result['protocol']} is not known to this version.")
-    rows = [*protocol.card(), ("seed", str(result["seed"])), ("data", result["data_hash"][:12]),
-            ("encoder", result["fingerprint"][:12])]  # fmt: skip
-    lines = "".join(
-        f"<dt>{escape(what)}</dt><dd>{_code(said)}</dd>"
-        for what, said in rows
-        if "table B.1" not in what  # shown as a table below
-    )
-    html = (
-        f'<h3>Protocol {escape(protocol.name)}</h3><p class="t-muted">'
-        f'{_code(protocol.description)}</p><dl class="t-facts">{lines}</dl>'
-    )
-    if "sts" not in protocol.types:
-        return html
-    papers = [
-        (escape(s.paper), "yes" if s.regressor else "no", escape(s.metric), escape(s.aggregation))
-        for s in TABLE_B1
+    more = [
+        ("seed used", str(result["seed"])),
+        ("hash of the data", result["data_hash"][:12]),
+        ("hash of the encoder", result["fingerprint"][:12]),
     ]
-    heads = ("Paper", "Regressor", "Correlation", "Aggregation")
-    table_b1 = parts.table(heads, papers, "How papers evaluate similarity")
-    return (
-        f'{html}<details class="t-twin"><summary>How other papers evaluate STS '
-        f"(SimCSE, table B.1)</summary>{table_b1}</details>"
-    )
+    try:
+        card = protocol_card.card(result["protocol"], more)
+    except UserError as error:  # of a version to come
+        return parts.problem(error)
+    return f"<h3>Protocol {escape(result['protocol'])}</h3>{card}"

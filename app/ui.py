@@ -6,6 +6,7 @@ is the page's business. Importing this module imports Gradio but nothing that co
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from html import escape
@@ -16,7 +17,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import gradio as gr
 
-from app import parts, theme
+from app import theme
 from app.pages import compare, data, distributions, encoders, evaluate, jobs, overview, search
 from app.routes import routes
 from engine.errors import UserError
@@ -38,6 +39,12 @@ MARK = (
     '<circle cx="5" cy="26" r="2" fill="currentColor" stroke="none"/></svg>'
 )
 
+# The window says which page it is, and on a narrow screen the bar shows its link.
+_ARRIVED = """
+document.title = `${props.page} · Theodolite`;
+element.querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "center" });
+"""
+
 
 def build(workspace: Workspace) -> gr.Blocks:
     """Lay out every page over one workspace."""
@@ -47,8 +54,11 @@ def build(workspace: Workspace) -> gr.Blocks:
     )
     with demo:
         _frame(first, workspace)
-    for page in others:
-        with demo.route(page.TITLE, page.PATH, show_in_navbar=False):
+        for page in others:
+            # What `demo.route` does. It must be called outside `with`, and at every end of a `with`
+            # Gradio builds its whole server anew: eight times 0.1 s of the launch.
+            demo.pages.append((page.PATH, page.TITLE, False))
+            demo.current_page = page.PATH
             _frame(page, workspace)
     for event in demo.fns.values():
         event.api_visibility = "private"  # the pages' own; the command line is for programs
@@ -62,12 +72,16 @@ def _frame(page: Any, workspace: Workspace) -> None:
         f"{escape(other.TITLE)}</a>"
         for other in PAGES
     )
-    parts.static(
+    gr.HTML(
         f'<a class="t-skip" href="#t-main">Skip to content</a>'
-        f'<div class="t-top"><a class="t-brand" href="./">{MARK}<span>Theodolite</span></a>'
+        f'<div class="t-top"><a class="t-brand" href="./" aria-label="Theodolite">{MARK}'
+        f"<span>Theodolite</span></a>"
         f'<nav aria-label="Pages">{links}</nav>'
         f'<button type="button" class="t-theme" aria-label="Light or dark" title="Light or dark" '
         f'onclick="theodolite.toggleTheme()"><i aria-hidden="true"></i></button></div>',
+        js_on_load=_ARRIVED,
+        apply_default_css=False,
+        page=page.TITLE,
         elem_id="t-bar",
     )
     with gr.Column(elem_id="t-main", elem_classes=["t-page", f"p-{page.PATH or 'overview'}"]):
@@ -77,10 +91,12 @@ def _frame(page: Any, workspace: Workspace) -> None:
 def head() -> str:
     """What goes into the head of every page: our style, our small script, the icon.
 
-    Inline, so that the first paint is the right one.
+    Inline, so that the first paint is the right one. Requests do not carry the page's address
+    along: it holds what a person wrote, and a long one would be refused as a header.
     """
     script = (theme.STATIC / "theodolite.js").read_text(encoding="utf-8")
     return (
+        '<meta name="referrer" content="origin">'
         f"<style>{theme.css()}</style><script>{script}</script>"
         '<link rel="icon" type="image/svg+xml" href="./theodolite/mark.svg">'
     )
@@ -137,7 +153,7 @@ def launch(
         strict_cors=True,
         show_error=False,
         max_file_size=MAX_FILE_SIZE,
-        app_kwargs={"routes": routes()},
+        app_kwargs={"routes": routes(uploads=not workspace.read_only)},
     )
     if block:
         demo.block_thread()
@@ -163,7 +179,7 @@ def _free_port(host: str, port: int | None) -> int:
     """Return the port to listen on.
 
     Raises:
-        UserError: the one asked for is taken; names the next free one.
+        UserError: the one asked for is taken (names the next free one), or nobody may listen there.
     """
     start = port if port is not None else DEFAULT_PORT
     tried = range(start, min(start + PORTS_TRIED, 65536))
@@ -185,6 +201,11 @@ def _is_free(host: str, port: int) -> bool:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((host, port))
-        except OSError:
-            return False
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+            raise UserError(
+                f"The app cannot listen on {host}, port {port}: {error.strerror or error}.",
+                "Name another --host or --port.",
+            ) from error
     return True

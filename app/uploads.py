@@ -22,6 +22,7 @@ def keep(workspace: Workspace, file: Path, filename: str, name: str, mapping: Ma
     """
     from engine.datasets import tables
 
+    workspace.refuse_visitors()
     dataset = tables.read(file, filename, mapping, name)
     return workspace.store.uploads.add(
         name,
@@ -61,7 +62,9 @@ def mapping_of(file: Path, kind: str | None, columns: str | None) -> Mapping:
                 "Write --columns role=column,role=column.",
             )
         chosen[role.strip()] = column.strip()
-    wanted: Any = kind or look.kind  # `Mapping` refuses a kind that does not exist
+    # The roles that were named say what it is; `Mapping` refuses a kind that does not exist.
+    named = next((k for k, roles in ROLES.items() if chosen and set(roles) <= chosen.keys()), None)
+    wanted: Any = kind or named or look.kind
     if not chosen:
         roles = ROLES.get(wanted, ())
         chosen = {role: look.guesses[role] for role in roles if role in look.guesses}

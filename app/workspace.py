@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from store.jobs import Jobs
 
 STARTER_ENCODERS = ("random:256", "wordllama", "minilm")
-FIRST_LOOK = ("StarterSTS", "StarterTopics", "StarterSearch", "STSBenchmark", "SICKRelatedness")
+FIRST_LOOKS = {
+    "First look: the starter set": ("StarterSTS", "StarterTopics", "StarterSearch"),
+    "First look: STS-B and SICK": ("STSBenchmark", "SICKRelatedness"),
+}
+"""Two runs, so that the small tasks of every encoder come before the large ones of the first."""
 ENCODERS_IN_MEMORY = 4
 
 
@@ -73,7 +77,8 @@ class Workspace:
     Args:
         store_folder: made when missing.
         data_root: folder with evaluation data, or None for the starter set alone.
-        read_only: visitors may look and search, but not upload, name local paths, delete or run.
+        read_only: visitors may look and search with what is listed, but not upload, name local
+            paths or files of the hub, delete or run.
 
     Raises:
         UserError: when `data_root` is no data folder.
@@ -85,11 +90,27 @@ class Workspace:
     ) -> None:
         self.store = Store.open(store_folder.resolve())
         self.catalog = Catalog(
-            data_root.resolve() if data_root else None, StoredUploads(self.store)
+            data_root.resolve() if data_root else None,
+            StoredUploads(self.store),
+            hub_files=not read_only,
         )
         self.read_only = read_only
         self._loaded: OrderedDict[str, Encoder] = OrderedDict()
         self._load_lock = threading.Lock()
+
+    def refuse_visitors(self) -> None:
+        """Begin everything that changes something with this.
+
+        Pages show visitors no such controls, but an event can be sent without its control.
+
+        Raises:
+            UserError: when this workspace is for looking only.
+        """
+        if self.read_only:
+            raise UserError(
+                "Visitors can look and search here, and change nothing.",
+                "Start Theodolite on a machine of your own to do that.",
+            )
 
     @cached_property
     def jobs(self) -> Jobs:
@@ -105,11 +126,16 @@ class Workspace:
         same moment share it.
 
         Raises:
-            UserError: for a spec, files or weights that cannot be used.
+            UserError: for a spec, files or weights that cannot be used, or a visitor's spec that is
+                not listed: it could name any folder of this machine.
         """
         from engine import encoders
 
         name = str(encoders.parse(spec))
+        if self.read_only and self.store.encoders.get(name) is None:
+            raise UserError(
+                f"{name} is not among the encoders here.", "Visitors can use those that are listed."
+            )
         with self._load_lock:
             if name not in self._loaded:
                 self._loaded[name] = encoders.load(
@@ -122,6 +148,10 @@ class Workspace:
 
     def add_encoder(self, spec: str) -> dict[str, Any]:
         """Check a spec, remember it with what is known of it, and return its row."""
+        self.refuse_visitors()
+        return self._add_encoder(spec)
+
+    def _add_encoder(self, spec: str) -> dict[str, Any]:
         from engine import encoders
 
         name = str(encoders.parse(spec))
@@ -138,12 +168,15 @@ class Workspace:
         """Yield the store's result row for each encoder and task, measured now if it is not there.
 
         Raises:
-            UserError: before anything is computed, for a spec that cannot be read. What goes wrong
-                later is in the rows.
+            UserError: before anything is computed, for a spec or seed that cannot be read. What
+                goes wrong later is in the rows.
         """
-        from engine import encoders
+        from engine import encoders, protocols
 
+        protocols.check_seed(seed)
         names = [str(encoders.parse(spec)) for spec in specs]
+        for name in names:
+            self._list(name)
         return (
             self.evaluate_one(name, task, protocol, seed, progress)
             for name in dict.fromkeys(names)
@@ -172,6 +205,14 @@ class Workspace:
             encoder, [task], protocol=protocol, seed=seed, data=self.catalog, progress=progress
         )
         return self._keep(result)
+
+    def _list(self, name: str) -> None:
+        """Have the pages show an encoder that is being measured."""
+        if self.store.encoders.get(name) is None:
+            try:
+                self._add_encoder(name)
+            except UserError:  # it cannot be described: its results will say why
+                self.store.encoders.add(name)
 
     def _known(
         self, encoder: Encoder, task: str, protocol: str | None, seed: int | None
@@ -233,8 +274,20 @@ class Workspace:
         """Queue an evaluation for the worker and return the run's id.
 
         Raises:
-            UserError: for a spec, task or protocol that cannot be used.
+            UserError: for a spec, task, protocol or seed that cannot be used.
         """
+        self.refuse_visitors()
+        return self._queue_evaluation(specs, tasks, protocol, seed, priority, title)
+
+    def _queue_evaluation(
+        self,
+        specs: Sequence[str],
+        tasks: str | Sequence[str] | None,
+        protocol: str | None = None,
+        seed: int | None = None,
+        priority: int = 0,
+        title: str | None = None,
+    ) -> str:
         from engine import encoders, protocols
         from engine.tasks import expand
 
@@ -243,10 +296,10 @@ class Workspace:
             raise UserError("No encoder was chosen.", "Choose at least one.")
         if protocol is not None:
             protocols.get(protocol)
+        protocols.check_seed(seed)
         wanted = expand(tasks, self.catalog, protocol)
         for name in names:
-            if self.store.encoders.get(name) is None:
-                self.add_encoder(name)
+            self._list(name)
         spec = {
             "version": 1,
             "encoders": names,
@@ -261,26 +314,21 @@ class Workspace:
         )
         return self.jobs.enqueue("evaluate", spec, title=title, priority=priority)
 
-    def welcome_run(self) -> str | None:
-        """Queue the first run of a new store, once; return its id or None."""
+    def welcome(self) -> list[str]:
+        """Queue the first runs of a new store, once; return their ids."""
         from engine import tasks
 
         if self.store.settings.get("welcomed"):
-            return None
-        here = [task.name for task in tasks.available(self.catalog)]
-        run = self.queue_evaluation(
-            STARTER_ENCODERS,
-            [name for name in FIRST_LOOK if name in here],
-            title="First look: the starter encoders",
-        )
+            return []
+        here = {task.name for task in tasks.available(self.catalog)}
+        runs = [
+            self._queue_evaluation(STARTER_ENCODERS, names, title=title)
+            for title, names in FIRST_LOOKS.items()
+            if here.issuperset(names)
+        ]
         self.store.settings.set("welcomed", True)
-        return run
+        return runs
 
     def close(self) -> None:
         """Close the store's connections."""
         self.store.close()
-
-
-def _few(names: Sequence[str], word: str) -> str:
-    """The names when they are few, else how many there are."""
-    return ", ".join(names) if len(names) < 4 else f"{len(names)} {word}"

@@ -28,7 +28,7 @@ from engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
 
 DEFAULT_BATCH = 32  # of sentence-transformers
 BATCHES = {"cpu": (64, 128), "cuda": (128, 512, 2048)}
-SENTENCES = {"cpu": 1500, "cuda": 32_000}
+SENTENCES = {"cpu": 1200, "cuda": 32_000}
 TARGETS = {"default": 1.5, "best": 1.15, "cache": 50.0, "cosine": 0.9999}
 
 Measurement = tuple[float, float, np.ndarray]  # wall seconds, CPU seconds, vectors
@@ -67,8 +67,10 @@ def contestants(device: str, texts: list[str]) -> dict[str, Callable[[], np.ndar
     runs: dict[str, Callable[[], np.ndarray]] = {}
 
     def peer(name: str, batch: int, **kwargs: object) -> None:
-        model = models.setdefault(str(kwargs), SentenceTransformer(folder, device=device, **kwargs))
-        runs[name] = lambda: model.encode(texts, batch_size=batch)
+        key = str(kwargs)
+        if key not in models:
+            models[key] = SentenceTransformer(folder, device=device, **kwargs)
+        runs[name] = lambda: models[key].encode(texts, batch_size=batch)
 
     models: dict[str, SentenceTransformer] = {}
     peer("default", DEFAULT_BATCH)

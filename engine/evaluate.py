@@ -59,8 +59,9 @@ def evaluate(
             evaluation and reaches the caller.
 
     Raises:
-        UserError: an unknown task or protocol.
+        UserError: an unknown task or protocol, or a seed that no generator takes.
     """
+    protocols.check_seed(seed)
     catalog = _catalog(data)
     names = registry.expand(tasks, catalog, protocol)
     chosen = None if protocol is None else protocols.get(protocol)
@@ -227,8 +228,10 @@ def _measure(
 
 def _failed(result: Result, error: Exception, seconds: float) -> Result:
     """Turn an exception into a result that says what went wrong; the log keeps the traceback."""
-    if isinstance(error, UserError):
-        return replace(result, error=error.message, hint=error.hint, seconds=seconds)
+    hint = getattr(error, "hint", None)
+    if hint is not None:  # meant for people: a UserError, or what a durable cache has to say
+        said = getattr(error, "message", str(error))
+        return replace(result, error=said, hint=hint, seconds=seconds)
     log.exception("%s on %s failed", result.task, result.encoder, exc_info=error)
     if isinstance(error, MemoryError):
         return replace(
@@ -237,10 +240,10 @@ def _failed(result: Result, error: Exception, seconds: float) -> Result:
             hint="Close other programs, or choose a smaller encoder or data set.",
             seconds=seconds,
         )
-    said = str(error).strip().splitlines()
+    lines = str(error).strip().splitlines()
     return replace(
         result,
-        error=f"{type(error).__name__}: {said[0] if said else 'no message'}",
+        error=f"{type(error).__name__}: {lines[0] if lines else 'no message'}",
         hint="The log has the details.",
         seconds=seconds,
     )

@@ -89,4 +89,14 @@ def get(name: str) -> Protocol:
     raise UserError(f"There is no protocol named {name!r}.", hint)
 
 
-__all__ = ["PROTOCOLS", "Protocol", "get"]
+__all__ = ["PROTOCOLS", "Protocol", "check_seed", "get"]
+
+
+def check_seed(seed: int | None) -> None:
+    """Refuse a seed that numpy's and scikit-learn's generators do not take.
+
+    Raises:
+        UserError: it is negative or has more than 32 bits.
+    """
+    if seed is not None and not 0 <= seed < 2**32:
+        raise UserError(f"{seed} cannot be a seed.", f"Give a whole number from 0 to {2**32 - 1}.")

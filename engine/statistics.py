@@ -146,6 +146,26 @@ def bootstrap(sample: Sample, resamples: int = 2000, seed: int = 0) -> np.ndarra
     return 100.0 * np.concatenate(parts)
 
 
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """A main score, and what it is on resamples of its examples.
+
+    Attributes:
+        statistic: the score, in points.
+        draws: float64 (resamples,), as `bootstrap` returns them.
+        n: examples.
+    """
+
+    statistic: float
+    draws: np.ndarray
+    n: int
+
+
+def resample(sample: Sample, resamples: int = 2000, seed: int = 0) -> Resampled:
+    """One encoder's part of a comparison; worth keeping when it is compared with several."""
+    return Resampled(sample.statistic, bootstrap(sample, resamples, seed), len(sample.values))
+
+
 @dataclass(frozen=True)
 class Difference:
     """Score of A minus score of B, in points.
@@ -184,21 +204,19 @@ def paired_bootstrap(
         ValueError: when the two were not measured on the same examples.
     """
     _check_paired(a, b)
-    draws = bootstrap(a, resamples, seed) - bootstrap(b, resamples, seed)
-    return _difference(a.statistic - b.statistic, draws, len(a.values), level)
+    return difference([resample(a, resamples, seed)], [resample(b, resamples, seed)], level)
 
 
 def average_difference(
     a: Sequence[Sample], b: Sequence[Sample], *, resamples: int = 2000, seed: int = 0
 ) -> Difference:
     """As `paired_bootstrap`, of the mean over several tasks, each resampled by itself."""
-    draws, deltas = np.zeros(resamples), []
-    for task, (x, y) in enumerate(zip(a, b, strict=True)):
+    for x, y in zip(a, b, strict=True):
         _check_paired(x, y)
-        draws += bootstrap(x, resamples, seed + task) - bootstrap(y, resamples, seed + task)
-        deltas.append(x.statistic - y.statistic)
-    total = sum(len(x.values) for x in a)
-    return _difference(float(np.mean(deltas)), draws / len(deltas), total, 0.95)
+    return difference(
+        [resample(x, resamples, seed + task) for task, x in enumerate(a)],
+        [resample(y, resamples, seed + task) for task, y in enumerate(b)],
+    )
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -255,7 +273,20 @@ def _check_paired(a: Sample, b: Sample) -> None:
         raise ValueError("a paired comparison needs the same gold scores in the same order")
 
 
-def _difference(delta: float, draws: np.ndarray, n: int, level: float) -> Difference:
+def difference(a: Sequence[Resampled], b: Sequence[Resampled], level: float = 0.95) -> Difference:
+    """Mean of A minus mean of B over the same tasks; with one task, the plain difference.
+
+    Both must have been resampled on the same examples with the same seed, task by task, and
+    different tasks with different seeds.
+
+    Raises:
+        ValueError: when the numbers of examples differ.
+    """
+    if [x.n for x in a] != [y.n for y in b]:
+        raise ValueError("a paired comparison needs the same examples for both")
+    delta = float(np.mean([x.statistic - y.statistic for x, y in zip(a, b, strict=True)]))
+    draws = np.mean([x.draws - y.draws for x, y in zip(a, b, strict=True)], axis=0)
+    n = sum(x.n for x in a)
     draws = draws[~np.isnan(draws)]
     if len(draws) == 0 or np.isnan(delta):
         return Difference(delta, float("nan"), float("nan"), 1.0, n, "tie")

@@ -55,6 +55,10 @@ class Jobs:
         self._store.runs.retry(run_id)
         return self._store.runs.get(run_id)["id"]
 
+    def prioritise(self, run_id: str, priority: int | None = None) -> bool:
+        """Give a waiting run another priority: lower runs earlier, None before all that wait."""
+        return self._store.runs.prioritise(run_id, priority)
+
     def list(self, limit: int = 200) -> list[RunRow]:
         """All runs, the newest first."""
         return self._store.runs.list(limit=limit)

@@ -1,8 +1,8 @@
 """Runs of background work: what was asked, how far it is, how it ended.
 
 The row here is what people and pages go by; the queue only decides who works when. A run has an
-`attempt`, counted up by each retry, and whoever works on it names the attempt it works for: late
-words from a run that was cancelled or taken up again change nothing.
+`attempt`, counted up by each retry and each new place in the queue, and whoever works on it names
+the attempt it works for: late words from a run that was cancelled or taken up again change nothing.
 """
 
 from __future__ import annotations
@@ -157,6 +157,24 @@ class Runs:
             )
             _count(connection, run_id)
         return True
+
+    def prioritise(self, run_id: str, priority: int | None = None) -> bool:
+        """Give a waiting run another priority; say whether it was still waiting.
+
+        The queue cannot move what it holds, so the run enters it anew under its next attempt, and
+        the old place, when its turn comes, is not wanted any more.
+
+        Args:
+            run_id: of the run.
+            priority: lower runs earlier; None for before all others that wait.
+        """
+        changed = self._database.change(
+            "UPDATE runs SET attempt = attempt + 1, enqueued = 0, updated = ?, priority = coalesce("
+            "?, (SELECT min(priority) - 1 FROM runs WHERE state = 'queued'))"
+            " WHERE id = ? AND state = 'queued'",
+            [time.time(), priority, run_id],
+        )
+        return changed > 0
 
     # What a worker does
 

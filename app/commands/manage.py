@@ -45,6 +45,11 @@ def list_encoders(
     """Show every encoder that this store knows."""
     rows = [_flat(row) for row in open_workspace(store, data).store.encoders.list()]
     emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
+    if not rows and not as_json:
+        say(
+            "None is listed yet. The app lists minilm, wordllama and random:256 at its first "
+            "start, and whatever is measured; a spec can be used without being listed."
+        )
 
 
 @encoder_verbs.command("add")
@@ -231,9 +236,34 @@ def cancel_job(
     as_json: JsonOption = False,
 ) -> None:
     """Stop a run within two seconds. What it finished stays."""
-    if not open_workspace(store, data).jobs.cancel(run):
+    workspace = open_workspace(store, data)
+    workspace.store.runs.get(run)  # says so when there is none
+    if not workspace.jobs.cancel(run):
         raise UserError(f"Run {run!r} is over already.", "`theodolite jobs list` shows its state.")
     _done({"cancelled": run}, f"{run} is cancelled.", as_json)
+
+
+@job_verbs.command("prioritise")
+@plain_errors
+def prioritise_job(
+    run: RunArgument,
+    priority: Annotated[
+        int | None, typer.Option(help="Lower runs earlier; default: before all that wait.")
+    ] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a waiting run another place in the queue."""
+    workspace = open_workspace(store, data)
+    moved = workspace.jobs.prioritise(run, priority)
+    row = workspace.store.runs.get(run)  # says so when there is none
+    if not moved:
+        raise UserError(
+            f"Run {run!r} does not wait any more: {row['state']}.", "It keeps its place."
+        )
+    said = {"id": run, "priority": row["priority"]}
+    _done(said, f"{run} now has priority {row['priority']}; lower runs earlier.", as_json)
 
 
 @job_verbs.command("retry")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -63,6 +65,8 @@ def encode(
             "Nowhere to put the vectors.",
             "Add --out FILE.npy, or --json to print one object a sentence.",
         )
+    if out is not None:
+        _check_writable(out)
     workspace = open_workspace(store, data)
     with progress_bar("encoding") as move:
         vectors = workspace.load(encoder).encode(
@@ -80,23 +84,28 @@ def encode(
 
 
 def _sentences(texts: list[str] | None, file: Path | None) -> list[str]:
+    """Sentences of the command, of a file (`.gz` too) or of standard input, one a line."""
+    from engine.datasets.files import decode, lines
     from engine.errors import UserError
 
     if texts:
         return texts
     if file is None:
-        return sys.stdin.read().splitlines()
+        return list(decode(io.BytesIO(sys.stdin.buffer.read()), "Standard input"))
     try:
-        return file.read_text("utf-8").splitlines()
+        return list(lines(file))
     except OSError as error:
         raise UserError(
             f"{str(file)!r} cannot be read: {error.strerror}.", "Check the path."
         ) from error
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{str(file)!r} is not UTF-8: byte {error.start} cannot be decoded.",
-            "Save the file as UTF-8 and try again.",
-        ) from error
+
+
+def _check_writable(file: Path) -> None:
+    """Refuse before anything is computed what cannot be written afterwards."""
+    from engine.errors import UserError
+
+    if file.is_dir() or not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+        raise UserError(f"{str(file)!r} cannot be written.", "Name a file in a folder of yours.")
 
 
 @plain_errors
@@ -139,8 +148,8 @@ def evaluate(
             within_task(0, 1)
     if not as_json:
         emit(table, ("encoder", "task", "score", "metric", "n", "protocol", "error"), False)
-        if protocol is None:
-            say("Protocol: each task's own, named beside its score.")
+    if protocol is None:
+        say("No protocol was named: each task ran under its own, which stands beside its score.")
     if any(row["error"] is not None for row in table):
         raise typer.Exit(1)
 

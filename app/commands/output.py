@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
+import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar
 
@@ -36,7 +40,15 @@ DataOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
-to_stderr = Console(stderr=True, highlight=False)
+LOG = "theodolite.log"
+"""In the store's folder: what went wrong in full, for whoever looks into it."""
+
+_LOG_BYTES = 1 << 20
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""A terminal obeys some of these; a sentence of a data set must not give it orders."""
+
+to_stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+log = logging.getLogger("theodolite.cli")
 
 
 def emit(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool) -> None:
@@ -51,18 +63,36 @@ def emit(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: boo
         table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*(Text(_cell(row.get(column))) for column in columns))
-    Console(highlight=False, soft_wrap=not sys.stdout.isatty()).print(table)
+    # A file or a pipe has no width: nothing is cut there.
+    wide = None if sys.stdout.isatty() else 10_000
+    Console(highlight=False, width=wide).print(table)
 
 
 def emit_json(row: Mapping[str, Any]) -> None:
-    """Print one object on one line, at once."""
-    sys.stdout.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+    """Print one object on one line, at once.
+
+    What is not finite is null, as JSON knows no NaN; what is not ASCII is escaped, so that neither
+    the locale nor half a character nor a line separator of Unicode can break a line.
+    """
+    sys.stdout.write(json.dumps(_finite(row), allow_nan=False, default=str) + "\n")
     sys.stdout.flush()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def say(text: str) -> None:
     """Tell a person something without disturbing what a program reads."""
-    to_stderr.print(Text(text))
+    to_stderr.print(Text(_harmless(text)))
+
+
+def _harmless(text: str) -> str:
+    return _CONTROL.sub("\ufffd", text).encode("utf-8", "replace").decode()
 
 
 def _cell(value: Any) -> str:
@@ -72,7 +102,7 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.2f}"
-    return str(value)
+    return _harmless(str(value))
 
 
 @contextmanager
@@ -97,23 +127,53 @@ def progress_bar(title: str) -> Iterator[Callable[[float, float, str], None]]:
 
 
 def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
-    """Show what a person can mend as one sentence and exit with 2; never a traceback."""
+    """Show what went wrong as one sentence and exit with 2; a traceback goes to the log."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        from app.workspace import default_store
         from engine.errors import UserError
         from store.errors import StoreError
 
+        store = kwargs.get("store")
+        file = _log_to(store if isinstance(store, Path) else default_store())
+        as_json = bool(kwargs.get("as_json"))
         try:
             return command(*args, **kwargs)
         except (UserError, StoreError) as error:
-            if kwargs.get("as_json"):
-                emit_json({"error": error.message, "hint": error.hint})
-            to_stderr.print(Text.assemble(("error: ", "bold red"), error.message))
-            if error.hint:
-                to_stderr.print(Text(error.hint))
-            raise typer.Exit(2) from error
+            raise _told(error.message, error.hint, as_json) from error
         except KeyboardInterrupt as stop:
             raise typer.Exit(130) from stop
+        except (typer.Exit, typer.Abort, BrokenPipeError):  # the last: `| head` has seen enough
+            raise
+        except Exception as error:
+            log.exception("%s failed", command.__name__)
+            said = f"{type(error).__name__}: {error}".splitlines()[0]
+            message = f"That did not work, and it is not your fault ({said})."
+            raise _told(message, f"{file} has the details.", as_json) from error
 
     return run
+
+
+def _told(message: str, hint: str, as_json: bool) -> typer.Exit:
+    if as_json:
+        emit_json({"error": message, "hint": hint})
+    to_stderr.print(Text.assemble(("error: ", "bold red"), _harmless(message)))
+    if hint:
+        say(hint)
+    return typer.Exit(2)
+
+
+def _log_to(folder: Path) -> Path:
+    """Send warnings and tracebacks of this process to a file that is made with the first one."""
+    file = folder.expanduser() / LOG
+    root = logging.getLogger()
+    if not root.handlers:
+        logging.raiseExceptions = False  # a full disk costs the log only
+        handler = RotatingFileHandler(
+            file, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True
+        )
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+        handler.setLevel(logging.WARNING)
+        root.addHandler(handler)
+    return file

@@ -88,7 +88,7 @@ def _serve(
     else:
         say(f"Theodolite is at {demo.local_url}   Stop it with Ctrl+C; runs continue next time.")
     with Supervisor(workspace.store.folder, workspace.catalog.root):
-        workspace.welcome_run()
+        workspace.welcome()
         demo.block_thread()
 
 

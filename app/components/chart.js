@@ -3,8 +3,8 @@
 const { el, csv, download, script } = window.theodolite;
 const ROWS_SHOWN = 200;
 
-const plot = el("div", { class: "t-plot", role: "img" });
-plot.style.minHeight = `${props.height}px`;
+// A group, not an image: the buttons of its bar are for everybody.
+const plot = el("div", { class: "t-plot", role: "group" });
 const table = el("div", { class: "t-scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the figure" });
 const save = el("button", { type: "button", class: "t-link" }, "Download CSV");
 const twin = el("details", { class: "t-twin" }, el("summary", {}, "Numbers as a table"), save, table);
@@ -16,7 +16,8 @@ const colour = (name) => getComputedStyle(document.body).getPropertyValue(`--t-$
 function layout() {
   const axis = {
     gridcolor: colour("line"), linecolor: colour("edge"), zerolinecolor: colour("edge"),
-    tickcolor: colour("edge"), automargin: true, title: { standoff: 8 },
+    tickcolor: colour("edge"), automargin: true,
+    title: { standoff: 8, font: { size: 13 } },
   };
   const template = {
     layout: {
@@ -64,6 +65,7 @@ async function draw() {
   await script(props.plotly);
   if (turn !== drawn) return; // a newer value came while plotly.js was loading
   plot.setAttribute("aria-label", value.label);
+  plot.style.minHeight = `${layout().height}px`;
   const picture = { format: "png", filename: value.name, scale: 2 };
   await window.Plotly.react(plot, value.figure.data, layout(), { ...config, toImageButtonOptions: picture });
   if (!listening) {

@@ -30,19 +30,16 @@ function rows() {
   if (state.sort === "name") {
     return shown.sort((a, b) => (state.down ? 1 : -1) * a.name.localeCompare(b.name, "en"));
   }
-  // Averages over more tasks come first: an average is ranked only among those over the same tasks.
-  const rank = (row) => {
-    const cell = row.cells[state.sort];
-    const tasks = state.sort.startsWith("average:") && hasScore(cell) ? cell.over.split(",").length : 0;
-    return hasScore(cell) ? [tasks, cell.score] : null;
-  };
-  return shown
-    .map((row) => [row, rank(row)])
-    .sort(([, a], [, b]) => {
-      if (!a || !b) return a ? -1 : b ? 1 : 0;
-      return b[0] - a[0] || (state.down ? b[1] - a[1] : a[1] - b[1]);
-    })
-    .map(([row]) => row);
+  // An average is ranked only among those over the same tasks; averages over more tasks come first.
+  const average = state.sort.startsWith("average:");
+  const tasks = (cell) => (average ? cell.over.split(",").length : 0);
+  const over = (cell) => (average ? cell.over : "");
+  return shown.sort((rowA, rowB) => {
+    const [a, b] = [rowA.cells[state.sort], rowB.cells[state.sort]];
+    if (!hasScore(a) || !hasScore(b)) return hasScore(a) ? -1 : hasScore(b) ? 1 : 0;
+    return tasks(b) - tasks(a) || over(a).localeCompare(over(b)) ||
+      (state.down ? b.score - a.score : a.score - b.score);
+  });
 }
 
 // 0 to 1 within the column; averages only among those over the same tasks.

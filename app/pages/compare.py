@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, comparison, figures, formats, parts
+from app import address, comparison, figures, parts, progress
 from app.components.chart import chart, drawing
 from app.pages import choices, compare_table, published
 
@@ -113,14 +113,14 @@ def _show(
 
 
 def _warm(workspace: Workspace, names: Sequence[str], tasks: Sequence[str]) -> Iterator[str]:
-    """Compare task by task, so that the wait can be shown; results are remembered."""
+    """Resample task by task, so that the wait can be shown; what was resampled is remembered."""
     wanted = list(tasks) or _measured_tasks(workspace)
     start = time.monotonic()
     for done, task in enumerate(wanted):
         spent = time.monotonic() - start
         if done and spent > QUIET_SECONDS:
-            left = formats.duration(spent / done * (len(wanted) - done))
-            words = f"Resampling {task}, {done} of {len(wanted)} tasks done, about {left} left"
+            left = progress.time_left(spent / done * (len(wanted) - done))
+            words = f"Resampling {task}, {done} of {len(wanted)} tasks done, {left}"
             yield (
                 f'<div class="t-run" role="status"><p>{escape(words)}</p>'
                 f"{parts.bar(done / len(wanted), words)}</div>"

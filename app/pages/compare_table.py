@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def table(report: Comparison, printed: Sequence[Reference]) -> str:
     """The whole table as HTML; wide ones scroll inside their frame, the task stays in view."""
     base, *others = report.encoders
-    heads = [_head("Task"), _head(base, "baseline")]
+    heads = ['<th scope="col">Task</th>', _head(base, "baseline")]
     heads += [_head(name, f"difference to {base}") for name in others]
     heads += [_head(ref.row.model, "published") for ref in printed]
     body = "".join(_row(report, task, printed) for task in report.tasks)
@@ -42,12 +42,16 @@ def _row(report: Comparison, task: str, printed: Sequence[Reference]) -> str:
 
 
 def _about(report: Comparison, task: str) -> str:
-    """How many examples and under which protocol, once a row."""
+    """How many examples, under which protocol and, unless it is the protocol's own, which seed."""
+    from engine.protocols import PROTOCOLS
+
     rows = [row for name in report.encoders if (row := report.cells.get((name, task)))]
     counts = {row["n"] for row in rows if row["n"]}
     protocols = {row["protocol"] for row in rows}
     said = [formats.plural(counts.pop(), "example")] if len(counts) == 1 else []
-    return escape(", ".join([*said, *sorted(protocols)]))
+    own = {PROTOCOLS[name].seed for name in protocols if name in PROTOCOLS}
+    seeds = [f"seed {seed}" for seed in sorted({row["seed"] for row in rows} - own)]
+    return escape(", ".join([*said, *sorted(protocols), *seeds]))
 
 
 def _best(report: Comparison, task: str) -> set[str]:
@@ -111,15 +115,14 @@ def _averages(report: Comparison, printed: Sequence[Reference]) -> str:
     """Means over the tasks that all share; a published row has one only over the same tasks."""
     if not report.common:
         return ""
-    first = report.averages[report.encoders[0]]
+    base = report.encoders[0]
     tasks = f"{len(report.common)} of {formats.plural(len(report.tasks), 'task')}"
     cells = []
     for name in report.encoders:
-        mean = report.averages[name]
-        gap = ""
-        if name != report.encoders[0] and mean.score is not None and first.score is not None:
-            gap = f'<span class="t-figure">{formats.signed(mean.score - first.score)}</span>'
-        cells.append(f'<td><span class="t-figure">{formats.score(mean.score)}</span>{gap}</td>')
+        difference = report.average_differences.get(name)
+        gap = "" if difference is None else _difference(difference, base)
+        score = formats.score(report.averages[name].score)
+        cells.append(f'<td><span class="t-figure">{score}</span>{gap}</td>')
     for ref in printed:
         same = all(task in ref.row.scores for task in report.common)
         alike = same and ref.row.aggregation == "all"

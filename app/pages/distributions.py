@@ -45,6 +45,9 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> tuple[Any, ...]:
         tasks = densities.pair_tasks(workspace)
+        named = address.first(request, "task")
+        if named.startswith("hub:"):  # hub files are named, not listed
+            tasks.append(named)
         usual = "STSBenchmark" if "STSBenchmark" in tasks else tasks[0]
         chosen = choices.asked(workspace, request, FIRST)
         wanted = address.choice(request, "task", tasks, usual)
@@ -65,8 +68,10 @@ def build(workspace: Workspace) -> None:
     chosen = [encoders, task]
     quiet = {"show_progress": "hidden"}
     parts.on_load(parts.telling(load, 10), None, [*chosen, following.run, *views, notice])
-    gr.on([encoders.input, task.input, following.moved.change],
-          parts.telling(show, 7), chosen, [*views, notice], **quiet)  # fmt: skip
+    gr.on(
+        [encoders.input, task.input, following.moved.change],
+        parts.telling(show, 7), chosen, [*views, notice], trigger_mode="always_last", **quiet,
+    )  # fmt: skip
     address.keep({"encoder": encoders, "task": task, "run": following.run})
     if not workspace.read_only:
         measure.click(parts.telling(start, 1), chosen, [following.run, notice], **quiet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -60,15 +61,18 @@ def build(workspace: Workspace) -> None:
     checked = parts.static("", elem_id="poolings")
     parts.on_load(parts.telling(lambda: _listing(workspace), 1), None, [listing, notice])
 
-    def act(event: gr.EventData) -> tuple[Any, ...]:
+    def act(event: gr.EventData) -> Iterator[tuple[Any, ...]]:
         if workspace.read_only:
-            return gr.skip(), gr.skip()
+            return
         if event.act == "remove":
             workspace.store.encoders.remove(event.id)
-            return _listing(workspace), "", parts.say(f"Removed {event.id}. Its results are kept.")
-        return gr.skip(), _poolings(workspace, event.id)
+            yield _listing(workspace), "", parts.say(f"Removed {event.id}. Its results are kept.")
+        elif event.act == "poolings":
+            yield gr.skip(), "", parts.say(f"Measuring every pooling of {event.id} …")
+            yield gr.skip(), _poolings(workspace, event.id)
 
-    listing.act(parts.telling(act, 2), None, [listing, checked, notice], concurrency_limit=1)
+    listing.act(parts.telling(act, 2), None, [listing, checked, notice],
+                show_progress="hidden", concurrency_limit=1)  # fmt: skip
     if not workspace.read_only:
         _add(workspace, listing)
 
@@ -180,9 +184,11 @@ def _verdict(text: str) -> str:
         return f'<div class="t-notice" role="status"><p>{escape(error.message)}</p>{hint}</div>'
     name = f'<p><span class="t-spec">{escape(info["spec"])}</span></p>'
     known = _facts(info)
+    usable = info["available"] or info["kind"] == "hf"  # the hub's are downloaded later
+    kind = "t-good" if usable else "t-warn"
     return (
-        f'<div class="t-notice t-good" role="status">{name}<p>{escape(known)}</p></div>'
-        + parts.warn(_warnings(info))
+        f'<div class="t-notice {kind}" role="status">{name}<p>{escape(known)}</p></div>'
+        + parts.warn(info.get("warnings") or [])
     )
 
 
@@ -196,14 +202,11 @@ def _facts(info: dict[str, Any]) -> str:
         facts.append(f"{formats.compact(info['parameters'])} parameters")
     if info.get("bytes"):
         facts.append(formats.size(info["bytes"]))
-    if info.get("pooling"):
+    if info.get("pooling") and not info.get("why"):
         facts.append(f"pooling {info['pooling']}")
+    if info.get("problem"):
+        facts.append(info["problem"])
     return " · ".join(fact for fact in facts if fact)
-
-
-def _warnings(info: dict[str, Any]) -> list[str]:
-    problem = info.get("problem")
-    return [*info.get("warnings", []), *([problem] if problem else [])]
 
 
 def _listing(workspace: Workspace) -> str:
@@ -229,11 +232,14 @@ def _entry(row: dict[str, Any], tasks: int, read_only: bool) -> str:
         if info.get("kind") in WITH_POOLING:
             verbs += button("Check poolings", "poolings", name, about=f"Check poolings of {name}")
         verbs += button("Remove", "remove", name, about=f"Remove {name}")
-    why = "".join(f"<p>{escape(reason)}</p>" for reason in info.get("why") or [])
+    why = "".join(
+        f"<p>Pooling {escape(str(info.get('pooling')))}: {escape(reason)}</p>"
+        for reason in info.get("why") or []
+    )
     measured = f"measured on {formats.plural(tasks, 'task')}" if tasks else "not measured yet"
     return (
         f'<li><div><strong class="t-spec">{escape(name)}</strong><p>{escape(_facts(info))}</p>{why}'
-        f"{parts.warn(_warnings(info))}</div>"
+        f"{parts.warn(info.get('warnings') or [])}</div>"
         f'<div class="t-muted t-small">{measured}</div><div class="t-verbs">{verbs}</div></li>'
     )
 

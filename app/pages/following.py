@@ -63,9 +63,11 @@ class Following:
         )
 
     def _stop(self, run_id: str) -> None:
+        self._workspace.refuse_visitors()
         self._workspace.jobs.cancel(run_id)
 
     def _again(self, run_id: str) -> None:
+        self._workspace.refuse_visitors()
         self._workspace.jobs.retry(run_id)
 
 

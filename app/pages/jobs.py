@@ -69,6 +69,9 @@ def _do(workspace: Workspace, act: str, run_id: str) -> str:
     if act == "retry":
         workspace.jobs.retry(run_id)
         return f"Queued again: {title}. What is done is not done twice."
+    if act == "next":
+        moved = workspace.jobs.prioritise(run_id)
+        return f"Next in line: {title}." if moved else f"No longer waiting: {title}."
     return ""
 
 
@@ -91,14 +94,18 @@ def _queue(workspace: Workspace, runs: list[Any], run_id: str) -> str:
     if not status["workers"]:
         workers = "no worker is up yet, so work waits"
     words = (f"{status['running']} running", f"{status['queued']} waiting", workers)
-    rows = "".join(_row(run, run["id"] == run_id, workspace.read_only) for run in runs)
+    can_move = status["queued"] > 1
+    rows = "".join(
+        _row(run, run["id"] == run_id, "" if workspace.read_only else _verbs(run, can_move))
+        for run in runs
+    )
     return (
         f'<p class="t-status" role="status">{escape(", ".join(words))}</p>'
         f'<ul class="t-runs" aria-label="Runs, the newest first">{rows}</ul>'
     )
 
 
-def _row(run: dict[str, Any], opened: bool, read_only: bool) -> str:
+def _row(run: dict[str, Any], opened: bool, verbs: str) -> str:
     state = parts.tag(run["state"], progress.KINDS[run["state"]])
     title = button(
         run["title"], "open", run["id"], about=f"{run['title']}, {run['state']}: show details",
@@ -109,20 +116,23 @@ def _row(run: dict[str, Any], opened: bool, read_only: bool) -> str:
         about += f". {run['message']}"
     if run["state"] == "failed" and run["error"]:
         about = run["error"]
-    priority = f", priority {run['priority']}" if run["priority"] else ""
-    when = f"{formats.ago(run['created'])}{priority}"
+    if run["state"] == "queued" and run["priority"]:
+        about += f", priority {run['priority']} (lower runs earlier)"
     gauge = progress.gauge(run) if run["state"] == "running" else ""
     return (
         f'<li class="{"t-open" if opened else ""}"><div>{state}</div>'
         f"<div>{title}<p>{escape(about)}</p>{gauge}</div>"
-        f'<div class="t-muted t-small">{escape(when)}</div>'
-        f"<div>{'' if read_only else _verb(run)}</div></li>"
+        f'<div class="t-muted t-small">{formats.ago(run["created"])}</div>'
+        f'<div class="t-verbs">{verbs}</div></li>'
     )
 
 
-def _verb(run: dict[str, Any]) -> str:
+def _verbs(run: dict[str, Any], can_move: bool) -> str:
     if run["state"] in ("queued", "running"):
-        return button("Cancel", "cancel", run["id"], about=f"Cancel {run['title']}")
+        first = ""
+        if run["state"] == "queued" and can_move:
+            first = button("Run next", "next", run["id"], about=f"Run {run['title']} next")
+        return first + button("Cancel", "cancel", run["id"], about=f"Cancel {run['title']}")
     if run["state"] in ("failed", "cancelled"):
         return button("Retry", "retry", run["id"], about=f"Retry {run['title']}")
     return ""
@@ -154,13 +164,12 @@ def _detail(workspace: Workspace, run_id: str) -> str:
     table = parts.table(("State", "Part", "Took"), units, "Parts of the run", (2,)) if units else ""
     lines = workspace.store.runs.log(run_id)[-LOG_LINES:]
     log = "\n".join(lines) if lines else "Nothing was written yet."
-    attempt = f", attempt {run['attempt']}" if run["attempt"] > 1 else ""
     close = button(
         "Close", "open", run_id, about="Close the details", param=("run", ""), kind="link"
     )
     return (
         f'<section class="t-card" aria-label="Run"><h2>{escape(run["title"])} '
-        f"<small>{escape(run['state'])}{attempt}</small></h2>{error}"
+        f"<small>{escape(run['state'])}</small></h2>{error}"
         f'<div class="t-two"><div>{table}</div><div><h3>Log</h3>'
         '<pre class="t-log" role="log" tabindex="0" aria-label="Log">'
         f"{escape(log)}</pre></div></div>{close}</section>"

@@ -27,6 +27,7 @@ SMALL = 500
 """So many sentences are encoded at once, in a second or two; more become a background run."""
 MOST_QUERIES = 10
 MOST_CHARACTERS = 2000
+"""Of a query. The box takes twice as many in all: they stand in the address, which has limits."""
 POLL_SECONDS = 1
 TABLE_10 = {
     "boat": "A man riding a small boat in a harbor.",
@@ -45,7 +46,8 @@ def build(workspace: Workspace) -> None:
     with gr.Row():
         query = gr.Textbox(
             label="Query", placeholder="A sentence; shift and enter for another line", lines=1,
-            max_lines=MOST_QUERIES, elem_id="query", scale=4, min_width=300,
+            max_lines=MOST_QUERIES, max_length=2 * MOST_CHARACTERS, elem_id="query",
+            scale=4, min_width=300,
         )  # fmt: skip
         collection = gr.Dropdown([], label="Collection", elem_id="collection", scale=2)
         k = gr.Number(10, label="Nearest", minimum=1, maximum=100, precision=0, elem_id="k",
@@ -67,6 +69,9 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> tuple[Any, ...]:
         names = [info.name for info in workspace.catalog.list()]
+        named = address.first(request, "in")
+        if named.startswith("hub:"):  # hub files are named, not listed
+            names.append(named)
         asked = address.first(request, "k")
         flickr = gr.update(visible="flickr30k" in names)
         return (
@@ -121,7 +126,7 @@ def _search(
     """Columns as they become ready; those that wait for a background run are looked at again."""
     queries = _queries(text)
     names = choices.need(chosen)
-    done = [Column(name, instead=parts.bar(None, f"Searching with {name}")) for name in names]
+    done = [Column(name, instead=_searching(name)) for name in names]
     for place, name in enumerate(names):
         yield "", columns(queries, done), gr.skip(), gr.skip()
         try:
@@ -131,6 +136,14 @@ def _search(
     waiting = any(run["state"] in LIVE for run in _runs(workspace, collection))
     marks = _marks(workspace, collection)
     yield "", columns(queries, done), gr.update(active=waiting), marks
+
+
+def _searching(name: str) -> str:
+    """A column whose turn is to come; the first search with a model loads it."""
+    return (
+        '<div class="t-run"><p class="t-muted">Searching; a model that is not loaded yet takes '
+        f"some seconds.</p>{parts.bar(None, f'Searching with {name}')}</div>"
+    )
 
 
 def _queries(text: str) -> list[str]:

@@ -64,16 +64,24 @@ class Catalog:
         root: a data folder of either shape (SentEval's own, or one that holds `senteval/`, `mteb/`,
             `nli/`, `captions/`, `unlabelled/`); by default what THEODOLITE_DATA names, if anything.
         uploads: where uploads are kept, if anywhere.
+        hub_files: whether `hub:…` may be fetched; off where strangers choose the names.
 
     Raises:
         UserError: the root is not a folder, or holds none of the folders above.
     """
 
-    def __init__(self, root: Path | None = None, uploads: UploadSource | None = None) -> None:
+    def __init__(
+        self,
+        root: Path | None = None,
+        uploads: UploadSource | None = None,
+        *,
+        hub_files: bool = True,
+    ) -> None:
         if root is None and os.environ.get("THEODOLITE_DATA"):
             root = Path(os.environ["THEODOLITE_DATA"])
         self.root = None if root is None else _checked(root)
         self._uploads = uploads
+        self._hub_files = hub_files
         self._kept: OrderedDict[object, Dataset] = OrderedDict()
         self._lock = Lock()  # pages and jobs ask from several threads
 
@@ -97,6 +105,8 @@ class Catalog:
             UserError: an unknown name (says close ones), or files that cannot be read.
         """
         if name.startswith(hub.PREFIX):
+            if not self._hub_files:
+                raise UserError("Files of the hub are not fetched here.", "Choose a listed set.")
             return self._remember(name, partial(hub.load, name))
         if name.startswith(_UPLOAD):
             return self._load_upload(name)

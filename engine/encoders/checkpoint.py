@@ -10,11 +10,13 @@ import math
 import struct
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
 
 from engine.encoders.fingerprint import file_sha256
 from engine.errors import UserError
+
+T = TypeVar("T", dict[str, Any], list[Any])
 
 _TOKENIZER = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
@@ -41,7 +43,15 @@ class Checkpoint:
     @cached_property
     def modules(self) -> list[dict[str, Any]]:
         """`modules.json` of sentence-transformers; empty for a plain transformer."""
-        return self._json(self.folder / "modules.json") or []
+        modules = self._json(self.folder / "modules.json", list)
+        for module in modules:
+            path = PurePosixPath(str(module.get("path", ""))) if isinstance(module, dict) else None
+            if path is None or path.is_absolute() or ".." in path.parts:
+                raise UserError(
+                    f"modules.json of {self.label} names something that is no folder of its own.",
+                    "Get the model again, or from someone you trust.",
+                )
+        return modules
 
     @property
     def root(self) -> Path:
@@ -51,7 +61,7 @@ class Checkpoint:
     @cached_property
     def config(self) -> dict[str, Any]:
         """`config.json`; empty when the folder has none."""
-        return self._json(self.root / "config.json") or {}
+        return self._json(self.root / "config.json", dict)
 
     @cached_property
     def weights(self) -> tuple[Path, ...]:
@@ -92,7 +102,7 @@ class Checkpoint:
         config = self.config
         config = config.get("text_config") or config
         for key in ("hidden_size", "d_model", "n_embd", "dim"):
-            if key in config:
+            if isinstance(config.get(key), int):
                 return int(config[key])
         raise UserError(f"{self.label}: config.json does not state the hidden size.")
 
@@ -127,7 +137,7 @@ class Checkpoint:
                 "Give the folder that save_pretrained or the hub wrote.",
             )
         for name in ("config.json", "tokenizer_config.json"):
-            if "auto_map" in (self._json(self.root / name) or {}):
+            if "auto_map" in self._json(self.root / name, dict):
                 raise UserError(
                     f"{self.label} needs Python code of its own ({name} has auto_map), and "
                     "code from a model is never run.",
@@ -155,13 +165,20 @@ class Checkpoint:
             )
 
     @staticmethod
-    def _json(file: Path) -> Any:
+    def _json(file: Path, shape: type[T]) -> T:
+        """What a file holds; empty when it is not there."""
         if not file.is_file():
-            return None
+            return shape()
         try:
-            return json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise UserError(f"{file} cannot be read: {error}.") from error
+            found = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise UserError(f"{file} cannot be read: {error}.", "Get the file again.") from error
+        if not isinstance(found, shape):
+            raise UserError(
+                f"{file} holds a JSON {type(found).__name__} where a {shape.__name__} belongs.",
+                "Get the file again.",
+            )
+        return found
 
 
 def _header(file: Path) -> dict[str, tuple[int, ...]]:
@@ -172,9 +189,9 @@ def _header(file: Path) -> dict[str, tuple[int, ...]]:
             if size > 100_000_000:
                 raise ValueError("its header is too long")
             header = json.loads(stream.read(size))
-    except (OSError, ValueError, struct.error) as error:
+        return {name: tuple(t["shape"]) for name, t in header.items() if name != "__metadata__"}
+    except (OSError, ValueError, struct.error, AttributeError, KeyError, TypeError) as error:
         raise UserError(f"{file.name} is damaged: {error}.", "Download it again.") from error
-    return {name: tuple(t["shape"]) for name, t in header.items() if name != "__metadata__"}
 
 
 def _bin_shapes(file: Path) -> dict[str, tuple[int, ...]]:

@@ -34,7 +34,7 @@ def download(model: str, revision: str | None = None) -> Path:
     try:
         info = HfApi().model_info(model, revision=revision, timeout=15)
         wanted = needed([s.rfilename for s in info.siblings or []])
-        return Path(snapshot_download(model, revision=info.sha, allow_patterns=wanted))
+        return Path(snapshot_download(model, revision=revision, allow_patterns=wanted))
     except hub.HFValidationError as error:
         raise UserError(
             f"'{model}' is not an id of the hub.", "Ids look like owner/name."
@@ -65,14 +65,19 @@ def download(model: str, revision: str | None = None) -> Path:
 def cached(model: str, revision: str | None = None) -> Path | None:
     """Folder of a model that was downloaded before, without asking the network; None if not."""
     from huggingface_hub import errors as hub
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import try_to_load_from_cache
 
-    try:
-        folder = Path(snapshot_download(model, revision=revision, local_files_only=True))
-    except (hub.LocalEntryNotFoundError, hub.HFValidationError, OSError, ValueError):
-        return None
-    # A download that was interrupted leaves a folder without weights.
-    return folder if any(folder.rglob("*.safetensors")) or any(folder.rglob("*.bin")) else None
+    for name in ("modules.json", "config.json"):
+        try:
+            file = try_to_load_from_cache(model, name, revision=revision)
+        except hub.HFValidationError:
+            return None
+        if isinstance(file, str):
+            folder = Path(file).parent
+            weights = (f for end in ("safetensors", "bin") for f in folder.rglob(f"*.{end}"))
+            # An interrupted download leaves a folder without weights, or with broken links.
+            return folder if any(f.is_file() for f in weights) else None
+    return None
 
 
 def needed(files: list[str]) -> list[str]:

@@ -10,6 +10,9 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+OPERATOR = "_linear_pointwise"
+"""What torch.compile puts in place of a linear layer for inference on CPUs."""
+
 
 class Linear(nn.Module):
     """An `nn.Linear` for inference, same parameters."""
@@ -21,15 +24,12 @@ class Linear(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(…, d_in) -> (…, d_out)."""
-        # The operator that torch.compile puts in place of a linear layer for inference on CPUs.
         return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
 
 
 def use_onednn(model: nn.Module) -> None:
     """Replace the float32 linear layers of a model on the CPU, if this torch has the operator."""
-    if not torch.backends.mkldnn.is_available() or not hasattr(
-        torch.ops.mkldnn, "_linear_pointwise"
-    ):
+    if not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, OPERATOR)):  # type: ignore[no-untyped-call]
         return
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):

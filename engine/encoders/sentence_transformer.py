@@ -15,7 +15,7 @@ from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.doctor import st_pooling
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.source import Source, clean, in_chunks
-from engine.encoders.transformer import default_device, quiet
+from engine.encoders.transformer import check_vocabulary, default_device, quiet
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ class SentenceTransformerSource(Source):
                 f"{self.checkpoint.label} cannot be loaded by sentence-transformers: {line}",
                 "Check that the folder is complete, or give a pooling to use the transformer.",
             ) from error
+        check_vocabulary(getattr(model, "tokenizer", None), self.checkpoint)
         if self._max_length:
             model.max_seq_length = self._max_length
         return model

@@ -21,13 +21,12 @@ from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.doctor import examine
 from engine.encoders.fingerprint import fingerprint
 from engine.encoders.pooling import ALL_LAYERS, States, pool
-from engine.encoders.source import Source, clean, slices
+from engine.encoders.source import CHUNK, Source, clean, slices
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     import torch
 
-CPU_CHUNK = 2048
 GPU_CHUNK = 16_384
 NO_LIMIT = 8192
 """Tokens kept of a text when neither model nor tokenizer states a limit."""
@@ -174,7 +173,7 @@ class TransformerSource(Source):
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """See `Source.chunks`."""
         model, settings = self.transformer, self.settings
-        size = CPU_CHUNK if model.device.type == "cpu" else GPU_CHUNK
+        size = CHUNK if model.device.type == "cpu" else GPU_CHUNK
         prompt = settings.prompt
         texts = [prompt + s for s in sentences] if prompt else sentences
         for ids in ahead(model.ids, slices(texts, size)):
@@ -264,12 +263,27 @@ def _tokenizer(checkpoint: Checkpoint) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(str(checkpoint.root), trust_remote_code=False)
+        found = AutoTokenizer.from_pretrained(str(checkpoint.root), trust_remote_code=False)
     except (OSError, ValueError, KeyError, ImportError, TypeError) as error:
         raise UserError(
             f"The tokenizer of {checkpoint.label} cannot be loaded: {_first_line(error)}",
             "The folder needs tokenizer.json, or the vocabulary of its tokenizer.",
         ) from error
+    check_vocabulary(found, checkpoint)
+    return found
+
+
+def check_vocabulary(tokenizer: Any, checkpoint: Checkpoint) -> None:
+    """Refuse a tokenizer that knows no words: every text would have the same vector.
+
+    transformers makes up an empty vocabulary for a folder without one, and says nothing.
+    """
+    special = getattr(tokenizer, "all_special_ids", None)
+    if special is not None and len(tokenizer) <= len(special):
+        raise UserError(
+            f"{checkpoint.label} holds no vocabulary for its tokenizer.",
+            "The folder needs tokenizer.json, or the vocabulary of its tokenizer.",
+        )
 
 
 def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:

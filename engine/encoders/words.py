@@ -20,6 +20,7 @@ from engine.encoders.averaging import Pool
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.random_words import split_words
 from engine.encoders.source import Source, Word, WordSource, in_chunks, mean_rows
+from engine.encoders.spec import MAX_DIM
 from engine.errors import UserError
 
 _HEADER = re.compile(rb"\s*(\d+)\s+(\d+)\s*$")
@@ -133,7 +134,9 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
                     vectors.append(vector)
         except (OSError, EOFError) as error:
             raise UserError(f"{path.name} is damaged: {error}.", "Get the file again.") from error
-    return words, np.stack(vectors) if vectors else np.empty((0, dim), np.float32)
+    if not words:
+        raise UserError(f"{path.name} holds no word vectors.", "Get the file again.")
+    return words, np.stack(vectors)
 
 
 def _layout(path: Path) -> tuple[int, int, bool]:
@@ -146,6 +149,10 @@ def _layout(path: Path) -> tuple[int, int, bool]:
     header = _HEADER.match(first)
     if header:
         dim = int(header[2])
+        if not 1 <= dim <= MAX_DIM:
+            raise UserError(
+                f"{path.name} states vectors of {dim} dimensions.", f"At most {MAX_DIM} are read."
+            )
         return len(first), dim, _numbers(second, dim) is None
     dim = len(first.split()) - 1
     # A word may itself hold spaces; the numbers of the line are those at its end.

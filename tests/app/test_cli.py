@@ -68,11 +68,12 @@ def test_what_was_measured_is_read_and_not_measured_again(home: Path) -> None:
 
 
 def test_compare_says_which_differences_are_real(home: Path) -> None:
-    """Each task has a difference with its interval around it, against the first encoder."""
+    """Each task, and their mean, has a difference with its interval, against the first encoder."""
     theodolite("evaluate", *TWO, "--tasks", "starter")
     rows = objects(theodolite("compare", *TWO, "--json"))
     against = [row for row in rows if row.get("against")]
-    assert len(against) == 3
+    assert len(against) == 4
+    assert against[-1]["task"] == "mean of 3 tasks"
     assert all(row["low"] <= row["delta"] <= row["high"] for row in against)
     assert any("size" in row["warning"] for row in rows if "warning" in row)
 
@@ -98,6 +99,91 @@ def test_encode_writes_vectors_from_standard_input(home: Path) -> None:
     assert np.array_equal(vectors[0], vectors[2])
 
 
+def test_a_line_is_a_sentence_whatever_is_in_it(home: Path) -> None:
+    """Only line ends end a line: not the other characters that Python's splitlines knows."""
+    given = "one\u2028still one\x1cstill one\r\ntwo\n"
+    rows = objects(theodolite("encode", "random:4", "--json", given=given))
+    assert [row["sentence"] for row in rows] == ["one\u2028still one\x1cstill one", "two"]
+
+
+def test_standard_input_that_is_no_text_is_refused(home: Path) -> None:
+    """The place is named, and nothing is printed for programs but the error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", "encode", "random:4", "--json"],
+        capture_output=True,
+        input=b"fine\ncaf\xe9\n",
+    )
+    (row,) = objects(done.stdout.decode().splitlines())
+    assert "line 2, byte 4" in row["error"]
+    assert done.returncode == 2
+
+
+def test_json_is_whole_whatever_the_terminal_speaks(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a character of an argument is escaped; nothing depends on the locale."""
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii:strict")
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", "encode", "random:4", "😀", b"\xff", "--json"],
+        capture_output=True,
+        check=True,
+    )
+    rows = objects(done.stdout.decode("utf-8").splitlines())
+    assert [row["sentence"] for row in rows] == ["😀", "\udcff"]
+
+
+def test_what_is_not_a_number_is_null(capfd: pytest.CaptureFixture[str]) -> None:
+    """JSON has no NaN and no infinity, however deep they lie."""
+    from app.commands.output import emit_json
+
+    emit_json({"score": float("nan"), "vector": [1.0, float("inf")], "n": 3})
+    assert capfd.readouterr().out == '{"score": null, "vector": [1.0, null], "n": 3}\n'
+
+
+def test_text_gives_the_terminal_no_orders(home: Path) -> None:
+    """Escape sequences in somebody's data are shown, not obeyed."""
+    file = home / "red.txt"
+    file.write_text("before \x1b[31m red \x9b0m after\n")
+    theodolite("data", "add", str(file))
+    shown = "".join(theodolite("data", "show", "upload:red"))
+    assert "before" in shown
+    assert not set(shown) & {"\x1b", "\x9b"}
+
+
+def test_a_pipe_gets_whole_lines(home: Path) -> None:
+    """Tables are cut to the width of a terminal only where there is one."""
+    name = f"random:16 + {' + '.join(['random:8'] * 30)}"
+    theodolite("encoders", "add", name)
+    assert any(line.startswith(name) for line in theodolite("encoders", "list"))
+
+
+def test_a_fault_of_ours_is_a_sentence_too(home: Path) -> None:
+    """The traceback is in the store's log; the person gets its place."""
+    broken = (
+        "import store.encoders as module, app.cli as cli\n"
+        "def broken(self): raise AttributeError('a fault')\n"
+        "module.Encoders.list = broken\n"
+        "cli.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", broken, "encoders", "list"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "AttributeError: a fault" in done.stderr
+    assert "theodolite.log" in done.stderr
+    assert "Traceback" in (home / "store" / "theodolite.log").read_text()
+
+
+def test_the_columns_say_what_a_table_holds(home: Path) -> None:
+    """Named roles decide the kind, whatever the columns look like."""
+    file = home / "odd.csv"
+    file.write_text("p,q,r\none,two,1\nthree,four,2\nfive,six,0\n")
+    row = objects(theodolite("data", "add", str(file), "--columns", "left=p,right=q,score=r",
+                             "--json"))[0]  # fmt: skip
+    assert row["kind"] == "pairs"
+
+
 def test_an_upload_becomes_a_task(home: Path) -> None:
     """A file of one's own is added, shown, measured and removed."""
     file = home / "mine.csv"
@@ -118,12 +204,14 @@ def test_a_store_in_order_is_said_to_be(home: Path) -> None:
     assert "bytes" in objects(theodolite("store", "clean", "--json"))[0]
 
 
-def test_a_queued_run_waits_and_can_be_cancelled(home: Path) -> None:
+def test_a_queued_run_waits_and_can_be_moved_and_cancelled(home: Path) -> None:
     """Without a worker a run stays queued; cancelling it is seen in the list."""
     run = objects(theodolite("jobs", "add", "random:16", "--tasks", "StarterSTS", "--json"))[0][
         "id"
     ]
     assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "queued"
+    (moved,) = objects(theodolite("jobs", "prioritise", run, "--priority", "-3", "--json"))
+    assert moved == {"id": run, "priority": -3}
     theodolite("jobs", "cancel", run)
     assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
 
@@ -141,7 +229,12 @@ def test_a_queued_run_waits_and_can_be_cancelled(home: Path) -> None:
         (["search", "  ", "-e", "random:16"], "empty"),
         (["serve", "--host", "0.0.0.0"], "--auth"),  # noqa: S104
         (["serve", "--auth", "nobody"], "NAME:PASSWORD"),
-        (["jobs", "cancel", "nothing"], "nothing"),
+        (["serve", "--host", "no.such.host", "--auth", "a:b"], "no.such.host"),
+        (["jobs", "cancel", "nothing"], "There is no run 'nothing'"),
+        (["jobs", "add", "random:16", "--seed", "-1"], "-1 cannot be a seed"),
+        (["evaluate", "random:16", "--seed", "-1"], "-1 cannot be a seed"),
+        (["encode", "random:16", "x", "--out", "/nowhere/at/all.npy"], "cannot be written"),
+        (["encode", "random:16", "x", "--out", "/"], "cannot be written"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_a_sentence(

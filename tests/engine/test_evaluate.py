@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +13,10 @@ import pytest
 
 from engine import evaluate
 from engine.datasets import Catalog
+from engine.encoders.base import Progress
 from engine.errors import UserError
 from engine.results import Result
+from store.errors import StoreError
 from tests.fakes.encoders import (
     BrokenEncoder,
     ConstantEncoder,
@@ -120,6 +125,35 @@ def test_an_encoder_that_fails_is_told(encoder: HashEncoder, said: str, year: Pa
     assert "\n" not in (result.error or "")
     assert result.hint
     assert result.scores == ()
+
+
+def test_a_failing_task_prints_nothing() -> None:
+    """Its traceback is for whoever listens to the log of `engine`."""
+    code = (
+        "from engine import evaluate\n"
+        "from tests.fakes.encoders import BrokenEncoder\n"
+        "print([result.error is None for result in evaluate(BrokenEncoder(), 'StarterSTS')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("[False]\n", "")
+
+
+def test_a_full_disk_is_told_in_the_caches_own_words(year: Path) -> None:
+    """A durable cache is not of the engine, yet what it says to people reaches them."""
+
+    class Full(HashEncoder):
+        def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+            raise StoreError("No space is left.", "Free some space.")
+
+    result = one(Full(), "STS13", year)
+    assert (result.error, result.hint) == ("No space is left.", "Free some space.")
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_seed_that_no_generator_takes(seed: int) -> None:
+    """Is refused before anything runs."""
+    with pytest.raises(UserError, match="seed"):
+        evaluate(HashEncoder(), "starter", seed=seed)
 
 
 def test_a_protocol_that_does_not_cover_the_task(year: Path) -> None:

@@ -52,6 +52,20 @@ def test_lower_priorities_run_earlier(shared: Bench) -> None:
     assert order == ["priority-5", "priority0", "priority5"]
 
 
+def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
+    """Even when the queue holds it already, and it is done once."""
+    first = shared.measure("long", 1, 2.0)
+    until(lambda: shared.store.runs.get(first)["state"] == "running")
+    runs = [shared.measure(f"moved{n}", 1, 0.01) for n in range(3)]
+    until(lambda: not shared.store.runs.not_enqueued())
+    assert shared.jobs.prioritise(runs[2])
+    assert not shared.jobs.prioritise(first)  # it runs already
+    for run in runs:
+        shared.over(run)
+    order = [line[0] for line in shared.begun() if line[0].startswith("moved")]
+    assert order == ["moved2", "moved0", "moved1"]
+
+
 def test_errors_are_values(shared: Bench) -> None:
     """A unit that goes wrong is told in words, the others go on, the log has the rest."""
     run = shared.over(shared.jobs.enqueue("failing", {"wrong": ["told", "", "bug"]}, "three"))

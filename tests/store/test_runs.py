@@ -74,6 +74,21 @@ def test_a_run_taken_up_again_keeps_what_is_done(store: Store, run: str) -> None
     assert store.runs.get(run)["eta_seconds"] == pytest.approx(10.0, abs=1.0)  # a quarter took 10 s
 
 
+def test_another_priority_while_it_waits(store: Store, run: str) -> None:
+    """The run is to be put into the queue anew; once it runs it keeps its place."""
+    other = store.runs.create("encode", SPEC, title="other", priority=-3)
+    store.runs.enqueued(run, 1)
+    assert store.runs.prioritise(run)
+    assert store.runs.get(run)["priority"] == -4
+    assert run in [row["id"] for row in store.runs.not_enqueued()]
+    assert not store.runs.start(run, 1, "slot", LABELS)  # the old place is not wanted any more
+    assert store.runs.prioritise(run, 7)
+    attempt = store.runs.get(run)["attempt"]
+    assert store.runs.start(run, attempt, "slot", LABELS)
+    assert not store.runs.prioritise(run)
+    assert store.runs.get(other)["priority"] == -3
+
+
 def test_cancelling(store: Store, run: str) -> None:
     """Ends it for people at once; whoever works on it is told at the next word."""
     store.runs.start(run, 1, "local-0", LABELS)

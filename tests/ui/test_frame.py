@@ -17,7 +17,8 @@ def test_a_page_opens_without_a_complaint_and_fits(visitor, site, path, size, da
     """No error, no request elsewhere, no sideways scrolling; a picture is kept."""
     visit = visitor(site, dark=dark, size=size)
     page = visit.open(path)
-    page.wait_for_load_state("networkidle")
+    page.wait_for_function("document.fonts.status === 'loaded'")
+    page.wait_for_timeout(600)  # a picture of the page as filled; the assertions need no wait
     visit.picture(f"{path or 'overview'}-{size[0]}-{'dark' if dark else 'light'}")
     assert not visit.scrolls_sideways()
 

@@ -48,3 +48,15 @@ def test_an_open_page_follows_the_run(visit, workspace, run):
     attempt = workspace.store.runs.get(run)["attempt"]
     workspace.store.runs.finish(run, attempt, "failed", error="It broke.", hint="Mend it.")
     expect(page.locator(".t-runs li").first).to_contain_text("It broke.")
+
+
+def test_a_waiting_run_is_moved_to_the_front(visit, workspace, run):
+    """The button stands only where there is something to overtake."""
+    ids = [workspace.jobs.enqueue("evaluate", {"encoders": [n], "tasks": []}, n) for n in "ab"]
+    page = visit.open("jobs")
+    page.get_by_role("button", name="Run b next").click()
+    expect(page.get_by_role("status").filter(has_text="Next in line")).to_be_visible()
+    assert workspace.store.runs.get(ids[1])["priority"] == -1
+    workspace.jobs.cancel(ids[0])
+    expect(page.get_by_text("Run next")).to_have_count(0)
+    workspace.jobs.cancel(ids[1])

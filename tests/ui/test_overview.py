@@ -39,6 +39,18 @@ def test_an_average_says_how_many_tasks_it_has(page):
     expect(cell(page, "random:64", "average:starter")).to_contain_text("1 of 3 tasks")
 
 
+def test_averages_over_other_tasks_are_not_compared(page):
+    """No common tint, no common rank: the one over more tasks stays first either way."""
+    for row in ("random:256", "random:64"):
+        assert cell(page, row, "average:starter").get_attribute("style") is None
+    cell(page, "random:64", "average:starter").hover()
+    expect(page.locator(".t-tip")).to_contain_text("mean of")
+    head = page.locator("th[data-key='average:starter'] button")
+    for _ in range(2):
+        head.click()
+        expect(page.locator(f"{GRID} th").first).to_contain_text("random:256")
+
+
 def test_a_column_sorts_and_the_address_keeps_it(page):
     """The second click turns the order; a copied address shows the same."""
     head = page.locator("th[data-key=StarterSTS]")

@@ -35,7 +35,9 @@ def tokenizer(kind: str) -> Any:
     core.pre_tokenizer = pre_tokenizers.Whitespace()
     special: dict[str, str] = {"unk_token": unknown, "pad_token": "<|end|>"}
     if kind != "gpt2":
-        start, end, pad = ("[CLS]", "[SEP]", "[PAD]") if kind == "bert" else ("<s>", "</s>", "<pad>")
+        start, end, pad = (
+            ("[CLS]", "[SEP]", "[PAD]") if kind == "bert" else ("<s>", "</s>", "<pad>")
+        )
         core.post_processor = processors.TemplateProcessing(
             single=f"{start} $A {end}",
             special_tokens=[(start, vocabulary[start]), (end, vocabulary[end])],

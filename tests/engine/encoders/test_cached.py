@@ -21,6 +21,7 @@ class Lengths(Source):
         self.asked: list[str] = []
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
+        """Three at a time."""
         for part in slices(sentences, 3):
             self.asked += part
             rows = [[np.nan if s == "nan" else len(s), ord(s[:1] or "\0")] for s in part]

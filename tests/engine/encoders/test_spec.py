@@ -1,6 +1,6 @@
 """The spec language: what it reads, what it writes, and what it says when it cannot."""
 
-import os
+from pathlib import Path
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_one_encoder_has_one_name(written, canonical):
 
 def test_a_relative_path_becomes_absolute():
     """So that a worker started elsewhere finds the same folder."""
-    assert parse("dir:models/x").sources[0].value == os.path.join(os.getcwd(), "models", "x")
+    assert parse("dir:models/x").sources[0].value == str(Path.cwd() / "models" / "x")
 
 
 def test_knows_whether_it_needs_a_task():

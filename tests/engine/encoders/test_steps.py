@@ -67,7 +67,7 @@ def test_random_projection_keeps_lengths_in_expectation():
 
 
 def test_a_chain_is_fitted_in_order():
-    """PCA of normalised vectors is not normalised PCA: the second step sees the first one's work."""
+    """The second step sees what the first one made."""
     base = load("random:16").encode(TEXTS).astype(np.float64)
     ours = load("random:16 | normalise | dims:3,pca,one", datasets=datasets).encode(TEXTS[:9])
     unit = normalize(base)
@@ -104,9 +104,7 @@ def test_task_data_must_be_bound():
     encoder = load("random:16 | center:@task")
     with pytest.raises(UserError, match="task"):
         encoder.encode(["a"])
-    np.testing.assert_allclose(
-        bind_task(encoder, TEXTS, "h").encode(TEXTS).mean(0), 0, atol=1e-6
-    )
+    np.testing.assert_allclose(bind_task(encoder, TEXTS, "h").encode(TEXTS).mean(0), 0, atol=1e-6)
     plain = load("random:16")
     assert bind_task(plain, TEXTS, "h") is plain
 

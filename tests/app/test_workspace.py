@@ -1,0 +1,131 @@
+"""The workspace: what is measured once, what is kept, and what is said when it goes wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app import comparison, retrieval
+from app.workspace import STARTER_ENCODERS, Workspace
+from engine.errors import UserError
+
+A, B = "random:32", "random:96"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """An empty store, the starter set."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    return Workspace(tmp_path / "store")
+
+
+def test_the_same_question_has_one_answer(workspace: Workspace) -> None:
+    """Measured again, a result is the one that is kept."""
+    first, again = (workspace.evaluate_one(A, "StarterSTS") for _ in range(2))
+    assert first == again
+    assert len(workspace.store.results.table(all_versions=True)) == 1
+
+
+def test_another_seed_is_another_question(workspace: Workspace) -> None:
+    """Results of two seeds stand side by side."""
+    ids = {workspace.evaluate_one(A, "StarterTopics", seed=seed)["id"] for seed in (1, 2, 1)}
+    assert len(ids) == 2
+
+
+def test_an_encoder_that_cannot_be_loaded_is_a_result(workspace: Workspace, tmp_path: Path) -> None:
+    """The other encoders of the run are measured all the same."""
+    missing = f"dir:{tmp_path / 'nothing'}"
+    rows = list(workspace.evaluate([missing, A], ["StarterSTS"]))
+    assert rows[0]["error"] and rows[0]["score"] is None
+    assert rows[1]["error"] is None
+
+
+def test_a_spec_that_cannot_be_read_costs_nothing(workspace: Workspace) -> None:
+    """It is refused before anything is computed or queued."""
+    with pytest.raises(UserError):
+        workspace.evaluate([A, "minilmm"], ["StarterSTS"])
+    with pytest.raises(UserError):
+        workspace.queue_evaluation([A, "minilmm"])
+    assert workspace.store.results.table() == []
+    assert workspace.store.runs.list() == []
+
+
+def test_a_new_store_is_welcomed_once(workspace: Workspace) -> None:
+    """The first run measures the starter encoders on the starter set; there is no second one."""
+    (run,) = workspace.welcome()
+    assert workspace.store.runs.get(run)["spec"]["encoders"] == list(STARTER_ENCODERS)
+    assert workspace.welcome() == []
+    assert len(workspace.store.runs.list()) == 1
+
+
+def test_differences_are_to_the_first_encoder(workspace: Workspace) -> None:
+    """A difference is the second encoder's score less the first one's."""
+    scores = [workspace.evaluate_one(name, "StarterSTS")["score"] for name in (A, B)]
+    report = comparison.compare(workspace, [A, B])
+    assert report.differences[B, "StarterSTS"].delta == pytest.approx(scores[1] - scores[0])
+    assert report.common == ("StarterSTS",)
+
+
+def test_averages_are_over_the_same_tasks(workspace: Workspace) -> None:
+    """A task that one of them lacks is in nobody's average, and it is said which."""
+    for name, task in ((A, "StarterSTS"), (B, "StarterSTS"), (A, "StarterSearch")):
+        workspace.evaluate_one(name, task)
+    report = comparison.compare(workspace, [A, B])
+    assert {average.tasks for average in report.averages.values()} == {("StarterSTS",)}
+    assert any("StarterSearch" in w and B in w for w in report.warnings)
+
+
+def test_the_difference_of_means_has_an_interval(workspace: Workspace) -> None:
+    """It is the mean of the tasks' differences, inside its interval, and a row of its own."""
+    tasks = ("StarterSTS", "StarterSearch")
+    for name in (A, B):
+        for task in tasks:
+            workspace.evaluate_one(name, task)
+    report = comparison.compare(workspace, [A, B])
+    mean = report.average_differences[B]
+    deltas = [report.differences[B, task].delta for task in tasks]
+    assert mean.delta == pytest.approx(sum(deltas) / 2)
+    assert mean.low < mean.delta < mean.high
+    last = report.rows()[-1]
+    assert (last["task"], last["encoder"]) == ("mean of 2 tasks", B)
+    assert (last["low"], last["against"]) == (mean.low, A)
+    assert not comparison.compare(workspace, [A, B], ["StarterSTS"]).average_differences
+
+
+def test_other_seeds_are_not_compared(workspace: Workspace) -> None:
+    """Results that answer different questions get no difference, and it is said why."""
+    workspace.evaluate_one(A, "StarterTopics", seed=1)
+    workspace.evaluate_one(B, "StarterTopics", seed=2)
+    report = comparison.compare(workspace, [A, B])
+    assert report.differences == {}
+    assert any("seeds" in warning for warning in report.warnings)
+
+
+def test_one_more_seed_ends_no_comparison(workspace: Workspace) -> None:
+    """Of several results the one counts that the others can be compared with."""
+    for name, seed in ((A, 1), (B, 1), (A, 2)):
+        workspace.evaluate_one(name, "StarterTopics", seed=seed)
+    report = comparison.compare(workspace, [A, B])
+    assert {row["seed"] for row in report.cells.values()} == {1}
+    assert set(report.differences) == {(B, "StarterTopics")}
+
+
+def test_a_missing_baseline_is_remarked(workspace: Workspace) -> None:
+    """Without random vectors among the encoders, the comparison says so; with them, it does not."""
+    workspace.store.encoders.add("wordllama", {})
+    with pytest.raises(UserError):
+        comparison.compare(workspace, ["wordllama", "minilm"])  # nothing measured yet
+    for name in (A, B):
+        workspace.evaluate_one(name, "StarterSTS")
+    assert not any("baseline" in w for w in comparison.compare(workspace, [A, B]).warnings)
+
+
+def test_search_counts_what_is_still_to_be_encoded(workspace: Workspace) -> None:
+    """All of a collection at first, nothing once it was searched; steps share the vectors."""
+    sentences, _ = workspace.catalog.sentences("starter-topics")
+    assert retrieval.missing(workspace, A, "starter-topics") == len(sentences)
+    (hits,) = retrieval.nearest(workspace, A, "starter-topics", [sentences[7]], 3)
+    assert hits[0].sentence == sentences[7]
+    assert retrieval.missing(workspace, A, "starter-topics") == 0
+    assert retrieval.missing(workspace, f"{A} | normalise", "starter-topics") == 0

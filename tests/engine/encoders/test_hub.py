@@ -1,0 +1,105 @@
+"""Models of the hub, from a local server that speaks its protocol."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.encoders import load
+from engine.encoders.hub import needed
+from tests.engine.encoders.models import SENTENCES, save
+from tests.fakes.hub import FakeHub
+
+PROGRAM = """
+import json, sys
+from engine.encoders import describe, load
+from engine.errors import UserError
+for spec in json.loads(sys.stdin.read()):
+    try:
+        before = describe(spec)["available"]
+        encoder = load(spec, device="cpu")
+        rows = encoder.encode(%r)
+        print(json.dumps({"rows": rows.tolist(), "fingerprint": encoder.fingerprint,
+                          "pooling": describe(spec)["pooling"], "before": before}))
+    except UserError as error:
+        print(json.dumps({"message": error.message, "hint": error.hint}))
+"""
+
+
+def run(environment: dict[str, str], *specs: str) -> list[dict]:
+    """Load and encode in a process whose hub is the given one."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM % SENTENCES],
+        input=json.dumps(specs),
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory) -> Path:
+    """A hub with one model in two revisions."""
+    root = tmp_path_factory.mktemp("hub")
+    save(root / "models" / "princeton" / "unsup-simcse-tiny")
+    save(root / "models" / "princeton" / "unsup-simcse-tiny@v2", initializer_range=0.5)
+    (root / "models" / "princeton" / "unsup-simcse-tiny" / "flax_model.msgpack").write_bytes(b"x")
+    return root
+
+
+def test_models_revisions_and_no_network(root, tmp_path):
+    """Downloaded once, pinned by revision, used offline; nothing but what is needed is fetched."""
+    name = "hf:princeton/unsup-simcse-tiny"
+    cache = tmp_path / "cache"
+    with FakeHub(root) as hub:
+        first, second = run(hub.environment(cache), name, f"{name}?revision=v2")
+        asked = [r for r in hub.requests if r.startswith("GET") and "resolve" in r]
+    folder = root / "models" / "princeton" / "unsup-simcse-tiny"
+    local = load(f"dir:{folder}", device="cpu")
+    np.testing.assert_allclose(first["rows"], local.encode(SENTENCES), atol=1e-6)
+    assert first["fingerprint"] == local.fingerprint != second["fingerprint"]
+    assert (first["pooling"], first["before"]) == ("cls_before_pooler", False)
+    assert not any("msgpack" in r for r in asked)
+    assert sum(r.endswith("model.safetensors") for r in asked) == 2
+
+    # The server is gone: what was downloaded works, what was not gets a sentence.
+    gone = hub.environment(cache)
+    again, missing = run(gone, name, "hf:princeton/other")
+    assert again["fingerprint"] == first["fingerprint"] and again["before"]
+    assert "cannot be reached" in missing["message"] and "dir:FOLDER" in missing["hint"]
+
+
+def test_mistakes_get_a_sentence(root, tmp_path):
+    """No such model, no such revision, no such kind of name."""
+    with FakeHub(root) as hub:
+        model, revision, name = run(
+            hub.environment(tmp_path),
+            "hf:princeton/nothing",
+            "hf:princeton/unsup-simcse-tiny?revision=v9",
+            "hf:a/b/c",
+        )
+    assert "no model 'princeton/nothing'" in model["message"]
+    assert "no revision 'v9'" in revision["message"]
+    assert "not an id" in name["message"]
+
+
+def test_only_one_form_of_the_weights_is_needed():
+    """Safetensors where there are any; never other frameworks' copies or training leftovers."""
+    files = [
+        "README.md", "config.json", "tokenizer.json", "model.safetensors", "pytorch_model.bin",
+        "tf_model.h5", "onnx/model.onnx", "onnx/config.json", "1_Pooling/config.json",
+        "2_Dense/pytorch_model.bin", "2_Dense/config.json", "optimizer.pt", "vocab.txt",
+        "checkpoint-5/model.safetensors", "openvino/openvino_model.bin",
+    ]  # fmt: skip
+    assert set(needed(files)) == {
+        "config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json",
+        "2_Dense/pytorch_model.bin", "2_Dense/config.json", "vocab.txt",
+    }  # fmt: skip
+    assert "pytorch_model.bin" in needed(["config.json", "pytorch_model.bin"])

@@ -1,0 +1,60 @@
+"""The README and the changelog say what is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs import tree
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+VERBS = ("serve", "encode", "evaluate", "compare", "search", "encoders", "data", "jobs", "store",
+         "worker")  # fmt: skip
+TARGETS = ("setup", "run", "test", "ui", "lint", "type", "bench", "docs")
+
+
+def test_two_commands_do_all_the_setting_up() -> None:
+    """One launches, one tests; CI runs the second as it stands here."""
+    assert "pip install -c constraints.txt '.[starter]' && theodolite\n" in README
+    assert "pip install -c constraints.txt '.[starter,test]' && pytest\n" in README
+    assert "&& pytest$" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_tree_has_a_line_for_every_file() -> None:
+    """`python -m docs.tree` would change nothing."""
+    shown = README.split(tree.START)[1].split(tree.END)[0]
+    assert shown == tree.tree()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_in_the_readme(verb: str) -> None:
+    """As an example that can be pasted."""
+    assert f"theodolite {verb}" in README
+
+
+def test_the_picture_is_there() -> None:
+    """The README's picture is in the repository, and small enough to keep there."""
+    picture = ROOT / re.search(r"!\[.*\]\((.*?)\)", README).group(1)
+    assert 10_000 < picture.stat().st_size < 1_000_000
+
+
+def test_the_python_example_runs() -> None:
+    """The example of the section Python prints a number for each starter task."""
+    pytest.importorskip("wordllama", reason="needs the extra `starter`")
+    code = re.search(r"```python\n(.*?)```", README, re.S).group(1)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    printed = [line.split() for line in done.stdout.splitlines()]
+    assert [task for task, _ in printed] == ["StarterSTS", "StarterTopics", "StarterSearch"]
+    assert all(0 < float(score) < 100 for _, score in printed)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_habit_has_its_target(target: str) -> None:
+    """The Makefile lists the habits with a line of help each."""
+    assert re.search(rf"^{target}: ## \w", (ROOT / "Makefile").read_text(), re.M)

@@ -1,0 +1,92 @@
+"""The chart: drawn here, coloured by the page, its numbers beside it, its events in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import gradio as gr
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from playwright.sync_api import expect
+
+from app import parts, theme, ui
+from app.components.chart import chart, drawing, plain
+from app.routes import routes
+
+HOSTILE = "<b>bold</b> & <img src=x>"
+
+
+@pytest.fixture(scope="module")
+def alone() -> Iterator[str]:
+    """A page with nothing but a chart and what it last sent."""
+    figure = go.Figure(go.Scatter(x=np.arange(4) / 2, y=[0.0, 1.0, 4.0, 9.0], mode="markers"))
+    figure.data[0].update(name=plain(HOSTILE), showlegend=True, marker_size=14)
+    figure.update_layout(xaxis_title="cosine", yaxis_title="density")
+    with gr.Blocks(analytics_enabled=False) as demo:
+        parts.header("A chart")
+        drawn = chart(drawing(figure, "Four points on a parabola."), elem_id="chart")
+        heard = gr.Textbox(label="Heard")
+
+        def hear(event: gr.EventData) -> str:
+            return f"{event.points[0]['index']} at {event.points[0]['y']}"
+
+        drawn.click(hear, None, heard)
+    demo.launch(
+        prevent_thread_lock=True, quiet=True, theme=theme.theme(), head=ui.head(),
+        footer_links=[], run_history=False, app_kwargs={"routes": routes()},
+    )  # fmt: skip
+    yield str(demo.local_url).rstrip("/")
+    demo.close()
+
+
+@pytest.fixture
+def page(visitor, alone):
+    """The page once the figure is drawn."""
+    page = visitor(alone).open()
+    page.wait_for_selector(".t-plot .points path")
+    return page
+
+
+def test_a_point_that_is_clicked_reaches_python(page):
+    """The event carries the index and the values."""
+    page.locator(".t-plot .points path").nth(2).click(force=True)
+    expect(page.get_by_label("Heard")).to_have_value("2 at 4")
+
+
+def test_text_of_others_stays_text(page):
+    """Markup in a name is shown as it is written, in the legend and in the table."""
+    expect(page.locator(".t-plot .legendtext")).to_have_text(HOSTILE)
+    page.get_by_text("Numbers as a table").click()
+    expect(page.locator(".t-twin td").first).to_have_text(HOSTILE)
+    assert page.locator(".t-plot img, .t-twin img").count() == 0
+
+
+def test_the_numbers_are_beside_the_figure_and_in_a_csv(page):
+    """As many rows as points, in full precision."""
+    page.get_by_text("Numbers as a table").click()
+    expect(page.locator(".t-twin tbody tr")).to_have_count(4)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").click()
+    lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "series,cosine,density"
+    assert lines[4].endswith(",1.5,9")
+
+
+def test_the_figure_follows_light_and_dark(page):
+    """Its text takes the ink of the page."""
+    text = page.locator(".t-plot .xtitle")
+    light = text.evaluate("node => getComputedStyle(node).fill")
+    page.evaluate("theodolite.toggleTheme()")
+    page.wait_for_function(
+        "before => getComputedStyle(document.querySelector('.t-plot .xtitle')).fill !== before",
+        arg=light,
+    )
+
+
+def test_the_bar_of_the_figure_has_no_way_out(page):
+    """No button shares, edits or sends the figure anywhere."""
+    titles = [b.get_attribute("data-title") for b in page.locator(".modebar-btn").all()]
+    assert titles == ["Zoom", "Pan", "Reset axes", "Download plot as a PNG"]
+    expect(page.get_by_role("group", name="Four points on a parabola.")).to_be_visible()

@@ -1,0 +1,92 @@
+"""The page Data: what is there, and how a file of one's own gets in."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+CSV = f"""s1,s2,score,note
+A cat sits.,{HOSTILE},1.5,a
+Rain falls.,It is raining.,4.8,b
+Bread is baked.,The oven bakes bread.,4.1,c
+"""
+
+
+@pytest.fixture
+def file(tmp_path, workspace):
+    """A table of graded pairs with markup in a cell; whatever it became is removed again."""
+    path = tmp_path / "graded.csv"
+    path.write_text(CSV, encoding="utf-8")
+    yield path
+    workspace.store.uploads.remove("graded")
+
+
+@pytest.fixture
+def form(visit, file):
+    """The page with the file chosen and looked at."""
+    page = visit.open("data")
+    page.wait_for_selector(".t-sets li")
+    page.get_by_role("button", name="Bring a file of your own").click()
+    page.set_input_files("#upload input[type=file]", file)
+    page.wait_for_selector("#look table")
+    return page
+
+
+def test_the_starter_set_is_labelled_as_ours_and_shows_its_rubric(visit):
+    """Where it comes from stands above it; the rubric can be read."""
+    page = visit.open("data?set=starter-pairs")
+    expect(page.locator("#datasets")).to_contain_text("Written by us")
+    page.get_by_text("The rubric it was written and graded by").click()
+    expect(page.get_by_label("Rubric")).to_contain_text("Same meaning")
+    expect(page.locator("#preview tbody tr")).to_have_count(20)
+
+
+def test_find_narrows_the_list_and_stays_in_the_address(visit):
+    """Of the two starter sets one holds topics."""
+    page = visit.open("data")
+    expect(page.locator(".t-sets li")).to_have_count(2)
+    page.locator("#find input").fill("topics")
+    expect(page.locator(".t-sets li")).to_have_count(1)
+    page.wait_for_function("location.search.includes('find=topics')")
+
+
+def test_a_file_becomes_a_data_set_and_its_text_stays_text(form, workspace):
+    """Columns are guessed, the preview opens, markup is shown and not run."""
+    expect(form.locator("#role-score input")).to_have_value("score")
+    form.locator("#take-in").click()
+    expect(form.locator("#preview")).to_contain_text(HOSTILE)
+    assert form.locator("main img, #preview img").count() == 0
+    data = workspace.catalog.load("upload:graded")
+    assert data.parts["all"].gold.tolist() == [1.5, 4.8, 4.1]
+    form.wait_for_function("location.search.includes('set=upload')")
+
+
+def test_a_wrong_mapping_is_explained_and_loses_nothing(form):
+    """Triplets need other columns: the file, its rows and the name are still there."""
+    form.locator("#kind").get_by_label("Triplets").check()
+    expect(form.locator("#role-anchor")).to_be_visible()
+    form.locator("#take-in").click()
+    expect(form.get_by_role("alert")).to_contain_text("no column for 'anchor'")
+    expect(form.locator("#look tbody tr")).to_have_count(3)
+    expect(form.locator("#upload-name input")).to_have_value("graded")
+    form.locator("#kind").get_by_label("Scored pairs").check()
+    form.locator("#take-in").click()
+    expect(form.locator("#preview")).to_contain_text("upload:graded")
+
+
+def test_an_upload_is_removed_only_when_asked_twice(form, workspace):
+    """The first press asks, the second removes."""
+    form.locator("#take-in").click()
+    form.get_by_role("button", name="Remove upload:graded").click()
+    assert workspace.store.uploads.get("graded") is not None
+    form.get_by_role("button", name="Remove upload:graded for good").click()
+    expect(form.locator("body")).to_contain_text("upload:graded is gone")
+    assert workspace.store.uploads.get("graded") is None
+
+
+def test_a_set_that_is_not_there_is_said_calmly(visit):
+    """An old link still shows the list."""
+    page = visit.open("data?set=starter-pears")
+    expect(page.get_by_role("alert")).to_contain_text("Did you mean starter-pairs")
+    expect(page.locator(".t-sets li").first).to_be_visible()

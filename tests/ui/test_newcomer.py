@@ -1,0 +1,175 @@
+"""A newcomer's whole path, in a browser, on real data: launch, add, evaluate, compare, look.
+
+The app is the command that the README names, in a process of its own with its worker; the second
+walk kills all of them with SIGKILL, several times, while they work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from playwright.sync_api import Page, expect
+
+from store import Store
+
+pytestmark = [pytest.mark.slow, pytest.mark.data]
+TASKS = ("STSBenchmark", "SICKRelatedness")
+FIRST_RESULTS = 30.0  # seconds from the first page to the first number on it
+ALL_RESULTS = 300_000  # milliseconds; the cores of a test machine are few and busy
+
+
+class App:
+    """`theodolite serve` on a store, with everything it starts."""
+
+    def __init__(self, store: Path, data: Path) -> None:
+        self.command = [sys.executable, "-m", "app.cli", "serve", "--store", str(store),
+                        "--data", str(data), "--no-browser", "--json"]  # fmt: skip
+        self.process: subprocess.Popen[str] | None = None
+        self.url = ""
+
+    def start(self) -> str:
+        """Launch it and return its address once the page is up."""
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
+        self.url = json.loads(self.process.stdout.readline())["url"].rstrip("/")
+        return self.url
+
+    def running(self, module: str) -> list[psutil.Process]:
+        """Processes of ours that run a module, such as `app.worker`."""
+        if self.process is None or self.process.poll() is not None:
+            return []
+        family = psutil.Process(self.process.pid).children(recursive=True)
+        return [process for process in family if module in process.cmdline()]
+
+    def kill(self, module: str) -> bool:
+        """SIGKILL the worker, its child or the app; say whether there was one."""
+        found = [psutil.Process(self.process.pid)] if module == "app" else self.running(module)
+        for process in found:
+            os.kill(process.pid, signal.SIGKILL)
+        if module == "app":
+            self.process.wait()
+        return bool(found)
+
+    def stop(self) -> None:
+        """End it as Ctrl+C does."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(timeout=20)
+
+
+@pytest.fixture
+def app(tmp_path: Path, data_root: Path) -> Iterator[App]:
+    """The app on an empty store and the real data."""
+    made = App(tmp_path / "store", data_root)
+    yield made
+    made.stop()
+
+
+def opened(visitor: Callable[..., object], url: str, path: str = "") -> Page:
+    """A new tab on a page of ours."""
+    return visitor(url).open(path)
+
+
+def ready(page: Page, *texts: str) -> None:
+    """Wait until the page says each of these."""
+    for text in texts:
+        expect(page.locator("body")).to_contain_text(text, timeout=ALL_RESULTS)
+
+
+def pick_tasks(page: Page) -> None:
+    """Tick exactly STS-B and SICK-R on the page Evaluate."""
+    for box in page.locator("[id^=tasks-] input[type=checkbox]").all():
+        if box.is_visible() and box.is_checked():
+            box.uncheck()
+    for task in TASKS:
+        page.locator("#tasks-sts").get_by_label(task, exact=True).check()
+
+
+def test_from_the_first_page_to_the_last(app: App, visitor: Callable[..., object]) -> None:
+    """Everything the first hour holds, each step as a person would take it."""
+    url = app.start()
+
+    # The overview fills by itself.
+    page = opened(visitor, url)
+    start = time.monotonic()
+    cell = page.locator(".t-heat-table tbody tr", has_text="random:256").locator("td").first
+    expect(cell).to_have_text("26.18", timeout=1000 * FIRST_RESULTS)  # random words, StarterSTS
+    assert time.monotonic() - start < FIRST_RESULTS
+
+    # They add an encoder of their own.
+    page = opened(visitor, url, "encoders")
+    page.get_by_label("Spec", exact=True).fill("wordllama | center:starter | normalise")
+    page.get_by_role("button", name="Add encoder").click()
+    ready(page, "wordllama | center:starter | normalise")
+
+    # They evaluate it, and close the tab while it runs.
+    page = opened(visitor, url, "evaluate?encoder=wordllama+%7C+center%3Astarter+%7C+normalise")
+    pick_tasks(page)
+    page.locator("#evaluate").click()
+    page.wait_for_function("location.search.includes('run=')")
+    address = page.url
+    page.close()
+
+    # They come back to the same address and find it done.
+    page = visitor(url).page
+    page.goto(address)
+    ready(page, "Results", "Compare them")
+    expect(page.locator("table", has_text="SICKRelatedness")).to_be_visible(timeout=ALL_RESULTS)
+
+    # They see which differences are real.
+    ready(opened(visitor, url), "minilm")
+    store = Store.open(Path(app.command[app.command.index("--store") + 1]))
+    wait_until(lambda: not store.runs.list(["queued", "running"]))
+    page = opened(visitor, url, "compare?encoder=wordllama&encoder=random%3A256&encoder=minilm")
+    ready(page, "STSBenchmark", "SICKRelatedness", "better", "4,927")
+
+    # They search with both, and look at the cosines.
+    page = opened(visitor, url, "search?q=A+telescope+shows+the+moons&encoder=minilm"
+                                "&encoder=wordllama")  # fmt: skip
+    expect(page.locator("#hits")).to_contain_text("moon", timeout=60_000)
+    page = opened(visitor, url, "distributions?encoder=minilm&encoder=wordllama")
+    page.wait_for_selector(".main-svg >> nth=0", timeout=60_000)
+    ready(page, "Two random sentences have cosine")
+    assert [run["state"] for run in store.runs.list()] == ["done"] * 3
+    assert store.check() == []
+
+
+def test_nothing_is_lost_when_everything_is_killed(
+    app: App, visitor: Callable[..., object], tmp_path: Path
+) -> None:
+    """Child, worker and app get SIGKILL during the first run; each result is there, once."""
+    app.start()
+    store = Store.open(tmp_path / "store")
+    wait_until(lambda: len(store.results.table()) >= 2)
+    for module in ("app.child", "app.worker", "app", "app.child", "app"):
+        done = len(store.results.table())
+        wait_until(lambda module=module: app.kill(module))
+        if module == "app":
+            app.start()
+        wait_until(lambda done=done: len(store.results.table()) > done)
+    wait_until(lambda: not store.runs.list(["queued", "running"]))
+
+    runs = store.runs.list()
+    assert [run["state"] for run in runs] == ["done", "done"], [run["error"] for run in runs]
+    rows = store.results.table(all_versions=True)
+    assert len(rows) == sum(run["total"] for run in runs) == 15
+    assert all(row["error"] is None for row in rows)
+    assert store.check() == []
+    page = opened(visitor, app.url)
+    expect(page.locator(".t-heat-table")).not_to_contain_text("waiting")
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = ALL_RESULTS / 1000) -> None:
+    """Look again and again until it holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.2)

@@ -1,0 +1,106 @@
+"""The page Search: columns of neighbours, shared hits marked, large sets in the background."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+HOSTILE = "<img src=x onerror=alert(1)> a boat"
+TWO = "search?encoder=random:256&encoder=random:64&in=starter-pairs"
+
+
+@pytest.fixture
+def boats(workspace, tmp_path):
+    """A small collection with markup in it."""
+    from app.uploads import keep
+    from engine.datasets.tables import preview
+
+    file = tmp_path / "boats.txt"
+    file.write_text(f"A boat at sea.\n{HOSTILE}\nA train in the rain.\n", encoding="utf-8")
+    mapping = preview(file, file.name).mapping
+    yield keep(workspace, file, file.name, "boats", mapping)["name"]
+    workspace.store.uploads.remove("boats")
+
+
+def test_each_encoder_has_its_nearest_by_cosine(visit, workspace):
+    """The first hit and its cosine are those of plain NumPy."""
+    query = "rain tomorrow"
+    page = visit.open(f"{TWO}&q={query}&k=3")
+    expect(page.locator(".t-column li")).to_have_count(6, timeout=20_000)
+    sentences, _ = workspace.catalog.sentences("starter-pairs")
+    for column, name in enumerate(("random:256", "random:64")):
+        encoder = workspace.load(name)
+        rows, mine = encoder.encode(sentences), encoder.encode([query])[0]
+        lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(mine)
+        cosines = rows @ mine / np.where(lengths == 0, 1, lengths)
+        first = page.locator(".t-column").nth(column).locator("li").first
+        expect(first).to_contain_text(sentences[int(cosines.argmax())])
+        expect(first).to_contain_text(f"{cosines.max():.3f}")
+
+
+def test_a_shared_hit_has_one_letter_and_lights_up_in_both(visit):
+    """Focus on one is seen on its twin; the rank in the other column is named."""
+    page = visit.open(f"{TWO}&q=The train is late&k=20")
+    shared = page.locator(".t-column").first.locator("li[tabindex]").first
+    letter = shared.locator(".t-mark").inner_text()
+    expect(shared).to_contain_text("random:64")
+    shared.focus()
+    expect(page.locator("li.t-lit")).to_have_count(2)
+    assert page.locator("li.t-lit .t-mark").all_inner_texts() == [letter, letter]
+
+
+def test_several_queries_stand_one_under_another(visit):
+    """One a line, each with its own columns."""
+    page = visit.open("search?encoder=random:256&k=2&q=rain&q=bread")
+    expect(page.locator(".t-hits h2")).to_have_text(["rain", "bread"])
+
+
+def test_text_of_an_upload_stays_text(visit, boats):
+    """Markup in a collection and in the query is shown, not run."""
+    page = visit.open(f"search?encoder=random:256&in=upload:{boats}")
+    page.wait_for_selector(".t-empty")
+    page.locator("#query textarea, #query input").first.fill(HOSTILE)
+    page.locator("#search-button").click()
+    expect(page.locator(".t-column li").first).to_contain_text(HOSTILE)
+    expect(page.locator(".t-column li").first).to_contain_text("the query itself")
+    assert page.locator("#hits img").count() == 0
+
+
+def test_a_large_collection_is_encoded_in_the_background(visit, workspace, tmp_path):
+    """Search queues a run and shows it; once it is done the hits appear by themselves."""
+    from app.uploads import keep
+    from engine.datasets.tables import preview
+
+    file = tmp_path / "many.txt"
+    file.write_text("".join(f"number {i} of many\n" for i in range(600)), encoding="utf-8")
+    keep(workspace, file, file.name, "many", preview(file, file.name).mapping)
+    page = visit.open("search?encoder=random:256&in=upload:many&q=number+7")
+    expect(page.locator(".t-column")).to_contain_text("600 sentences")
+    assert not [r for r in workspace.store.runs.list() if r["kind"] == "encode"]
+    page.locator("#search-button").click()
+    expect(page.locator(".t-column")).to_contain_text("waiting for its turn")
+    run = next(r for r in workspace.store.runs.list() if r["kind"] == "encode")
+    workspace.store.runs.start(run["id"], 1, "local-0", ["many"])
+    workspace.load("random:256").encode(workspace.catalog.sentences("upload:many")[0])
+    workspace.store.runs.finish(run["id"], 1, "done")
+    expect(page.locator(".t-column li").first).to_contain_text("number 7")
+    workspace.store.uploads.remove("many")
+
+
+def test_the_page_without_a_query_says_what_to_do(visit):
+    """And picking one from the collection searches at once."""
+    page = visit.open(TWO)
+    expect(page.locator(".t-empty")).to_contain_text("No query yet")
+    page.locator("#pick").click()
+    expect(page.locator(".t-column li").first).to_contain_text("the query itself")
+
+
+def test_an_endless_query_is_refused_calmly(visit):
+    """A hundred thousand pasted characters: the box takes some, the page says what it can do."""
+    page = visit.open("search?encoder=random:256")
+    page.wait_for_selector(".t-empty")
+    page.locator("#query textarea, #query input").first.click()
+    page.keyboard.insert_text("long " * 20_000)
+    page.locator("#search-button").click()
+    expect(page.get_by_role("alert")).to_contain_text("too much for one page")
