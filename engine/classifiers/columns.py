@@ -57,16 +57,19 @@ def solve(
         tick: called before each pass.
         znorm: give each column z-normalised features, by mean and deviation of its training rows.
     """
+    import torch
+
     random = np.random.RandomState(seed)
     groups, group_of = _grouped(fits, random)
-    training = _Training(features, labels, fits, groups, group_of, setting, seed)
-    if znorm:
-        training.normalise()
-    while training.alive and training.passes <= setting.max_passes:
-        for _ in range(setting.passes):
-            tick()
-            training.run_pass(random)
-        training.score_round()
+    with torch.inference_mode():  # gradients are written out; autograd would only look on
+        training = _Training(features, labels, fits, groups, group_of, setting, seed)
+        if znorm:
+            training.normalise()
+        while training.alive and training.passes <= setting.max_passes:
+            for _ in range(setting.passes):
+                tick()
+                training.run_pass(random)
+            training.score_round()
     return training.answers()
 
 

@@ -54,6 +54,8 @@ class Trainer:
     ) -> None:
         self.features, self.labels, self.setting = features, labels, setting
         self.seed, self._tick = seed, tick
+        self.together = setting.solver == "columns"
+        """Whether the solver trains all fits it is given at once."""
         self.fits = self.passes = 0
 
     def solve(self, fits: list[Fit]) -> list[Fitted]:
@@ -85,13 +87,18 @@ def nested(trainer: Trainer) -> Validated:
         for penalty in penalties
         for train, stop in folds
     ]
-    found = np.array([fit.accuracy for fit in trainer.solve(inner)])
-    means = found.reshape(len(outer), len(penalties), -1).mean(axis=2)
+    # Columns cost little beside others and much alone: every final fit is trained along with them.
+    last = [Fit(seen, None, p, test) for seen, test in outer for p in penalties]
+    found = trainer.solve(inner + last if trainer.together else inner)
+    accuracies = np.array([fit.accuracy for fit in found[: len(inner)]])
+    means = accuracies.reshape(len(outer), len(penalties), -1).mean(axis=2)
     scores = [[_points(mean) for mean in fold] for fold in means]
-    best = [penalties[int(np.argmax(fold))] for fold in scores]
-    final = trainer.solve(
-        [Fit(seen, None, p, test) for (seen, test), p in zip(outer, best, strict=True)]
-    )
+    best = [int(np.argmax(fold)) for fold in scores]  # the first of equals
+    places = [fold * len(penalties) + place for fold, place in enumerate(best)]
+    if trainer.together:
+        final = [found[len(inner) + place] for place in places]
+    else:
+        final = trainer.solve([last[place] for place in places])
     predicted = np.empty_like(trainer.labels)
     for (_, test), fit in zip(outer, final, strict=True):
         predicted[test] = fit.predicted
@@ -99,7 +106,8 @@ def nested(trainer: Trainer) -> Validated:
     tests = [
         trainer.accuracy(fit.predicted, test) for (_, test), fit in zip(outer, final, strict=True)
     ]
-    details = {"fold_dev": dev, "fold_test": tests, "fold_penalty": best, **trainer.counts()}
+    chosen = [penalties[place] for place in best]
+    details = {"fold_dev": dev, "fold_test": tests, "fold_penalty": chosen, **trainer.counts()}
     return Validated(_rounded(np.mean(dev)), _rounded(np.mean(tests)), predicted, details)
 
 
@@ -137,7 +145,7 @@ def split(
     scores = [_points(fit.accuracy) for fit in found]
     best = int(np.argmax(scores))
     final = found[best]
-    if trainer.setting.solver != "columns":
+    if not trainer.together:
         (final,) = trainer.solve([Fit(train, dev, penalties[best], test)])
     return _chosen(trainer, penalties, scores, final.predicted, test)
 
