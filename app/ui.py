@@ -73,7 +73,7 @@ def _frame(page: Any, workspace: Workspace) -> None:
         for other in PAGES
     )
     gr.HTML(
-        f'<a class="t-skip" href="#t-main">Skip to content</a>'
+        f'<a class="t-skip" href="#t-main" onclick="theodolite.skip(event)">Skip to content</a>'
         f'<div class="t-top"><a class="t-brand" href="./" aria-label="Theodolite">{MARK}'
         f"<span>Theodolite</span></a>"
         f'<nav aria-label="Pages">{links}</nav>'

@@ -76,7 +76,7 @@ class Workspace:
 
     Args:
         store_folder: made when missing.
-        data_root: folder with evaluation data, or None for the starter set alone.
+        data_root: folder with evaluation data; None for what THEODOLITE_DATA names, if anything.
         read_only: visitors may look and search with what is listed, but not upload, name local
             paths or files of the hub, delete or run.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +22,11 @@ from app.commands.output import (
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+NO_TUNNEL = """\
+There is no public link: Gradio's tunnel cannot be reached. The app goes on, on this machine, with
+the same login and for looking only. To let others in without the tunnel, stop it and start it with
+--host 0.0.0.0 --auth NAME:PASSWORD on a network you trust, or forward the address below yourself
+(ssh -R, cloudflared, a reverse proxy)."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -82,7 +89,10 @@ def _serve(
     from app import ui
     from app.supervisor import Supervisor
 
-    demo = ui.launch(workspace, host, port, open_browser, share, login, block=False)
+    with contextlib.redirect_stdout(sys.stderr):  # Gradio prints why it has no tunnel
+        demo = ui.launch(workspace, host, port, open_browser, share, login, block=False)
+    if share and demo.share_url is None:
+        say(NO_TUNNEL)
     if as_json:
         emit_json({"event": "ready", "url": demo.local_url, "share": demo.share_url})
     else:

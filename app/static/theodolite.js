@@ -28,6 +28,14 @@
       setTheme(theme);
     },
 
+    // By hand: Gradio's <base> would make of the link's "#t-main" the first page.
+    skip(event) {
+      event.preventDefault();
+      const main = document.getElementById("t-main");
+      main.tabIndex = -1;
+      main.focus();
+    },
+
     dismissWelcome() {
       localStorage.setItem(WELCOME, "1");
       root.add("t-welcomed");

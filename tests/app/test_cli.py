@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 
@@ -182,6 +183,25 @@ def test_the_columns_say_what_a_table_holds(home: Path) -> None:
     row = objects(theodolite("data", "add", str(file), "--columns", "left=p,right=q,score=r",
                              "--json"))[0]  # fmt: skip
     assert row["kind"] == "pairs"
+
+
+def test_without_a_tunnel_the_app_goes_on_here(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--share` where no link can be had: what to do on stderr, one JSON object on stdout."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens there
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    arguments = [sys.executable, "-m", "app.cli", "serve", "--share", "--no-browser", "--json"]
+    with (
+        (home / "said").open("w") as said,
+        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=said, text=True) as app,
+    ):
+        assert app.stdout is not None
+        ready = json.loads(app.stdout.readline())
+        status = httpx.get(ready["url"] + "config").status_code
+        app.terminate()
+    assert (ready["share"], status) == (None, 401)
+    for words in ("no public link", "goes on", "--host", "Login"):
+        assert words in (home / "said").read_text()
 
 
 def test_an_upload_becomes_a_task(home: Path) -> None:

@@ -59,7 +59,9 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A store with two baselines measured on the starter set."""
-    made = Workspace(tmp_path_factory.mktemp("ui") / "store")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)  # the starter set alone
+        made = Workspace(tmp_path_factory.mktemp("ui") / "store")
     for name, task in MEASURED:
         made.add_encoder(name)
         assert made.evaluate_one(name, task)["error"] is None

@@ -48,7 +48,10 @@ def test_light_and_dark_is_remembered(visit):
 
 
 def test_the_keyboard_reaches_the_content_first(visit):
-    """The first stop of Tab is a link that skips the bar."""
-    page = visit.open()
+    """The first stop of Tab is a link that skips the bar, and stays on the page."""
+    page = visit.open("jobs")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "t-skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "t-main"
+    expect(page.locator("h1")).to_have_text("Jobs")

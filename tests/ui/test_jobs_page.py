@@ -60,3 +60,12 @@ def test_a_waiting_run_is_moved_to_the_front(visit, workspace, run):
     workspace.jobs.cancel(ids[0])
     expect(page.get_by_text("Run next")).to_have_count(0)
     workspace.jobs.cancel(ids[1])
+
+
+def test_the_focus_outlives_a_change_of_the_list(visit, workspace, run):
+    """Whoever stands on a button with the keyboard still does when the page has moved on."""
+    page = visit.open("jobs")
+    page.locator("[data-act=cancel]").focus()
+    workspace.store.runs.end_unit(run, 1, 0.5)
+    expect(page.locator(".t-runs li").first).to_contain_text("2 of 2 done")
+    assert page.evaluate("document.activeElement.dataset.act") == "cancel"
