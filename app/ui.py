@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import gradio as gr
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from app import theme
 from app.pages import compare, data, distributions, encoders, evaluate, jobs, overview, search
@@ -131,11 +133,11 @@ def launch(
         UserError: port in use, or a host or link that strangers can reach without a password.
     """
     _refuse_open_doors(host, share, auth, workspace.read_only)
-    chosen = _free_port(host, port)
+    _check_port(host, port)
     demo = build(workspace)
     demo.launch(
         server_name=host,
-        server_port=chosen,
+        server_port=port,  # None: Gradio looks for one, and again when another app was faster
         inbrowser=open_browser,
         share=share,
         auth=auth,
@@ -153,7 +155,10 @@ def launch(
         strict_cors=True,
         show_error=False,
         max_file_size=MAX_FILE_SIZE,
-        app_kwargs={"routes": routes(uploads=not workspace.read_only)},
+        app_kwargs={
+            "routes": routes(uploads=not workspace.read_only),
+            "middleware": _names(host, auth, root_path),
+        },
     )
     if block:
         demo.block_thread()
@@ -175,8 +180,19 @@ def _refuse_open_doors(
         )
 
 
-def _free_port(host: str, port: int | None) -> int:
-    """Return the port to listen on.
+def _names(host: str, auth: tuple[str, str] | None, root_path: str | None) -> list[Middleware]:
+    """Without a password, answer only to names of this machine.
+
+    A page of someone else can make its own host name point here and would then be read by the
+    browser as a page of ours (DNS rebinding).
+    """
+    if auth or root_path or host not in ("127.0.0.1", "localhost"):
+        return []
+    return [Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])]
+
+
+def _check_port(host: str, port: int | None) -> None:
+    """Say before anything is built that there is no port to listen on.
 
     Raises:
         UserError: the one asked for is taken (names the next free one), or nobody may listen there.
@@ -191,7 +207,6 @@ def _free_port(host: str, port: int | None) -> int:
         )
     if port is not None and free != port:
         raise UserError(f"Port {port} is in use.", f"Use --port {free}, which is free.")
-    return free
 
 
 def _is_free(host: str, port: int) -> bool:

@@ -38,6 +38,26 @@ def test_a_port_in_use_is_an_error_that_names_a_free_one(tmp_path):
     assert "--port" in error.value.hint
 
 
+def test_two_apps_that_start_at_once_find_two_ports(tmp_path, monkeypatch):
+    """The port that was free when we looked is taken by the time we listen: another one serves."""
+    build, taken = ui.build, socket.socket()
+
+    def while_another_is_faster(workspace):
+        port = next(p for p in range(ui.DEFAULT_PORT, 65536) if ui._is_free("127.0.0.1", p))
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        return build(workspace)
+
+    monkeypatch.setattr(ui, "build", while_another_is_faster)
+    workspace = Workspace(tmp_path / "store")
+    demo = ui.launch(workspace, open_browser=False, block=False)
+    with taken:
+        assert demo.server_port != taken.getsockname()[1]
+        assert httpx.get(f"{demo.local_url}config").is_success
+    demo.close()
+    workspace.close()
+
+
 @pytest.mark.parametrize("options", [{"host": "0.0.0.0"}, {"share": True}], ids=str)  # noqa: S104
 def test_strangers_need_a_password(tmp_path, options):
     """No address beyond this machine and no public link without one."""
@@ -45,6 +65,13 @@ def test_strangers_need_a_password(tmp_path, options):
     with pytest.raises(UserError, match="password"):
         ui.launch(workspace, open_browser=False, block=False, **options)
     workspace.close()
+
+
+def test_a_host_name_of_others_is_not_answered(site):
+    """A page elsewhere may have its name point to this machine: its browser gets nothing."""
+    assert httpx.get(f"{site}/config").status_code == 200
+    assert httpx.get(f"{site}/config", headers={"Host": "evil.example"}).status_code == 400
+    assert httpx.get(f"{site}/config", headers={"Host": "localhost:80"}).status_code == 200
 
 
 def test_our_routes_stand_behind_the_same_login(tmp_path):

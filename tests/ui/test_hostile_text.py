@@ -1,0 +1,128 @@
+"""Text with HTML and scripts in it is shown as text, wherever text of others can be shown.
+
+The probe is an element that no page of ours has and a script that leaves a trace: if either is ever
+there, something was not escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from app import ui
+from app.uploads import keep
+from app.workspace import Workspace
+from engine.datasets.tables import Mapping
+
+PROBE = "<xss-probe><img src=x onerror=window.pwned=1>{{window.pwned=2}}${window.pwned=3}"
+TITLE = f"Run {PROBE}"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, list[str]]]:
+    """A store where every name, cell, title, message and log line holds the probe."""
+    folder = tmp_path_factory.mktemp("hostile")
+    made = Workspace(folder / "store")
+    names = []
+    for number in range(2):
+        file = folder / f"{PROBE}{number}.txt"
+        file.write_text("".join(f"w{i} {i % 3} {(i + number) % 5} {i % 7}\n" for i in range(40)))
+        names.append(made.add_encoder(f"words:{quote(str(file))}")["name"])
+    broken = made.add_encoder(f"dir:{quote(str(folder / PROBE))}")["name"]
+    table = folder / f"{PROBE}.tsv"
+    rows = [f"w{i} {PROBE} w{i + 1}\tw{i + 2} {PROBE}\t{i % 6}\t{PROBE}" for i in range(30)]
+    table.write_text("\n".join([f"left {PROBE}\tright {PROBE}\tscore {PROBE}\tsplit", *rows]))
+    columns = {"left": f"left {PROBE}", "right": f"right {PROBE}", "score": f"score {PROBE}",
+               "split": "split"}  # fmt: skip
+    keep(made, table, table.name, "hostile", Mapping("pairs", columns, True))
+    for name in (*names, broken):
+        made.evaluate_one(name, "upload:hostile")
+        made.evaluate_one(name, "StarterSTS")
+    run = made.jobs.enqueue("evaluate", {"encoders": [], "tasks": [PROBE]}, title=TITLE)
+    made.store.runs.start(run, 1, PROBE, [PROBE, PROBE])
+    made.store.runs.end_unit(run, 0, 1.0, PROBE, PROBE)
+    made.store.runs.log_path(run).write_text(f"{PROBE}\n")
+    made.store.runs.finish(run, 1, "failed", PROBE, PROBE, PROBE)
+    yield made, [run, *names, broken]
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def hostile_site(hostile: tuple[Workspace, list[str]]) -> Iterator[str]:
+    """The app over it."""
+    demo = ui.launch(hostile[0], open_browser=False, block=False)
+    yield str(demo.local_url).rstrip("/")
+    demo.close()
+
+
+def visits(run: str, a: str, b: str, broken: str) -> dict[str, str]:
+    """A view of every page that shows the probe, or is asked for with it."""
+    both = [("encoder", a), ("encoder", b)]
+    views: dict[str, tuple[str, list[tuple[str, str]]]] = {
+        "overview": ("", []),
+        "a failed result": ("", [("result", "5")]),
+        "encoders": ("encoders", [("spec", f"dir:{PROBE}")]),
+        "an unreadable spec": ("encoders", [("spec", PROBE)]),
+        "data": ("data", [("set", "upload:hostile"), ("find", "hostile")]),
+        "an unknown data set": ("data", [("set", PROBE)]),
+        "a word that is not found": ("data", [("find", PROBE)]),
+        "evaluate": ("evaluate", [*both, ("encoder", broken), ("task", "upload:hostile")]),
+        "the run of an evaluation": ("evaluate", [("run", run)]),
+        "an unknown run": ("evaluate", [("run", PROBE)]),
+        "compare": ("compare", [*both, ("encoder", broken)]),
+        "compare an unreadable encoder": ("compare", [("encoder", PROBE)]),
+        "search": ("search", [("q", f"w1 {PROBE}"), ("in", "upload:hostile"), *both,
+                              ("encoder", broken)]),
+        "distributions": ("distributions", [*both, ("task", "upload:hostile")]),
+        "jobs": ("jobs", [("run", run)]),
+        "jobs without such a run": ("jobs", [("run", PROBE)]),
+    }  # fmt: skip
+    return {what: f"{path}?{urlencode(query)}" for what, (path, query) in views.items()}
+
+
+VIEWS = tuple(visits("", "", "", ""))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_it_is_shown_and_not_obeyed(visitor, hostile, hostile_site, view):
+    """On every page, under the pointer and in the figures."""
+    visit = visitor(hostile_site)
+    page = visit.page
+    page.on("dialog", lambda dialog: visit.wrong.append(f"dialog: {dialog.message}"))
+    visit.open(visits(*hostile[1])[view])
+    page.wait_for_function(
+        "!document.querySelector('.t-page').innerText.includes('Searching with') &&"
+        " document.querySelector('.t-page').innerText.includes('<xss-probe>') ||"
+        " [...document.querySelectorAll('input, textarea')].some(i => i.value.includes('<xss'))",
+    )
+    for place in page.locator("td.t-cell, .t-hits li, th button").all()[:12]:
+        if place.is_visible():
+            place.hover()
+    for curve in page.locator(".js-plotly-plot .nsewdrag").all():
+        box = curve.bounding_box()
+        assert box is not None
+        for share in (0.2, 0.4, 0.6, 0.8):
+            page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * share)
+            page.wait_for_timeout(50)
+    page.wait_for_timeout(300)
+    visit.picture(f"hostile-{view.replace(' ', '-')}")
+    assert page.locator("xss-probe").count() == 0
+    assert page.locator("img[src=x]").count() == 0
+    assert page.evaluate("window.pwned") is None
+
+
+def test_a_file_is_previewed_as_text(visitor, hostile, hostile_site, tmp_path: Path):
+    """Before it is taken in: its name, its columns, its cells, and what is wrong with it."""
+    file = tmp_path / "hostile.csv"
+    quoted = '"' + PROBE + '"'
+    file.write_text(f"left {PROBE},right,score\n{quoted},b,1\n{quoted},c\nd,e,{quoted}\n")
+    page = visitor(hostile_site).open("data")
+    page.get_by_text("Bring a file of your own").click()
+    page.locator("#upload input[type=file]").set_input_files(file)
+    page.locator("#look").get_by_text("<xss-probe>").first.wait_for()
+    page.wait_for_timeout(300)
+    assert page.locator("xss-probe, img[src=x]").count() == 0
+    assert page.evaluate("window.pwned") is None
