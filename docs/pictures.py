@@ -43,7 +43,7 @@ def _photograph(url: str, target: Path) -> None:
         )
         page = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=1.5)
         page.goto(url)
-        page.get_by_text("waiting").first.wait_for(state="detached", timeout=300_000)
+        page.get_by_text("3 of 3 tasks").nth(2).wait_for(timeout=300_000)
         page.wait_for_timeout(2000)
         page.screenshot(path=target)
         browser.close()
