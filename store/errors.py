@@ -51,7 +51,10 @@ def _of_disk(error: OSError, place: Path) -> StoreError:
             f"The store at {place} cannot be written: {error.strerror}.",
             "Give this user the right to write there, or choose another folder with --store.",
         )
-    return StoreError(f"The store at {place} cannot be used: {error.strerror or error}.")
+    return StoreError(
+        f"The store at {place} cannot be used: {error.strerror or error}.",
+        "Choose another folder with --store.",
+    )
 
 
 def _of_sqlite(error: sqlite3.Error, place: Path) -> StoreError:

@@ -42,7 +42,10 @@ RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id; see
 def list_encoders(
     store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """Show every encoder that this store knows."""
+    """Show every encoder that this store knows.
+
+    theodolite encoders list --json
+    """
     rows = [_flat(row) for row in open_workspace(store, data).store.encoders.list()]
     emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
     if not rows and not as_json:
@@ -82,7 +85,10 @@ def examine_encoder(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say which pooling fits a checkpoint, and why: from its files, and by measuring it."""
+    """Say which pooling fits a checkpoint, and why: from its files, and by measuring it.
+
+    theodolite encoders doctor hf:princeton-nlp/sup-simcse-bert-base-uncased --check
+    """
     from app.pooling_check import check_on_dev
     from engine.encoders import doctor
 
@@ -110,7 +116,10 @@ def remove_encoder(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Forget an encoder. Its results stay; `store clean` reclaims its vectors."""
+    """Forget an encoder. Its results stay; `store clean` reclaims its vectors.
+
+    theodolite encoders remove "minilm | normalise"
+    """
     if not open_workspace(store, data).store.encoders.remove(spec):
         raise UserError(f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.")
     _done({"removed": spec}, f"{spec} is no longer listed.", as_json)
@@ -121,7 +130,10 @@ def remove_encoder(
 def list_data(
     store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """Show every data set at hand: starter, folder and uploads."""
+    """Show every data set at hand: starter, folder and uploads.
+
+    theodolite data list --data ~/senteval
+    """
     from dataclasses import asdict
 
     rows = [asdict(info) for info in open_workspace(store, data).catalog.list()]
@@ -137,7 +149,10 @@ def show_data(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the first sentences of a data set, its size and its hash."""
+    """Show the first sentences of a data set, its size and its hash.
+
+    theodolite data show starter-topics -n 3
+    """
     dataset = open_workspace(store, data).catalog.load(name)
     sentences = dataset.sentences
     if as_json:
@@ -163,7 +178,12 @@ def add_data(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add a file of your own. Without --columns its columns are guessed and shown."""
+    """Add a file of your own. Without --columns its columns are guessed and shown.
+
+    theodolite data add pairs.csv --name mine --columns left=text_a,right=text_b,score=grade
+
+    theodolite evaluate minilm --tasks upload:mine
+    """
     from app.uploads import keep, mapping_of
 
     mapping = mapping_of(file, kind, columns)
@@ -180,7 +200,10 @@ def remove_data(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove an upload. Results measured on it stay."""
+    """Remove an upload. Results measured on it stay.
+
+    theodolite data remove upload:mine
+    """
     if not open_workspace(store, data).store.uploads.remove(name.removeprefix("upload:")):
         raise UserError(f"There is no upload {name!r}.", "`theodolite data list` shows them.")
     _done({"removed": name}, f"{name} is removed.", as_json)
@@ -191,7 +214,10 @@ def remove_data(
 def list_jobs(
     store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """Show all runs, newest first."""
+    """Show all runs, newest first.
+
+    theodolite jobs list --json
+    """
     rows = open_workspace(store, data).store.runs.list()
     emit(rows, ("id", "state", "title", "done", "total", "eta_seconds", "error"), as_json)
 
@@ -208,7 +234,10 @@ def add_job(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Queue an evaluation for the worker of a running app (or of `theodolite worker`)."""
+    """Queue an evaluation for the worker of a running app (or of `theodolite worker`).
+
+    theodolite jobs add minilm random:256 --tasks starter --priority -1
+    """
     workspace = open_workspace(store, data)
     run = workspace.queue_evaluation(encoders, tasks, protocol, seed, priority)
     _done({"id": run}, f"Queued as {run}. Follow it: theodolite jobs wait {run}", as_json)
@@ -222,7 +251,10 @@ def show_log(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print what a run has logged."""
+    """Print what a run has logged.
+
+    theodolite jobs log 36e4305ecb44
+    """
     lines = open_workspace(store, data).store.runs.log(run)
     emit([{"line": line} for line in lines], ("line",), as_json)
 
@@ -235,7 +267,10 @@ def cancel_job(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Stop a run within two seconds. What it finished stays."""
+    """Stop a run within two seconds. What it finished stays.
+
+    theodolite jobs cancel 36e4305ecb44
+    """
     workspace = open_workspace(store, data)
     workspace.store.runs.get(run)  # says so when there is none
     if not workspace.jobs.cancel(run):
@@ -254,7 +289,10 @@ def prioritise_job(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a waiting run another place in the queue."""
+    """Give a waiting run another place in the queue.
+
+    theodolite jobs prioritise 36e4305ecb44 --priority 5
+    """
     workspace = open_workspace(store, data)
     moved = workspace.jobs.prioritise(run, priority)
     row = workspace.store.runs.get(run)  # says so when there is none
@@ -274,7 +312,10 @@ def retry_job(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Queue a failed or cancelled run again; finished parts are kept."""
+    """Queue a failed or cancelled run again; finished parts are kept.
+
+    theodolite jobs retry 36e4305ecb44
+    """
     open_workspace(store, data).jobs.retry(run)
     _done({"id": run}, f"{run} is queued again.", as_json)
 
@@ -287,7 +328,10 @@ def wait_for_job(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Follow a run to its end; exit 1 when it did not succeed."""
+    """Follow a run to its end; exit 1 when it did not succeed.
+
+    theodolite jobs wait 36e4305ecb44 && theodolite compare minilm random:256
+    """
     runs = open_workspace(store, data).store.runs
     with progress_bar(run) as move:
         while (row := runs.get(run))["state"] in ("queued", "running"):
@@ -303,7 +347,10 @@ def wait_for_job(
 def check_store(
     store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """Verify the database, every file of results and every vector; exit 1 on a finding."""
+    """Verify the database, every file of results and every vector; exit 1 on a finding.
+
+    theodolite store check --json
+    """
     findings = open_workspace(store, data).store.check()
     rows = [{"finding": str(finding)} for finding in findings]
     if rows or as_json:
@@ -319,7 +366,10 @@ def check_store(
 def clean_store(
     store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """Remove what nothing refers to any more, and say how much space that freed."""
+    """Remove what nothing refers to any more, and say how much space that freed.
+
+    theodolite store clean --store /shared/theodolite
+    """
     freed = open_workspace(store, data).store.clean()
     _done({"bytes": freed}, f"{freed / 2**20:.1f} MiB reclaimed.", as_json)
 

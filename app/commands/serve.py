@@ -54,6 +54,10 @@ def serve(
 
     A public link (--share) always has a password, and its visitors cannot upload, name local paths,
     start runs or delete anything. An address beyond this machine (--host) needs --auth.
+
+    theodolite --data ~/senteval
+
+    theodolite serve --host 0.0.0.0 --port 8000 --auth ada:lovelace --no-browser
     """
     from engine.errors import UserError
 
@@ -115,6 +119,8 @@ def worker(
 
     Workers share the queue: each takes one run at a time. A worker started again under its slot's
     name resumes what it was doing.
+
+    theodolite worker --slot second --store /shared/theodolite
     """
     from app import worker as process
     from app.workspace import default_data, default_store

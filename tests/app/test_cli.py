@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -49,6 +51,23 @@ def test_every_verb_teaches_itself(verb: str) -> None:
     text = "\n".join(theodolite(verb, "--help"))
     assert "Usage" in text
     assert len(text) > 300
+
+
+def test_every_verb_has_an_example() -> None:
+    """One that begins with the very verb, to be copied."""
+    from typer.main import get_command
+
+    from app.cli import app
+
+    def verbs(command: Any, path: str) -> Iterator[tuple[str, str]]:
+        for name, under in getattr(command, "commands", {}).items():
+            yield from verbs(under, f"{path} {name}")
+        if not hasattr(command, "commands"):
+            yield path, command.help
+
+    found = dict(verbs(get_command(app), "theodolite"))
+    assert len(found) > len(VERBS)
+    assert [path for path, text in found.items() if f"{path} " not in text] == []
 
 
 def test_every_number_is_one_object_and_one_of_them_is_main(home: Path) -> None:
