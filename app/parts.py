@@ -110,7 +110,13 @@ def _told(value: Any, outputs: int) -> Any:
     values = (
         value if isinstance(value, tuple) else () if outputs == 0 and value is None else (value,)
     )
+    values = tuple(_whole(item) for item in values)
     return _packed(values if len(values) > outputs else (*values, ""))
+
+
+def _whole(value: Any) -> Any:
+    """Replace half a character of a text: it would end the stream to the browser."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _failed(fn: Callable[..., Any], error: Exception, outputs: int) -> Any:
@@ -120,7 +126,7 @@ def _failed(fn: Callable[..., Any], error: Exception, outputs: int) -> Any:
             "That did not work, and it is not your fault.",
             "Try again; the log of the app has the details.",
         )
-    return _packed((*(gr.skip() for _ in range(outputs)), problem(error)))
+    return _packed((*(gr.skip() for _ in range(outputs)), _whole(problem(error))))
 
 
 def _packed(values: tuple[Any, ...]) -> Any:

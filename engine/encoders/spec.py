@@ -156,6 +156,11 @@ def parse(spec: str) -> EncoderSpec:
     Raises:
         UserError: names the piece that is wrong, what is known instead and the closest of it.
     """
+    if any("\ud800" <= character <= "\udfff" for character in spec):
+        raise UserError(
+            "The encoder's text holds half a character, or a byte that is not UTF-8.",
+            "Write it again; rename a file whose name is not UTF-8.",
+        )
     if not spec.strip():
         raise UserError("The encoder is empty.", f"Write one of: {_listed(_shapes())}.")
     sources, *steps = spec.split("|")

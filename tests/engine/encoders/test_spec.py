@@ -95,6 +95,7 @@ def test_knows_whether_it_needs_a_task():
         ("minilm | center:", "center", "@task"),
         ("minilm | drop:two,nli", "two", "whole number"),
         ("minilm |", "Unknown step ''", "normalise"),
+        ("dir:caf\udce9", "half a character", "UTF-8"),
     ],
 )
 def test_errors_name_the_piece_and_say_what_to_do(written, names, suggests):

@@ -43,6 +43,13 @@ def test_whitening_a_flat_direction_gives_zero():
     np.testing.assert_allclose(fit_whiten(flat)(flat)[:, -1], 0, atol=1e-6)
 
 
+def test_drop_leaves_something():
+    """Without its last component a vector is a rounding error, and would still get scores."""
+    load("random:4 | drop:3,starter")
+    with pytest.raises(UserError, match="at most 3"):
+        load("random:4 | drop:4,starter")
+
+
 def test_drop_takes_the_first_components_away():
     """What remains has no share in them, and the rest is untouched."""
     dropped = fit_drop(X, 2)(X)

@@ -1,0 +1,48 @@
+"""What every handler of a page goes through: values as they are, troubles as a notice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app import parts
+from engine.errors import UserError
+
+
+def test_what_a_person_got_wrong_becomes_a_notice() -> None:
+    """Message and hint as text; the other components keep what they show."""
+
+    def wrong() -> None:
+        raise UserError("<b>That</b> is no file.", "Choose another.")
+
+    kept, notice = parts.telling(wrong, 1)()
+    assert kept["__type__"] == "update"
+    assert "&lt;b&gt;That&lt;/b&gt; is no file." in notice
+    assert "Choose another." in notice
+
+
+def test_our_own_faults_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    """A person reads that it is not theirs; the log has the rest."""
+
+    def broken() -> None:
+        raise KeyError("inner secret")
+
+    _, notice = parts.telling(broken, 1)()
+    assert "inner secret" not in notice
+    assert "inner secret" in caplog.text
+
+
+@pytest.mark.parametrize("follow", [False, True], ids=["at once", "value by value"])
+def test_half_a_character_does_not_end_the_stream(follow: bool) -> None:
+    """A pasted lone surrogate is shown as a question mark: the server could not send it."""
+
+    def echo(text: str) -> Any:
+        return text, 7
+
+    def echoes(text: str) -> Any:
+        yield text, 7
+
+    answer = parts.telling(echoes if follow else echo, 2)("an emoji cut: \ud83d")
+    shown, number, notice = next(answer) if follow else answer
+    assert (shown, number, notice) == ("an emoji cut: ?", 7, "")
