@@ -217,7 +217,8 @@ def _dim_after(step: StepSpec, dim: int) -> int:
     if step.k is None:
         return dim
     projects = step.name == "dims" and step.seed is not None
-    most = dim - 1 if step.name in ("drop", "common") else dim  # dropping all leaves rounding errors
+    # Dropping all of them would leave rounding errors.
+    most = dim - 1 if step.name in ("drop", "common") else dim
     if step.k > most and not projects:
         raise UserError(f"{step} wants {step.k} of {dim} dimensions.", f"Give at most {most}.")
     return dim if step.name in ("drop", "common") else step.k
