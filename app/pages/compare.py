@@ -72,7 +72,12 @@ def build(workspace: Workspace) -> None:
     quiet = {"show_progress": "hidden"}
     drawn = parts.telling(show, 5)
     opened = parts.on_load(parts.telling(load, 4), None, [*controls, notice])
-    opened.then(drawn, controls, [*views, notice], **quiet)
+
+    def first(*values: Any) -> Iterator[tuple[Any, ...]]:
+        for views in show(*values):  # what the address got wrong stays in the notice
+            yield (*views, gr.skip())
+
+    opened.then(parts.telling(first, 5), controls, [*views, notice], **quiet)
     chosen_anew = encoders.input(rebase, [encoders, baseline], baseline, **quiet)
     chosen_anew.then(drawn, controls, [*views, notice], trigger_mode="always_last", **quiet)
     gr.on([baseline.input, tasks.input, rows.input], drawn, controls, [*views, notice],

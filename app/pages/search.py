@@ -86,12 +86,8 @@ def build(workspace: Workspace) -> None:
     def search(*values: Any) -> Iterator[tuple[Any, ...]]:
         yield from _search(workspace, *values, start=not workspace.read_only)
 
-    def reopen(text: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        if not text.strip():
-            hint = "Write one above, pick a sentence from the collection, or take an example."
-            yield parts.empty("No query yet", hint), "", gr.update(active=False), []
-            return
-        yield from _search(workspace, text, *values, start=False)
+    def reopen(*values: Any) -> Iterator[tuple[Any, ...]]:
+        yield from _reopen(workspace, *values)
 
     def poll(marks: list[Any], *values: Any) -> tuple[Any, ...]:
         if _marks(workspace, values[1]) == marks:
@@ -118,6 +114,16 @@ def build(workspace: Workspace) -> None:
     timer.tick(parts.telling(poll, 4), [seen, *controls], [*views, notice], **quiet)
     address.keep({"q": query, "in": collection, "k": k, "encoder": encoders},
                  {"k": 10, "in": "starter-topics"})  # fmt: skip
+
+
+def _reopen(workspace: Workspace, text: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+    """What a page opened by its address shows; what the address got wrong stays in the notice."""
+    if not text.strip():
+        hint = "Write one above, pick a sentence from the collection, or take an example."
+        yield parts.empty("No query yet", hint), "", gr.update(active=False), [], gr.skip()
+        return
+    for found in _search(workspace, text, *values, start=False):
+        yield (*found, gr.skip())
 
 
 def _search(

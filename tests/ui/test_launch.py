@@ -44,6 +44,7 @@ def test_two_apps_that_start_at_once_find_two_ports(tmp_path, monkeypatch):
 
     def while_another_is_faster(workspace):
         port = next(p for p in range(ui.DEFAULT_PORT, 65536) if ui._is_free("127.0.0.1", p))
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", port))
         taken.listen()
         return build(workspace)
