@@ -67,10 +67,12 @@ def missing(workspace: Workspace, spec: str, collection: str) -> int:
     """How many sentences of the collection the model still has to encode.
 
     Steps after the model cost next to nothing; of several models the one that lacks most counts.
+    A file of vectors has nothing to encode.
     """
     sentences, _ = workspace.catalog.sentences(collection)
     keys = [sentence_key(sentence) for sentence in sentences]
-    return max(_uncached(source, keys) for source in _sources(workspace.load(spec)))
+    sources = _sources(workspace.load(spec))
+    return max((_uncached(source, keys) for source in sources), default=0)
 
 
 def _sources(encoder: Encoder) -> Iterator[CachedEncoder]:

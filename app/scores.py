@@ -63,12 +63,13 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
     order = [name for name in tasks.TASKS if name in shown]
     order += sorted(shown - set(order))
     columns = [_column(name) for name in order]
-    suites = {suite: [n for n in names if n in shown] for suite, names in tasks.SUITES.items()}
+    # Only suites of one measure: in `senteval` STS-B is a trained regressor, here it is the cosine.
+    suites = {suite: [n for n in tasks.SUITES[suite] if n in shown] for suite in SUITE_LABELS}
     suites = {suite: names for suite, names in suites.items() if len(names) > 1}
     columns += [
         Column(
             f"average:{suite}",
-            f"Mean, {SUITE_LABELS.get(suite, suite)}",
+            f"Mean, {SUITE_LABELS[suite]}",
             f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that were measured"
             f"{', whose measures differ' if suite == 'starter' else ''}. "
             "Compared only with means over the same tasks.",
@@ -88,7 +89,7 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
     return columns, rows + _published(set(order))
 
 
-SUITE_LABELS = {"starter": "starter", "sts": "STS"}
+SUITE_LABELS = {"starter": "starter", "sts": "STS", "transfer": "transfer"}
 
 
 def _column(name: str) -> Column:

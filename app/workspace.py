@@ -297,7 +297,7 @@ class Workspace:
         if protocol is not None:
             protocols.get(protocol)
         protocols.check_seed(seed)
-        wanted = expand(tasks, self.catalog)
+        wanted = expand(tasks, self.catalog, protocol)
         for name in names:
             self._list(name)
         spec = {

@@ -20,7 +20,7 @@ from engine.encoders.base import Encoder, Progress
 from engine.errors import UserError
 from engine.protocols import Protocol
 from engine.results import Result
-from engine.tasks import Task
+from engine.tasks import Task, TaskType
 from engine.tasks.measurement import Measurement
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def evaluate(
 
     Args:
         encoder: from `engine.load`, or anything with the attributes of `Encoder`.
-        tasks: names or suites (`starter`, `sts`), as a list or with commas; None is every
-            built-in task whose data is at hand.
+        tasks: names or suites (`starter`, `sts`, `transfer`, `probing`, …), as a list or with
+            commas; None as for `engine.tasks.expand`.
         protocol: for all tasks; None is each task's default.
         seed: None is the protocol's.
         data: a `Catalog`, or the data folder; None is what THEODOLITE_DATA names, and the starter
@@ -63,7 +63,7 @@ def evaluate(
     """
     protocols.check_seed(seed)
     catalog = _catalog(data)
-    names = registry.expand(tasks, catalog)
+    names = registry.expand(tasks, catalog, protocol)
     chosen = None if protocol is None else protocols.get(protocol)
     return (
         _one(encoder, registry.get(name, catalog), chosen, seed, catalog, progress)
@@ -101,13 +101,13 @@ def _one(
     )
     start = time.perf_counter()
     try:
-        _check_covered(protocol, task)
+        kind = _type_under(protocol, task)
         dataset = _load(task, catalog)
         result = replace(result, data_hash=dataset.hash)
         bound = _bind(encoder, dataset, result.data_hash)
         result = replace(result, fingerprint=bound.fingerprint, dim=bound.dim)
         vectors = _encode(bound, dataset, watched)
-        measured = _measure(task, dataset, vectors, result.seed)
+        measured = _measure(task, kind, dataset, vectors, result, watched)
     except Exception as error:
         if watched.stop is not None:
             raise watched.stop from None
@@ -139,14 +139,21 @@ class _Watched:
             raise
 
 
-def _check_covered(protocol: Protocol, task: Task) -> None:
-    if task.type not in protocol.types:
-        fitting = [p.name for p in protocols.PROTOCOLS.values() if task.type in p.types]
+def _type_under(protocol: Protocol, task: Task) -> TaskType:
+    """Return how the protocol scores the task.
+
+    Raises:
+        UserError: it does not.
+    """
+    found = task.type_under(protocol.types)
+    if found is None:
+        fitting = [p.name for p in protocols.PROTOCOLS.values() if task.type_under(p.types)]
         raise UserError(
             f"Protocol {protocol.name} does not say how to score {task.name}, "
             f"a task of type {task.type}.",
             f"Leave the protocol out or take {' or '.join(fitting)}.",
         )
+    return found
 
 
 def _load(task: Task, catalog: Catalog) -> Dataset:
@@ -154,7 +161,7 @@ def _load(task: Task, catalog: Catalog) -> Dataset:
     if dataset.kind != task.kind:
         raise UserError(
             f"{task.name} needs a data set of {task.kind}; {task.dataset} holds {dataset.kind}.",
-            f"Name {task.dataset}/classify or {task.dataset}/search for labelled sentences."
+            f"Name {task.dataset}/classify, /search or /probe for labelled sentences."
             if dataset.kind == "labels"
             else "Choose another data set, or map its columns anew.",
         )
@@ -178,7 +185,7 @@ def _encode(encoder: Encoder, dataset: Dataset, progress: Progress) -> np.ndarra
             f"expected ({len(sentences)}, {encoder.dim}).",
             "An encoder must give one vector a sentence, always of the dimension it announces.",
         )
-    faulty = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    faulty = np.flatnonzero(~np.isfinite(vectors.sum(axis=1, dtype=np.float64)))
     if len(faulty):
         raise UserError(
             f"The encoder gave NaN or infinity for {len(faulty)} of {len(sentences)} sentences, "
@@ -188,16 +195,34 @@ def _encode(encoder: Encoder, dataset: Dataset, progress: Progress) -> np.ndarra
     return vectors
 
 
-def _measure(task: Task, dataset: Dataset, vectors: np.ndarray, seed: int) -> Measurement:
-    from engine.datasets.types import LabelledSentences, ScoredPairs
-    from engine.tasks import classification, search, sts
+def _measure(
+    task: Task,
+    kind: TaskType,
+    dataset: Dataset,
+    vectors: np.ndarray,
+    result: Result,
+    watched: _Watched,
+) -> Measurement:
+    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
+    from engine.tasks import classification, relatedness, search, sts, transfer
+
+    def tick() -> None:
+        """Let whoever follows the progress stop the training of classifiers as well."""
+        watched(len(dataset.sentences), len(dataset.sentences))
 
     if isinstance(dataset, ScoredPairs):
+        if kind == "relatedness":
+            finetune = task.name.endswith("-finetune")
+            select: relatedness.Select = "spearman" if finetune else "pearson"
+            return relatedness.measure(dataset, vectors, select, result.seed, tick)
         return sts.measure(dataset, vectors)
+    if kind in ("transfer", "probing") and isinstance(dataset, LabelledSentences | LabelledPairs):
+        setting = transfer.SETTINGS[result.protocol]
+        return transfer.measure(dataset, vectors, setting, result.seed, tick)
     if not isinstance(dataset, LabelledSentences):
         raise TypeError(f"{task.name} cannot be measured on {type(dataset).__name__}")
-    if task.type == "classification":
-        return classification.measure(dataset, vectors, seed)
+    if kind == "classification":
+        return classification.measure(dataset, vectors, result.seed)
     return search.measure(dataset, vectors)
 
 

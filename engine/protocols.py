@@ -7,53 +7,11 @@ screen can show the card. Knows neither tasks' code nor pages.
 from __future__ import annotations
 
 import difflib
-import hashlib
-import json
-from dataclasses import dataclass
 
 from engine.errors import UserError
+from engine.protocol import Protocol
 from engine.published import TABLE_B1
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """One set of choices.
-
-    Attributes:
-        name: as results carry it.
-        description: one sentence for people.
-        types: the task types it says how to score.
-        seed: the default seed.
-        choices: (what is chosen, the choice), in the order of the card.
-        sources: where the choices come from.
-        context: what others choose, quoted for comparison; decides nothing.
-    """
-
-    name: str
-    description: str
-    types: tuple[str, ...]
-    seed: int
-    choices: tuple[tuple[str, str], ...]
-    sources: tuple[str, ...] = ()
-    context: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def hash(self) -> str:
-        """Over everything that decides a score; a test pins it, so that no choice drifts."""
-        content = json.dumps([self.name, self.types, self.seed, self.choices])
-        return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
-
-    def card(self) -> list[tuple[str, str]]:
-        """Rows of (what, choice) to print or show, with seed, hash, sources and context."""
-        sources = [("source", source) for source in self.sources]
-        return [
-            ("protocol", f"{self.name} ({self.hash})"),
-            *self.choices,
-            ("default seed", str(self.seed)),
-            *sources,
-            *self.context,
-        ]
-
+from engine.senteval_protocols import SENTEVAL, SENTEVAL_EXACT, SENTEVAL_FAST, SENTEVAL_SKLEARN
 
 SIMCSE_2021 = Protocol(
     name="simcse-2021",
@@ -112,7 +70,10 @@ STARTER_1 = Protocol(
     sources=("ours",),
 )  # fmt: skip
 
-PROTOCOLS: dict[str, Protocol] = {p.name: p for p in (SIMCSE_2021, STARTER_1)}
+PROTOCOLS: dict[str, Protocol] = {
+    p.name: p
+    for p in (SIMCSE_2021, STARTER_1, SENTEVAL, SENTEVAL_EXACT, SENTEVAL_FAST, SENTEVAL_SKLEARN)
+}
 
 
 def get(name: str) -> Protocol:
@@ -126,6 +87,9 @@ def get(name: str) -> Protocol:
     close = difflib.get_close_matches(name, PROTOCOLS, n=1)
     hint = f"Did you mean {close[0]}?" if close else f"Known are {', '.join(PROTOCOLS)}."
     raise UserError(f"There is no protocol named {name!r}.", hint)
+
+
+__all__ = ["PROTOCOLS", "Protocol", "check_seed", "get"]
 
 
 def check_seed(seed: int | None) -> None:

@@ -43,7 +43,8 @@ class Result:
         scores: empty exactly when `error` is set.
         examples: named arrays of per-example values, for significance and distributions. STS:
             `cosine` and `gold` float64 (n,), `part` int16 (n,) into `details["parts"]`.
-            Classification: `correct` bool (n,). Search: `precision` float64 (n,).
+            Classification, transfer, probing: `correct` bool (n,). Search: `precision` float64
+            (n,). Learned relatedness: `predicted` and `gold` float64 (n,).
         details: small JSON-able extras (names of parts, histogram, counts, protocol choices).
         error: what went wrong, for people; None when it went well.
     """

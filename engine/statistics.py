@@ -83,26 +83,31 @@ class Sample:
     """The examples behind a main score.
 
     Attributes:
-        values: float64 (n,): cosines, or a score for each example (right = 1, precision, …).
-        gold: float64 (n,): the statistic is Spearman's correlation of values and gold, in points;
-            or None: it is the mean of the values, in points.
+        values: float64 (n,): cosines, predictions, or a score for each example (right = 1,
+            precision, …).
+        gold: float64 (n,): the statistic is the correlation of values and gold, in points; or
+            None: it is the mean of the values, in points.
+        correlation: which one.
     """
 
     values: np.ndarray
     gold: np.ndarray | None = None
+    correlation: Literal["spearman", "pearson"] = "spearman"
 
     @property
     def statistic(self) -> float:
         """The main score over these examples, in points of 100."""
         if self.gold is None:
             return 100.0 * float(np.mean(self.values))
-        return 100.0 * spearman(self.values, self.gold)
+        correlate = {"spearman": spearman, "pearson": pearson}[self.correlation]
+        return 100.0 * correlate(self.values, self.gold)
 
 
 def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> Sample:
     """The examples that the main score of a `Result` was measured on.
 
     STS: the pairs of the parts in `details["main_parts"]` (the test split, or a whole year).
+    Learned relatedness: the test pairs, by the correlation in `details["selected_by"]`.
 
     Raises:
         ValueError: when the result carries no per-example values.
@@ -110,10 +115,13 @@ def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) 
     if "cosine" in examples:
         rows = np.isin(examples["part"], list(details["main_parts"]))
         return Sample(examples["cosine"][rows], examples["gold"][rows])
+    if "predicted" in examples:
+        return Sample(examples["predicted"], examples["gold"], details["selected_by"])
     for name in ("correct", "precision"):
         if name in examples:
             return Sample(np.asarray(examples[name], dtype=np.float64))
-    raise ValueError(f"expected examples `cosine`, `correct` or `precision`, got {list(examples)}")
+    known = "`cosine`, `predicted`, `correct` or `precision`"
+    raise ValueError(f"expected examples {known}, got {list(examples)}")
 
 
 def bootstrap(sample: Sample, resamples: int = 2000, seed: int = 0) -> np.ndarray:
@@ -134,7 +142,7 @@ def bootstrap(sample: Sample, resamples: int = 2000, seed: int = 0) -> np.ndarra
         if sample.gold is None:
             parts.append(times @ np.asarray(sample.values, dtype=np.float64) / n)
         else:
-            parts.append(_weighted_spearman(sample.values, sample.gold, times))
+            parts.append(_weighted_correlation(sample, times))
     return 100.0 * np.concatenate(parts)
 
 
@@ -294,16 +302,20 @@ def _p_value(draws: np.ndarray) -> float:
     return min(1.0, 2.0 * (min(below, above) + 1) / (len(draws) + 1))
 
 
-def _weighted_spearman(x: np.ndarray, y: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Spearman of samples in which example i occurs times[r, i] times: float64 (r,).
+def _weighted_correlation(sample: Sample, times: np.ndarray) -> np.ndarray:
+    """Correlation of samples in which example i occurs times[r, i] times: float64 (r,).
 
     Ranks come from counting instead of sorting each resample: the values are sorted once, and the
     average rank of a value is the number of drawn examples below it plus half of its own.
     """
     n = float(times[0].sum())
-    a, b = _weighted_ranks(x, times), _weighted_ranks(y, times)
-    a -= (n + 1) / 2  # the mean rank, whatever the ties
-    b -= (n + 1) / 2
+    x, y = np.asarray(sample.values, np.float64), np.asarray(sample.gold, np.float64)
+    if sample.correlation == "spearman":
+        a, b = _weighted_ranks(x, times), _weighted_ranks(y, times)
+        a -= (n + 1) / 2  # the mean rank, whatever the ties
+        b -= (n + 1) / 2
+    else:
+        a, b = (values - times @ values[:, None] / n for values in (x, y))
     covariance = np.einsum("ri,ri,ri->r", times, a, b)
     spread = np.einsum("ri,ri,ri->r", times, a, a) * np.einsum("ri,ri,ri->r", times, b, b)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -134,7 +134,7 @@ def evaluate(
     from engine.tasks import expand
 
     workspace = open_workspace(store, data)
-    names = expand(tasks, workspace.catalog)
+    names = expand(tasks, workspace.catalog, protocol)
     table: list[dict[str, Any]] = []
     with progress_bar("evaluating") as move:
 

@@ -26,6 +26,7 @@ LEAD = (
 GROUPS = {
     "starter": ("Starter set", "Written by us, small, ships with the app."),
     "sts": ("STS, the seven of SimCSE's tables", "Spearman of cosine and gold score."),
+    "senteval": ("SentEval: transfer and probing", "A classifier is trained on the vectors."),
     "others": ("Other scored pairs and uploads", "Every set of scored pairs is a task."),
 }
 
@@ -37,7 +38,7 @@ def build(workspace: Workspace) -> None:
     spec, said, add = _adding(workspace)
     groups = {
         name: gr.CheckboxGroup([], label=label, info=info, show_select_all=True,
-                               elem_id=f"tasks-{name}", visible=name != "others")
+                               elem_id=f"tasks-{name}", visible=name in ("starter", "sts"))
         for name, (label, info) in GROUPS.items()
     }  # fmt: skip
     absent = parts.static("", elem_id="absent")
@@ -67,10 +68,9 @@ def build(workspace: Workspace) -> None:
             gr.update(choices=names, value=value, visible=bool(names))
             for names, value in zip(here.values(), ticked, strict=True)
         ]
-        starter, sts, others = ticked
         return (
             choices.filled(workspace, chosen), *boxes, number, run, _absent(here), _cards(here),
-            *_views(workspace, _plan(chosen, starter, sts, others, number)),
+            *_views(workspace, _plan(chosen, *ticked, number)),
         )  # fmt: skip
 
     def changed(*values: Any) -> tuple[str, str]:
@@ -93,7 +93,7 @@ def build(workspace: Workspace) -> None:
         return choices.filled(workspace, list(dict.fromkeys([*chosen, name]))), "", ""
 
     parts.on_load(
-        parts.telling(load, 10), None,
+        parts.telling(load, 11), None,
         [encoders, *groups.values(), seed, following.run, absent, cards, *views, notice],
     )  # fmt: skip
     gr.on(
@@ -109,9 +109,8 @@ def build(workspace: Workspace) -> None:
         named = gr.on([add.click, spec.submit], parts.telling(added, 3), [spec, encoders],
                       [encoders, spec, said, notice], **quiet)  # fmt: skip
         named.then(parts.telling(changed, 2), controls, [*views, notice], **quiet)
-    names = {"encoder": encoders, "starter": groups["starter"], "sts": groups["sts"],
-             "task": groups["others"], "seed": seed, "run": following.run}  # fmt: skip
-    address.keep(names)
+    boxes = {"task" if name == "others" else name: box for name, box in groups.items()}
+    address.keep({"encoder": encoders, **boxes, "seed": seed, "run": following.run})
 
 
 def _adding(workspace: Workspace) -> tuple[Any, Any, Any]:
@@ -152,7 +151,7 @@ def _asked(
 
     wanted = [
         task
-        for name in ("task", "starter", "sts")
+        for name in ("task", *GROUPS)
         for value in address.every(request, name)
         for task in value.split(",")
     ]
@@ -165,10 +164,10 @@ def _asked(
     return chosen, wanted or list(STARTER), seed
 
 
-def _plan(
-    encoders: list[str], starter: list[str], sts: list[str], others: list[str], seed: Any
-) -> Plan:
-    return Plan(tuple(encoders), (*starter, *sts, *others), _seed(seed))
+def _plan(encoders: list[str], *chosen: Any) -> Plan:
+    """A plan of the page's controls: encoders, the tasks of each group, the seed."""
+    *groups, seed = chosen
+    return Plan(tuple(encoders), tuple(task for names in groups for task in names), _seed(seed))
 
 
 def _seed(value: Any) -> int | None:

@@ -34,7 +34,7 @@ class Plan:
 
 
 def task_groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Tasks whose data is here: `starter`, `sts` (of SimCSE's seven) and `others`.
+    """Tasks whose data is here: `starter`, `sts` (SimCSE's seven), `senteval` and `others`.
 
     Args:
         workspace: whose catalog is asked.
@@ -47,7 +47,8 @@ def task_groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, l
     return {
         "starter": [name for name in STARTER if name in here],
         "sts": [name for name in SEVEN if name in here],
-        "others": [name for name in here if name not in (*STARTER, *SEVEN)],
+        "senteval": [t for t in here if t in TASKS and t not in (*STARTER, *SEVEN)],
+        "others": [name for name in here if name not in TASKS],
     }
 
 

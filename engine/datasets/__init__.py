@@ -4,6 +4,7 @@ from engine.datasets.catalog import Catalog, Upload, UploadSource
 from engine.datasets.types import (
     Dataset,
     DatasetInfo,
+    LabelledPairs,
     LabelledSentences,
     PairPart,
     ScoredPairs,
@@ -15,6 +16,7 @@ __all__ = [
     "Catalog",
     "Dataset",
     "DatasetInfo",
+    "LabelledPairs",
     "LabelledSentences",
     "PairPart",
     "ScoredPairs",

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
-from engine.datasets import folders, hub, senteval, starter, transfer
+from engine.datasets import folders, hub, labelled_pairs, probing, senteval, starter, transfer
 from engine.datasets.files import Source
 from engine.datasets.tables import Mapping, read
 from engine.datasets.types import Dataset, DatasetInfo, Sentences
@@ -127,7 +127,7 @@ class Catalog:
     def _sources(self) -> dict[str, Source]:
         found = starter.sources()
         if self.root is not None:
-            for reader in (senteval, transfer, folders):
+            for reader in (senteval, transfer, labelled_pairs, probing, folders):
                 found += reader.sources(self.root)
         return {source.info.name: source for source in found}
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -51,10 +51,10 @@ class Mapping:
     header: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
+        if self.kind not in ROLES:
             raise UserError(
                 f"There is no kind of data set called {self.kind!r}.",
-                f"Choose one of {', '.join(get_args(Kind))}.",
+                f"Choose one of {', '.join(ROLES)}.",
             )
         needed = ROLES[self.kind]
         optional = ("split",) if self.kind in ("pairs", "labels") else ()

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-Kind = Literal["pairs", "labels", "sentences", "triplets"]
+Kind = Literal["pairs", "labels", "labelled-pairs", "sentences", "triplets"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,47 @@ class LabelledSentences:
 
 
 @dataclass(frozen=True, eq=False)
+class LabelledPairs:
+    """Sentence pairs with one label each, such as entailment.
+
+    Sentences are kept once and pairs point at them: SNLI has 550,000 pairs, and each premise three
+    times.
+
+    Attributes:
+        sentences: distinct, in the order of their first appearance.
+        left, right: int32 (n,), positions in `sentences`.
+        labels: n labels.
+        splits: n names of splits.
+    """
+
+    name: str
+    sentences: list[str]
+    left: np.ndarray
+    right: np.ndarray
+    labels: list[str]
+    splits: list[str]
+    kind: Kind = field(default="labelled-pairs", init=False)
+
+    @classmethod
+    def of(
+        cls, name: str, left: list[str], right: list[str], labels: list[str], splits: list[str]
+    ) -> LabelledPairs:
+        """Make one of two columns of sentences."""
+        place: dict[str, int] = {}
+        sides = [
+            np.array([place.setdefault(s, len(place)) for s in side], dtype=np.int32)
+            for side in (left, right)
+        ]
+        return cls(name, list(place), sides[0], sides[1], labels, splits)
+
+    @property
+    def hash(self) -> str:
+        """Content hash: sentences, then splits, labels and positions."""
+        rows = zip(self.splits, self.labels, self.left.tolist(), self.right.tolist(), strict=True)
+        return _hash([*self.sentences, *(f"{p}\0{y}\0{a}\0{b}" for p, y, a, b in rows)])
+
+
+@dataclass(frozen=True, eq=False)
 class Sentences:
     """A plain collection, one text an entry."""
 
@@ -131,7 +172,7 @@ class Triplets:
         return _hash(self.sentences)
 
 
-Dataset = ScoredPairs | LabelledSentences | Sentences | Triplets
+Dataset = ScoredPairs | LabelledSentences | LabelledPairs | Sentences | Triplets
 
 
 def _hash(lines: list[str]) -> str:

@@ -11,7 +11,7 @@ from engine.encoders.base import Encoder, VectorCache
 from engine.encoders.cached import CachedEncoder, MemoryCache
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.concat import Concatenated
-from engine.encoders.source import Source
+from engine.encoders.source import Source, WordSource
 from engine.encoders.spec import EncoderSpec, SourceSpec, parse
 from engine.encoders.steps import DatasetSource, Stepped
 from engine.errors import UserError
@@ -40,12 +40,13 @@ def load(
     """
     parsed = parse(spec)
     cache = cache if cache is not None else MemoryCache()
-    parts: list[Encoder] = [CachedEncoder(_shared(s, device), cache) for s in parsed.sources]
+    datasets = datasets or _catalogue
+    parts = [_part(source, cache, datasets, device) for source in parsed.sources]
     sources = str(EncoderSpec(parsed.sources))
     encoder = parts[0] if len(parts) == 1 else Concatenated(sources, parts)
     if not parsed.steps:
         return encoder
-    return Stepped(str(parsed), encoder, parsed.steps, datasets or _catalogue)
+    return Stepped(str(parsed), encoder, parsed.steps, datasets)
 
 
 def describe(spec: str) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def describe(spec: str) -> dict[str, Any]:
         "problem": next((f["problem"] for f in facts if f["problem"]), None),
     }  # fmt: skip
     for step in parsed.steps:
-        if step.k is not None and step.name != "drop":
+        if step.k is not None and step.name not in ("drop", "common"):
             whole["dim"] = step.k
     return {"spec": str(parsed), **whole}
 
@@ -96,45 +97,68 @@ def _catalogue(name: str) -> tuple[Sequence[str], str]:
     return Catalog().sentences(name)
 
 
-def _shared(spec: SourceSpec, device: str | None) -> Source:
-    source = _source(spec, device)
-    return _live.setdefault((source.name, device, source.fingerprint), source)
+def _part(
+    spec: SourceSpec, cache: VectorCache, datasets: DatasetSource, device: str | None
+) -> Encoder:
+    source = _source(spec, datasets, device)
+    source = _live.setdefault((source.name, device, source.fingerprint), source)
+    # Vectors that lie in a file already need no second place.
+    return source if spec.kind == "vectors" else CachedEncoder(source, cache)
 
 
-def _source(spec: SourceSpec, device: str | None) -> Source:
-    name = str(spec)
+def _source(spec: SourceSpec, datasets: DatasetSource, device: str | None) -> Source:
     match spec.kind:
-        case "wordllama":
-            from engine.encoders.packaged import WordLlama
-
-            return WordLlama(name)
-        case "random":
-            from engine.encoders.random_words import RandomWords
-
-            return RandomWords(name, int(spec.value))
-        case "words":
-            from engine.encoders.words import WordVectors
-
-            return WordVectors(name, spec.value)
+        case "wordllama" | "random" | "words":
+            return _words(spec, datasets)
         case "borep":
             return _borep(spec)
+        case "vectors":
+            from engine.encoders.vectors import VectorFile
+
+            return VectorFile(str(spec), spec.value, spec.option("text"), spec.option("vector"))
     return _model(spec, device)
 
 
+def _words(spec: SourceSpec, datasets: DatasetSource) -> Source:
+    base = _word_source(str(spec), spec.kind, spec.value)
+    pooling = spec.option("pooling")
+    if pooling in (None, "avg"):
+        return base
+    from engine.encoders.averaging import Pooled, make
+
+    data = spec.option("data")
+    learnt_on = None if data is None else datasets(data)
+    return Pooled(str(spec), base, make(str(pooling), base, learnt_on, _window(spec)))
+
+
+def _word_source(name: str, kind: str, value: str) -> WordSource:
+    if kind == "wordllama":
+        from engine.encoders.packaged import WordLlama
+
+        return WordLlama(name)
+    if kind == "random":
+        from engine.encoders.random_words import RandomWords
+
+        return RandomWords(name, int(value))
+    from engine.encoders.words import WordVectors
+
+    return WordVectors(name, value)
+
+
 def _borep(spec: SourceSpec) -> Source:
-    from engine.encoders.packaged import WordLlama
-    from engine.encoders.words import Borep, WordVectors
+    from engine.encoders.averaging import plain
+    from engine.encoders.words import Borep
 
     words = spec.option("words") or "wordllama"
-    base = WordLlama(words) if words == "wordllama" else WordVectors(words, words)
-    return Borep(
-        str(spec),
-        int(spec.value),
-        base,
-        base.fingerprint,
-        spec.option("pooling") or "max",
-        int(spec.option("seed") or 0),
-    )
+    base = _word_source(words, "wordllama" if words == "wordllama" else "words", words)
+    pooling = spec.option("pooling") or "max"
+    pool = None if pooling == "avg" else plain(pooling, _window(spec))
+    return Borep(str(spec), int(spec.value), base, pool, int(spec.option("seed") or 0))
+
+
+def _window(spec: SourceSpec) -> int | None:
+    window = spec.option("window")
+    return None if window is None else int(window)
 
 
 def _model(spec: SourceSpec, device: str | None) -> Source:
@@ -182,7 +206,7 @@ def _checkpoint(spec: SourceSpec) -> Checkpoint:
 def _facts(spec: SourceSpec) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "kind": spec.kind,
-        "dim": int(spec.value) if spec.kind in ("random", "borep") else None,
+        "dim": None,
         "parameters": None,
         "bytes": None,
         "pooling": spec.option("pooling"),
@@ -194,18 +218,35 @@ def _facts(spec: SourceSpec) -> dict[str, Any]:
     try:
         if spec.kind in ("hf", "dir", "minilm"):
             facts |= _checkpoint_facts(spec)
-        elif spec.kind == "wordllama":
-            from engine.encoders.packaged import WORDLLAMA_WEIGHTS, WordLlama
+        elif spec.kind == "vectors":
+            from engine.encoders.vectors import VectorFile
 
-            size = (WordLlama("wordllama").folder / WORDLLAMA_WEIGHTS).stat().st_size
-            facts |= {"dim": 256, "parameters": 32_000 * 256, "bytes": size, "pooling": "avg"}
-        elif spec.kind == "words":
-            from engine.encoders.words import WordVectors
-
-            vectors = WordVectors(spec.value, spec.value)
-            facts |= {"dim": vectors.dim, "bytes": vectors.path.stat().st_size, "pooling": "avg"}
+            file = VectorFile(str(spec), spec.value, spec.option("text"), spec.option("vector"))
+            facts |= {"dim": file.dim, "bytes": file.path.stat().st_size}
+        else:
+            facts |= _word_facts(spec)
     except UserError as error:
         facts |= {"available": False, "problem": str(error)}
+    return facts
+
+
+def _word_facts(spec: SourceSpec) -> dict[str, Any]:
+    pooling = spec.option("pooling")
+    facts: dict[str, Any] = {"pooling": pooling or "avg"}
+    if spec.kind == "wordllama":
+        from engine.encoders.packaged import WORDLLAMA_WEIGHTS, WordLlama
+
+        size = (WordLlama("wordllama").folder / WORDLLAMA_WEIGHTS).stat().st_size
+        facts |= {"dim": 256, "parameters": 32_000 * 256, "bytes": size}
+    elif spec.kind == "words":
+        from engine.encoders.words import WordVectors
+
+        vectors = WordVectors(spec.value, spec.value)
+        facts |= {"dim": vectors.dim, "bytes": vectors.path.stat().st_size}
+    else:
+        facts |= {"dim": int(spec.value), "pooling": pooling}
+    if pooling == "pmean":
+        facts["dim"] *= 4
     return facts
 
 

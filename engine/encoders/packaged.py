@@ -7,7 +7,7 @@ only when they are, byte for byte, the files that were examined.
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.encoders.fingerprint import file_sha256, fingerprint
-from engine.encoders.source import Source, clean, in_chunks, mean_rows
+from engine.encoders.source import Word, WordSource, clean
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def minilm(
     return TransformerSource(name, checkpoint, settings, dtype=dtype, device=device)
 
 
-class WordLlama(Source):
+class WordLlama(WordSource):
     """Static vectors: the float32 mean of the rows of a sentence's tokens.
 
     32,000 x 256, float16 on disk, derived from the token embeddings of Llama 2. No special tokens,
@@ -127,11 +127,11 @@ class WordLlama(Source):
 
         return load_file(self.folder / WORDLLAMA_WEIGHTS)["embedding.weight"].astype(np.float32)
 
-    def ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Rows of `table` for each sentence."""
+    def words(self, sentences: Sequence[str]) -> list[list[int]]:
+        """See `WordSource.words`: numbers of tokens, which are rows of `table`."""
         texts = [clean(s) for s in sentences]
         return [e.ids for e in self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
 
-    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`."""
-        return in_chunks(sentences, lambda chunk: mean_rows(self.table, self.ids(chunk)))
+    def vectors(self, words: Sequence[Word]) -> np.ndarray:
+        """See `WordSource.vectors`."""
+        return self.table[np.asarray(words, np.intp)]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from engine.encoders.fingerprint import fingerprint
-from engine.encoders.source import Source, in_chunks, mean_rows
+from engine.encoders.source import Word, WordSource
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -30,7 +30,7 @@ def word_vector(word: str, dim: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(dim, np.float32)
 
 
-class RandomWords(Source):
+class RandomWords(WordSource):
     """Mean of the words' random vectors, `split_words(text.lower())`; no word gives zero.
 
     A word has the same vector on every machine and in every vocabulary, so the cosine of two
@@ -42,17 +42,13 @@ class RandomWords(Source):
         self.dim = dim
         self.fingerprint = fingerprint("random", dim)
 
-    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`."""
-        return in_chunks(sentences, self._encode)
+    def words(self, sentences: Sequence[str]) -> list[list[str]]:
+        """See `WordSource.words`."""
+        return [split_words(text.lower()) for text in sentences]
 
-    def _encode(self, sentences: Sequence[str]) -> np.ndarray:
-        numbers: dict[str, int] = {}
-        ids = [
-            [numbers.setdefault(word, len(numbers)) for word in split_words(text.lower())]
-            for text in sentences
-        ]
-        table = np.empty((len(numbers), self.dim), np.float32)
-        for word, row in numbers.items():
-            table[row] = word_vector(word, self.dim)
-        return mean_rows(table, ids)
+    def vectors(self, words: Sequence[Word]) -> np.ndarray:
+        """See `WordSource.vectors`."""
+        table = np.empty((len(words), self.dim), np.float32)
+        for row, word in enumerate(words):
+            table[row] = word_vector(str(word), self.dim)
+        return table

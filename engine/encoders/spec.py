@@ -3,6 +3,8 @@
     source[?option=value&...] (+ source)* (| step[:argument,...])*
 
     hf:bert-base-uncased?pooling=avg_first_last | whiten:nli,256 | normalise
+    words:glove.txt?pooling=sif | common:1,@task
+    wordllama + wordllama?pooling=max + wordllama?pooling=hier&window=3
 
 Whitespace around `+` and `|` is free. A character of `% ? & = + | ,` that is part of a value is
 percent-encoded (`%2B` for a plus in a path). This module reads and writes the text only: it opens
@@ -33,10 +35,14 @@ POOLINGS = (
     "max",
     "last",
 )
+WORD_POOLINGS = ("avg", "max", "sif", "pmean", "gem", "hier")
+"""Of word vectors: see `engine.encoders.averaging`."""
 DTYPES = ("float32", "float16", "bfloat16")
 MAX_DIM = 16_384
+MAX_WINDOW = 1_000
 
 _MODEL_OPTIONS = ("pooling", "layer", "max_length", "prompt", "dtype")
+_WORD_OPTIONS = ("pooling", "data", "window")
 
 
 @dataclass(frozen=True)
@@ -46,24 +52,29 @@ class SourceKind:
     value: str  # what stands after the colon, for messages; empty when nothing may
     options: tuple[str, ...] = ()
     value_is: str = "text"  # text, path or dim
+    poolings: tuple[str, ...] = POOLINGS
 
 
 SOURCES = {
     "minilm": SourceKind("", _MODEL_OPTIONS),
-    "wordllama": SourceKind(""),
-    "random": SourceKind("DIM", value_is="dim"),
-    "borep": SourceKind("DIM", ("words", "pooling", "seed"), value_is="dim"),
-    "words": SourceKind("FILE", value_is="path"),
+    "wordllama": SourceKind("", _WORD_OPTIONS, poolings=WORD_POOLINGS),
+    "random": SourceKind("DIM", _WORD_OPTIONS, "dim", WORD_POOLINGS),
+    "borep": SourceKind(
+        "DIM", ("words", "pooling", "window", "seed"), "dim", ("max", "avg", "pmean", "hier")
+    ),
+    "words": SourceKind("FILE", _WORD_OPTIONS, "path", WORD_POOLINGS),
+    "vectors": SourceKind("FILE", ("text", "vector"), "path"),
     "hf": SourceKind("ID", (*_MODEL_OPTIONS, "revision")),
     "dir": SourceKind("FOLDER", _MODEL_OPTIONS, value_is="path"),
 }
-LATER = ("vectors", "api")
+LATER = ("api",)
 STEPS = {
     "normalise": "normalise",
     "center": "center:DATA",
     "whiten": "whiten:DATA[,k]",
     "dims": "dims:k,pca,DATA or dims:k,random,SEED",
     "drop": "drop:k,DATA",
+    "common": "common:k,DATA",
 }
 
 
@@ -98,7 +109,7 @@ class StepSpec:
 
     Attributes:
         name: a key of `STEPS`.
-        k: number of components kept (`whiten`, `dims`) or removed (`drop`).
+        k: number of components kept (`whiten`, `dims`) or removed (`drop`, `common`).
         data: name of the data set it is fitted on, `@task`, or empty when it is not fitted.
         seed: of the random projection; None for every other step.
     """
@@ -116,6 +127,7 @@ class StepSpec:
             "whiten": [data] if self.k is None else [data, str(self.k)],
             "dims": [str(self.k), *(["pca", data] if self.data else ["random", str(self.seed)])],
             "drop": [str(self.k), data],
+            "common": [str(self.k), data],
         }[self.name]
         return f"{self.name}:{','.join(arguments)}" if arguments else self.name
 
@@ -196,13 +208,15 @@ def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
             problem = "is given twice" if value else "has no value"
             raise UserError(f"Option '{name}' {problem} in '{piece}'.", f"Write {name}=VALUE once.")
         given[name] = _option_value(kind, name, unquote(value))
+    if "pooling" in known and SOURCES[kind].poolings != POOLINGS:
+        _check_word_pooling(kind, given, piece)
     for name in known:  # one order, so that two ways of writing are one name
         if name in given:
             yield name, given[name]
 
 
 def _option_value(kind: str, name: str, value: str) -> str:
-    allowed = {"pooling": ("max", "avg") if kind == "borep" else POOLINGS, "dtype": DTYPES}
+    allowed = {"pooling": SOURCES[kind].poolings, "dtype": DTYPES}
     if name in allowed and value not in allowed[name]:
         raise UserError(
             f"Unknown {name} '{value}'.",
@@ -214,7 +228,31 @@ def _option_value(kind: str, name: str, value: str) -> str:
         return str(_number(value, "max_length", 1, 1_000_000))
     if name == "seed":
         return str(_number(value, "seed", 0, 2**32 - 1))
+    if name == "window":
+        return str(_number(value, "window", 1, MAX_WINDOW))
     return _absolute(value) if name == "words" and value != "wordllama" else value
+
+
+def _check_word_pooling(kind: str, given: dict[str, str], piece: str) -> None:
+    """Refuse an option that the pooling would not look at, and a pooling that lacks its data."""
+    pooling = given.get("pooling")
+    for name, poolings in (("data", ("sif", "gem")), ("window", ("hier", "gem"))):
+        if name in given and pooling not in poolings:
+            raise UserError(
+                f"Option '{name}' in '{piece}' belongs to pooling={' or '.join(poolings)}.",
+                "Leave it out, or choose one of these.",
+            )
+    # A file of word vectors is sorted by frequency, which is enough for sif.
+    if "data" not in given and (pooling == "gem" or (pooling == "sif" and kind != "words")):
+        raise UserError(
+            f"'{piece}' needs a data set to learn from.",
+            f"Name one: …?pooling={pooling}&data=DATA; `theodolite data` lists what is here.",
+        )
+    if given.get("data") == TASK_DATA:
+        raise UserError(
+            f"'{piece}' cannot learn from {TASK_DATA}: word vectors are pooled before any task.",
+            f"Name a data set; a step, such as common:1,{TASK_DATA}, can.",
+        )
 
 
 def _step(piece: str, spec: str) -> StepSpec:
@@ -241,7 +279,7 @@ def _step(piece: str, spec: str) -> StepSpec:
             case "dims", [k, "random", seed]:
                 number = _number(seed, f"the seed in {piece}", 0, 2**32 - 1)
                 return StepSpec(name, _number(k, piece, 1, MAX_DIM), seed=number)
-            case "drop", [k, data]:
+            case "drop" | "common", [k, data]:
                 return StepSpec(name, _number(k, piece, 1, MAX_DIM), data)
     raise UserError(
         f"The step '{piece}' cannot be read.",

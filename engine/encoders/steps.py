@@ -1,4 +1,4 @@
-"""What happens to vectors after pooling: centre, whiten, reduce, drop, normalise.
+"""What happens to vectors after pooling: centre, whiten, reduce, remove, normalise.
 
 Fitted in float64 on the vectors of a named data set, in the order of the spec: a step is fitted on
 what the steps before it make of its data. Duplicates in the data count as often as they appear.
@@ -75,11 +75,23 @@ def fit_drop(x: np.ndarray, k: int) -> Linear:
     """Subtract the mean, then remove the first k principal components ('all-but-the-top').
 
     Mu and Viswanath 2018, algorithm 1, except that the components are taken out of the centred
-    vector (they take them out of the vector itself, which differs by one constant vector).
+    vector (they take them out of the vector itself, which differs by one constant vector). Not what
+    SIF does: see `fit_common`.
     """
     mean, vectors, _ = _principal(x)
     top = vectors[:, :k]
     return Linear(mean, np.eye(x.shape[1]) - top @ top.T)
+
+
+def fit_common(x: np.ndarray, k: int) -> Linear:
+    """Remove the first k right singular vectors of x (n, d), which is not centred.
+
+    Arora, Liang and Ma 2017, algorithm 1, lines 4 to 6, for k = 1. Without centring the first
+    direction is close to that of the mean, so `drop:1` removes one direction more than SIF does.
+    """
+    _, top = np.linalg.eigh(x.T @ x)
+    top = top[:, ::-1][:, :k]
+    return Linear(matrix=np.eye(x.shape[1]) - top @ top.T)
 
 
 def random_projection(dim: int, k: int, seed: int) -> Linear:
@@ -205,10 +217,11 @@ def _dim_after(step: StepSpec, dim: int) -> int:
     if step.k is None:
         return dim
     projects = step.name == "dims" and step.seed is not None
-    most = dim - 1 if step.name == "drop" else dim  # dropping all leaves rounding errors
+    # Dropping all of them would leave rounding errors.
+    most = dim - 1 if step.name in ("drop", "common") else dim
     if step.k > most and not projects:
         raise UserError(f"{step} wants {step.k} of {dim} dimensions.", f"Give at most {most}.")
-    return dim if step.name == "drop" else step.k
+    return dim if step.name in ("drop", "common") else step.k
 
 
 def _fit_step(step: StepSpec, x: np.ndarray) -> Transform:
@@ -221,6 +234,8 @@ def _fit_step(step: StepSpec, x: np.ndarray) -> Transform:
             return fit_whiten(x, step.k)
         case "drop":
             return fit_drop(x, step.k or 0)
+        case "common":
+            return fit_common(x, step.k or 0)
         case _ if step.seed is not None:
             return random_projection(x.shape[1], step.k or 0, step.seed)
         case _:

@@ -12,33 +12,21 @@ import struct
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 import numpy as np
 
+from engine.encoders.averaging import Pool
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.random_words import split_words
-from engine.encoders.source import Source, in_chunks, mean_rows
+from engine.encoders.source import Source, Word, WordSource, in_chunks, mean_rows
 from engine.encoders.spec import MAX_DIM
 from engine.errors import UserError
 
 _HEADER = re.compile(rb"\s*(\d+)\s+(\d+)\s*$")
 
 
-class WordTable(Protocol):
-    """Vectors of words or tokens, and which of them a sentence has."""
-
-    @property
-    def table(self) -> np.ndarray:
-        """float32 (v, d)."""
-        ...
-
-    def ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Rows of `table` for each sentence."""
-        ...
-
-
-class WordVectors(Source):
+class WordVectors(WordSource):
     """Mean of the vectors of the known words; a sentence without one is the zero vector.
 
     Words are separated by white space, as in SentEval's tokenized files; a piece is looked up as it
@@ -63,14 +51,22 @@ class WordVectors(Source):
         """Word vectors, float32 (v, d)."""
         return self._words[1]
 
-    def ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Rows of the known words of each sentence."""
+    def words(self, sentences: Sequence[str]) -> list[list[int]]:
+        """See `WordSource.words`: rows of `table`."""
         rows = self._words[0]
         return [list(_known(s.split(), rows, split=True)) for s in sentences]
 
-    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`."""
-        return in_chunks(sentences, lambda chunk: mean_rows(self.table, self.ids(chunk)))
+    def vectors(self, words: Sequence[Word]) -> np.ndarray:
+        """See `WordSource.vectors`."""
+        return self.table[np.asarray(words, np.intp)]
+
+    def estimate(self, words: Sequence[Word]) -> np.ndarray:
+        """Zipf's law over the order of the file: the r-th word has a probability like 1 / r.
+
+        The files of GloVe, word2vec and fastText begin with the most frequent word.
+        """
+        total = (1 / np.arange(1, len(self.table) + 1)).sum()
+        return 1 / ((np.asarray(words, np.float64) + 1) * total)
 
 
 class Borep(Source):
@@ -78,39 +74,42 @@ class Borep(Source):
 
     Every word vector e of length d is multiplied by one fixed matrix W, dim x d, drawn uniformly
     from [-1/sqrt(d), 1/sqrt(d)]; the sentence is the largest value of each coordinate over its
-    words (max pooling; `pooling=avg` for the mean). Untrained: what random features of word vectors
-    do. The matrix comes from numpy's default generator with `seed` (0).
+    words (`pooling=max`; `avg`, `pmean` and `hier` as for any word vectors). Untrained: what random
+    features of word vectors do. The matrix comes from numpy's default generator with `seed` (0).
     """
 
-    def __init__(self, name: str, dim: int, base: WordTable, base_hash: str,
-                 pooling: str = "max", seed: int = 0) -> None:  # fmt: skip
+    def __init__(self, name: str, dim: int, base: WordSource, pool: Pool | None, seed: int = 0
+                 ) -> None:  # fmt: skip
+        """`pool` None is the mean."""
         self.name = name
-        self.dim = dim
-        self.fingerprint = fingerprint("borep", dim, base_hash, pooling, seed)
+        self.dim = dim if pool is None else pool.factor * dim
+        key = "avg" if pool is None else pool.key
+        self.fingerprint = fingerprint("borep", dim, base.fingerprint, key, seed)
+        self._width = dim
         self._base = base
-        self._pooling = pooling
+        self._pool = pool
         self._seed = seed
 
     @cached_property
     def matrix(self) -> np.ndarray:
         """W, float32 (d, dim): transposed, to be multiplied from the right."""
-        width = self._base.table.shape[1]
+        width = self._base.dim
         bound = width**-0.5
         rng = np.random.default_rng(self._seed)
-        return rng.uniform(-bound, bound, (width, self.dim)).astype(np.float32)
+        return rng.uniform(-bound, bound, (width, self._width)).astype(np.float32)
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """See `Source.chunks`."""
         return in_chunks(sentences, self._encode)
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
-        table, ids = self._base.table, self._base.ids(sentences)
-        if self._pooling == "avg":  # a projection of the mean is the mean of the projections
+        words, table, ids = self._base.bag(sentences)
+        if self._pool is None:  # a projection of the mean is the mean of the projections
             return mean_rows(table, ids) @ self.matrix
         out = np.zeros((len(ids), self.dim), np.float32)
         for i, rows in enumerate(ids):
             if rows:
-                out[i] = (table[np.unique(rows)] @ self.matrix).max(axis=0)
+                out[i] = self._pool(table[rows] @ self.matrix, [words[row] for row in rows])
         return out
 
 

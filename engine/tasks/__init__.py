@@ -1,7 +1,8 @@
 """The tasks by name: one measurement on one data set each.
 
 Any data set can be measured. Scored pairs are a task of their own name (`upload:reviews`); labelled
-sentences are two, by an ending: `upload:reviews/classify` and `upload:reviews/search`.
+sentences are three, by an ending: `upload:reviews/classify`, `upload:reviews/search` and, in their
+own train, dev and test splits, `upload:reviews/probe`.
 Knows neither encoders nor how a task is scored (see the modules beside this one).
 """
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from engine.datasets import Catalog
     from engine.datasets.types import DatasetInfo, Kind
 
-TaskType = Literal["sts", "classification", "search"]
+TaskType = Literal["sts", "relatedness", "classification", "search", "transfer", "probing"]
 
 
 @dataclass(frozen=True)
@@ -27,42 +28,74 @@ class Task:
 
     Attributes:
         name: as in SentEval where it exists there.
-        type: how it is scored.
+        type: how its default protocol scores it.
         dataset: the data set's name in the catalog.
+        kind: the shape that data set must have.
         protocol: the default.
-        metric: of the main score; higher is better for all of them.
+        metric: of the main score under the default protocol; higher is better for all of them.
         description: one sentence for people.
+        also: how other protocols score it. STS-B is a cosine under one protocol and a trained
+            regressor under another: two measurements, which no table may mix.
     """
 
     name: str
     type: TaskType
     dataset: str
+    kind: Kind
     protocol: str
     metric: str
     description: str
+    also: tuple[TaskType, ...] = ()
 
-    @property
-    def kind(self) -> Kind:
-        """The shape its data set must have."""
-        return "pairs" if self.type == "sts" else "labels"
+    def type_under(self, types: Sequence[str]) -> TaskType | None:
+        """Return how a protocol that covers these types scores the task, or None."""
+        return next((t for t in (self.type, *self.also) if t in types), None)
 
 
-def _sts(name: str, dataset: str, description: str) -> Task:
-    return Task(name, "sts", dataset, "simcse-2021", "spearman", description)
+def _sts(name: str, dataset: str, description: str, *also: TaskType) -> Task:
+    return Task(name, "sts", dataset, "pairs", "simcse-2021", "spearman", description, also)
 
 
 def _classification(name: str, dataset: str, description: str) -> Task:
-    return Task(name, "classification", dataset, "starter-1", "accuracy", description)
+    return Task(name, "classification", dataset, "labels", "starter-1", "accuracy", description)
 
 
 def _search(name: str, dataset: str, description: str) -> Task:
-    return Task(name, "search", dataset, "starter-1", "precision_at_10", description)
+    return Task(name, "search", dataset, "labels", "starter-1", "precision_at_10", description)
+
+
+def _transfer(name: str, description: str, kind: Kind = "labels") -> Task:
+    return Task(name, "transfer", name, kind, "senteval", "accuracy", description)
+
+
+def _probing(name: str, dataset: str, description: str) -> Task:
+    return Task(name, "probing", dataset, "labels", "senteval", "accuracy", description)
+
+
+def _finetune(dataset: str) -> Task:
+    name = f"{dataset}-finetune"
+    description = f"{dataset} by a trained regressor, chosen by dev Spearman as SimCSE's fork does."
+    return Task(name, "relatedness", dataset, "pairs", "senteval", "spearman", description)
 
 
 STARTER = ("StarterSTS", "StarterTopics", "StarterSearch")
 SEVEN = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
-SUITES: dict[str, tuple[str, ...]] = {"starter": STARTER, "sts": SEVEN}
-"""Names that stand for several tasks; `sts` is the seven of SimCSE's tables, in their order."""
+TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
+SENTEVAL = (*TRANSFER[:5], "SST5", *TRANSFER[5:], "SICKEntailment", "SNLI", *SEVEN[5:])
+PROBING = (
+    *("Length", "WordContent", "Depth", "TopConstituents", "BigramShift", "Tense"),
+    *("SubjNumber", "ObjNumber", "OddManOut", "CoordinationInversion"),
+)
+SUITES: dict[str, tuple[str, ...]] = {
+    "starter": STARTER,
+    "sts": SEVEN,
+    "transfer": TRANSFER,
+    "senteval": SENTEVAL,
+    "probing": PROBING,
+}
+"""Names that stand for several tasks. `sts` and `transfer` are the sevens of SimCSE's tables, in
+their order; `senteval` is every downstream task of SentEval that trains something under its
+protocols."""
 
 TASKS: dict[str, Task] = {
     task.name: task
@@ -75,8 +108,32 @@ TASKS: dict[str, Task] = {
         _sts("STS14", "STS14", "SemEval 2014 similarity, six subsets."),
         _sts("STS15", "STS15", "SemEval 2015 similarity, five subsets."),
         _sts("STS16", "STS16", "SemEval 2016 similarity, five subsets."),
-        _sts("STSBenchmark", "STSBenchmark", "STS Benchmark, test split."),
-        _sts("SICKRelatedness", "SICKRelatedness", "SICK relatedness, test split."),
+        _sts("STSBenchmark", "STSBenchmark", "STS Benchmark, test split.", "relatedness"),
+        _sts("SICKRelatedness", "SICKRelatedness", "SICK relatedness, test split.", "relatedness"),
+        _finetune("STSBenchmark"),
+        _finetune("SICKRelatedness"),
+        _transfer("MR", "Movie reviews, positive or negative."),
+        _transfer("CR", "Customer reviews, positive or negative."),
+        _transfer("SUBJ", "Subjective sentences or plot summaries."),
+        _transfer("MPQA", "Opinion phrases, positive or negative."),
+        _transfer("SST2", "Stanford sentiment, two classes."),
+        _transfer("SST5", "Stanford sentiment, five classes."),
+        _transfer("TREC", "Questions by the type of their answer."),
+        _transfer("MRPC", "Pairs that paraphrase one another or not.", "labelled-pairs"),
+        _transfer("SICKEntailment", "SICK pairs by entailment.", "labelled-pairs"),
+        _transfer("SNLI", "Premise and hypothesis by entailment.", "labelled-pairs"),
+        _probing("Length", "Length", "Probing: how long the sentence is, in six bins."),
+        _probing("WordContent", "WordContent", "Probing: which of a thousand words it holds."),
+        _probing("Depth", "Depth", "Probing: how deep its parse tree is."),
+        _probing("TopConstituents", "TopConstituents", "Probing: its top constituents."),
+        _probing("BigramShift", "BigramShift", "Probing: whether two words were swapped."),
+        _probing("Tense", "Tense", "Probing: the tense of the main verb."),
+        _probing("SubjNumber", "SubjNumber", "Probing: the number of the subject."),
+        _probing("ObjNumber", "ObjNumber", "Probing: the number of the object."),
+        _probing("OddManOut", "OddManOut", "Probing: whether a word was replaced."),
+        _probing(
+            "CoordinationInversion", "CoordinationInversion", "Probing: whether clauses swapped."
+        ),
     )
 }
 
@@ -98,6 +155,8 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
         return _classification(name, dataset, f"Tell the labels of {dataset} apart.")
     if slash and ending == "search" and _is_dataset(dataset, "labels", catalog):
         return _search(name, dataset, f"Find sentences of {dataset} with the same label.")
+    if slash and ending == "probe" and _is_dataset(dataset, "labels", catalog):
+        return _probing(name, dataset, f"Labels of {dataset}, in its own splits.")
     if _is_dataset(name, "pairs", catalog):
         return _sts(name, name, f"Scored pairs of {name}.")
     raise _unknown(name, catalog)
@@ -119,11 +178,19 @@ def available(catalog: Catalog) -> list[Task]:
     return tasks
 
 
-def expand(names: str | Sequence[str] | None, catalog: Catalog) -> list[str]:
+def expand(
+    names: str | Sequence[str] | None, catalog: Catalog, protocol: str | None = None
+) -> list[str]:
     """Write out suites and commas, check every name, drop repeats.
 
-    A suite keeps only tasks whose data is here, unless none is. None means every built-in task
-    whose data is here.
+    A suite keeps only tasks whose data is here, unless none is.
+
+    Args:
+        names: tasks and suites. None is every built-in task whose data is here and that the
+            protocol covers; without a protocol, those that train nothing large: the suites
+            `starter` and `sts`.
+        catalog: where data is looked for.
+        protocol: for all tasks.
 
     Raises:
         UserError: an unknown name, or no name at all.
@@ -131,7 +198,7 @@ def expand(names: str | Sequence[str] | None, catalog: Catalog) -> list[str]:
     present = {info.name for info in catalog.list()}
     here = [task.name for task in TASKS.values() if task.dataset in present]
     if names is None:
-        return here
+        return [name for name in here if _by_default(TASKS[name], protocol)]
     pieces = names.split(",") if isinstance(names, str) else names
     wanted: list[str] = []
     for name in (piece.strip() for piece in pieces):
@@ -144,9 +211,19 @@ def expand(names: str | Sequence[str] | None, catalog: Catalog) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
+def _by_default(task: Task, protocol: str | None) -> bool:
+    from engine import protocols
+
+    if protocol is None:
+        return task.name in (*STARTER, *SEVEN)
+    return task.type_under(protocols.get(protocol).types) is not None
+
+
 def _tasks_of(info: DatasetInfo) -> list[Task]:
     if info.kind == "pairs":
         return [_sts(info.name, info.name, f"Scored pairs of {info.name}.")]
+    if info.task is not None and info.task.endswith("/probe"):
+        return [_probing(info.task, info.name, info.description)]
     if info.kind == "labels" and info.origin in ("upload", "hub"):
         return [
             _classification(f"{info.name}/classify", info.name, f"Labels of {info.name}."),
@@ -170,8 +247,8 @@ def _unknown(name: str, catalog: Catalog | None) -> UserError:
         known = list(dict.fromkeys(known + [task.name for task in available(catalog)]))
         if any(task.startswith(f"{name}/") for task in known):
             return UserError(
-                f"{name!r} holds labelled sentences and can be measured in two ways.",
-                f"Name one of {name}/classify and {name}/search.",
+                f"{name!r} holds labelled sentences and can be measured in several ways.",
+                f"Name one of {name}/classify, {name}/search and {name}/probe.",
             )
     folded = {task.casefold(): task for task in known}
     close = [folded[c] for c in difflib.get_close_matches(name.casefold(), folded, n=3)]

@@ -10,7 +10,14 @@ from engine.errors import UserError
 from engine.published import TABLE_B1, TABLE_B3, TABLE_MAIN, Published
 from engine.tasks import SEVEN
 
-HASHES = {"simcse-2021": "86c6bd5812e8e51a", "starter-1": "ae7b103ce3fd6da0"}
+HASHES = {
+    "simcse-2021": "86c6bd5812e8e51a",
+    "starter-1": "ae7b103ce3fd6da0",
+    "senteval": "8226ff9ee199b46e",
+    "senteval-exact": "e70e19981991a725",
+    "senteval-fast": "bd35fb18532b9219",
+    "senteval-sklearn": "bb496c368e1f6d38",
+}
 
 
 def test_no_choice_drifts() -> None:
@@ -27,6 +34,22 @@ def test_the_card_shows_every_choice_and_quotes_table_b1() -> None:
     assert quoted["SimCSE table B.1: Su et al. 2021"] == "no regressor, Spearman, wmean"
     assert quoted["SimCSE table B.1: Conneau et al. 2017"] == "regressor, Pearson, mean"
     assert len(TABLE_B1) == 10
+
+
+@pytest.mark.parametrize("name", ["senteval", "senteval-exact", "senteval-fast"])
+def test_the_cards_of_senteval_state_what_is_run(name: str) -> None:
+    """Numbers in words are those of the setting that trains."""
+    from engine.tasks.transfer import SETTINGS
+
+    setting, card = SETTINGS[name], dict(protocols.get(name).card())
+    optimiser = {"adam": "Adam", "rmsprop": "RMSprop"}[setting.optimiser]
+    assert card["optimiser"].startswith(f"{optimiser}, lr")
+    assert card["optimiser"].endswith(f"batch {setting.batch}")
+    assert f"{setting.folds} stratified" in card["TREC, MRPC"]
+    assert f"nested: {setting.folds} " in card["MR, CR, SUBJ, MPQA"]
+    assert f"every {setting.passes} passes" in card["stopping"]
+    assert f"the {setting.tenacity + 1}th round" in card["stopping"]
+    assert f"beyond pass {setting.max_passes}" in card["stopping"]
 
 
 def test_an_unknown_protocol_says_the_close_one() -> None:

@@ -169,6 +169,21 @@ def test_the_main_sample_is_the_part_of_the_main_score() -> None:
     assert main_sample({"correct": np.array([True, False])}, {}).statistic == 50.0
 
 
+def test_learned_relatedness_is_resampled_by_its_own_correlation() -> None:
+    """Pearson where the regressor was selected by Pearson; scipy on the drawn pairs agrees."""
+    rng = np.random.default_rng(0)
+    gold = rng.normal(size=40)
+    examples = {"predicted": gold + rng.normal(size=40), "gold": gold}
+    sample = main_sample(examples, {"selected_by": "pearson"})
+    expected = 100 * stats.pearsonr(examples["predicted"], gold).statistic
+    assert sample.statistic == pytest.approx(expected)
+    found = bootstrap(sample, resamples=3, seed=0)
+    drawn = np.random.default_rng(0).integers(0, 40, size=(3, 40))
+    for value, rows in zip(found, drawn, strict=True):
+        expected = 100 * stats.pearsonr(sample.values[rows], gold[rows]).statistic
+        assert value == pytest.approx(expected)
+
+
 def test_holm_by_hand() -> None:
     """0.01 * 3; 0.02 * 2; 0.03 * 1 but not below the one before; order kept."""
     assert holm([0.03, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])

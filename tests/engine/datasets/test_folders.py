@@ -44,8 +44,6 @@ COLLECTIONS = {
     "coco-captions-dev": 5000,
     "unlabelled/wiki_split": 44944,
     "unlabelled/wiki1m_for_simcse_head": 11914,
-    "MRPC": 2 * (4076 + 1725),
-    "SNLI": 2 * (1666 + 9842 + 9824),
     "nli": 3 * 5996,
     "nli/nli_triplets_snli_devtest": 3 * 6338,
 }

@@ -47,7 +47,7 @@ def test_wordllama_gives_the_golden_vectors():
     ]
     source = WordLlama("wordllama")
     for sentence, ids, first, norm in check:
-        assert source.ids([sentence]) == [ids]
+        assert source.words([sentence]) == [ids]
         vector = source.encode([sentence])[0]
         np.testing.assert_allclose(vector[:2], first, atol=1e-7)
         assert np.linalg.norm(vector.astype(np.float64)) == pytest.approx(norm, abs=1e-7)

@@ -1,0 +1,175 @@
+"""CPU seconds of SentEval's trained tasks: the fast solver against the plain loop, in one run.
+
+    THEODOLITE_DATA=... python -m benchmarks.senteval [--all] [--memory]
+
+The plain loop follows the reference fit by fit. Of nested folds it runs one outer fold of MR (41 of
+410 fits) and the whole is ten times that; TREC and SST5 it runs whole. One thread each; imports and
+encoding are not counted. `--all` adds SUBJ, MPQA and every task with splits by the fast solver
+alone, beside what the original took on another machine (recorded, not measured here). `--memory`
+measures the peak of one pass over a task of SNLI's official size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.classifiers import columns, exact
+from engine.classifiers.features import Features
+from engine.classifiers.setting import WEIGHT_DECAYS, Fit, Setting
+from engine.datasets import Catalog
+from engine.encoders import load
+from engine.encoders.base import Encoder
+from engine.tasks import transfer
+
+TARGETS = {"MR at 256": 100.0, "MR at 768": 40.0, "TREC + SST5": 10.0, "GiB": 4.0}
+NESTED = ("SUBJ", "MPQA")
+SPLIT = (
+    *("SST2", "MRPC", "SICKEntailment", "SNLI", "Length", "WordContent", "Depth"),
+    *("TopConstituents", "BigramShift", "Tense", "SubjNumber", "ObjNumber"),
+)
+
+
+def nothing() -> None:
+    """Nobody is watching."""
+
+
+def cpu(work: Callable[[], Any]) -> float:
+    """Run once and return the seconds of this process."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def whole(encoder: Encoder, catalog: Catalog, task: str, protocol: str) -> float:
+    """CPU seconds of a task."""
+    data = catalog.load(task)
+    vectors = encoder.encode(data.sentences)
+    return cpu(lambda: transfer.measure(data, vectors, transfer.SETTINGS[protocol], 1111, nothing))
+
+
+def outer_fold(encoder: Encoder, catalog: Catalog) -> float:
+    """CPU seconds of the plain loop on the first outer fold of MR: 40 inner fits and the last."""
+    from sklearn.model_selection import StratifiedKFold
+
+    data = catalog.load("MR")
+    _, labels = np.unique(data.labels, return_inverse=True)
+    features = Features(encoder.encode(data.sentences), np.arange(len(labels)))
+    folds = StratifiedKFold(10, shuffle=True, random_state=1111)
+    seen, test = next(folds.split(labels, labels))
+    inner = list(folds.split(seen, labels[seen]))
+    fits = [Fit(seen[a], seen[b], decay) for decay in WEIGHT_DECAYS for a, b in inner]
+    fits.append(Fit(seen, None, WEIGHT_DECAYS[0], test))
+    return cpu(lambda: exact.solve(features, labels, fits, Setting(), 1111, nothing))
+
+
+def recorded(root: Path) -> dict[str, float]:
+    """What the original took elsewhere, by task; empty without the golden folder."""
+    file = root.resolve().parent / "golden" / "original_cpu_seconds.json"
+    if not file.is_file():
+        return {}
+    tasks = json.loads(file.read_text("utf-8"))["tasks"]["default"]
+    return {name.partition(" ")[0]: row["cpu_seconds"] for name, row in tasks.items()}
+
+
+def compare(catalog: Catalog, original: dict[str, float]) -> dict[str, float]:
+    """Both solvers on MR at two sizes, on TREC and on SST5: the ratios that have a target."""
+    print(f"{'CPU s':12}{'columns':>9}{'plain':>9}{'ratio':>8}{'original, elsewhere':>21}")
+
+    def tell(name: str, fast: float, plain: float) -> float:
+        known = f"{original[name]:.0f}" if name in original else ""
+        print(f"{name:12}{fast:9.1f}{plain:9.1f}{plain / fast:7.1f}x{known:>21}", flush=True)
+        return plain / fast
+
+    measured = {}
+    for name, spec in (("MR at 256", "wordllama"), ("MR at 768", "random:768")):
+        encoder = load(spec)
+        fast = whole(encoder, catalog, "MR", "senteval")
+        measured[name] = tell(name, fast, 10 * outer_fold(encoder, catalog))
+    encoder = load("wordllama")
+    sums = np.zeros(2)
+    for task in ("TREC", "SST5"):
+        found = [whole(encoder, catalog, task, p) for p in ("senteval", "senteval-exact")]
+        tell(task, *found)
+        sums += found
+    return measured | {"TREC + SST5": tell("TREC + SST5", sums[0], sums[1])}
+
+
+def the_rest(catalog: Catalog, original: dict[str, float]) -> None:
+    """Print what the fast solver takes on every other task at hand."""
+    encoder = load("wordllama")
+    for task in (*NESTED, *SPLIT):
+        seconds = whole(encoder, catalog, task, "senteval")
+        print(f"{task:16}{seconds:5.1f}{original.get(task, 0):38.0f}", flush=True)
+
+
+def snli_sized(pairs: int = 549_367, sentences: int = 640_000, dim: int = 768) -> None:
+    """Train one pass over random vectors of SNLI's official size, and print the peak in GiB."""
+    import resource
+
+    random = np.random.default_rng(0)
+    vectors = np.empty((sentences, dim), np.float32)
+    for start in range(0, sentences, 10_000):
+        vectors[start : start + 10_000] = random.random((10_000, dim), np.float32)
+    n = pairs + 10_000
+    left, right = (random.integers(0, sentences, n, np.int32) for _ in range(2))
+    features = Features(vectors, left, right, "u, v, u*v, |u-v|")
+    fit = Fit(np.arange(pairs), np.arange(pairs, n), 1e-9, np.arange(pairs, n))
+    setting = Setting("columns", passes=1, max_passes=0)
+    columns.solve(features, random.integers(0, 3, n), [fit], setting, 1111, nothing)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+
+
+def peak() -> float:
+    """GiB of a process of its own that runs `snli_sized`."""
+    code = "from benchmarks.senteval import snli_sized; snli_sized()"
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return float(said.stdout.split()[-1])
+
+
+def claim(name: str, value: float) -> bool:
+    """Print one JSON line; true when the target is met (memory: from below)."""
+    target = TARGETS[name]
+    line = {"name": f"senteval.{name}", "ratio": round(value, 2), "target": target, "clock": "cpu"}
+    if name == "GiB":
+        line = {"name": "senteval.GiB", "value": round(value, 2), "target": target, "clock": None}
+    print(json.dumps(line | {"repeats": 1}))
+    return value <= target if name == "GiB" else value >= target
+
+
+def main() -> int:
+    """Measure, print a table, then a JSON line a claim; 1 when a target is missed."""
+    import torch
+
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--memory", action="store_true")
+    options = parser.parse_args()
+    root = os.environ.get("THEODOLITE_DATA")
+    if not root:
+        print("THEODOLITE_DATA is not set: nothing to train on.")
+        return 0
+    torch.set_num_threads(1)
+    for module in ("sklearn.model_selection", "sklearn.metrics", "torch.optim.adam"):
+        importlib.import_module(module)  # not counted
+    catalog, original = Catalog(Path(root)), recorded(Path(root))
+    measured = compare(catalog, original)
+    if options.all:
+        the_rest(catalog, original)
+    if options.memory:
+        measured["GiB"] = peak()
+    return 0 if all([claim(name, value) for name, value in measured.items()]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

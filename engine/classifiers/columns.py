@@ -1,0 +1,270 @@
+"""The fast solver: all fits at once, as columns of one matrix product per batch.
+
+One shuffle is shared. A mask says which rows of a batch each column may see, and a column's loss is
+the mean over its own rows; batches are as large as lets a column see `Setting.batch` rows on
+average. After each round every column is scored on its own stopping rows, stopped by its own rule,
+and dropped. The same classifiers as the reference's with another order of random draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.classifiers.features import Features, pieces
+from engine.classifiers.models import Hidden, Linear, Model, Scaling, TwoClasses
+from engine.classifiers.optimisers import OPTIMISERS
+from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, Setting, Tick
+
+if TYPE_CHECKING:
+    import torch
+
+_CHUNK = 2048
+"""Rows scored or summed at once."""
+_BATCHES = 32
+"""Batches whose features are formed at once: one call instead of many."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Fits that share training and stopping rows and differ in their penalty."""
+
+    train: np.ndarray
+    stop: np.ndarray
+
+
+def solve(
+    features: Features,
+    labels: np.ndarray,
+    fits: list[Fit],
+    setting: Setting,
+    seed: int,
+    tick: Tick,
+    *,
+    znorm: bool = False,
+) -> list[Fitted]:
+    """Train every fit, all in one pass. See `engine.classifiers.setting.Solver`.
+
+    Args:
+        features: of every row.
+        labels: int64 class of every row.
+        fits: what to train.
+        setting: how; `solver` is not looked at.
+        seed: of weights and shuffles.
+        tick: called before each pass.
+        znorm: give each column z-normalised features, by mean and deviation of its training rows.
+    """
+    import torch
+
+    random = np.random.RandomState(seed)
+    groups, group_of = _grouped(fits, random)
+    with torch.inference_mode():  # gradients are written out; autograd would only look on
+        training = _Training(features, labels, fits, groups, group_of, setting, seed)
+        if znorm:
+            training.normalise()
+        while training.alive and training.passes <= setting.max_passes:
+            for _ in range(setting.passes):
+                tick()
+                training.run_pass(random)
+            training.score_round()
+    return training.answers()
+
+
+def _grouped(fits: list[Fit], random: np.random.RandomState) -> tuple[list[_Group], np.ndarray]:
+    """Find which fits share their rows; return the groups and each fit's group.
+
+    Rows to hold out are drawn afresh for each group, as by a reference that reseeds; what is drawn
+    later goes on from there, so that a single fit draws as the reference does.
+    """
+    fresh = random.get_state()
+    groups: list[_Group] = []
+    known: dict[tuple[int, int], int] = {}
+    group_of = []
+    for fit in fits:
+        key = (id(fit.train), id(fit.stop))
+        if key not in known:
+            known[key] = len(groups)
+            train, stop = fit.train, fit.stop
+            if stop is None:
+                random.set_state(fresh)
+                shuffled = random.permutation(train)
+                held = int(HOLD_OUT * len(train))
+                train, stop = shuffled[held:], shuffled[:held]
+            groups.append(_Group(train, stop))
+        group_of.append(known[key])
+    return groups, np.array(group_of)
+
+
+class _Training:
+    """Columns in training: `alive` holds the fits that have not stopped, one a column."""
+
+    def __init__(
+        self,
+        features: Features,
+        labels: np.ndarray,
+        fits: list[Fit],
+        groups: list[_Group],
+        group_of: np.ndarray,
+        setting: Setting,
+        seed: int,
+    ) -> None:
+        import torch
+
+        self.features, self.fits, self.groups, self.setting = features, fits, groups, setting
+        self.group_of, self.device = group_of, features.device
+        self.labels = labels
+        classes = int(labels.max()) + 1
+        self.target = torch.from_numpy(np.eye(classes, dtype=np.float32)[labels]).to(self.device)
+        self.alive = list(range(len(fits)))
+        self.passes = 0
+        self.model = _model(features, classes, len(fits), setting, seed)
+        self.optimiser = OPTIMISERS[setting.optimiser](
+            self.model.parameters, torch.tensor([f.penalty for f in fits], device=self.device)
+        )
+        self._gradients = [torch.empty_like(p.values) for p in self.model.parameters]
+        self.best = np.full(len(fits), -1.0)
+        self.misses = np.zeros(len(fits), int)
+        self.done = np.zeros(len(fits), int)
+        self.predicted = [np.empty(0, np.int64)] * len(fits)
+        self._see(len(labels))
+
+    def _see(self, rows: int) -> None:
+        """Find the rows that any column learns from, and which columns may see each."""
+        import torch
+
+        visible = np.zeros((rows, len(self.groups)), dtype=bool)
+        for g, group in enumerate(self.groups):
+            visible[group.train, g] = True
+        trained, first = np.unique(
+            np.concatenate([group.train for group in self.groups]), return_index=True
+        )
+        self.pool = trained[np.argsort(first)]  # in the order given, as the reference shuffles it
+        share = visible[self.pool].mean()
+        self.batch = round(self.setting.batch / share)
+        self.visible: torch.Tensor | None = None
+        if share < 1:
+            self.visible = torch.from_numpy(visible).to(self.device).float()
+        self._columns = torch.from_numpy(self.group_of).to(self.device)
+
+    def run_pass(self, random: np.random.RandomState) -> None:
+        """Go once through the rows."""
+        import torch
+
+        order = torch.from_numpy(random.permutation(self.pool)).to(self.device)
+        for rows in pieces(order, self.batch * _BATCHES):
+            x = pieces(self.features.rows(rows), self.batch)
+            y = pieces(self.target.index_select(0, rows), self.batch)
+            for x_batch, y_batch, weight in zip(x, y, self._weights(rows), strict=True):
+                self.model.gradients(x_batch, y_batch, weight, self._gradients)
+                self.optimiser.step(self.model.parameters, self._gradients)
+        self.passes += 1
+
+    def _weights(self, rows: torch.Tensor) -> Iterator[torch.Tensor]:
+        """Yield (B, C) a batch: 1 over the number of its rows that the column sees, or 0."""
+        import torch
+
+        if self.visible is None:
+            for batch in pieces(rows, self.batch):
+                yield torch.full((1, 1), 1 / len(batch), device=self.device)
+            return
+        for seen in pieces(self.visible.index_select(0, rows), self.batch):
+            weight = seen / seen.sum(0).clamp_(min=1)
+            yield weight.index_select(1, self._columns)
+
+    def score_round(self) -> None:
+        """Score every column on its stopping rows; test what improved, drop what is finished."""
+        accuracy = self._accuracies()
+        fits = np.array(self.alive)
+        better = accuracy > self.best[fits]
+        self.done[fits] = self.passes
+        self.best[fits[better]] = accuracy[better]
+        self._test(np.flatnonzero(better))
+        finished = ~better & (self.misses[fits] >= self.setting.tenacity)
+        self.misses[fits[~better]] += 1  # never reset: misses in total, not in a row
+        if finished.any():
+            self._keep(np.flatnonzero(~finished))
+
+    def _keep(self, places: np.ndarray) -> None:
+        import torch
+
+        self.alive = [self.alive[place] for place in places]
+        kept = torch.from_numpy(places).to(self.device)
+        self._columns = self._columns[kept]
+        self.model.parameters = [p.kept(kept) for p in self.model.parameters]
+        self.optimiser.keep(kept)
+        self._gradients = [torch.empty_like(p.values) for p in self.model.parameters]
+        if self.model.scaling is not None:
+            self.model.scaling = self.model.scaling.kept(kept)
+
+    def _accuracies(self) -> np.ndarray:
+        """Return the share of stopping rows that each living column tells right."""
+        accuracy = np.empty(len(self.alive))
+        groups = self.group_of[self.alive]
+        for g in np.unique(groups):
+            places, stop = np.flatnonzero(groups == g), self.groups[g].stop
+            right = self._predict(stop, places) == self.labels[stop, None]
+            accuracy[places] = right.mean(0)
+        return accuracy
+
+    def _test(self, places: np.ndarray) -> None:
+        """Predict the test rows of columns at their best so far."""
+        tests = {id(self.fits[self.alive[p]].test): self.fits[self.alive[p]].test for p in places}
+        for test in tests.values():
+            if test is not None:
+                columns = [p for p in places if self.fits[self.alive[p]].test is test]
+                found = self._predict(test, np.array(columns))
+                for place, predicted in zip(columns, found.T, strict=True):
+                    self.predicted[self.alive[place]] = predicted
+
+    def _predict(self, rows: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Return the classes (len(rows), len(places)) that some columns give some rows."""
+        import torch
+
+        columns = torch.from_numpy(places).to(self.device)
+        chunks = pieces(torch.from_numpy(rows).to(self.device), _CHUNK)
+        found = [self.model.predict(self.features.rows(chunk), columns) for chunk in chunks]
+        return torch.cat(found).cpu().numpy()
+
+    def normalise(self) -> None:
+        """Let each column see its features z-normalised by its own training rows."""
+        import torch
+
+        counts = np.array([len(group.train) for group in self.groups])
+        count = torch.from_numpy(counts).to(self.device).double()
+        seen = self.visible
+        mean, square = (
+            torch.zeros(self.features.width, len(self.groups), dtype=torch.float64).to(self.device)
+            for _ in range(2)
+        )
+        for rows in pieces(torch.from_numpy(self.pool).to(self.device), _CHUNK):
+            x = self.features.rows(rows).double()
+            mask = x.new_ones(len(rows), 1) if seen is None else seen[rows].double()
+            mean += x.T @ mask
+            square += x.square().T @ mask
+        mean /= count
+        deviation = (square / count - mean.square()).clamp_(min=0).sqrt_()
+        deviation[deviation == 0] = 1  # a constant feature says nothing; it stays as it is
+        per_group = Scaling(mean.float(), deviation.reciprocal().float())
+        self.model.scaling = per_group.kept(self._columns)
+
+    def answers(self) -> list[Fitted]:
+        """Return what became of every fit."""
+        return [
+            Fitted(float(best), int(done), predicted)
+            for best, done, predicted in zip(self.best, self.done, self.predicted, strict=True)
+        ]
+
+
+def _model(features: Features, classes: int, columns: int, setting: Setting, seed: int) -> Model:
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    width, device = features.width, features.device
+    if setting.hidden:
+        return Hidden(width, columns, classes, setting.hidden, setting.dropout, generator, device)
+    if classes == 2:
+        return TwoClasses(width, columns, generator, device)
+    return Linear(width, columns, classes, generator, device)

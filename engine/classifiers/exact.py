@@ -1,0 +1,118 @@
+"""The plain loop: one classifier after the other, in the reference's order of random draws.
+
+Slow, and equal to the reference to the digit: the oracle for the fast solver, and the protocol for
+numbers that must be exactly comparable with those of published tables.
+
+Source: facebookresearch/SentEval, `senteval/tools/classifier.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.classifiers.features import Features
+from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, Setting, Tick
+
+if TYPE_CHECKING:
+    import torch
+
+_CHUNK = 4096
+"""Rows scored at once."""
+
+
+def solve(
+    features: Features,
+    labels: np.ndarray,
+    fits: list[Fit],
+    setting: Setting,
+    seed: int,
+    tick: Tick,
+) -> list[Fitted]:
+    """Train every fit from scratch, each reseeded. See `engine.classifiers.setting.Solver`."""
+    import torch
+
+    target = torch.from_numpy(labels.astype(np.int64)).to(features.device)
+    classes = int(labels.max()) + 1
+    with torch.random.fork_rng():  # the reference seeds torch itself; leave no trace of it
+        return [_fit(features, target, classes, fit, setting, seed, tick) for fit in fits]
+
+
+def _fit(
+    features: Features,
+    target: torch.Tensor,
+    classes: int,
+    fit: Fit,
+    setting: Setting,
+    seed: int,
+    tick: Tick,
+) -> Fitted:
+    import torch
+
+    random = np.random.RandomState(seed)  # the stream of the reference's np.random.seed
+    torch.manual_seed(seed)
+    model = _model(features.width, classes, setting).to(features.device)
+    optimiser = _optimiser(model, setting, fit.penalty)
+    train, stop = fit.train, fit.stop
+    if stop is None:
+        shuffled = random.permutation(train)
+        held = int(HOLD_OUT * len(train))
+        train, stop = shuffled[held:], shuffled[:held]
+    train_rows = torch.from_numpy(train).to(features.device)
+    best, best_state = -1.0, model.state_dict()
+    misses, done, stopped = 0, 0, False
+    while not stopped and done <= setting.max_passes:
+        tick()
+        model.train()
+        for _ in range(setting.passes):
+            order = torch.from_numpy(random.permutation(len(train))).to(features.device)
+            for start in range(0, len(train), setting.batch):
+                rows = train_rows[order[start : start + setting.batch]]
+                loss = torch.nn.functional.cross_entropy(model(features.rows(rows)), target[rows])
+                optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+        done += setting.passes
+        right = _predict(model, features, stop) == target.cpu().numpy()[stop]
+        if right.mean() > best:
+            best, best_state = float(right.mean()), copy.deepcopy(model.state_dict())
+        else:
+            stopped = misses >= setting.tenacity  # never reset: misses in total, not in a row
+            misses += 1
+    model.load_state_dict(best_state)
+    tested = np.empty(0, np.int64) if fit.test is None else _predict(model, features, fit.test)
+    return Fitted(best, done, tested)
+
+
+def _model(width: int, classes: int, setting: Setting) -> torch.nn.Module:
+    from torch import nn
+
+    if not setting.hidden:
+        return nn.Linear(width, classes)
+    return nn.Sequential(
+        nn.Linear(width, setting.hidden),
+        nn.Dropout(setting.dropout),
+        nn.Sigmoid(),
+        nn.Linear(setting.hidden, classes),
+    )
+
+
+def _optimiser(model: torch.nn.Module, setting: Setting, penalty: float) -> torch.optim.Optimizer:
+    from torch import optim
+
+    kind = {"adam": optim.Adam, "rmsprop": optim.RMSprop}[setting.optimiser]
+    return kind(model.parameters(), weight_decay=penalty)
+
+
+def _predict(model: torch.nn.Module, features: Features, rows: np.ndarray) -> np.ndarray:
+    import torch
+
+    model.eval()
+    with torch.no_grad():
+        found = [
+            model(features.rows(torch.from_numpy(part).to(features.device))).argmax(1).cpu().numpy()
+            for part in np.array_split(rows, max(1, len(rows) // _CHUNK))
+        ]
+    return np.concatenate(found)

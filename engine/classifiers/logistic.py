@@ -1,0 +1,44 @@
+"""Logistic regression by scikit-learn, with the defaults of the version installed.
+
+The reference's other branch. Its defaults have changed: before 0.22 the solver was liblinear, one
+class against the rest.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from engine.classifiers.features import Features
+from engine.classifiers.setting import Fit, Fitted, Setting, Tick
+
+
+def solve(
+    features: Features,
+    labels: np.ndarray,
+    fits: list[Fit],
+    setting: Setting,
+    seed: int,
+    tick: Tick,
+) -> list[Fitted]:
+    """Fit on all training rows; nothing is stopped early. See `setting.Solver`."""
+    return [_fit(features, labels, fit, seed, tick) for fit in fits]
+
+
+def _fit(features: Features, labels: np.ndarray, fit: Fit, seed: int, tick: Tick) -> Fitted:
+    import torch
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    def of(rows: np.ndarray) -> np.ndarray:
+        return features.rows(torch.from_numpy(rows).to(features.device)).cpu().numpy()
+
+    tick()
+    classifier = LogisticRegression(C=fit.penalty, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the protocol keeps what it has then
+        classifier.fit(of(fit.train), labels[fit.train])
+    accuracy = 0.0 if fit.stop is None else classifier.score(of(fit.stop), labels[fit.stop])
+    tested = np.empty(0, np.int64) if fit.test is None else classifier.predict(of(fit.test))
+    return Fitted(float(accuracy), 0, tested)

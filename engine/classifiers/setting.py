@@ -1,0 +1,102 @@
+"""How SentEval's classifiers are set, and what one fit is asked and answers.
+
+A *solver* turns fits into answers: `exact` one by one as the reference does, `columns` all at once,
+`logistic` by scikit-learn. Knows neither tasks nor encoders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from engine.classifiers.features import Features
+
+Tick = Callable[[], None]
+"""Called now and then during long work; what it raises stops the work."""
+
+HOLD_OUT = 0.05
+"""Share of the training rows that a final fit without a dev set sets aside to stop on."""
+WEIGHT_DECAYS = (1e-5, 1e-4, 1e-3, 1e-2)
+"""The grid of the reference's torch classifier. (Its paper speaks of 2^t: that is the other
+branch, scikit-learn's C.)"""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to train and choose classifiers.
+
+    Attributes:
+        solver: who fits.
+        folds: of every cross-validation, outer and inner.
+        hidden: units of the one hidden layer; 0 is logistic regression.
+        dropout: share of hidden units dropped, before the sigmoid.
+        optimiser: of torch, with its defaults.
+        batch: rows a step, for each classifier.
+        tenacity: a fit stops at this many rounds without a better stopping accuracy, plus one;
+            they need not follow one another.
+        passes: over the training rows in a round (the reference's `epoch_size`).
+        max_passes: no round begins beyond (the reference's `max_epoch`).
+    """
+
+    solver: Literal["exact", "columns", "logistic"] = "exact"
+    folds: int = 10
+    hidden: int = 0
+    dropout: float = 0.0
+    optimiser: Literal["adam", "rmsprop"] = "adam"
+    batch: int = 64
+    tenacity: int = 5
+    passes: int = 4
+    max_passes: int = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """One classifier to train.
+
+    Fits that share arrays (the same object) are known to share rows.
+
+    Attributes:
+        train: rows to learn from.
+        stop: rows whose accuracy chooses the best round; None sets aside 5 % of `train`.
+        penalty: weight decay, or C for scikit-learn.
+        test: rows to predict in the end, or None.
+    """
+
+    train: np.ndarray
+    stop: np.ndarray | None
+    penalty: float
+    test: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What became of a fit.
+
+    Attributes:
+        accuracy: best share of stopping rows told right, 0 to 1.
+        passes: over its training rows; 0 where that has no meaning.
+        predicted: int64 class of every test row; empty without any.
+    """
+
+    accuracy: float
+    passes: int
+    predicted: np.ndarray
+
+
+class Solver(Protocol):
+    """Trains classifiers."""
+
+    def __call__(
+        self,
+        features: Features,
+        labels: np.ndarray,
+        fits: list[Fit],
+        setting: Setting,
+        seed: int,
+        tick: Tick,
+    ) -> list[Fitted]:
+        """Answer every fit, in order; labels are int64 (len(features),) classes from 0."""
+        ...

@@ -1,0 +1,190 @@
+"""Choosing a regulariser and scoring, as SentEval does: nested folds, folds, or a dev split.
+
+The three plans differ in what chooses, what stops a fit, and how often is rounded; all of it moves
+the second digit. A fit that selects is stopped on the very rows it is scored on, so the dev
+accuracy is optimistic: that is the protocol.
+
+Source: facebookresearch/SentEval, `senteval/tools/validation.py`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.classifiers import columns, exact, logistic
+from engine.classifiers.features import Features
+from engine.classifiers.setting import WEIGHT_DECAYS, Fit, Fitted, Setting, Solver, Tick
+
+OUTER_SEED = 1111
+"""Of the nested folds, whatever the seed of the run."""
+_SOLVERS: dict[str, Solver] = {
+    "exact": exact.solve,
+    "columns": columns.solve,
+    "logistic": logistic.solve,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Validated:
+    """What a plan gives.
+
+    Attributes:
+        dev: accuracy in points of 100, rounded to 2 decimals, by which regularisers were chosen.
+        test: accuracy of the chosen, likewise.
+        predicted: int64 class of each test row, in the order of the plan's `test` rows (nested:
+            all rows, each by the classifier that had not seen it).
+        details: JSON-able: scores by fold and regulariser, number of fits and passes.
+    """
+
+    dev: float
+    test: float
+    predicted: np.ndarray
+    details: dict[str, Any]
+
+
+class Trainer:
+    """A solver with everything a plan hands on to it."""
+
+    def __init__(
+        self, features: Features, labels: np.ndarray, setting: Setting, seed: int, tick: Tick
+    ) -> None:
+        self.features, self.labels, self.setting = features, labels, setting
+        self.seed, self._tick = seed, tick
+        self.together = setting.solver == "columns"
+        """Whether the solver trains all fits it is given at once."""
+        self.fits = self.passes = 0
+
+    def solve(self, fits: list[Fit]) -> list[Fitted]:
+        """Train, and count."""
+        solver = _SOLVERS[self.setting.solver]
+        answers = solver(self.features, self.labels, fits, self.setting, self.seed, self._tick)
+        self.fits += len(fits)
+        self.passes += sum(answer.passes for answer in answers)
+        return answers
+
+    def counts(self) -> dict[str, int]:
+        """Return JSON-able counts."""
+        return {"fits": self.fits, "passes": self.passes}
+
+    def accuracy(self, predicted: np.ndarray, rows: np.ndarray) -> float:
+        """Points of 100, rounded as the reference rounds a score (not a mean, see `_points`)."""
+        return round(100 * (int((predicted == self.labels[rows]).sum()) / len(rows)), 2)
+
+
+def nested(trainer: Trainer) -> Validated:
+    """Score a set without splits: in each outer fold, inner folds choose (MR, CR, SUBJ, MPQA)."""
+    penalties = _grid(trainer, range(-2, 4))
+    every = np.arange(len(trainer.labels))
+    outer = _folds(trainer, every, OUTER_SEED)
+    inner = [
+        Fit(train, stop, penalty)
+        for seen, _ in outer
+        for folds in [_folds(trainer, seen, OUTER_SEED)]
+        for penalty in penalties
+        for train, stop in folds
+    ]
+    # Columns cost little beside others and much alone: every final fit is trained along with them.
+    last = [Fit(seen, None, p, test) for seen, test in outer for p in penalties]
+    found = trainer.solve(inner + last if trainer.together else inner)
+    accuracies = np.array([fit.accuracy for fit in found[: len(inner)]])
+    means = accuracies.reshape(len(outer), len(penalties), -1).mean(axis=2)
+    scores = [[_points(mean) for mean in fold] for fold in means]
+    best = [int(np.argmax(fold)) for fold in scores]  # the first of equals
+    places = [fold * len(penalties) + place for fold, place in enumerate(best)]
+    if trainer.together:
+        final = [found[len(inner) + place] for place in places]
+    else:
+        final = trainer.solve([last[place] for place in places])
+    predicted = np.empty_like(trainer.labels)
+    for (_, test), fit in zip(outer, final, strict=True):
+        predicted[test] = fit.predicted
+    dev = [max(fold) for fold in scores]
+    tests = [
+        trainer.accuracy(fit.predicted, test) for (_, test), fit in zip(outer, final, strict=True)
+    ]
+    chosen = [penalties[place] for place in best]
+    details = {"fold_dev": dev, "fold_test": tests, "fold_penalty": chosen, **trainer.counts()}
+    return Validated(_rounded(np.mean(dev)), _rounded(np.mean(tests)), predicted, details)
+
+
+def folds(trainer: Trainer, train: np.ndarray, test: np.ndarray) -> Validated:
+    """Score a set with a train and a test split: folds of train choose (TREC, MRPC)."""
+    penalties = _grid(trainer, range(-1, 6))
+    parts = _folds(trainer, train, trainer.seed)
+    found = trainer.solve([Fit(seen, stop, p) for p in penalties for seen, stop in parts])
+    means = np.array([fit.accuracy for fit in found]).reshape(len(penalties), -1).mean(axis=1)
+    scores = [_points(mean) for mean in means]
+    best = penalties[int(np.argmax(scores))]
+    (final,) = trainer.solve([Fit(train, None, best, test)])
+    return _chosen(trainer, penalties, scores, final.predicted, test)
+
+
+def split(
+    trainer: Trainer, train: np.ndarray, dev: np.ndarray, test: np.ndarray, penalised: bool = True
+) -> Validated:
+    """Score a set with three splits: dev chooses, and stops each fit (SST, SICK, SNLI, probing).
+
+    The reference trains the chosen classifier once more, from the same seed on the same rows. That
+    gives the same classifier, so the fast solver tests the first one instead.
+
+    Args:
+        trainer: what to train with.
+        train: rows to learn from.
+        dev: rows that choose and stop.
+        test: rows to score.
+        penalised: false tries no regulariser (SNLI).
+    """
+    penalties = _grid(trainer, range(-2, 4))
+    if not penalised:
+        penalties = [1e9 if trainer.setting.solver == "logistic" else 1e-9]
+    found = trainer.solve([Fit(train, dev, p, test) for p in penalties])
+    scores = [_points(fit.accuracy) for fit in found]
+    best = int(np.argmax(scores))
+    final = found[best]
+    if not trainer.together:
+        (final,) = trainer.solve([Fit(train, dev, penalties[best], test)])
+    return _chosen(trainer, penalties, scores, final.predicted, test)
+
+
+def _chosen(
+    trainer: Trainer,
+    penalties: list[float],
+    scores: list[float],
+    predicted: np.ndarray,
+    test: np.ndarray,
+) -> Validated:
+    by_penalty = {f"{p:g}": score for p, score in zip(penalties, scores, strict=True)}
+    best = penalties[int(np.argmax(scores))]  # the first of equals
+    details = {"penalty_dev": by_penalty, "penalty": best, **trainer.counts()}
+    return Validated(max(scores), trainer.accuracy(predicted, test), predicted, details)
+
+
+def _grid(trainer: Trainer, powers: range) -> list[float]:
+    """Weight decays, or scikit-learn's C as powers of two."""
+    if trainer.setting.solver == "logistic":
+        return [2.0**t for t in powers]
+    return list(WEIGHT_DECAYS)
+
+
+def _folds(trainer: Trainer, rows: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Stratified folds of some rows, as (rows to train on, rows left out)."""
+    from sklearn.model_selection import StratifiedKFold
+
+    splitter = StratifiedKFold(trainer.setting.folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a class smaller than the folds is checked
+        parts = splitter.split(np.zeros(len(rows)), trainer.labels[rows])
+        return [(rows[train], rows[test]) for train, test in parts]
+
+
+def _points(share: Any) -> float:
+    return _rounded(100 * share)
+
+
+def _rounded(value: Any) -> float:
+    """Round a mean as NumPy does: ties are frequent in means of ten, and Python's differ."""
+    return float(np.round(value, 2))

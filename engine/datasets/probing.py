@@ -1,0 +1,99 @@
+"""Probing data: sentences whose label is a property of the sentence itself.
+
+The ten tasks of SentEval (Conneau et al. 2018) and any other file in their format,
+`tr/va/te TAB label TAB sentence`, in any language.
+
+Source: facebookresearch/SentEval, `senteval/probing.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from engine.datasets.files import Source, find, lines, shorten, where
+from engine.datasets.transfer import Labelled, bad_line, joined, labelled
+from engine.datasets.types import DatasetInfo, LabelledSentences
+from engine.errors import UserError
+
+TEN: dict[str, tuple[str, str]] = {
+    "Length": ("sentence_length", "their length in six bins"),
+    "WordContent": ("word_content", "which of many words they hold"),
+    "Depth": ("tree_depth", "the depth of their parse tree"),
+    "TopConstituents": ("top_constituents", "the top constituents of their parse"),
+    "BigramShift": ("bigram_shift", "whether two adjacent words were swapped"),
+    "Tense": ("past_present", "the tense of the main verb"),
+    "SubjNumber": ("subj_number", "the number of the subject"),
+    "ObjNumber": ("obj_number", "the number of the object"),
+    "OddManOut": ("odd_man_out", "whether a word was replaced"),
+    "CoordinationInversion": ("coordination_inversion", "whether two clauses were swapped"),
+}
+"""Task of SentEval -> stem of its file, and what the label says."""
+
+_SPLITS = {"tr": "train", "va": "dev", "te": "test"}
+_PLACES = ("probing", "senteval/probing", "senteval/probing_derived")
+_MULTILINGUAL = ("probing_multilingual", "senteval/probing_multilingual")
+
+
+def sources(root: Path) -> list[Source]:
+    """List the probing sets; the official files come before stand-ins of the same format.
+
+    A file that is none of the ten is a set named by its place: `probing/my_probe`,
+    `probing_multilingual/ru/voice`.
+    """
+    found: dict[str, Source] = {}
+    for place in _PLACES:
+        for name, (stem, what) in TEN.items():
+            path = find(root / place / f"{stem}.txt")
+            if path is None or name in found:
+                continue
+            kind = "a stand-in, not the official data" if "derived" in place else "probing"
+            info = DatasetInfo(
+                name, "labels", "folder", f"Sentences by {what} ({kind}).", task=name
+            )
+            found[name] = Source(info, partial(read, path, name))
+    for name, path in _others(root):
+        about = f"Sentences by {path.name.partition('.')[0].replace('_', ' ')} (probing)."
+        info = DatasetInfo(name, "labels", "folder", about, task=f"{name}/probe")
+        found.setdefault(name, Source(info, partial(read, path, name)))
+    return list(found.values())
+
+
+def _others(root: Path) -> Iterator[tuple[str, Path]]:
+    ten = {stem for stem, _ in TEN.values()}
+    for place in _PLACES[:2]:
+        for path in sorted((root / place).glob("*.txt*")):
+            stem = path.name.partition(".txt")[0]
+            if stem not in ten and path.name in (f"{stem}.txt", f"{stem}.txt.gz"):
+                yield f"probing/{stem}", path
+    for place in _MULTILINGUAL:
+        for path in sorted((root / place).glob("*/*.txt*")):
+            stem = path.name.partition(".txt")[0]
+            if path.name in (f"{stem}.txt", f"{stem}.txt.gz"):
+                yield f"probing_multilingual/{path.parent.name}/{stem}", path
+
+
+def read(path: Path, name: str) -> LabelledSentences:
+    """Read a probing file.
+
+    A line without a sentence is an empty sentence; the reference would take the label for the text
+    and so give the answer away.
+
+    Raises:
+        UserError: a line with too few columns or an unknown split mark (names file and line).
+    """
+    rows: list[Labelled] = []
+    splits: list[str] = []
+    for number, line in enumerate(lines(path), start=1):
+        cells = line.rstrip().split("\t")
+        if cells[0] not in _SPLITS:
+            raise UserError(
+                f"{where(path)}, line {number} begins with {shorten(cells[0])}, which is no split.",
+                "Each line is `tr`, `va` or `te`, a tab, the label, a tab, the sentence.",
+            )
+        if len(line.split("\t")) < 3:
+            raise bad_line(path, number)
+        rows.append((joined(cells[-1]) if len(cells) > 2 else "", cells[1]))
+        splits.append(_SPLITS[cells[0]])
+    return labelled(name, rows, splits)

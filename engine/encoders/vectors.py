@@ -1,0 +1,331 @@
+"""Vectors that were computed elsewhere: an encoder for the sentences a file covers.
+
+Three shapes:
+
+    x.npy       float (n, dim), beside it `x.txt` with n sentences, one a line, UTF-8 (or `.txt.gz`)
+    x.npz       an array `sentences` of text (n,) and an array `vectors`, float (n, dim)
+    x.parquet   a column of text and a column of lists of numbers, all of one length
+
+A sentence is found by its text, with runs of white space read as one space; of a sentence that is
+there twice the first vector counts. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.encoders.base import Progress
+from engine.encoders.fingerprint import file_sha256, fingerprint
+from engine.encoders.source import Source, in_chunks
+from engine.encoders.spec import parse
+from engine.errors import UserError
+
+_SHAPES = "Give x.npy beside x.txt, x.npz with `sentences` and `vectors`, or x.parquet."
+
+
+class VectorFile(Source):
+    """The vectors of a file.
+
+    Args:
+        name: canonical spec.
+        file: its path.
+        text: Parquet's column of sentences; None takes the only column of text.
+        vector: Parquet's column of vectors; None takes the only column of lists.
+
+    Raises:
+        UserError: no such file, or none of the shapes.
+    """
+
+    def __init__(
+        self, name: str, file: str, text: str | None = None, vector: str | None = None
+    ) -> None:
+        self.name = name
+        self.path = Path(file)
+        if not self.path.is_file():
+            raise UserError(f"There is no file {file}.", _SHAPES)
+        reader = _READERS.get(self.path.suffix.lower())
+        if reader is None:
+            raise UserError(f"{self.path.name} is no file of vectors by its ending.", _SHAPES)
+        if reader is not _Parquet and (text or vector):
+            raise UserError(
+                f"{self.path.name} has no columns to choose.", "Only Parquet takes text and vector."
+            )
+        self._file = reader(self.path, text, vector)
+        self.dim = self._file.dim
+        self.fingerprint = fingerprint(
+            "vectors", *(file_sha256(p) for p in self._file.paths), text, vector
+        )
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        """Row of each sentence."""
+        sentences = self._file.sentences()
+        rows: dict[str, int] = {}
+        for row, sentence in enumerate(sentences):
+            rows.setdefault(_spaced(sentence), row)
+        return rows
+
+    @cached_property
+    def _vectors(self) -> np.ndarray:
+        return self._file.vectors()
+
+    def lacking(self, sentences: Sequence[str]) -> list[str]:
+        """The sentences that the file does not have, in order, as often as they are asked for."""
+        return [s for s in sentences if _spaced(s) not in self._rows]
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """See `Encoder.encode`.
+
+        Raises:
+            UserError: the file lacks a sentence; says of how many, before anything is looked up.
+        """
+        lacking = self.lacking(sentences)
+        if lacking:
+            raise UserError(
+                f"{self.path.name} lacks {len(lacking):,} of {len(sentences):,} sentences, "
+                f"the first being {lacking[0][:80]!r}.",
+                "Add their vectors to the file, or choose a task whose sentences it has.",
+            )
+        return super().encode(sentences, progress)
+
+    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
+        """See `Source.chunks`."""
+        return in_chunks(sentences, self._look_up)
+
+    def _look_up(self, sentences: Sequence[str]) -> np.ndarray:
+        rows = [self._rows[_spaced(s)] for s in sentences]
+        return np.asarray(self._vectors[rows], np.float32)
+
+
+def lacking(spec: str, sentences: Sequence[str]) -> list[str]:
+    """Sentences that the files of vectors in a spec lack; none for an encoder without such files.
+
+    What a page can ask before a run: `lacking(spec, catalog.load(task.dataset).sentences)`.
+
+    Raises:
+        UserError: the spec or a file cannot be read.
+    """
+    left_out: set[str] = set()
+    for source in parse(spec).sources:
+        if source.kind == "vectors":
+            file = VectorFile(
+                str(source), source.value, source.option("text"), source.option("vector")
+            )
+            left_out.update(file.lacking(sentences))
+    return [s for s in sentences if s in left_out]
+
+
+def save(path: Path, sentences: Sequence[str], vectors: np.ndarray) -> None:
+    """Write a Parquet file that `vectors:` reads.
+
+    Args:
+        path: ends in `.parquet`.
+        sentences: n texts.
+        vectors: float (n, dim); kept as float32.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    flat = pa.array(np.ascontiguousarray(vectors, np.float32).reshape(-1))
+    column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+    pq.write_table(pa.table({"sentence": pa.array(sentences, pa.string()), "vector": column}), path)
+
+
+def _spaced(sentence: str) -> str:
+    return " ".join(sentence.split())
+
+
+class _Npy:
+    """`x.npy` beside `x.txt`; the array is mapped, not read."""
+
+    def __init__(self, path: Path, text: str | None, vector: str | None) -> None:
+        from engine.datasets.files import find
+
+        beside = find(path.with_suffix(".txt"))
+        if beside is None:
+            raise UserError(
+                f"{path.name} has no {path.stem}.txt beside it.",
+                "Put its sentences there, one a line in the order of the rows.",
+            )
+        self.paths = (path, beside)
+        self._array = _checked(_loaded(path, mmap_mode="r"), path.name)
+        self.dim = self._array.shape[1]
+
+    def sentences(self) -> list[str]:
+        from engine.datasets.files import lines
+
+        sentences = list(lines(self.paths[1]))
+        _same_length(len(sentences), len(self._array), self.paths[1].name, self.paths[0].name)
+        return sentences
+
+    def vectors(self) -> np.ndarray:
+        return self._array
+
+
+class _Npz:
+    """`x.npz` with `sentences` and `vectors`."""
+
+    def __init__(self, path: Path, text: str | None, vector: str | None) -> None:
+        self.paths = (path,)
+        archive = _loaded(path)
+        names = getattr(archive, "files", [])
+        if "sentences" not in names or "vectors" not in names:
+            raise UserError(
+                f"{path.name} holds {', '.join(names) or 'no named array'}.",
+                "It needs an array `sentences` and an array `vectors`.",
+            )
+        try:
+            self._sentences = archive["sentences"]
+            self._vectors = _checked(archive["vectors"], path.name)
+        except (ValueError, OSError) as error:
+            raise _unreadable(path, error) from error
+        if self._sentences.dtype.kind != "U" or self._sentences.ndim != 1:
+            raise UserError(
+                f"`sentences` of {path.name} is no list of texts.",
+                "Save it as np.array(sentences, dtype=str).",
+            )
+        _same_length(len(self._sentences), len(self._vectors), "`sentences`", "`vectors`")
+        self.dim = self._vectors.shape[1]
+
+    def sentences(self) -> list[str]:
+        return [str(s) for s in self._sentences]
+
+    def vectors(self) -> np.ndarray:
+        return self._vectors
+
+
+class _Parquet:
+    """`x.parquet`; each column is read when it is needed."""
+
+    def __init__(self, path: Path, text: str | None, vector: str | None) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.paths = (path,)
+        try:
+            file = pq.ParquetFile(path)
+            schema = file.schema_arrow
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        texts = [f.name for f in schema if pa.types.is_string(f.type) or _is_large_string(f.type)]
+        lists = [f.name for f in schema if _is_vector(f.type)]
+        self._text = _column(text, texts, "text", "text", path.name)
+        self._vector = _column(vector, lists, "vector", "lists of numbers", path.name)
+        self.dim = self._width(schema.field(self._vector).type)
+
+    def _width(self, kind: Any) -> int:
+        """Declared by the column, or else the length of the first list."""
+        if hasattr(kind, "list_size"):
+            return int(kind.list_size)
+        import pyarrow.parquet as pq
+
+        for batch in pq.ParquetFile(self.paths[0]).iter_batches(1, columns=[self._vector]):
+            if batch.column(0)[0].is_valid:
+                return len(batch.column(0)[0])
+            break
+        raise UserError(
+            f"Column {self._vector} of {self.paths[0].name} begins with no vector.",
+            "Every row needs one.",
+        )
+
+    def _read(self, column: str) -> Any:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            values = pq.read_table(self.paths[0], columns=[column]).column(0)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise _unreadable(self.paths[0], error) from error
+        if values.null_count:
+            raise UserError(
+                f"Column {column} of {self.paths[0].name} has {values.null_count} empty cells.",
+                "Remove these rows.",
+            )
+        return values
+
+    def sentences(self) -> list[str]:
+        return [str(s) for s in self._read(self._text).to_pylist()]
+
+    def vectors(self) -> np.ndarray:
+        import pyarrow.compute as pc
+
+        column = self._read(self._vector)
+        lengths = pc.list_value_length(column).to_numpy()
+        if (lengths != self.dim).any():
+            row = int(np.flatnonzero(lengths != self.dim)[0])
+            raise UserError(
+                f"Row {row + 1} of {self.paths[0].name} has {lengths[row]} numbers, the first row "
+                f"has {self.dim}.",
+                "All vectors need one length.",
+            )
+        flat = pc.list_flatten(column).to_numpy()
+        return np.asarray(flat, np.float32).reshape(len(column), self.dim)
+
+
+_READERS: dict[str, type[_Npy] | type[_Npz] | type[_Parquet]] = {
+    ".npy": _Npy,
+    ".npz": _Npz,
+    ".parquet": _Parquet,
+}
+
+
+def _loaded(path: Path, mmap_mode: Any = None) -> Any:
+    try:
+        return np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _checked(array: np.ndarray, name: str) -> np.ndarray:
+    if array.ndim != 2 or array.dtype.kind != "f" or not array.shape[1]:
+        raise UserError(
+            f"The vectors of {name} are {array.dtype} of shape {array.shape}.",
+            "Expected floating-point numbers of shape (sentences, dimensions).",
+        )
+    return array
+
+
+def _same_length(sentences: int, vectors: int, left: str, right: str) -> None:
+    if sentences != vectors:
+        raise UserError(
+            f"{left} has {sentences:,} sentences and {right} has {vectors:,} vectors.",
+            "Sentence i belongs to vector i, so both need the same number.",
+        )
+
+
+def _is_large_string(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_large_string(kind))
+
+
+def _is_vector(kind: Any) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    return any(is_kind(kind) for is_kind in lists) and bool(types.is_floating(kind.value_type))
+
+
+def _column(chosen: str | None, fitting: list[str], option: str, what: str, name: str) -> str:
+    if chosen is None and len(fitting) == 1:
+        return fitting[0]
+    if chosen in fitting:
+        return str(chosen)
+    asked = f"no column {chosen!r}" if chosen else f"{len(fitting)} columns"
+    raise UserError(
+        f"{name} has {asked} of {what}.",
+        f"Choose with ?{option}=COLUMN among {', '.join(fitting)}."
+        if fitting
+        else "Save sentences as text and vectors as lists of floats.",
+    )
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    return UserError(f"{path.name} cannot be read: {reason}", f"Save it again. {_SHAPES}")

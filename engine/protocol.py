@@ -1,0 +1,47 @@
+"""The card of a protocol. Knows no protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One set of choices.
+
+    Attributes:
+        name: as results carry it.
+        description: one sentence for people.
+        types: the task types it says how to score.
+        seed: the default seed.
+        choices: (what is chosen, the choice), in the order of the card.
+        sources: where the choices come from.
+        context: what others choose, quoted for comparison; decides nothing.
+    """
+
+    name: str
+    description: str
+    types: tuple[str, ...]
+    seed: int
+    choices: tuple[tuple[str, str], ...]
+    sources: tuple[str, ...] = ()
+    context: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def hash(self) -> str:
+        """Over everything that decides a score; a test pins it, so that no choice drifts."""
+        content = json.dumps([self.name, self.types, self.seed, self.choices])
+        return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+    def card(self) -> list[tuple[str, str]]:
+        """Rows of (what, choice) to print or show, with seed, hash, sources and context."""
+        sources = [("source", source) for source in self.sources]
+        return [
+            ("protocol", f"{self.name} ({self.hash})"),
+            *self.choices,
+            ("default seed", str(self.seed)),
+            *sources,
+            *self.context,
+        ]

@@ -1,0 +1,11 @@
+"""SentEval's interface: an existing script runs with this import and no other line changed.
+
+import engine.senteval as senteval
+
+se = senteval.engine.SE(params, batcher, prepare)
+results = se.eval(["STS12", "MR", "SICKRelatedness"])
+"""
+
+from engine.senteval import engine, utils
+
+__all__ = ["engine", "utils"]

@@ -1,0 +1,212 @@
+"""`SE`: evaluate a pair of functions on tasks by name, and return SentEval's dictionaries.
+
+Data come from `params["task_path"]` and are computed on by `engine.tasks`. Classifiers follow the
+reference's order of random draws and give its accuracies; `params["solver"] = "columns"` trains
+them all at once instead, many times faster (see the cards of the protocols `senteval-exact` and
+`senteval`). On the original, what is different:
+
+- STS12 to STS16 have SimCSE's aggregation `all` beside `mean` and `wmean`.
+- STSBenchmark and SICKRelatedness have both the original's keys (a trained regressor: `pearson`,
+  `spearman`, `mse`, `yhat`, …) and those of SimCSE's copy (a cosine: `train`, `dev`, `test`,
+  `all`). `…-finetune` has the regressor that its dev Spearman selects.
+- Bad input is a `UserError` that says what to do instead of an assertion.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
+from engine.encoders.functions import BATCH, Batcher, FunctionEncoder, Prepare, dotdict
+from engine.errors import UserError
+from engine.senteval import sts
+
+if TYPE_CHECKING:
+    from engine.classifiers.setting import Setting
+    from engine.datasets.types import Dataset
+    from engine.tasks.measurement import Measurement
+
+_FINETUNE = "-finetune"
+_OPTIMISERS = ("adam", "rmsprop")
+_SOLVERS = ("exact", "columns")
+
+
+class SE:
+    """The evaluation of one encoder.
+
+    Args:
+        params: `task_path`, the data folder; `usepytorch` (True), `kfold` (5), `seed` (1111),
+            `batch_size` (128), `classifier` ({"nhid": 0}, with `optim`, `batch_size`, `tenacity`,
+            `epoch_size`, `max_epoch`, `dropout`), `similarity` (the cosine), `solver` ("exact"),
+            and whatever the functions need. Copied; the functions get the copy.
+        batcher: called as batcher(params, batch) with lists of tokens; gives (n, dim).
+        prepare: called as prepare(params, samples) before each task.
+
+    Raises:
+        UserError: a parameter is missing or not known.
+    """
+
+    def __init__(
+        self, params: dict[str, Any], batcher: Batcher, prepare: Prepare | None = None
+    ) -> None:
+        self.params = dotdict(params)
+        for name, default in (("usepytorch", True), ("seed", 1111), ("batch_size", BATCH),
+                              ("nhid", 0), ("kfold", 5)):  # fmt: skip
+            self.params.setdefault(name, default)
+        if not self.params.classifier:
+            self.params.classifier = {"nhid": 0}
+        if not self.params.task_path:
+            raise UserError(
+                "params has no task_path.", "Name the folder that holds SentEval's downstream/."
+            )
+        setting(self.params)
+        self.batcher = batcher
+        self.prepare = prepare
+        self.results: dict[str, Any] = {}
+
+    def eval(self, name: str | list[str]) -> dict[str, Any]:
+        """Evaluate a task, or each of several.
+
+        Args:
+            name: as in SentEval; of a list, the result has one entry a task.
+
+        Raises:
+            UserError: an unknown task, data that is missing or cannot be read, or vectors that
+                nothing can be computed from.
+        """
+        if isinstance(name, (list, tuple)):
+            self.results = {each: self.eval(each) for each in name}
+            return self.results
+        self.params.current_task = name
+        dataset = self._load(name)
+        encoder = FunctionEncoder(self.prepare, self.batcher, name, self.params)
+        encoder.prepare(_samples(dataset))
+        vectors = encoder.vectors(dataset.sentences)
+        self.results = self._measure(name, dataset, vectors)
+        return self.results
+
+    def _load(self, name: str) -> Dataset:
+        from engine.datasets import Catalog
+        from engine.tasks import TASKS
+
+        task = TASKS.get(name)
+        if task is None or task.name.startswith("Starter"):
+            known = [t for t in TASKS if not t.startswith("Starter")]
+            raise UserError(f"There is no task named {name!r}.", f"Known: {', '.join(known)}.")
+        return Catalog(Path(self.params.task_path)).load(task.dataset)
+
+    def _measure(self, name: str, dataset: Dataset, vectors: np.ndarray) -> dict[str, Any]:
+        if isinstance(dataset, ScoredPairs):
+            if name.endswith(_FINETUNE):
+                return self._relatedness(dataset, vectors, "spearman")
+            scores = sts.correlations(dataset, vectors, self.params.similarity)
+            if dataset.parts_are == "splits":
+                scores |= self._relatedness(dataset, vectors, "pearson")
+            return scores
+        if isinstance(dataset, (LabelledSentences, LabelledPairs)):
+            return self._transfer(dataset, vectors)
+        raise UserError(f"{name} cannot be evaluated here.")
+
+    def _transfer(
+        self, dataset: LabelledSentences | LabelledPairs, vectors: np.ndarray
+    ) -> dict[str, Any]:
+        from engine.tasks import transfer
+
+        _check_finite(dataset, vectors)
+        seed = int(self.params.seed)
+        measured = transfer.measure(dataset, vectors, setting(self.params), seed, _go_on)
+        dev, test = _score(measured, "accuracy", "dev"), measured.scores[0]
+        result: dict[str, Any] = {"devacc": dev.score, "acc": test.score}
+        if dataset.name == "MRPC":
+            result["f1"] = _score(measured, "f1", test.split).score
+        return {**result, "ndev": dev.n, "ntest": test.n}
+
+    def _relatedness(
+        self, dataset: ScoredPairs, vectors: np.ndarray, select: Any
+    ) -> dict[str, Any]:
+        from engine.tasks import relatedness
+
+        _check_finite(dataset, vectors)
+        measured = relatedness.measure(dataset, vectors, select, int(self.params.seed), _go_on)
+        dev = _score(measured, select, "dev")
+        return {
+            f"dev{select}": dev.score / 100,
+            "pearson": _score(measured, "pearson", "test").score / 100,
+            "spearman": _score(measured, "spearman", "test").score / 100,
+            "mse": _score(measured, "mse", "test").score,
+            "yhat": measured.examples["predicted"][sts.order(dataset.parts["test"])],
+            "ndev": dev.n,
+            "ntest": len(dataset.parts["test"].gold),
+        }
+
+
+def setting(params: dotdict) -> Setting:
+    """Read how classifiers are to be trained.
+
+    Raises:
+        UserError: `nhid` is missing, or an optimiser or solver is not known.
+    """
+    from engine.classifiers.setting import Setting
+
+    given = params.classifier
+    if "nhid" not in given:
+        raise UserError(
+            "params['classifier'] has no nhid.", "Set the number of hidden units; 0 is linear."
+        )
+    hidden, folds = int(given["nhid"]), int(params.kfold)
+    optimiser = given.get("optim", "adam")
+    solver: Any = params.solver or "exact"
+    if not params.usepytorch:
+        if hidden:
+            raise UserError(
+                "scikit-learn's logistic regression has no hidden units.",
+                "Set usepytorch to True, or nhid to 0.",
+            )
+        return Setting("logistic", folds)
+    if optimiser not in _OPTIMISERS:
+        raise UserError(
+            f"The optimiser {optimiser!r} is not available.", f"Known: {', '.join(_OPTIMISERS)}."
+        )
+    if solver not in _SOLVERS:
+        raise UserError(f"The solver {solver!r} is not known.", f"Known: {', '.join(_SOLVERS)}.")
+    return Setting(
+        solver=solver,
+        folds=folds,
+        hidden=hidden,
+        dropout=float(given.get("dropout", 0.0)),
+        optimiser=optimiser,
+        batch=int(given.get("batch_size", 64)),
+        tenacity=int(given.get("tenacity", 5)),
+        passes=int(given.get("epoch_size", 4)),
+        max_passes=int(given.get("max_epoch", 200)),
+    )
+
+
+def _samples(dataset: Dataset) -> list[str]:
+    """All sentences as `prepare` expects them: repeated as often as the data do."""
+    if isinstance(dataset, LabelledPairs):
+        places = [*dataset.left.tolist(), *dataset.right.tolist()]
+        return [dataset.sentences[i] for i in places]
+    return list(dataset.sentences)
+
+
+def _check_finite(dataset: Dataset, vectors: np.ndarray) -> None:
+    """Refuse to train on NaN; a cosine takes it as zero, as the reference does."""
+    faulty = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(faulty):
+        raise UserError(
+            f"The batcher gave NaN or infinity for {len(faulty)} of {len(vectors)} sentences of "
+            f"{dataset.name}, the first being {dataset.sentences[faulty[0]][:80]!r}.",
+            "No classifier can be trained on such vectors.",
+        )
+
+
+def _score(measured: Measurement, metric: str, split: str) -> Any:
+    return next(s for s in measured.scores if s.metric == metric and s.split == split)
+
+
+def _go_on() -> None:
+    """Nothing stops a script but its own end."""

@@ -1,0 +1,125 @@
+"""SentEval's protocols, whose scores come from classifiers trained on the vectors.
+
+The numbers a card states are those of `engine.tasks.transfer.SETTINGS`; a test compares them.
+"""
+
+from __future__ import annotations
+
+from engine.protocol import Protocol
+
+_TYPES = ("transfer", "probing", "relatedness")
+_SOURCES = (
+    "Conneau, Kiela 2018, SentEval",
+    "facebookresearch/SentEval, senteval/tools/{validation,classifier,relatedness}.py",
+    "princeton-nlp/SimCSE, evaluation.py",
+)
+_Choices = tuple[tuple[str, str], ...]
+
+_WHAT: _Choices = (
+    ("order of samples", "by number of tokens, then label; pairs by tokens of the first, of the "
+     "second, label (SNLI: the second first)"),
+    ("pair features", "|u-v|, u*v; SNLI u, v, u*v, |u-v|"),
+    ("text", "as in the file, tokens joined by one space; MR, CR, SUBJ, MPQA, TREC and SNLI "
+     "decoded as latin-1"),
+    ("rounding", "each regulariser's mean, each outer fold and each average to 2 decimals"),
+    ("choice", "the best accuracy by regulariser, the first of equals"),
+)  # fmt: skip
+_RELATEDNESS: _Choices = (
+    ("SICK-R, STS-B: regressor", "softmax over the scores 1 to 5 of |u-v|, u*v against the "
+     "two-point distribution, mean squared error, Adam, batch 64"),
+    ("SICK-R, STS-B: stopping", "dev Pearson (…-finetune: Spearman) after every 50 passes, stopped "
+     "at the 4th round without a better one, at most 1,050 passes; the best round is kept"),
+    ("SICK-R, STS-B: score", "test Pearson (…-finetune: Spearman) (main); the other and the mean "
+     "squared error beside it; never in one column with a cosine"),
+    ("vectors with NaN", "an error"),
+)  # fmt: skip
+
+
+def _folds(k: int) -> _Choices:
+    return (
+        ("MR, CR, SUBJ, MPQA", f"nested: {k} stratified outer and inner folds, always seed 1111; "
+         "the mean over outer folds (main), of the best inner means (dev)"),
+        ("TREC, MRPC", f"{k} stratified folds of train choose, by the run's seed; all of train is "
+         "fitted, the test split scored (main)"),
+        ("SST, SICK-E, SNLI, probing", "train is fitted, dev chooses, test is scored (main)"),
+    )  # fmt: skip
+
+
+def _trained(optimiser: str, batch: int, tenacity: int, passes: int) -> _Choices:
+    return (
+        ("classifier", "softmax regression, cross-entropy (mean over the batch)"),
+        ("optimiser", f"{optimiser}, batch {batch}"),
+        ("regulariser", "weight decay 1e-5, 1e-4, 1e-3, 1e-2; SNLI 1e-9 alone"),
+        ("stopping", f"accuracy on the stopping rows after every {passes} passes; stopped at the "
+         f"{tenacity + 1}th round in all without a better one, no round begun beyond pass 200; the "
+         "best round is kept"),
+        ("stopping rows", "the fold that is scored; dev; or a random 5 % of train for the final "
+         "fit of nested folds, TREC and MRPC"),
+        ("SNLI", "rounds of 1 pass, at most 16"),
+        ("WordContent", "never a hidden layer"),
+    )  # fmt: skip
+
+
+_FULL = _trained("Adam, lr 0.001", 64, 5, 4)
+_SAME_DRAWS = (
+    "random draws",
+    "the reference's, in its order: NumPy and torch reseeded for every fit",
+)
+
+SENTEVAL = Protocol(
+    name="senteval",
+    description="SentEval in the full setting of the papers, by the fast solver.",
+    types=_TYPES,
+    seed=1111,
+    choices=(
+        *_folds(10),
+        *_FULL,
+        *_WHAT,
+        ("random draws", "the reference's order where a task has its own splits; with folds, one "
+         "shuffle shared by all fits, whose batches are as large as lets a fit see 64 rows on "
+         "average; every fit starts from the same weights, as in the reference"),
+        *_RELATEDNESS,
+    ),
+    sources=_SOURCES,
+)  # fmt: skip
+
+SENTEVAL_EXACT = Protocol(
+    name="senteval-exact",
+    description="SentEval in the full setting of the papers, one fit after the other.",
+    types=_TYPES,
+    seed=1111,
+    choices=(*_folds(10), *_FULL, *_WHAT, _SAME_DRAWS, *_RELATEDNESS),
+    sources=_SOURCES,
+)
+
+SENTEVAL_FAST = Protocol(
+    name="senteval-fast",
+    description="SentEval's setting for prototyping: fewer folds, larger steps.",
+    types=_TYPES,
+    seed=1111,
+    choices=(
+        *_folds(5),
+        *_trained("RMSprop, lr 0.01", 128, 3, 2),
+        *_WHAT,
+        _SAME_DRAWS,
+        *_RELATEDNESS,
+    ),
+    sources=_SOURCES,
+)
+
+SENTEVAL_SKLEARN = Protocol(
+    name="senteval-sklearn",
+    description="SentEval with scikit-learn's logistic regression.",
+    types=_TYPES,
+    seed=1111,
+    choices=(
+        *_folds(10),
+        ("classifier", "logistic regression with the defaults of the scikit-learn installed "
+         "(lbfgs, multinomial, at most 100 iterations)"),
+        ("regulariser", "C = 2^-2 to 2^3; TREC and MRPC 2^-1 to 2^5; SNLI 1e9 alone"),
+        *_WHAT,
+        ("random draws", "none but the folds"),
+        *_RELATEDNESS,
+    ),
+    sources=_SOURCES,
+)  # fmt: skip

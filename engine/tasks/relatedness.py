@@ -1,0 +1,103 @@
+"""Learned relatedness: how well can a regressor on the vectors tell the score of a pair?
+
+SICK-R and STS-B as SentEval has them: a measurement of its own, not to be mixed with the cosine of
+`engine.tasks.sts`. Knows vectors and gold scores; neither encoders nor files.
+
+Source: facebookresearch/SentEval, `senteval/sick.py`; the copy in princeton-nlp/SimCSE selects by
+Spearman.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from engine.classifiers import relatedness
+from engine.classifiers.features import Features
+from engine.classifiers.setting import Tick
+from engine.datasets.types import ScoredPairs
+from engine.errors import UserError
+from engine.results import Score
+from engine.statistics import pearson, spearman
+from engine.tasks.measurement import Measurement
+
+Select = Literal["pearson", "spearman"]
+_SPLITS = ("train", "dev", "test")
+_CORRELATIONS = {"pearson": pearson, "spearman": spearman}
+
+
+def measure(
+    data: ScoredPairs,
+    vectors: np.ndarray,
+    select: Select,
+    seed: int,
+    tick: Tick,
+) -> Measurement:
+    """Train on `train`, choose the round by `dev`, score `test`.
+
+    The main score is the test correlation of the kind that selects; `predicted` and `gold` hold
+    the test pairs in the order of the data set.
+
+    Args:
+        data: pairs with train, dev and test splits.
+        vectors: float32 (len(data.sentences), dim), finite.
+        select: the correlation on dev that chooses the round.
+        seed: of weights and shuffles.
+        tick: called during training; what it raises stops it.
+
+    Raises:
+        UserError: a split is missing, or the regressor gives every dev pair the same score.
+    """
+    missing = [name for name in _SPLITS if name not in data.parts]
+    if missing or data.parts_are != "splits":
+        raise UserError(
+            f"{data.name} has no {' and no '.join(missing) or 'splits'}.",
+            "A trained regressor needs train, dev and test splits.",
+        )
+    features, gold, splits = _rows(data, vectors)
+    dev, predicted, passes = relatedness.fit(
+        features, gold, splits, _CORRELATIONS[select], seed, tick
+    )
+    if np.isnan(dev):
+        raise UserError(
+            f"The regressor gives every dev pair of {data.name} the same score.",
+            "Are the vectors all the same? Look at the encoder's distributions.",
+        )
+    tested, n = gold[splits["test"]], len(splits["test"])
+    scores = [
+        Score("test", None, name, 100 * correlate(predicted, tested), n, main=name == select)
+        for name, correlate in _CORRELATIONS.items()
+    ]
+    error = float(np.mean((predicted - tested) ** 2))
+    scores.append(Score("test", None, "mse", error, n, unit="squared points"))
+    scores.append(Score("dev", None, select, 100 * dev, len(splits["dev"])))
+    examples = {"predicted": np.empty(n), "gold": data.parts["test"].gold}
+    examples["predicted"][_order(data, "test")] = predicted
+    return Measurement(tuple(scores), examples, {"selected_by": select, "passes": passes})
+
+
+def _order(data: ScoredPairs, split: str) -> np.ndarray:
+    """Sort by tokens of the first, of the second, and score: batches depend on it."""
+    part = data.parts[split]
+    left, right = (np.array([len(s.split()) for s in side]) for side in (part.left, part.right))
+    return np.lexsort((part.gold, right, left))
+
+
+def _rows(
+    data: ScoredPairs, vectors: np.ndarray
+) -> tuple[Features, np.ndarray, dict[str, np.ndarray]]:
+    """Features and gold scores in the reference's order, and the rows of each split."""
+    left, right, gold = [], [], []
+    splits: dict[str, np.ndarray] = {}
+    sentence = row = 0
+    for name, part in data.parts.items():
+        n = len(part.gold)
+        order = _order(data, name)
+        left.append(sentence + order)
+        right.append(sentence + n + order)
+        gold.append(part.gold[order])
+        splits[name] = np.arange(row, row + n)
+        sentence, row = sentence + 2 * n, row + n
+    features = Features(vectors, np.concatenate(left), np.concatenate(right), "|u-v|, u*v")
+    return features, np.concatenate(gold), splits

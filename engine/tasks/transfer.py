@@ -1,0 +1,195 @@
+"""Transfer and probing: what a classifier trained on the vectors can tell (SentEval).
+
+The splits of a data set decide the plan: none means nested folds, train and test mean folds of
+train, train, dev and test mean that dev chooses. Knows vectors and labels; neither encoders nor
+files.
+
+Source: Conneau and Kiela 2018; facebookresearch/SentEval.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.classifiers.features import Combination, Features, accelerator
+from engine.classifiers.setting import Setting, Tick
+from engine.classifiers.validation import Trainer, Validated, folds, nested, split
+from engine.datasets.types import LabelledPairs, LabelledSentences
+from engine.errors import UserError
+from engine.results import Score
+from engine.tasks.measurement import Measurement
+
+SETTINGS: dict[str, Setting] = {
+    "senteval": Setting("columns"),
+    "senteval-exact": Setting("exact"),
+    "senteval-fast": Setting(
+        "exact", folds=5, optimiser="rmsprop", batch=128, tenacity=3, passes=2
+    ),
+    "senteval-sklearn": Setting("logistic"),
+}
+"""Protocol -> how classifiers are trained and chosen."""
+
+_CLASSES: dict[str, tuple[str, ...]] = {
+    "SUBJ": ("subjective", "objective"),
+    "SICKEntailment": ("CONTRADICTION", "NEUTRAL", "ENTAILMENT"),
+    "SNLI": ("entailment", "neutral", "contradiction"),
+}
+"""Where the reference numbers classes otherwise than in alphabetical order. The number of a class
+decides which random weights it starts from."""
+_SPLITS = {"tr": "train", "va": "dev", "te": "test", "val": "dev", "valid": "dev"}
+_SPLITS |= {"validation": "dev", "training": "train", "trial": "dev"}
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """A data set in the reference's order.
+
+    Attributes:
+        order: position in the data set of each row.
+        labels: int64 class of each row.
+        classes: names by number.
+        splits: name -> rows; empty when the data set has none.
+    """
+
+    order: np.ndarray
+    labels: np.ndarray
+    classes: tuple[str, ...]
+    splits: dict[str, np.ndarray]
+
+
+def measure(
+    data: LabelledSentences | LabelledPairs,
+    vectors: np.ndarray,
+    setting: Setting,
+    seed: int,
+    tick: Tick,
+) -> Measurement:
+    """Train, choose and test classifiers of the vectors of `data.sentences`.
+
+    The main score is the test accuracy; `correct` holds the test examples in the order of the data
+    set.
+
+    Args:
+        data: labelled sentences or pairs.
+        vectors: float32 (len(data.sentences), dim), finite.
+        setting: how classifiers are trained, usually `SETTINGS[protocol]`.
+        seed: of the classifiers, and of the folds of data sets with a test split.
+        tick: called during training; what it raises stops it.
+
+    Raises:
+        UserError: a single class, fewer examples than folds, or a split without known labels.
+    """
+    rows = _in_order(data)
+    _check(data.name, rows, setting.folds)
+    if data.name == "WordContent":  # always linear: it has a thousand classes
+        setting = replace(setting, hidden=0, dropout=0.0)
+    # One plain step is too small for a GPU to help; all columns together are not.
+    device = accelerator() if setting.solver == "columns" else "cpu"
+    features = _features(data, rows, vectors, device)
+    trainer = Trainer(features, rows.labels, setting, seed, tick)
+    splits = rows.splits
+    if not splits:
+        tested, found = np.arange(len(rows.labels)), nested(trainer)
+    elif "dev" not in splits:
+        tested, found = splits["test"], folds(trainer, splits["train"], splits["test"])
+    else:
+        tested = splits["test"]
+        if data.name == "SNLI":
+            trainer.setting = replace(setting, passes=1, max_passes=15)
+        found = split(trainer, splits["train"], splits["dev"], tested, data.name != "SNLI")
+    return _measurement(data, rows, found, tested)
+
+
+def _measurement(
+    data: LabelledSentences | LabelledPairs, rows: _Rows, found: Validated, tested: np.ndarray
+) -> Measurement:
+    gold = rows.labels[tested]
+    n_dev = len(rows.splits.get("dev", rows.splits.get("train", rows.labels)))
+    where = "test" if rows.splits else "all"
+    scores = [
+        Score(where, None, "accuracy", found.test, len(gold), main=True),
+        Score("dev", None, "accuracy", found.dev, n_dev),
+    ]
+    if data.name == "MRPC":
+        scores.insert(1, Score(where, None, "f1", _f1(gold, found.predicted), len(gold)))
+    correct = (found.predicted == gold)[np.argsort(rows.order[tested])]
+    counts = np.bincount(gold, minlength=len(rows.classes))
+    details = {"labels": dict(zip(rows.classes, counts.tolist(), strict=True)), **found.details}
+    if len(rows.classes) > 100:
+        details["labels"] = {"classes": len(rows.classes)}
+    return Measurement(tuple(scores), {"correct": correct}, details)
+
+
+def _f1(gold: np.ndarray, predicted: np.ndarray) -> float:
+    """F1 of class 1, in points of 100."""
+    from sklearn.metrics import f1_score
+
+    return round(100 * float(f1_score(gold, predicted)), 2)
+
+
+def _in_order(data: LabelledSentences | LabelledPairs) -> _Rows:
+    """Sort by number of tokens, then label: folds and batches of the reference depend on it."""
+    names = np.array([_SPLITS.get(name.lower(), name.lower()) for name in data.splits])
+    labels = np.array(data.labels)
+    learnt = labels[names == "train"] if len(names) else labels
+    classes = _CLASSES.get(data.name) or tuple(np.unique(learnt).tolist())
+    number = {label: i for i, label in enumerate(classes)}
+    unknown = [label for label in data.labels if label not in number]
+    if unknown:
+        raise UserError(
+            f"{data.name} has the label {unknown[0]!r}, which its training split does not have.",
+            "Every label must occur among the training sentences.",
+        )
+    labels = np.array([number[label] for label in data.labels])
+    tokens = np.array([s.count(" ") + 1 if s else 0 for s in data.sentences])
+    keys: tuple[np.ndarray, ...] = (labels, tokens)
+    if isinstance(data, LabelledPairs):
+        keys = (labels, tokens[data.right], tokens[data.left])
+        if data.name == "SNLI":  # the second sentence first, and labels by their names
+            keys = (np.array(data.labels), tokens[data.left], tokens[data.right])
+    order = np.lexsort(keys)  # stable, by the last key first
+    present = dict.fromkeys(names.tolist())
+    splits = {name: np.flatnonzero(names[order] == name) for name in present}
+    return _Rows(order, labels[order], classes, splits)
+
+
+def _features(
+    data: LabelledSentences | LabelledPairs, rows: _Rows, vectors: np.ndarray, device: str
+) -> Features:
+    if isinstance(data, LabelledSentences):
+        return Features(vectors, rows.order, device=device)
+    combination: Combination = "u, v, u*v, |u-v|" if data.name == "SNLI" else "|u-v|, u*v"
+    return Features(vectors, data.left[rows.order], data.right[rows.order], combination, device)
+
+
+def _check(name: str, rows: _Rows, folds: int) -> None:
+    """Refuse what no classifier can be trained or tested on."""
+    if len(rows.classes) < 2:
+        raise UserError(
+            f"{name} has a single label, {rows.classes[0]!r}; there is nothing to tell apart.",
+            "Check which column was taken for the label.",
+        )
+    wanted = [["train", "dev", "test"], ["train", "test"], []]
+    if sorted(rows.splits) not in [sorted(names) for names in wanted]:
+        raise UserError(
+            f"{name} has the splits {', '.join(rows.splits)}.",
+            "A classifier needs train, dev and test, or train and test, or no splits at all.",
+        )
+    learnt = rows.splits.get("train", np.arange(len(rows.labels)))
+    counts = Counter(rows.labels[learnt].tolist())
+    if len(counts) < len(rows.classes):
+        lacking = next(c for i, c in enumerate(rows.classes) if i not in counts)
+        raise UserError(
+            f"No training example of {name} has the label {lacking!r}.",
+            "Every label must occur among the training sentences.",
+        )
+    fewest = min(counts, key=lambda label: counts[label])
+    if "dev" not in rows.splits and counts[fewest] < folds:
+        raise UserError(
+            f"{name} has {counts[fewest]} training examples of {rows.classes[fewest]!r}, fewer "
+            f"than the {folds} folds of the protocol.",
+            "Add examples, leave that label out, or take a protocol with fewer folds.",
+        )

@@ -1,0 +1,221 @@
+"""Averaging methods: hand-worked numbers, the papers' formulas written out, scikit-learn."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from sklearn.decomposition import TruncatedSVD
+
+from engine.encoders import gem, load
+from engine.encoders.averaging import hierarchical, power_means
+from engine.encoders.random_words import word_vector
+from engine.encoders.steps import fit_common
+from engine.errors import UserError
+
+RNG = np.random.default_rng(3)
+WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "to", "park", "big"]
+TEXTS = [" ".join(RNG.choice(WORDS, RNG.integers(3, 20))) for _ in range(80)]
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Vectors of four words in two dimensions, the most frequent first."""
+    path = tmp_path / "v.txt"
+    path.write_text("the 1 0\ncat 0 2\nsat -3 1\nmat 5 -8\n")
+    return path
+
+
+def datasets(name):
+    """Two data sets."""
+    return {"one": (TEXTS, "hash-one"), "counted": (["the cat", "the the"], "hash-c")}[name]
+
+
+def encode(spec, *texts):
+    """Vectors of texts under a spec."""
+    return load(spec, datasets=datasets).encode(list(texts))
+
+
+def test_avg_is_the_default(file):
+    """Same numbers, same fingerprint: cached vectors are shared."""
+    written, default = load(f"words:{file}?pooling=avg"), load(f"words:{file}")
+    assert written.fingerprint == default.fingerprint
+    np.testing.assert_array_equal(written.encode(["the cat"]), [[0.5, 1.0]])
+
+
+def test_max_by_hand(file):
+    """The largest of each column; what is unknown does not count."""
+    vectors = encode(f"words:{file}?pooling=max", "the sat cat unknown", "unknown", "")
+    np.testing.assert_array_equal(vectors, [[1, 2], [0, 0], [0, 0]])
+
+
+def test_hierarchical_by_hand(file):
+    """Windows of two: the cat (0.5, 1), cat sat (-1.5, 1.5), sat mat (1, -3.5)."""
+    vectors = encode(f"words:{file}?pooling=hier&window=2", "the cat sat mat", "mat")
+    np.testing.assert_array_equal(vectors, [[1.0, 1.5], [5, -8]])
+
+
+def test_hierarchical_depends_on_the_order():
+    """Unlike every other method but GEM."""
+    x = RNG.standard_normal((9, 4))
+    direct = np.max([x[i : i + 5].mean(0) for i in range(5)], axis=0)
+    np.testing.assert_allclose(hierarchical(x), direct, atol=1e-12)
+    assert not np.allclose(hierarchical(x[RNG.permutation(9)]), direct)
+    np.testing.assert_allclose(hierarchical(x[:3]), x[:3].mean(0), atol=1e-12)
+
+
+def test_power_means_by_hand(file):
+    """Of cat (0, 2) and sat (-3, 1): the cubes' means are -13.5 and 4.5."""
+    (vector,) = encode(f"words:{file}?pooling=pmean", "cat sat")
+    expected = [-1.5, 1.5, -(13.5 ** (1 / 3)), 4.5 ** (1 / 3), 0, 2, -3, 1]
+    np.testing.assert_allclose(vector, expected, rtol=1e-6)
+    assert load(f"words:{file}?pooling=pmean").dim == 8
+    np.testing.assert_allclose(power_means(np.array([[2.0]])), [2, 2, 2, 2])
+
+
+def test_sif_with_the_words_of_a_data_set(file):
+    """In "the cat", "the the": p(the) = 3/4, p(cat) = 1/4, and sat does not occur."""
+    (vector,) = encode(f"words:{file}?pooling=sif&data=counted", "the cat sat")
+    the, cat = 0.001 / 0.751, 0.001 / 0.251
+    np.testing.assert_allclose(vector, [(the - 3) / 3, (2 * cat + 1) / 3], rtol=1e-6)
+
+
+def test_sif_without_a_data_set_takes_zipfs_law(file):
+    """Four words: p(the) = 1 / (1 + 1/2 + 1/3 + 1/4) = 12/25, p(mat) = 3/25."""
+    vectors = encode(f"words:{file}?pooling=sif", "the", "mat")
+    weights = [0.001 / (0.001 + 0.48), 0.001 / (0.001 + 0.12)]
+    np.testing.assert_allclose(vectors, [[weights[0], 0], np.array([5, -8]) * weights[1]], 1e-6)
+
+
+def test_sif_whole_is_the_paper_written_out():
+    """Weights, then the first singular vector away: Arora et al., algorithm 1."""
+    counts = Counter(word for text in TEXTS for word in text.split())
+    total = sum(counts.values())
+    rows = []
+    for text in TEXTS:
+        row = np.zeros(16)
+        for word in text.split():
+            row += 1e-3 / (1e-3 + counts[word] / total) * word_vector(word, 16)
+        rows.append(row / len(text.split()))
+    x = np.array(rows)
+    u = TruncatedSVD(1, algorithm="arpack").fit(x).components_
+    ours = encode("random:16?pooling=sif&data=one | common:1,one", *TEXTS)
+    np.testing.assert_allclose(ours, x - x @ u.T @ u, atol=1e-6)
+
+
+def test_common_is_not_drop():
+    """SIF does not centre; `drop` does, and so removes the mean as well."""
+    x = RNG.standard_normal((50, 5)) + 4
+    u = TruncatedSVD(2, algorithm="arpack").fit(x).components_
+    np.testing.assert_allclose(fit_common(x, 2)(x), x - x @ u.T @ u, atol=1e-9)
+    assert abs(fit_common(x, 1)(x).mean(0)).max() > 1e-3
+
+
+def by_the_letter(x, directions, strengths, window):
+    """GEM as the paper writes it, with a Gram-Schmidt and a singular value decomposition a word."""
+    relevance = [s * np.linalg.norm(x @ d) for d, s in zip(directions.T, strengths, strict=True)]
+    chosen = np.argsort(relevance)[::-1][:17]
+    removed, strengths = directions[:, chosen], strengths[chosen]
+    vector = np.zeros(x.shape[1])
+    for i, word in enumerate(x):
+        around = [j for j in range(len(x)) if j != i and abs(j - i) <= window]
+        matrix = np.array([x[j] for j in around] + [word]).T
+        q = np.linalg.qr(matrix)[0][:, -1]
+        u, s, _ = np.linalg.svd(matrix, full_matrices=False)
+        novelty = math.exp(abs(q @ word) / np.linalg.norm(word))
+        significance = np.linalg.norm(q @ u * s) / matrix.shape[1]
+        uniqueness = math.exp(-np.linalg.norm(strengths * (q @ removed)) / len(chosen))
+        vector += (novelty + significance + uniqueness) * word
+    return vector - removed @ removed.T @ vector
+
+
+@pytest.mark.parametrize("window", [7, 2])
+def test_gem_is_the_paper_written_out(window):
+    """Without a word that lies in the span of its neighbours, where a plain QR has no answer."""
+    sentences = [RNG.standard_normal((RNG.integers(1, 12), 60)) for _ in range(70)]
+    directions, strengths = gem.principal(sentences, 60)
+    assert directions.shape == (60, 45)
+    for x in sentences[:10]:
+        ours = gem.embed(x, directions, strengths, window)
+        np.testing.assert_allclose(
+            ours, by_the_letter(x, directions, strengths, window), rtol=1e-7, atol=1e-9
+        )
+
+
+def test_gems_principal_directions_are_singular_vectors():
+    """Of the coarse vectors side by side, not centred: scikit-learn's, up to the sign."""
+    sentences = [RNG.standard_normal((6, 8)) + 0.3 for _ in range(200)]
+    directions, strengths = gem.principal(sentences, 8)
+    coarse = np.array([gem.coarse(x) for x in sentences])
+    theirs = TruncatedSVD(7, algorithm="arpack").fit(coarse)
+    np.testing.assert_allclose(strengths[:7], theirs.singular_values_, rtol=1e-8)
+    overlap = np.abs(np.sum(directions[:, :7].T * theirs.components_, axis=1))
+    np.testing.assert_allclose(overlap, 1, atol=1e-6)
+
+
+def test_gems_coarse_vector_by_hand():
+    """Orthogonal words: the cube of each length times its direction, towards the words' sum."""
+    x = np.array([[3.0, 0.0, 0.0], [0.0, -2.0, 0.0]])
+    np.testing.assert_allclose(gem.coarse(x), [27, -8, 0], atol=1e-12)
+
+
+def test_a_word_that_adds_nothing_weighs_two():
+    """e^0 + 0 + e^0, where Gram-Schmidt leaves nothing of a repeated word."""
+    x = np.array([[1.0, 2.0, 0.0], [1.0, 2.0, 0.0]])
+    weights = gem.weights(x, np.eye(3)[:, :1], np.ones(1))
+    np.testing.assert_allclose(weights, [2, 2])
+    np.testing.assert_allclose(gem.weights(np.zeros((1, 3)), np.eye(3)[:, :1], np.ones(1)), [2])
+
+
+def test_gem_of_a_lone_word_by_hand():
+    """All of it is new: e + |v| + exp(-2 * 0.6) for v = (3, 4) and the direction (1, 0)."""
+    weights = gem.weights(np.array([[3.0, 4.0]]), np.array([[1.0], [0.0]]), np.array([2.0]))
+    np.testing.assert_allclose(weights, [math.e + 5 + math.exp(-1.2)])
+
+
+def test_methods_side_by_side():
+    """Concatenation of avg + max + hier by `+`."""
+    whole = encode("random:8 + random:8?pooling=max + random:8?pooling=hier", *TEXTS[:5])
+    parts = [encode(f"random:8?pooling={p}", *TEXTS[:5]) for p in ("avg", "max", "hier")]
+    np.testing.assert_array_equal(whole, np.hstack(parts))
+
+
+@pytest.mark.parametrize("pooling", ["sif", "gem"])
+def test_what_is_learnt_is_part_of_the_fingerprint(pooling):
+    """Another data set or other content under its name: other vectors, another name for them."""
+
+    def other(name):
+        return TEXTS[:40], "hash-two"
+
+    spec = f"random:8?pooling={pooling}&data=one"
+    one, again = load(spec, datasets=datasets), load(spec, datasets=datasets)
+    assert one.fingerprint == again.fingerprint
+    assert one.fingerprint != load(spec, datasets=other).fingerprint
+    assert not np.array_equal(one.encode(TEXTS[:3]), load(spec, datasets=other).encode(TEXTS[:3]))
+
+
+def test_every_option_is_part_of_the_fingerprint():
+    """Nine encoders of one set of vectors, nine names."""
+    specs = ["", "?pooling=max", "?pooling=pmean", "?pooling=hier", "?pooling=hier&window=3"]
+    specs += ["?pooling=sif&data=one", "?pooling=sif&data=counted", "?pooling=gem&data=one"]
+    specs += ["?pooling=gem&data=one&window=3"]
+    prints = {load(f"random:8{spec}", datasets=datasets).fingerprint for spec in specs}
+    assert len(prints) == 9
+
+
+def test_random_projections_can_be_pooled_likewise():
+    """The projected words of a sentence under `hier`."""
+    encoder = load("borep:6?pooling=hier&window=2").source
+    source, matrix = load("wordllama").source, encoder.matrix
+    (rows,) = source.words(["A cat sat on the mat."])
+    projected = source.vectors(rows) @ matrix
+    means = (projected[1:] + projected[:-1]) / 2
+    ours = encoder.encode(["A cat sat on the mat."])
+    np.testing.assert_allclose(ours, [means.max(0)], atol=1e-5)
+    assert load("borep:6?pooling=pmean").dim == 24
+
+
+def test_a_data_set_of_one_sentence_is_refused():
+    """When the encoder is loaded, not in the middle of a run."""
+    with pytest.raises(UserError, match="1 sentences to learn from"):
+        load("random:8?pooling=gem&data=x", datasets=lambda name: (["one"], "h"))

@@ -1,0 +1,82 @@
+"""A pair of functions as an encoder."""
+
+import numpy as np
+import pytest
+
+from engine import evaluate, load
+from engine.encoders.functions import FunctionEncoder, dotdict
+from engine.encoders.vectors import save
+from engine.errors import UserError
+
+BASE = load("wordllama")
+
+
+def batcher(params, batch):
+    """Wordllama's vectors, through lists of tokens."""
+    return BASE.encode([" ".join(tokens) for tokens in batch])
+
+
+def test_evaluates_like_the_encoder_it_wraps():
+    """The same score on the starter pairs, whose sentences hold single spaces."""
+    (ours,) = evaluate(FunctionEncoder(None, batcher, "mine"), "StarterSTS")
+    (theirs,) = evaluate(BASE, "StarterSTS")
+    assert ours.error is None
+    assert ours.main.score == pytest.approx(theirs.main.score, abs=1e-9)
+    assert (ours.encoder, ours.dim) == ("mine", 256)
+
+
+def test_another_function_is_another_encoder():
+    """Even under one name."""
+    one = FunctionEncoder(None, batcher, "mine")
+    other = FunctionEncoder(None, lambda params, batch: batcher(params, batch) * 2, "mine")
+    assert one.fingerprint == FunctionEncoder(None, batcher, "mine").fingerprint
+    assert len({one.fingerprint, other.fingerprint}) == 2
+    assert one.fingerprint != FunctionEncoder(None, batcher, "yours").fingerprint
+
+
+def test_distinct_sentences_are_sent_once_and_sorted_by_length():
+    """In batches of `batch_size`; rows come back in the order asked, with prepared params."""
+    sent, prepared = [], []
+
+    def prepare(params, samples):
+        prepared.extend(samples)
+
+    def lengths(params, batch):
+        sent.append(batch)
+        return [[len(tokens)] for tokens in batch]
+
+    encoder = FunctionEncoder(prepare, lengths, params=dotdict(batch_size=2))
+    done = []
+    vectors = encoder.encode(["a b c", "a", "a b", "a"], lambda *args: done.append(args))
+    np.testing.assert_array_equal(vectors, [[3], [1], [2], [1]])
+    assert vectors.dtype == np.float32
+    assert sent == [[["a"], ["a", "b"]], [["a", "b", "c"]]]
+    assert len(prepared) == 4
+    assert done[-1] == (4, 4)
+    assert encoder.encode([]).shape == (0, 1)
+
+
+def test_an_error_in_a_function_is_an_error_result():
+    """The other tasks go on."""
+
+    def fails(params, batch):
+        if len(batch) > 3:
+            raise RuntimeError("out of memory")
+        return np.ones((len(batch), 2))
+
+    (result,) = evaluate(FunctionEncoder(None, fails), "StarterSTS")
+    assert "out of memory" in result.error
+
+
+def test_no_matrix_is_refused():
+    """With the shape that came and the one expected."""
+    with pytest.raises(UserError, match=r"shape \(3,\) for 3 sentences"):
+        FunctionEncoder(None, lambda params, batch: np.ones(len(batch))).encode(["a", "b", "c"])
+
+
+def test_its_vectors_can_be_written_for_the_app(tmp_path):
+    """And read as `vectors:FILE`."""
+    encoder, sentences = FunctionEncoder(None, batcher), ["One.", "Two of them."]
+    save(tmp_path / "mine.parquet", sentences, encoder.encode(sentences))
+    read = load(f"vectors:{tmp_path / 'mine.parquet'}").encode(sentences)
+    np.testing.assert_array_equal(read, encoder.encode(sentences))

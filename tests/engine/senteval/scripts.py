@@ -1,0 +1,129 @@
+"""Scripts as people have them, written for SentEval; and small data of its layout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+BAG_OF_WORDS = """
+import json, sys
+import numpy as np
+
+# import SentEval
+sys.path.insert(0, "../")
+import engine.senteval as senteval
+
+DIM = 24
+
+def prepare(params, samples):
+    words = sorted({word for sample in samples for word in sample})
+    params.word_vec = {}
+    for word in words:
+        seed = int.from_bytes(word.encode(), "little") % 2**32
+        params.word_vec[word] = np.random.RandomState(seed).randn(DIM)
+    params.wvec_dim = DIM
+    return
+
+def batcher(params, batch):
+    batch = [sent if sent != [] else ["."] for sent in batch]
+    embeddings = []
+    for sent in batch:
+        sentvec = [params.word_vec[word] for word in sent if word in params.word_vec]
+        if not sentvec:
+            sentvec.append(np.zeros(params.wvec_dim))
+        embeddings.append(np.mean(sentvec, 0))
+    return np.vstack(embeddings)
+
+params_senteval = {"task_path": sys.argv[1], "usepytorch": True, "kfold": 5}
+params_senteval["classifier"] = {"nhid": 0, "optim": "rmsprop", "batch_size": 128,
+                                 "tenacity": 3, "epoch_size": 2}
+
+if __name__ == "__main__":
+    se = senteval.engine.SE(params_senteval, batcher, prepare)
+    results = se.eval(sys.argv[2:])
+    json.dump(results, sys.stdout, default=lambda value: np.asarray(value).tolist())
+"""
+
+TRANSFORMER = """
+import json, sys
+import engine.senteval as senteval
+import torch
+
+from engine import load
+model = load("wordllama")
+
+def prepare(params, samples):
+    return
+
+def batcher(params, batch, max_length=None):
+    return torch.from_numpy(model.encode([" ".join(s) for s in batch])).cpu()
+
+params = {"task_path": sys.argv[1], "usepytorch": True, "kfold": 10}
+params["classifier"] = {"nhid": 0, "optim": "adam", "batch_size": 64,
+                        "tenacity": 5, "epoch_size": 4}
+results = {}
+for task in sys.argv[2:]:
+    se = senteval.engine.SE(params, batcher, prepare)
+    results[task] = se.eval(task)
+
+table = {}
+for task in sys.argv[2:]:
+    if task in ["STS12", "STS13", "STS14", "STS15", "STS16"]:
+        table[task] = results[task]["all"]["spearman"]["all"]
+    elif task in ["STSBenchmark", "SICKRelatedness"]:
+        table[task] = results[task]["test"]["spearman"].correlation
+        assert results[task]["dev"]["spearman"][0]
+    else:
+        table[task] = results[task]["acc"]
+json.dump([table, results], sys.stdout, default=lambda value: value.tolist())
+"""
+
+WORDS = "a the cat dog man plays runs eats big small green fish with without park".split()
+
+
+def run(script: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own, from a folder that is not ours."""
+    (folder / "script.py").write_text(script)
+    root = str(Path(__file__).parents[3])
+    environment = os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "2"}
+    command = [sys.executable, "script.py", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600
+    )
+
+
+def small_data(folder: Path) -> Path:
+    """Write a data folder of SentEval's layout, with a few random sentences a file."""
+    rng = np.random.default_rng(5)
+
+    def sentence() -> str:
+        return " ".join(rng.choice(WORDS, rng.integers(2, 9)))
+
+    def write(name: str, lines: list[str]) -> None:
+        path = folder / "downstream" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines) + "\n")
+
+    def scores(n: int, low: int) -> list[str]:
+        return [f"{score:.2f}" for score in rng.uniform(low, 5, n)]
+
+    for subset in ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"):
+        n = int(rng.integers(8, 20))
+        gold = scores(n, 0)
+        gold[2] = ""  # never scored
+        write(f"STS/STS12-en-test/STS.input.{subset}.txt",
+              [f"{sentence()}\t{sentence()}" for _ in range(n)])  # fmt: skip
+        write(f"STS/STS12-en-test/STS.gs.{subset}.txt", gold)
+    for split in ("train", "dev", "test"):
+        rows = [f"g\tf\ty\t1\t{y}\t{sentence()}\t{sentence()}" for y in scores(40, 1)]
+        write(f"STS/STSBenchmark/sts-{split}.csv", rows)
+    write("MR/rt-polarity.pos", [f"{sentence()} good" for _ in range(40)])
+    write("MR/rt-polarity.neg", [f"{sentence()} bad" for _ in range(40)])
+    for split, n in (("train", 60), ("test", 20)):
+        rows = [f"{i % 2}\t1\t2\t{sentence()}\t{sentence()}" for i in range(n)]
+        write(f"MRPC/msr_paraphrase_{split}.txt", ["Quality\t1\t2\ts1\ts2", *rows])
+    return folder

@@ -1,0 +1,250 @@
+"""Scripts written for SentEval run unchanged and get its dictionaries."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+
+import engine.senteval as senteval
+from engine.errors import UserError
+
+from .scripts import BAG_OF_WORDS, TRANSFORMER, run, small_data
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A small data folder."""
+    return small_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def results(data, tmp_path_factory):
+    """What the bag of words gets on it."""
+    tasks = ["STS12", "STSBenchmark", "STSBenchmark-finetune", "MR", "MRPC"]
+    done = run(BAG_OF_WORDS, tmp_path_factory.mktemp("script"), str(data), *tasks)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def vector(sentence):
+    """The bag of words of the script."""
+    words = sentence.split()
+    seeds = [int.from_bytes(word.encode(), "little") % 2**32 for word in words]
+    return np.mean([np.random.RandomState(seed).randn(24) for seed in seeds], 0)
+
+
+def cosines(pairs):
+    """By the definition."""
+    vectors = [(vector(a), vector(b)) for a, b in pairs]
+    return [u @ v / np.sqrt(u @ u * (v @ v)) for u, v in vectors]
+
+
+def test_a_year_has_the_aggregations_of_both_versions(results, data):
+    """Read from the files again and correlated by scipy; an unscored pair does not count."""
+    folder = data / "downstream/STS/STS12-en-test"
+    year, parts = results["STS12"], {}
+    for path in sorted(folder.glob("STS.input.*.txt")):
+        name = path.name.removeprefix("STS.input.").removesuffix(".txt")
+        golds = (folder / f"STS.gs.{name}.txt").read_text().splitlines()
+        pairs = [line.split("\t") for line in path.read_text().splitlines()]
+        kept = [(p, float(y)) for p, y in zip(pairs, golds, strict=True) if y]
+        parts[name] = (cosines([p for p, _ in kept]), [y for _, y in kept])
+    for name, (ours, gold) in parts.items():
+        assert year[name]["nsamples"] == len(gold)
+        assert year[name]["pearson"] == pytest.approx(pearsonr(ours, gold), abs=1e-9)
+        assert year[name]["spearman"] == pytest.approx(spearmanr(ours, gold), abs=1e-9)
+    by_part = [spearmanr(*part)[0] for part in parts.values()]
+    sizes = [len(gold) for _, gold in parts.values()]
+    whole = year["all"]["spearman"]
+    assert whole["mean"] == pytest.approx(np.mean(by_part))
+    assert whole["wmean"] == pytest.approx(np.average(by_part, weights=sizes))
+    concatenated = [np.concatenate([part[i] for part in parts.values()]) for i in (0, 1)]
+    assert whole["all"] == pytest.approx(spearmanr(*concatenated)[0])
+    assert set(year) == {*parts, "all"}
+
+
+def test_the_benchmark_is_a_cosine_and_a_regressor(results, data):
+    """The keys of SimCSE's copy and of the original, in one dictionary."""
+    benchmark = results["STSBenchmark"]
+    rows = (data / "downstream/STS/STSBenchmark/sts-test.csv").read_text().splitlines()
+    cells = [row.split("\t") for row in rows]
+    gold = [float(c[4]) for c in cells]
+    expected = spearmanr(cosines([c[5:] for c in cells]), gold)[0]
+    assert benchmark["test"]["spearman"][0] == pytest.approx(expected)
+    assert {"train", "dev", "test", "all"} < set(benchmark)
+    trained = {"devpearson", "pearson", "spearman", "mse", "yhat", "ndev", "ntest"}
+    assert trained < set(benchmark)
+    assert (benchmark["ndev"], benchmark["ntest"]) == (40, 40)
+
+
+def test_predictions_come_in_the_order_of_the_reference(results, data):
+    """Sorted by tokens of the first, of the second, and score: the scores tell."""
+    benchmark = results["STSBenchmark"]
+    rows = (data / "downstream/STS/STSBenchmark/sts-test.csv").read_text().splitlines()
+    cells = [row.split("\t") for row in rows]
+    cells.sort(key=lambda c: (len(c[5].split()), len(c[6].split()), float(c[4])))
+    gold = np.array([float(c[4]) for c in cells])
+    assert pearsonr(benchmark["yhat"], gold)[0] == pytest.approx(benchmark["pearson"])
+    assert np.mean((np.array(benchmark["yhat"]) - gold) ** 2) == pytest.approx(benchmark["mse"])
+
+
+def test_finetune_selects_by_spearman(results):
+    """As SimCSE's copy names it."""
+    keys = {"devspearman", "pearson", "spearman", "mse", "yhat", "ndev", "ntest"}
+    assert set(results["STSBenchmark-finetune"]) == keys
+
+
+def test_classification_has_accuracies_and_counts(results):
+    """One word of each sentence tells the classes of MR apart; MRPC is noise and has F1."""
+    assert set(results["MR"]) == {"devacc", "acc", "ndev", "ntest"}
+    assert results["MR"]["acc"] > 80
+    assert (results["MR"]["ndev"], results["MR"]["ntest"]) == (80, 80)
+    assert set(results["MRPC"]) == {"devacc", "acc", "f1", "ndev", "ntest"}
+    assert (results["MRPC"]["ndev"], results["MRPC"]["ntest"]) == (60, 20)
+
+
+def evaluator(data, batcher, **params):
+    """An evaluator of a batcher alone."""
+    return senteval.engine.SE({"task_path": str(data), **params}, batcher)
+
+
+def test_prepare_sees_every_sentence_and_the_name_of_the_task(data):
+    """Before the first batch; what it leaves in params reaches the batcher."""
+    seen = []
+
+    def prepare(params, samples):
+        seen.append((params.current_task, len(samples), type(samples[0])))
+        params.state = 7
+
+    def batcher(params, batch):
+        assert params.state == 7
+        assert len(batch) <= params.batch_size == 16
+        assert params.unknown is None
+        return np.array([vector(" ".join(tokens)) for tokens in batch])
+
+    given = {"task_path": str(data), "batch_size": 16}
+    senteval.engine.SE(given, batcher, prepare).eval("STS12")
+    assert seen[0][0] == "STS12"
+    assert seen[0][2] is list
+    assert "state" not in given
+
+
+def test_a_similarity_of_ones_own(data):
+    """In place of the cosine: its negative turns every correlation around."""
+
+    def batcher(params, batch):
+        return [vector(" ".join(tokens)) for tokens in batch]
+
+    plain = evaluator(data, batcher).eval("STS12")["all"]["spearman"]["all"]
+    turned = evaluator(data, batcher, similarity=lambda u, v: -senteval.utils.cosine(u, v))
+    assert turned.eval("STS12")["all"]["spearman"]["all"] == pytest.approx(-plain)
+
+
+def test_a_zero_vector_has_similarity_zero(data):
+    """As the reference's nan_to_num makes it."""
+
+    def batcher(params, batch):
+        return np.array([vector(" ".join(t)) * ("cat" not in t) for t in batch])
+
+    year = evaluator(data, batcher).eval("STS12")
+    assert np.isfinite(year["all"]["spearman"]["all"])
+
+
+def ones(params, batch):
+    """A batcher that knows nothing."""
+    return np.ones((len(batch), 4))
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"classifier": {"optim": "adam"}}, "no nhid"),
+        ({"classifier": {"nhid": 0, "optim": "sgd,lr=0.1"}}, "'sgd,lr=0.1' is not available"),
+        ({"classifier": {"nhid": 50}, "usepytorch": False}, "no hidden units"),
+        ({"solver": "quick"}, "'quick' is not known"),
+        ({"task_path": ""}, "no task_path"),
+    ],
+)
+def test_bad_parameters_are_said_at_once(params, says, data):
+    """Before anything is encoded."""
+    with pytest.raises(UserError, match=says):
+        senteval.engine.SE({"task_path": str(data), **params}, ones)
+
+
+def test_settings_reach_the_classifiers():
+    """Every parameter of the reference under its name here."""
+    given = {"nhid": 50, "optim": "rmsprop", "tenacity": 3, "epoch_size": 2, "max_epoch": 9}
+    params = senteval.utils.dotdict(
+        classifier={**given, "dropout": 0.1, "batch_size": 128}, usepytorch=True, kfold=5
+    )
+    setting = senteval.engine.setting(params)
+    assert (setting.solver, setting.folds, setting.hidden) == ("exact", 5, 50)
+    assert (setting.optimiser, setting.batch, setting.tenacity) == ("rmsprop", 128, 3)
+    assert (setting.passes, setting.max_passes, setting.dropout) == (2, 9, 0.1)
+    params.usepytorch, params.classifier = False, {"nhid": 0}
+    assert senteval.engine.setting(params).solver == "logistic"
+
+
+@pytest.mark.parametrize(
+    ("batcher", "says"),
+    [
+        (lambda params, batch: np.ones(len(batch)), "Expected numbers of shape"),
+        (lambda params, batch: np.ones((1, 3)), "Expected numbers of shape"),
+        (lambda params, batch: np.ones((len(batch), len(batch[-1]))), "dimensions after"),
+        (lambda params, batch: np.full((len(batch), 3), np.nan), "NaN or infinity"),
+    ],
+)
+def test_a_batcher_that_misbehaves_is_told_so(batcher, says, data):
+    """Shape, dimension, numbers."""
+    with pytest.raises(UserError, match=says):
+        evaluator(data, batcher, batch_size=8).eval("MR")
+
+
+def test_unknown_tasks_and_missing_data_are_said_so(data):
+    """With what is known."""
+    with pytest.raises(UserError, match="no task named 'STS17'"):
+        evaluator(data, ones).eval("STS17")
+    with pytest.raises(UserError, match="STS13"):
+        evaluator(data, ones).eval("STS13")
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_similarity_is_that_of_the_golden_file(data_root, golden, tmp_path):
+    """A script in the manner of SimCSE's, against what the original code gives."""
+    tasks = ["STS12", "STS13", "STS14", "STS15", "SICKRelatedness"]
+    done = run(TRANSFORMER, tmp_path, str(data_root), *tasks)
+    assert done.returncode == 0, done.stderr
+    table, results = json.loads(done.stdout)
+    stored = json.loads((golden / "senteval_wordllama256.json").read_text())
+    for task in tasks:
+        expected = stored["sts"][task]
+        assert table[task] == pytest.approx(expected["reported"]["spearman"], abs=5e-5)
+        for metric, aggregates in expected["aggregate"].items():
+            for name, value in aggregates.items():
+                # Pairs with equal vectors are ranked by rounding: up to 2e-3 in one subset.
+                allowed = 1e-6 if metric == "pearson" else 1e-3
+                assert results[task]["all"][metric][name] == pytest.approx(value, abs=allowed)
+        for subset, record in expected["subsets"].items():
+            assert results[task][subset]["nsamples"] == record["n"]
+            assert results[task][subset]["pearson"][0] == pytest.approx(record["pearson"], abs=1e-6)
+    trained = stored["relatedness_learned"]["original"]["SICKRelatedness"]["1111"]
+    for key in ("devpearson", "pearson", "spearman", "ndev", "ntest"):
+        assert results["SICKRelatedness"][key] == pytest.approx(trained[key], abs=2e-3)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_probing_is_that_of_the_golden_file(data_root, golden, tmp_path):
+    """The plain loop of the reference, to one test sample."""
+    done = run(TRANSFORMER, tmp_path, str(data_root), "SubjNumber", "ObjNumber")
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)[1]
+    stored = json.loads((golden / "senteval_wordllama256.json").read_text())["probing_derived"]
+    for task in ("SubjNumber", "ObjNumber"):
+        expected = stored["default"][task]["1111"]
+        sample = 100 / expected["ntest"] + 1e-6
+        assert results[task]["acc"] == pytest.approx(expected["acc"], abs=sample)
+        assert results[task]["devacc"] == pytest.approx(expected["devacc"], abs=sample)
+        assert results[task]["ntest"] == expected["ntest"]
