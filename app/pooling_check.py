@@ -8,6 +8,7 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from engine.datasets.types import PairPart
 
 
 def check_on_dev(workspace: Workspace, source: str) -> tuple[str, list[dict[str, Any]]]:
@@ -22,12 +23,17 @@ def check_on_dev(workspace: Workspace, source: str) -> tuple[str, list[dict[str,
     from engine.encoders import doctor
 
     try:
-        pairs, measured_on = workspace.catalog.load("STSBenchmark").parts["dev"], "STS-B dev"  # type: ignore[union-attr]
+        pairs, measured_on = _parts(workspace, "STSBenchmark")["dev"], "STS-B dev"
     except UserError:
-        (pairs,) = workspace.catalog.load("starter-pairs").parts.values()  # type: ignore[union-attr]
+        (pairs,) = _parts(workspace, "starter-pairs").values()
         measured_on = "the starter pairs (STS-B is not at hand)"
     rows = [
         {"pooling": pooling, "spearman": spearman, "seconds": seconds}
         for pooling, spearman, seconds in doctor.check_poolings(source, pairs)
     ]
     return measured_on, sorted(rows, key=lambda row: -row["spearman"])
+
+
+def _parts(workspace: Workspace, name: str) -> dict[str, PairPart]:
+    parts: dict[str, PairPart] = workspace.catalog.load(name).parts  # type: ignore[union-attr,assignment]
+    return parts

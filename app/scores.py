@@ -24,6 +24,18 @@ METRICS = {
     "random_cosine": "Cosine of random pairs",
     "alignment": "Alignment",
     "uniformity": "Uniformity",
+    "mean_recall": "Mean recall at 1, 5 and 10",
+    **{
+        f"{side}_{what}": f"{words}: {label}"
+        for side, words in (
+            ("image_to_text", "Captions of an image"),
+            ("text_to_image", "Image of a caption"),
+        )
+        for what, label in (
+            *((f"recall_at_{k}", f"recall at {k}") for k in (1, 5, 10)),
+            ("median_rank", "median rank"),
+        )
+    },
 }
 AGGREGATIONS = {"all": "all subsets together", "mean": "mean of subsets", "wmean": "weighted mean"}
 RESAMPLES = 500

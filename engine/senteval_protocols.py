@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from engine.protocol import Protocol
 
-_TYPES = ("transfer", "probing", "relatedness")
+_TYPES = ("transfer", "probing", "relatedness", "retrieval")
 _SOURCES = (
     "Conneau, Kiela 2018, SentEval",
     "facebookresearch/SentEval, senteval/tools/{validation,classifier,relatedness}.py",
@@ -33,6 +33,17 @@ _RELATEDNESS: _Choices = (
      "squared error beside it; never in one column with a cosine"),
     ("vectors with NaN", "an error"),
 )  # fmt: skip
+_RETRIEVAL: _Choices = (
+    ("COCO: projections", "captions and image features linearly to 1,000 dimensions, unit length"),
+    ("COCO: loss", "pairwise ranking, margin 0.2, against 30 captions and 30 images drawn outside "
+     "of the batch, summed; Adam, lr 0.001, batch 128; the same under every setting above"),
+    ("COCO: stopping", "sum of the six dev recalls after every pass; stopped at the 4th pass in "
+     "all without a better one, at most 21 passes; the best is kept"),
+    ("COCO: score", "mean of recall at 1, 5 and 10 in both directions (main) over five folds of "
+     "1,000 images with five captions each; median rank beside it; ties in the order of a stable "
+     "sort, reversed"),
+)  # fmt: skip
+_TRAINED = (*_RELATEDNESS, *_RETRIEVAL)
 
 
 def _folds(k: int) -> _Choices:
@@ -78,7 +89,7 @@ SENTEVAL = Protocol(
         ("random draws", "the reference's order where a task has its own splits; with folds, one "
          "shuffle shared by all fits, whose batches are as large as lets a fit see 64 rows on "
          "average; every fit starts from the same weights, as in the reference"),
-        *_RELATEDNESS,
+        *_TRAINED,
     ),
     sources=_SOURCES,
 )  # fmt: skip
@@ -88,7 +99,7 @@ SENTEVAL_EXACT = Protocol(
     description="SentEval in the full setting of the papers, one fit after the other.",
     types=_TYPES,
     seed=1111,
-    choices=(*_folds(10), *_FULL, *_WHAT, _SAME_DRAWS, *_RELATEDNESS),
+    choices=(*_folds(10), *_FULL, *_WHAT, _SAME_DRAWS, *_TRAINED),
     sources=_SOURCES,
 )
 
@@ -102,7 +113,7 @@ SENTEVAL_FAST = Protocol(
         *_trained("RMSprop, lr 0.01", 128, 3, 2),
         *_WHAT,
         _SAME_DRAWS,
-        *_RELATEDNESS,
+        *_TRAINED,
     ),
     sources=_SOURCES,
 )
@@ -119,7 +130,7 @@ SENTEVAL_SKLEARN = Protocol(
         ("regulariser", "C = 2^-2 to 2^3; TREC and MRPC 2^-1 to 2^5; SNLI 1e9 alone"),
         *_WHAT,
         ("random draws", "none but the folds"),
-        *_RELATEDNESS,
+        *_TRAINED,
     ),
     sources=_SOURCES,
 )  # fmt: skip

@@ -1,13 +1,13 @@
-"""Correlations, averages, and which differences between encoders are real.
+"""Correlations, averages, and the bootstrap of one encoder's score.
 
-Pure functions from arrays to numbers. Knows neither encoders nor data sets.
+Pure functions from arrays to numbers. Knows neither encoders nor data sets. Which differences are
+real: `engine.significance`; what ranks are worth: `engine.ranks`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -35,6 +35,20 @@ def pearson(x: np.ndarray, y: np.ndarray) -> float:
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
     """Spearman correlation: Pearson of the ranks; nan when either side is constant or n < 2."""
     return pearson(ranks(x), ranks(y))
+
+
+def kendall(x: np.ndarray, y: np.ndarray) -> float:
+    """Kendall's tau-b: pairs in the same order minus pairs turned round, corrected for ties.
+
+    Takes n^2 memory: for tens of encoders, not for examples. nan when either side is constant.
+    """
+    above = np.triu_indices(len(x), 1)
+    a, b = (
+        np.sign(np.subtract.outer(values, values))[above]
+        for values in (np.asarray(x, np.float64), np.asarray(y, np.float64))
+    )
+    untied = np.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / untied if untied else float("nan")
 
 
 @dataclass(frozen=True)
@@ -117,10 +131,10 @@ def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) 
         return Sample(examples["cosine"][rows], examples["gold"][rows])
     if "predicted" in examples:
         return Sample(examples["predicted"], examples["gold"], details["selected_by"])
-    for name in ("correct", "precision"):
+    for name in ("correct", "precision", "recall"):
         if name in examples:
             return Sample(np.asarray(examples[name], dtype=np.float64))
-    known = "`cosine`, `predicted`, `correct` or `precision`"
+    known = "`cosine`, `predicted`, `correct`, `precision` or `recall`"
     raise ValueError(f"expected examples {known}, got {list(examples)}")
 
 
@@ -164,142 +178,6 @@ class Resampled:
 def resample(sample: Sample, resamples: int = 2000, seed: int = 0) -> Resampled:
     """One encoder's part of a comparison; worth keeping when it is compared with several."""
     return Resampled(sample.statistic, bootstrap(sample, resamples, seed), len(sample.values))
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Score of A minus score of B, in points.
-
-    Attributes:
-        delta: observed difference.
-        low, high: percentile interval of the paired bootstrap.
-        p: two-sided bootstrap p-value of no difference; never below 2 / (resamples + 1).
-        n: examples.
-        verdict: `a` or `b` is better when the interval leaves out 0, else `tie`.
-    """
-
-    delta: float
-    low: float
-    high: float
-    p: float
-    n: int
-    verdict: Literal["a", "b", "tie"]
-
-    def words(self, a: str, b: str) -> str:
-        """The verdict as a person reads it."""
-        better = {"a": f"{a} is better", "b": f"{b} is better"}
-        return better.get(self.verdict, "no real difference")
-
-
-def paired_bootstrap(
-    a: Sample, b: Sample, *, resamples: int = 2000, seed: int = 0, level: float = 0.95
-) -> Difference:
-    """Confidence interval of the difference of two encoders on the same examples.
-
-    Examples are drawn with replacement, the same ones for both, and the statistic is computed anew
-    (Efron, Tibshirani 1993; percentile interval). For a year of STS the pairs are drawn from the
-    concatenation of its subsets, which is what the `all` aggregation scores.
-
-    Raises:
-        ValueError: when the two were not measured on the same examples.
-    """
-    _check_paired(a, b)
-    return difference([resample(a, resamples, seed)], [resample(b, resamples, seed)], level)
-
-
-def average_difference(
-    a: Sequence[Sample], b: Sequence[Sample], *, resamples: int = 2000, seed: int = 0
-) -> Difference:
-    """As `paired_bootstrap`, of the mean over several tasks, each resampled by itself."""
-    for x, y in zip(a, b, strict=True):
-        _check_paired(x, y)
-    return difference(
-        [resample(x, resamples, seed + task) for task, x in enumerate(a)],
-        [resample(y, resamples, seed + task) for task, y in enumerate(b)],
-    )
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment (1979): p-values that control the family-wise error."""
-    order = np.argsort(p_values, kind="stable")
-    adjusted, highest = [0.0] * len(p_values), 0.0
-    for step, index in enumerate(order.tolist()):
-        highest = max(highest, min(1.0, (len(p_values) - step) * p_values[index]))
-        adjusted[index] = highest
-    return adjusted
-
-
-def tie_groups(
-    samples: Mapping[str, Sample], *, resamples: int = 2000, seed: int = 0, level: float = 0.95
-) -> list[list[str]]:
-    """Encoders in groups, best first; within a group nobody differs from the group's best.
-
-    All pairs are tested by the paired bootstrap with Holm's correction. Being tied is not
-    transitive, so the groups are built from the top: the best encoder opens a group, those tied
-    with it join, the first that is not opens the next.
-
-    Args:
-        samples: encoder name to its examples; all on the same examples.
-        resamples: raised to 100 for each pair of encoders, or the smallest possible p-value would
-            not survive the correction.
-        seed: of the resamples.
-        level: of confidence.
-    """
-    names = sorted(samples, key=lambda name: -samples[name].statistic)
-    pairs = list(combinations(names, 2))
-    resamples = max(resamples, 100 * len(pairs))
-    for name in names[1:]:
-        _check_paired(samples[names[0]], samples[name])
-    draws = {name: bootstrap(samples[name], resamples, seed) for name in names}
-    p = holm([_p_value(draws[a] - draws[b]) for a, b in pairs])
-    differ = {pair for pair, value in zip(pairs, p, strict=True) if value < 1.0 - level}
-    groups: list[list[str]] = []
-    for name in names:
-        if groups and (groups[-1][0], name) not in differ:
-            groups[-1].append(name)
-        else:
-            groups.append([name])
-    return groups
-
-
-def _check_paired(a: Sample, b: Sample) -> None:
-    if len(a.values) == 0 or len(a.values) != len(b.values):
-        raise ValueError(
-            f"a paired comparison needs the same examples, got {len(a.values)} and {len(b.values)}"
-        )
-    if (a.gold is None) != (b.gold is None) or (
-        a.gold is not None and not np.array_equal(a.gold, b.gold)  # type: ignore[arg-type]
-    ):
-        raise ValueError("a paired comparison needs the same gold scores in the same order")
-
-
-def difference(a: Sequence[Resampled], b: Sequence[Resampled], level: float = 0.95) -> Difference:
-    """Mean of A minus mean of B over the same tasks; with one task, the plain difference.
-
-    Both must have been resampled on the same examples with the same seed, task by task, and
-    different tasks with different seeds.
-
-    Raises:
-        ValueError: when the numbers of examples differ.
-    """
-    if [x.n for x in a] != [y.n for y in b]:
-        raise ValueError("a paired comparison needs the same examples for both")
-    delta = float(np.mean([x.statistic - y.statistic for x, y in zip(a, b, strict=True)]))
-    draws = np.mean([x.draws - y.draws for x, y in zip(a, b, strict=True)], axis=0)
-    n = sum(x.n for x in a)
-    draws = draws[~np.isnan(draws)]
-    if len(draws) == 0 or np.isnan(delta):
-        return Difference(delta, float("nan"), float("nan"), 1.0, n, "tie")
-    tail = 50.0 * (1.0 - level)
-    low, high = (float(q) for q in np.percentile(draws, [tail, 100.0 - tail]))
-    verdict: Literal["a", "b", "tie"] = "a" if low > 0 else "b" if high < 0 else "tie"
-    return Difference(delta, low, high, _p_value(draws), n, verdict)
-
-
-def _p_value(draws: np.ndarray) -> float:
-    """Two-sided: twice the smaller tail around 0, with the observed sample counted in."""
-    below, above = int(np.sum(draws <= 0)), int(np.sum(draws >= 0))
-    return min(1.0, 2.0 * (min(below, above) + 1) / (len(draws) + 1))
 
 
 def _weighted_correlation(sample: Sample, times: np.ndarray) -> np.ndarray:

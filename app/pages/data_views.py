@@ -22,6 +22,8 @@ KINDS = {
     "labels": "labelled sentences",
     "sentences": "sentences",
     "triplets": "triplets",
+    "labelled-pairs": "labelled pairs",
+    "captions": "captioned images",
 }
 ORIGINS = (
     ("starter", "Starter set", "Written by us for this app, and small. It shows the instrument at "

@@ -2,6 +2,8 @@
 
 from engine.datasets.catalog import Catalog, Upload, UploadSource
 from engine.datasets.types import (
+    CaptionPart,
+    Captions,
     Dataset,
     DatasetInfo,
     LabelledPairs,
@@ -13,6 +15,8 @@ from engine.datasets.types import (
 )
 
 __all__ = [
+    "CaptionPart",
+    "Captions",
     "Catalog",
     "Dataset",
     "DatasetInfo",

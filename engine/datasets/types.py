@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-Kind = Literal["pairs", "labels", "labelled-pairs", "sentences", "triplets"]
+Kind = Literal["pairs", "labels", "labelled-pairs", "sentences", "triplets", "captions"]
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,49 @@ class Triplets:
         return _hash(self.sentences)
 
 
-Dataset = ScoredPairs | LabelledSentences | LabelledPairs | Sentences | Triplets
+CAPTIONS = 5
+"""Of every image."""
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionPart:
+    """Images and what people wrote below them: one split.
+
+    Attributes:
+        captions: five of every image, those of one image together.
+        images: float32 (images, dim), a feature vector each; may be mapped from its file.
+    """
+
+    captions: tuple[str, ...]
+    images: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Captions:
+    """Captioned images in the splits train, dev and test."""
+
+    name: str
+    parts: dict[str, CaptionPart]
+    kind: Kind = field(default="captions", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The captions of every split, duplicates kept."""
+        return [caption for part in self.parts.values() for caption in part.captions]
+
+    @cached_property
+    def hash(self) -> str:
+        """Content hash: splits, captions and features; COCO's features take a gigabyte."""
+        lines = []
+        for name, part in self.parts.items():
+            features = hashlib.blake2b(str(part.images.shape).encode(), digest_size=16)
+            for start in range(0, len(part.images), 4096):
+                features.update(np.ascontiguousarray(part.images[start : start + 4096]).data)
+            lines += [name, features.hexdigest(), *part.captions]
+        return _hash(lines)
+
+
+Dataset = ScoredPairs | LabelledSentences | LabelledPairs | Sentences | Triplets | Captions
 
 
 def _hash(lines: list[str]) -> str:

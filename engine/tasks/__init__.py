@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from engine.datasets import Catalog
     from engine.datasets.types import DatasetInfo, Kind
 
-TaskType = Literal["sts", "relatedness", "classification", "search", "transfer", "probing"]
+TaskType = Literal[
+    "sts", "relatedness", "classification", "search", "transfer", "probing", "retrieval"
+]
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,10 @@ def _finetune(dataset: str) -> Task:
 STARTER = ("StarterSTS", "StarterTopics", "StarterSearch")
 SEVEN = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
 TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
-SENTEVAL = (*TRANSFER[:5], "SST5", *TRANSFER[5:], "SICKEntailment", "SNLI", *SEVEN[5:])
+SENTEVAL = (
+    *(*TRANSFER[:5], "SST5", *TRANSFER[5:], "SICKEntailment", "SNLI", *SEVEN[5:]),
+    "ImageCaptionRetrieval",
+)
 PROBING = (
     *("Length", "WordContent", "Depth", "TopConstituents", "BigramShift", "Tense"),
     *("SubjNumber", "ObjNumber", "OddManOut", "CoordinationInversion"),
@@ -122,6 +127,15 @@ TASKS: dict[str, Task] = {
         _transfer("MRPC", "Pairs that paraphrase one another or not.", "labelled-pairs"),
         _transfer("SICKEntailment", "SICK pairs by entailment.", "labelled-pairs"),
         _transfer("SNLI", "Premise and hypothesis by entailment.", "labelled-pairs"),
+        Task(
+            "ImageCaptionRetrieval",
+            "retrieval",
+            "COCO",
+            "captions",
+            "senteval",
+            "mean_recall",
+            "Find the photograph of a caption and the captions of a photograph.",
+        ),
         _probing("Length", "Length", "Probing: how long the sentence is, in six bins."),
         _probing("WordContent", "WordContent", "Probing: which of a thousand words it holds."),
         _probing("Depth", "Depth", "Probing: how deep its parse tree is."),

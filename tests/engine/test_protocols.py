@@ -13,10 +13,10 @@ from engine.tasks import SEVEN
 HASHES = {
     "simcse-2021": "86c6bd5812e8e51a",
     "starter-1": "ae7b103ce3fd6da0",
-    "senteval": "8226ff9ee199b46e",
-    "senteval-exact": "e70e19981991a725",
-    "senteval-fast": "bd35fb18532b9219",
-    "senteval-sklearn": "bb496c368e1f6d38",
+    "senteval": "9a20c4f445526fa2",
+    "senteval-exact": "54203e3cb2a709cc",
+    "senteval-fast": "bcc677f6dffcc84e",
+    "senteval-sklearn": "44b9d817bfaef73f",
 }
 
 
