@@ -1,0 +1,232 @@
+"""What makes a comparison of encoders fair: sizes, orders, and how firm a correlation is.
+
+After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings. Pure functions
+from scores by name to numbers. What was not measured is absent and never counts as zero. Knows
+neither the store nor how anything was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from engine.errors import UserError
+from engine.statistics import spearman
+
+LEAST_ENCODERS = 6
+"""Fewer points than this give a correlation that one of them decides."""
+
+Scores = Mapping[str, Mapping[str, float]]
+"""Encoder -> task -> score in points."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two ways of measuring put the same encoders in the same order.
+
+    Attributes:
+        n: encoders that both ways measured.
+        spearman: rank correlation; nan below two encoders, or when one way ties them all.
+        kendall: tau-b; nan likewise.
+        swapped: pairs whose order is reversed, (ahead first, ahead second).
+    """
+
+    n: int
+    spearman: float
+    kendall: float
+    swapped: tuple[tuple[str, str], ...]
+
+
+def agreement(first: Mapping[str, float], second: Mapping[str, float]) -> Agreement:
+    """Compare two orderings of encoders by their scores; only those in both take part.
+
+    A pair that is tied one way and apart in the other is not swapped.
+    """
+    names = [name for name in first if name in second]
+    names = [name for name in names if math.isfinite(first[name]) and math.isfinite(second[name])]
+    swapped = tuple(
+        (a, b) if first[a] > first[b] else (b, a)
+        for a, b in combinations(names, 2)
+        if (first[a] - first[b]) * (second[a] - second[b]) < 0
+    )
+    x, y = (np.array([scores[name] for name in names]) for scores in (first, second))
+    return Agreement(len(names), spearman(x, y), _kendall(x, y), swapped)
+
+
+def _kendall(x: np.ndarray, y: np.ndarray) -> float:
+    from scipy.stats import kendalltau
+
+    if len(x) < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
+        return math.nan
+    return float(kendalltau(x, y).statistic)
+
+
+def shared(first: Scores, second: Scores) -> tuple[list[str], list[str]]:
+    """Encoders and tasks on which every encoder was measured both ways, for means over tasks.
+
+    The encoder with the fewest tasks is given up, as long as no task is shared by all.
+
+    Returns:
+        (encoders, tasks), both empty when nothing was measured both ways.
+    """
+    both = {name: [t for t in first[name] if t in second.get(name, ())] for name in first}
+    names = [name for name in both if both[name]]
+    while names:
+        tasks = [task for task in both[names[0]] if all(task in both[name] for name in names)]
+        if tasks:
+            return names, tasks
+        names.remove(min(reversed(names), key=lambda name: len(both[name])))
+    return [], []
+
+
+def means(scores: Scores, names: Sequence[str], tasks: Sequence[str]) -> dict[str, float]:
+    """Mean score of each encoder over these tasks, all of which it must have."""
+    return {name: float(np.mean([scores[name][task] for task in tasks])) for name in names}
+
+
+@dataclass(frozen=True)
+class Stability:
+    """A correlation over encoders, and what any one of them does to it.
+
+    Attributes:
+        value: Spearman over all of them.
+        n: how many.
+        lowest, highest: of the correlations with one encoder left out.
+        without_lowest, without_highest: the encoder whose absence gives them.
+    """
+
+    value: float
+    n: int
+    lowest: float
+    highest: float
+    without_lowest: str
+    without_highest: str
+
+    @property
+    def turns(self) -> bool:
+        """Whether leaving out a single encoder turns the sign."""
+        return min(self.value, self.lowest) < 0.0 < max(self.value, self.highest)
+
+
+def stability(
+    x: Mapping[str, float], y: Mapping[str, float], least: int = LEAST_ENCODERS
+) -> Stability | None:
+    """Spearman of two tasks over the encoders that have both, with leave-one-encoder-out bounds.
+
+    The paper's figure 3 gives the correlation alone; its section 4 shows that it can reverse with
+    the set of encoders.
+
+    Returns:
+        None for fewer than `least` encoders, and where a task scores them all alike.
+    """
+    names = [name for name in x if name in y and math.isfinite(x[name]) and math.isfinite(y[name])]
+    if len(names) < least:
+        return None
+    value = _correlation(x, y, names)
+    without = {name: _correlation(x, y, [n for n in names if n != name]) for name in names}
+    known = {name: found for name, found in without.items() if not math.isnan(found)}
+    if math.isnan(value) or not known:
+        return None
+    low, high = min(known, key=lambda n: known[n]), max(known, key=lambda n: known[n])
+    return Stability(value, len(names), known[low], known[high], low, high)
+
+
+def _correlation(x: Mapping[str, float], y: Mapping[str, float], names: Sequence[str]) -> float:
+    return spearman(np.array([x[name] for name in names]), np.array([y[name] for name in names]))
+
+
+def complete(
+    scores: Scores, tasks: Sequence[str], least: int = LEAST_ENCODERS
+) -> tuple[list[str], list[str]]:
+    """Encoders that have all of some tasks: as many tasks as at least `least` encoders share.
+
+    Tasks that most encoders have come first; one that would leave too few encoders is left out, so
+    that every correlation of a table is over the same encoders.
+
+    Returns:
+        (encoders, tasks) in the given order; no tasks when too few encoders share any.
+    """
+    names = list(scores)
+    kept: set[str] = set()
+    for task in sorted(tasks, key=lambda task: -sum(task in scores[name] for name in scores)):
+        having = [name for name in names if task in scores[name]]
+        if len(having) >= least:
+            names, kept = having, kept | {task}
+    return (names, [task for task in tasks if task in kept]) if kept else ([], [])
+
+
+def correlations(
+    scores: Scores, transfer: Sequence[str], probing: Sequence[str]
+) -> dict[tuple[str, str], Stability]:
+    """(transfer task, probing task) -> their correlation over the encoders that have all tasks.
+
+    A pair in which one task scores all encoders alike is absent.
+
+    Raises:
+        UserError: fewer than six encoders have all of them.
+    """
+    names = [n for n in scores if all(task in scores[n] for task in (*transfer, *probing))]
+    if len(names) < LEAST_ENCODERS:
+        raise UserError(
+            f"A correlation over {len(names)} encoders means nothing.",
+            f"Measure at least {LEAST_ENCODERS} encoders on all of these tasks.",
+        )
+    columns = {task: {n: scores[n][task] for n in names} for task in (*transfer, *probing)}
+    found = {(a, b): stability(columns[a], columns[b]) for a in transfer for b in probing}
+    return {pair: cell for pair, cell in found.items() if cell is not None}
+
+
+def ladder(dim: int, lowest: int = 16) -> list[int]:
+    """Sizes of a score-against-size curve: 16, 32, 64, … below `dim`, then `dim` itself."""
+    steps = [lowest << place for place in range(dim.bit_length())]
+    return [size for size in steps if size < dim] + [dim]
+
+
+def at_size(spec: str, dim: int, k: int, method: Literal["pca", "random"], seed: int = 1111) -> str:
+    """The encoder brought to k dimensions; itself when it has k already.
+
+    PCA is fitted on the sentences of the task being measured; the random projection is drawn by the
+    seed alone, the same for every encoder of that size.
+
+    Raises:
+        UserError: the spec cannot be read, or k is more than its `dim` dimensions.
+    """
+    from engine.encoders.spec import parse
+
+    name = str(parse(spec))
+    if k > dim:
+        raise UserError(f"{name} has {dim} dimensions, {k} were asked for.", f"Give at most {dim}.")
+    if k == dim:
+        return name
+    return str(parse(f"{name} | dims:{k},{'pca,@task' if method == 'pca' else f'random,{seed}'}"))
+
+
+Baseline = Literal["random", "bag-of-words", ""]
+
+
+def baseline(spec: str) -> Baseline:
+    """Which of the paper's baselines an encoder is: random, an average of word vectors, or none."""
+    from engine.encoders.spec import parse
+
+    sources = parse(spec).sources
+    if all(source.kind in ("random", "borep") for source in sources):
+        return "random"
+    words = ("wordllama", "words", "random")
+    # Hierarchical pooling looks at neighbouring words, so it is no bag.
+    if all(s.kind in words and s.option("pooling") not in ("hier", "gem") for s in sources):
+        return "bag-of-words"
+    return ""
+
+
+def overlapping(ranges: Mapping[str, tuple[float, float]]) -> list[tuple[str, str]]:
+    """Pairs of encoders whose ranges of scores over seeds, (lowest, highest), meet."""
+    return [
+        (a, b)
+        for a, b in combinations(ranges, 2)
+        if ranges[a][0] <= ranges[b][1] and ranges[b][0] <= ranges[a][1]
+    ]
