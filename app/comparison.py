@@ -17,7 +17,8 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.statistics import Average, Difference, Resampled
+    from engine.significance import Difference
+    from engine.statistics import Average, Resampled
 
 Row = Mapping[str, Any]
 RESAMPLES = 2000
@@ -200,7 +201,7 @@ def _average_differences(
 
 def _difference(workspace: Workspace, a: Sequence[Row], b: Sequence[Row]) -> Difference:
     """Difference of the means over tasks; of one task, of its scores."""
-    from engine.statistics import difference
+    from engine.significance import difference
 
     mine, theirs = (
         [_resampled(workspace, row["id"], row["task"]) for row in rows] for rows in (a, b)

@@ -1,4 +1,4 @@
-"""Correlations, averages and paired tests against scipy, by hand and on simulated data."""
+"""Correlations, averages and resamples against scipy and by hand."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from scipy import stats
 from engine.statistics import (
     Sample,
     average,
-    average_difference,
     bootstrap,
-    holm,
+    kendall,
     main_sample,
-    paired_bootstrap,
     pearson,
     ranks,
     spearman,
-    tie_groups,
 )
 
 
@@ -37,6 +34,16 @@ def test_correlations_are_those_of_scipy(steps: int | None) -> None:
     assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
     assert pearson(x, y) == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12)
     np.testing.assert_array_equal(ranks(x), stats.rankdata(x))
+
+
+@pytest.mark.parametrize("steps", [None, 3])
+def test_kendall_is_that_of_scipy(steps: int | None) -> None:
+    """tau-b, with and without ties; nan for a constant."""
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=9), rng.normal(size=9)
+    x, y = (x, y) if steps is None else (np.round(x * 1.5), np.round(y * 1.5))
+    assert kendall(x, y) == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert np.isnan(kendall(np.ones(4), np.arange(4)))
 
 
 def test_a_constant_has_no_correlation() -> None:
@@ -77,86 +84,6 @@ def test_each_resample_is_scored_as_scipy_would() -> None:
     np.testing.assert_allclose(bootstrap(sample, 4, seed=5), expected, atol=1e-9)
 
 
-def test_the_interval_is_that_of_scipy() -> None:
-    """scipy.stats.bootstrap, paired, percentile, on accuracies: within the noise of resampling."""
-    rng = np.random.default_rng(11)
-    right = (rng.random(150) < 0.8).astype(float)
-    other = np.where(rng.random(150) < 0.8, right, 1 - right)
-    found = paired_bootstrap(Sample(right), Sample(other), resamples=20_000)
-    expected = stats.bootstrap(
-        (right, other), lambda x, y, axis: 100 * (x.mean(axis) - y.mean(axis)),
-        paired=True, method="percentile", n_resamples=20_000, rng=1,
-    ).confidence_interval  # fmt: skip
-    assert found.low == pytest.approx(expected.low, abs=0.4)
-    assert found.high == pytest.approx(expected.high, abs=0.4)
-
-
-def test_the_interval_of_a_correlation_is_that_of_scipy() -> None:
-    """The same for the difference of two Spearman correlations with one gold."""
-    a, b = pairs(80, 1.0, seed=1), pairs(80, 2.0, seed=2)
-
-    def difference(x: np.ndarray, y: np.ndarray, gold: np.ndarray) -> float:
-        return 100 * (stats.spearmanr(x, gold).statistic - stats.spearmanr(y, gold).statistic)
-
-    expected = stats.bootstrap(
-        (a.values, b.values, a.gold), difference,
-        paired=True, vectorized=False, method="percentile", n_resamples=3000, rng=1,
-    ).confidence_interval  # fmt: skip
-    found = paired_bootstrap(a, b, resamples=10_000)
-    width = expected.high - expected.low
-    assert found.low == pytest.approx(expected.low, abs=0.08 * width)
-    assert found.high == pytest.approx(expected.high, abs=0.08 * width)
-
-
-def test_by_hand_every_example_differs() -> None:
-    """A right on all four, B on none: every resample says 100, so the interval is that point."""
-    found = paired_bootstrap(Sample(np.ones(4)), Sample(np.zeros(4)), resamples=99)
-    assert (found.delta, found.low, found.high) == (100.0, 100.0, 100.0)
-    assert found.p == pytest.approx(2 / 100)
-    assert found.words("A", "B") == "A is better"
-
-
-def test_an_encoder_ties_with_itself() -> None:
-    """No difference, p of 1."""
-    sample = pairs(100, 1.0, seed=4)
-    found = paired_bootstrap(sample, sample)
-    assert (found.delta, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
-    assert found.words("A", "B") == "no real difference"
-
-
-def test_the_verdict_turns_with_the_sides() -> None:
-    """Swapping A and B mirrors the interval and the verdict."""
-    a, b = pairs(500, 0.5, seed=1), pairs(500, 2.0, seed=2)
-    ab, ba = paired_bootstrap(a, b), paired_bootstrap(b, a)
-    assert (ab.verdict, ba.verdict) == ("a", "b")
-    assert (ab.low, ab.high) == pytest.approx((-ba.high, -ba.low))
-
-
-@pytest.mark.parametrize("kind", ["correlation", "accuracy"])
-def test_coverage(kind: str) -> None:
-    """Equally good encoders: the 95 % interval holds 0 in about 95 of 100 simulated sets."""
-    held, trials = 0, 300
-    for trial in range(trials):
-        rng = np.random.default_rng(trial)
-        gold = rng.normal(size=120) if kind == "correlation" else None
-        values = rng.normal(size=(2, 120)) + (gold if gold is not None else 0.0)
-        values = values if gold is not None else (values > -0.5).astype(float)
-        found = paired_bootstrap(
-            Sample(values[0], gold), Sample(values[1], gold), resamples=400, seed=trial
-        )
-        held += found.low <= 0.0 <= found.high
-    assert 0.90 <= held / trials <= 0.985
-
-
-def test_different_examples_are_refused() -> None:
-    """Another number of examples, or another gold."""
-    a = pairs(50, 1.0, seed=1)
-    with pytest.raises(ValueError, match="same examples"):
-        paired_bootstrap(a, pairs(51, 1.0, seed=1))
-    with pytest.raises(ValueError, match="same gold"):
-        paired_bootstrap(a, Sample(a.values, a.gold + 1))
-
-
 def test_the_main_sample_is_the_part_of_the_main_score() -> None:
     """STS-B: the test split only; a year: all of its subsets."""
     examples = {
@@ -182,34 +109,3 @@ def test_learned_relatedness_is_resampled_by_its_own_correlation() -> None:
     for value, rows in zip(found, drawn, strict=True):
         expected = 100 * stats.pearsonr(sample.values[rows], gold[rows]).statistic
         assert value == pytest.approx(expected)
-
-
-def test_holm_by_hand() -> None:
-    """0.01 * 3; 0.02 * 2; 0.03 * 1 but not below the one before; order kept."""
-    assert holm([0.03, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
-    assert holm([0.6, 0.9]) == pytest.approx([1.0, 1.0])
-
-
-def test_tie_groups_best_first() -> None:
-    """Two good encoders that differ by nothing real, and one that is clearly worse."""
-    samples = {"poor": pairs(600, 6.0, 1), "good": pairs(600, 1.0, 2), "equal": pairs(600, 1.02, 3)}
-    groups = tie_groups(samples)
-    assert [set(group) for group in groups] == [{"good", "equal"}, {"poor"}]
-
-
-def test_many_encoders_can_still_differ() -> None:
-    """Holm over 78 pairs needs small p-values: enough resamples are drawn to reach them."""
-    samples = {f"e{k}": pairs(400, 1.0, k) for k in range(12)} | {"bad": pairs(400, 20.0, 99)}
-    assert tie_groups(samples)[-1] == ["bad"]
-
-
-def test_the_difference_of_averages() -> None:
-    """The mean of the tasks' differences; tasks are drawn apart, so their noise averages out."""
-    a = [pairs(200, 1.0, seed) for seed in (1, 2, 3, 4)]
-    b = [pairs(200, 1.2, seed) for seed in (5, 6, 7, 8)]
-    found = average_difference(a, b)
-    singles = [paired_bootstrap(x, y) for x, y in zip(a, b, strict=True)]
-    assert found.delta == pytest.approx(np.mean([single.delta for single in singles]))
-    alike = average_difference([a[0]] * 4, [b[0]] * 4)
-    width = singles[0].high - singles[0].low
-    assert alike.high - alike.low == pytest.approx(width / 2, rel=0.15)

@@ -1,0 +1,126 @@
+"""What a place in a ranking is worth: rank intervals over a suite of tasks.
+
+Pure functions from resampled scores to ranks. Knows neither encoders nor data sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from engine.statistics import Resampled
+
+
+@dataclass(frozen=True)
+class RankInterval:
+    """The place of one encoder by its mean over the tasks.
+
+    Attributes:
+        name: of the encoder.
+        score: its mean over the tasks, in points.
+        rank: observed, from 1; equal means share the better rank.
+        low, high: ranks that hold 95 % of the resamples.
+        first: share of the resamples in which it is first; a shared first place is split.
+    """
+
+    name: str
+    score: float
+    rank: int
+    low: int
+    high: int
+    first: float
+
+
+def rank_intervals(
+    scores: Mapping[str, Sequence[Resampled]],
+    *,
+    over_tasks: bool,
+    seed: int = 0,
+    level: float = 0.95,
+) -> list[RankInterval]:
+    """Rank encoders by their mean over the tasks, again and again on resampled data.
+
+    Within tasks alone, the examples of each task are drawn anew: how sure is the order on these
+    very tasks? Over tasks, the tasks are drawn with replacement as well: how sure is it on tasks
+    like these? (Percentile intervals; resampling at two levels as in Davison, Hinkley 1997,
+    section 3.8.) Encoders are resampled in step, so what makes a draw hard makes it hard for all.
+
+    Args:
+        scores: encoder name to its resampled score on each task: for all the same tasks in the
+            same order, each resampled with one seed for all encoders and another for each task.
+        over_tasks: draw the tasks too.
+        seed: of the draw of tasks.
+        level: of confidence.
+
+    Returns:
+        Best first.
+
+    Raises:
+        ValueError: no encoder, no task, or other examples for one of them.
+    """
+    names = list(scores)
+    if not names or not scores[names[0]]:
+        raise ValueError("ranks need at least one encoder and one task")
+    if len({tuple(part.n for part in scores[name]) for name in names}) > 1:
+        raise ValueError("ranks need the same examples for all encoders")
+    observed = np.array([np.mean([part.statistic for part in scores[name]]) for name in names])
+    draws = np.stack([[part.draws for part in scores[name]] for name in names])
+    draws = draws[:, :, ~np.isnan(draws).any(axis=(0, 1))]  # a resample without spread
+    means = _means(draws, over_tasks, np.random.default_rng(seed))
+    ranks, first = _ranks(means), _first(means)
+    tail = (1.0 - level) / 2.0
+    rows = []
+    for place, (name, rank) in enumerate(zip(names, _ranks(observed[:, None])[:, 0], strict=True)):
+        low, high = (
+            np.quantile(ranks[place], [tail, 1.0 - tail], method="inverted_cdf")
+            if ranks.size
+            else (1, len(names))  # nothing is known
+        )
+        score, share = float(observed[place]), float(first[place])
+        rows.append(RankInterval(name, score, int(rank), int(low), int(high), share))
+    return sorted(rows, key=lambda row: (row.rank, names.index(row.name)))
+
+
+def _means(draws: np.ndarray, over_tasks: bool, rng: np.random.Generator) -> np.ndarray:
+    """Mean over tasks of each resample: (encoders, tasks, r) -> (encoders, r)."""
+    _, tasks, resamples = draws.shape
+    if not over_tasks:
+        return np.asarray(draws.mean(axis=1))
+    drawn = rng.integers(0, tasks, size=(resamples, tasks))
+    times = np.stack([(drawn == task).sum(axis=1) for task in range(tasks)])
+    return np.asarray((draws * times).sum(axis=1) / tasks)
+
+
+def _ranks(means: np.ndarray) -> np.ndarray:
+    """1 + how many are better, in each column: int (encoders, r)."""
+    return np.asarray(1 + (means[None] > means[:, None]).sum(axis=1))
+
+
+def _first(means: np.ndarray) -> np.ndarray:
+    """Share of columns in which each row is the highest: (encoders,), with sum 1."""
+    if not means.shape[1]:
+        return np.full(len(means), np.nan)
+    best = means == means.max(axis=0)
+    return np.asarray((best / best.sum(axis=0)).mean(axis=1))
+
+
+def ranked(scores: Mapping[str, float]) -> dict[str, int]:
+    """Ranks from 1, the highest score first; equal scores share the better rank."""
+    values = list(scores.values())
+    return {name: 1 + sum(other > score for other in values) for name, score in scores.items()}
+
+
+def turned(first: Mapping[str, float], second: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Pairs whose order differs between two sets of scores: (ahead in `first`, ahead in `second`).
+
+    Equal scores have no order to turn.
+    """
+    pairs = []
+    for a, b in combinations([name for name in first if name in second], 2):
+        before, after = first[a] - first[b], second[a] - second[b]
+        if before * after < 0:
+            pairs.append((a, b) if before > 0 else (b, a))
+    return pairs

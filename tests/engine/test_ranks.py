@@ -1,0 +1,124 @@
+"""Rank intervals by hand and against a plain loop; ranks and turned pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.ranks import rank_intervals, ranked, turned
+from engine.statistics import Resampled, Sample, resample
+
+
+def suite(*tasks: list[int], resamples: int = 200) -> list[Resampled]:
+    """One encoder: for each task which examples it has right; each task has its own seed."""
+    return [
+        resample(Sample(np.array(right, dtype=np.float64)), resamples, seed)
+        for seed, right in enumerate(tasks)
+    ]
+
+
+@pytest.mark.parametrize("over_tasks", [False, True])
+def test_better_on_every_example_is_first_for_sure(over_tasks: bool) -> None:
+    """Whatever is drawn, the order is the same: intervals of one rank."""
+    scores = {
+        "none": suite([0, 0, 0], [0, 0]),
+        "all": suite([1, 1, 1], [1, 1]),
+    }
+    best, worst = rank_intervals(scores, over_tasks=over_tasks)
+    assert (best.name, best.rank, best.low, best.high, best.first) == ("all", 1, 1, 1, 1.0)
+    assert (worst.name, worst.rank, worst.low, worst.high, worst.first) == ("none", 2, 2, 2, 0.0)
+    assert (best.score, worst.score) == (100.0, 0.0)
+
+
+@pytest.mark.parametrize("over_tasks", [False, True])
+def test_equals_share_a_rank(over_tasks: bool) -> None:
+    """The same answers: both first, half of the first places each, and the third is third."""
+    same = suite([1, 1, 1, 1], [1, 1])
+    rows = rank_intervals(
+        {"a": same, "b": same, "c": suite([0] * 4, [0] * 2)}, over_tasks=over_tasks
+    )
+    assert [(row.rank, row.low, row.first) for row in rows[:2]] == [(1, 1, 0.5)] * 2
+    assert rows[2].rank == 3
+    assert sum(row.first for row in rows) == pytest.approx(1.0)
+
+
+def test_two_tasks_that_disagree_by_hand() -> None:
+    """A wins all of one task, B all of the other.
+
+    Within tasks both means are 50 in every resample: shared. Over tasks, a quarter of the draws
+    holds the first task twice (A first), a quarter the second (B first), half are shared.
+    """
+    scores = {
+        "A": suite([1, 1], [0, 0], resamples=4000),
+        "B": suite([0, 0], [1, 1], resamples=4000),
+    }
+    within = rank_intervals(scores, over_tasks=False)
+    assert [(row.low, row.high, row.first) for row in within] == [(1, 1, 0.5)] * 2
+    over = rank_intervals(scores, over_tasks=True)
+    assert [(row.low, row.high) for row in over] == [(1, 2)] * 2
+    assert over[0].first == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize("over_tasks", [False, True])
+def test_intervals_are_those_of_a_plain_loop(over_tasks: bool) -> None:
+    """Draw by draw: the same tasks, the same examples, sorted and counted anew."""
+    rng = np.random.default_rng(4)
+    answers = {name: [(rng.random(30) < p).astype(float) for _ in range(4)]
+               for name, p in (("a", 0.70), ("b", 0.66), ("c", 0.5))}  # fmt: skip
+    scores = {
+        name: [resample(Sample(task), 300, seed) for seed, task in enumerate(tasks)]
+        for name, tasks in answers.items()
+    }
+    picks = np.random.default_rng(9).integers(0, 4, size=(300, 4))
+    examples = [np.random.default_rng(seed).integers(0, 30, size=(300, 30)) for seed in range(4)]
+    places: dict[str, list[int]] = {name: [] for name in answers}
+    for r in range(300):
+        tasks = picks[r] if over_tasks else range(4)
+        means = {
+            name: round(sum(mine[t][examples[t][r]].sum() for t in tasks))
+            for name, mine in answers.items()
+        }
+        for name, mean in means.items():
+            places[name].append(1 + sum(other > mean for other in means.values()))
+    found = {row.name: row for row in rank_intervals(scores, over_tasks=over_tasks, seed=9)}
+    for name, got in places.items():
+        ordered = sorted(got)
+        assert (found[name].low, found[name].high) == (ordered[7], ordered[292])  # 2.5 %, 97.5 %
+
+
+def test_a_draw_of_tasks_widens_the_intervals() -> None:
+    """Nine tasks favour A a little, one B by far: sure on these tasks, unsure on their like."""
+    a = suite(*[[1] * 55 + [0] * 45] * 9, [0] * 100)
+    b = suite(*[[1] * 45 + [0] * 55] * 9, [1] * 40 + [0] * 60)
+    within, over = (
+        rank_intervals({"a": a, "b": b}, over_tasks=over_tasks)[0] for over_tasks in (False, True)
+    )
+    assert (within.name, within.low, within.high) == ("a", 1, 1)
+    assert (over.name, over.low, over.high) == ("a", 1, 2)
+
+
+def test_other_examples_are_refused() -> None:
+    """Ranks compare what was measured on the same."""
+    with pytest.raises(ValueError, match="same examples"):
+        rank_intervals({"a": suite([1, 0]), "b": suite([1, 0, 1])}, over_tasks=False)
+    with pytest.raises(ValueError, match="one task"):
+        rank_intervals({"a": []}, over_tasks=False)
+
+
+def test_resamples_without_spread_tell_nothing() -> None:
+    """A correlation of equal values is no number; with no resample left, any rank may be."""
+    nothing = [Resampled(50.0, np.full(3, np.nan), 2)]
+    rows = rank_intervals({"a": nothing, "b": nothing}, over_tasks=False)
+    assert [(row.low, row.high) for row in rows] == [(1, 2), (1, 2)]
+
+
+def test_ranks_by_hand() -> None:
+    """Highest first, equals share."""
+    assert ranked({"a": 1.0, "b": 3.0, "c": 3.0}) == {"a": 3, "b": 1, "c": 1}
+
+
+def test_turned_pairs_by_hand() -> None:
+    """A was ahead of b and falls behind; equal scores turn nothing; absent ones are left out."""
+    first = {"a": 3.0, "b": 2.0, "c": 1.0, "d": 0.0}
+    assert turned(first, {"a": 2.0, "b": 3.0, "c": 1.0}) == [("a", "b")]
+    assert turned(first, {"a": 1.0, "b": 1.0, "c": 1.0}) == []

@@ -1,0 +1,195 @@
+"""Paired tests, Holm's correction and tie groups against scipy, by hand and on simulated data."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from engine.significance import (
+    average_difference,
+    difference,
+    holm,
+    mcnemar,
+    paired_bootstrap,
+    tie_groups,
+)
+from engine.statistics import Sample, resample
+
+
+def pairs(n: int, noise: float, seed: int) -> Sample:
+    """Simulated cosines: one gold of 0 to 5 in steps, seen through noise."""
+    gold = np.round(np.random.default_rng(0).uniform(0, 5, n) * 4) / 4
+    return Sample(gold + np.random.default_rng(seed).normal(0, noise, n), gold)
+
+
+def tied(samples: dict[str, Sample]) -> list[list[str]]:
+    """Groups by the paired bootstrap, with enough resamples to survive Holm's correction."""
+    pairs = list(combinations(samples, 2))
+    drawn = {
+        name: resample(sample, max(2000, 100 * len(pairs))) for name, sample in samples.items()
+    }
+    p = {(a, b): difference([drawn[a]], [drawn[b]]).p for a, b in pairs}
+    return tie_groups({name: found.statistic for name, found in drawn.items()}, p)
+
+
+def answers(only_a: int, only_b: int, both: int = 7) -> tuple[np.ndarray, np.ndarray]:
+    """Who was right on examples of which so many were told apart by one alone."""
+    a = [True] * only_a + [False] * only_b + [True] * both
+    b = [False] * only_a + [True] * only_b + [True] * both
+    return np.array(a), np.array(b)
+
+
+def test_mcnemar_by_hand() -> None:
+    """One against five: 2 * (1 + 6) / 64 for the exact test, less the 6 / 64 of the outcome."""
+    assert mcnemar(*answers(1, 5)) == pytest.approx(8 / 64)
+    assert mcnemar(*answers(5, 1)) == pytest.approx(8 / 64)
+
+
+@pytest.mark.parametrize(("a", "b"), [(0, 1), (2, 9), (40, 71), (900, 1010), (4000, 4300)])
+def test_mcnemar_is_the_mid_p_of_the_binomial_test(a: int, b: int) -> None:
+    """That of scipy, exact and two-sided, less the probability of the outcome itself."""
+    exact = stats.binomtest(a, a + b, 0.5).pvalue - stats.binom.pmf(a, a + b, 0.5)
+    assert mcnemar(*answers(a, b)) == pytest.approx(exact)
+
+
+def test_mcnemar_nears_the_chi_square_of_the_textbook() -> None:
+    """With many examples, (b - c)^2 / (b + c) on one degree of freedom."""
+    expected = stats.chi2.sf((4000 - 4200) ** 2 / 8200, 1)
+    assert mcnemar(*answers(4000, 4200)) == pytest.approx(expected, rel=0.01)
+
+
+def test_mcnemar_of_equals_is_one() -> None:
+    """As many on either side, or none at all; examples that both get right count for nothing."""
+    assert mcnemar(*answers(3, 3)) == 1.0
+    assert mcnemar(*answers(0, 0)) == 1.0
+    assert mcnemar(*answers(2, 9, both=0)) == mcnemar(*answers(2, 9, both=500))
+    with pytest.raises(ValueError, match="same examples"):
+        mcnemar(np.ones(3, bool), np.ones(4, bool))
+
+
+def test_the_interval_is_that_of_scipy() -> None:
+    """scipy.stats.bootstrap, paired, percentile, on accuracies: within the noise of resampling."""
+    rng = np.random.default_rng(11)
+    right = (rng.random(150) < 0.8).astype(float)
+    other = np.where(rng.random(150) < 0.8, right, 1 - right)
+    found = paired_bootstrap(Sample(right), Sample(other), resamples=20_000)
+    expected = stats.bootstrap(
+        (right, other), lambda x, y, axis: 100 * (x.mean(axis) - y.mean(axis)),
+        paired=True, method="percentile", n_resamples=20_000, rng=1,
+    ).confidence_interval  # fmt: skip
+    assert found.low == pytest.approx(expected.low, abs=0.4)
+    assert found.high == pytest.approx(expected.high, abs=0.4)
+
+
+def test_the_interval_of_a_correlation_is_that_of_scipy() -> None:
+    """The same for the difference of two Spearman correlations with one gold."""
+    a, b = pairs(80, 1.0, seed=1), pairs(80, 2.0, seed=2)
+
+    def difference(x: np.ndarray, y: np.ndarray, gold: np.ndarray) -> float:
+        return 100 * (stats.spearmanr(x, gold).statistic - stats.spearmanr(y, gold).statistic)
+
+    expected = stats.bootstrap(
+        (a.values, b.values, a.gold), difference,
+        paired=True, vectorized=False, method="percentile", n_resamples=3000, rng=1,
+    ).confidence_interval  # fmt: skip
+    found = paired_bootstrap(a, b, resamples=10_000)
+    width = expected.high - expected.low
+    assert found.low == pytest.approx(expected.low, abs=0.08 * width)
+    assert found.high == pytest.approx(expected.high, abs=0.08 * width)
+
+
+def test_by_hand_every_example_differs() -> None:
+    """A right on all four, B on none: every resample says 100, so the interval is that point."""
+    found = paired_bootstrap(Sample(np.ones(4)), Sample(np.zeros(4)), resamples=99)
+    assert (found.delta, found.low, found.high) == (100.0, 100.0, 100.0)
+    assert found.p == pytest.approx(2 / 100)
+    assert found.words("A", "B") == "A is better"
+
+
+def test_an_encoder_ties_with_itself() -> None:
+    """No difference, p of 1."""
+    sample = pairs(100, 1.0, seed=4)
+    found = paired_bootstrap(sample, sample)
+    assert (found.delta, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
+    assert found.words("A", "B") == "no real difference"
+
+
+def test_the_verdict_turns_with_the_sides() -> None:
+    """Swapping A and B mirrors the interval and the verdict."""
+    a, b = pairs(500, 0.5, seed=1), pairs(500, 2.0, seed=2)
+    ab, ba = paired_bootstrap(a, b), paired_bootstrap(b, a)
+    assert (ab.verdict, ba.verdict) == ("a", "b")
+    assert (ab.low, ab.high) == pytest.approx((-ba.high, -ba.low))
+
+
+@pytest.mark.parametrize("kind", ["correlation", "accuracy"])
+def test_coverage(kind: str) -> None:
+    """Equally good encoders: the 95 % interval holds 0 in about 95 of 100 simulated sets."""
+    held, trials = 0, 300
+    for trial in range(trials):
+        rng = np.random.default_rng(trial)
+        gold = rng.normal(size=120) if kind == "correlation" else None
+        values = rng.normal(size=(2, 120)) + (gold if gold is not None else 0.0)
+        values = values if gold is not None else (values > -0.5).astype(float)
+        found = paired_bootstrap(
+            Sample(values[0], gold), Sample(values[1], gold), resamples=400, seed=trial
+        )
+        held += found.low <= 0.0 <= found.high
+    assert 0.90 <= held / trials <= 0.985
+
+
+def test_different_examples_are_refused() -> None:
+    """Another number of examples, or another gold."""
+    a = pairs(50, 1.0, seed=1)
+    with pytest.raises(ValueError, match="same examples"):
+        paired_bootstrap(a, pairs(51, 1.0, seed=1))
+    with pytest.raises(ValueError, match="same gold"):
+        paired_bootstrap(a, Sample(a.values, a.gold + 1))
+
+
+def test_holm_by_hand() -> None:
+    """0.01 * 3; 0.02 * 2; 0.03 * 1 but not below the one before; order kept."""
+    assert holm([0.03, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
+    assert holm([0.6, 0.9]) == pytest.approx([1.0, 1.0])
+
+
+def test_tie_groups_best_first() -> None:
+    """Two good encoders that differ by nothing real, and one that is clearly worse."""
+    samples = {"poor": pairs(600, 6.0, 1), "good": pairs(600, 1.0, 2), "equal": pairs(600, 1.02, 3)}
+    groups = tied(samples)
+    assert [set(group) for group in groups] == [{"good", "equal"}, {"poor"}]
+
+
+def test_many_encoders_can_still_differ() -> None:
+    """Holm over 78 pairs needs small p-values, which more resamples can give."""
+    samples = {f"e{k}": pairs(400, 1.0, k) for k in range(12)} | {"bad": pairs(400, 20.0, 99)}
+    assert tied(samples)[-1] == ["bad"]
+
+
+def test_the_difference_of_averages() -> None:
+    """The mean of the tasks' differences; tasks are drawn apart, so their noise averages out."""
+    a = [pairs(200, 1.0, seed) for seed in (1, 2, 3, 4)]
+    b = [pairs(200, 1.2, seed) for seed in (5, 6, 7, 8)]
+    found = average_difference(a, b)
+    singles = [paired_bootstrap(x, y) for x, y in zip(a, b, strict=True)]
+    assert found.delta == pytest.approx(np.mean([single.delta for single in singles]))
+    alike = average_difference([a[0]] * 4, [b[0]] * 4)
+    width = singles[0].high - singles[0].low
+    assert alike.high - alike.low == pytest.approx(width / 2, rel=0.15)
+
+
+def test_a_tie_is_with_the_best_of_the_group() -> None:
+    """B ties with A and C with B, but C not with A: C opens a group of its own."""
+    scores = {"c": 70.0, "a": 90.0, "b": 80.0}
+    p = {("a", "b"): 0.5, ("c", "a"): 0.001, ("b", "c"): 0.5}
+    assert tie_groups(scores, p) == [["a", "b"], ["c"]]
+
+
+def test_groups_are_corrected_for_the_number_of_pairs() -> None:
+    """0.02 alone would tell them apart; as the smallest of three it becomes 0.06."""
+    assert tie_groups({"a": 2.0, "b": 1.0}, {("a", "b"): 0.02}) == [["a"], ["b"]]
+    p = {("a", "b"): 0.02, ("a", "c"): 0.9, ("b", "c"): 0.9}
+    assert tie_groups({"a": 3.0, "b": 2.0, "c": 1.0}, p) == [["a", "b", "c"]]
