@@ -140,6 +140,29 @@ class Results:
             row["score"] = math.nan if row["score"] is None else row["score"]
         return [head | row for row in rows]
 
+    def in_full(self, result_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """Details and every number of many results at once: id -> `details`, `scores`.
+
+        Unknown ids are absent. For one result see `by_id` and `scores`.
+        """
+        ids = json.dumps([int(number) for number in result_ids])
+        found: dict[int, dict[str, Any]] = {
+            row["id"]: {"details": json.loads(row["details"]), "scores": []}
+            for row in self._database.rows(
+                "SELECT id, details FROM results WHERE id IN (SELECT value FROM json_each(?))",
+                [ids],
+            )
+        }
+        for row in self._database.rows(
+            "SELECT result, split, aggregation, metric, score, n, main, unit FROM scores"
+            " WHERE result IN (SELECT value FROM json_each(?)) ORDER BY result, position",
+            [ids],
+        ):
+            row["main"] = bool(row["main"])
+            row["score"] = math.nan if row["score"] is None else row["score"]
+            found[row.pop("result")]["scores"].append(row)
+        return found
+
     def examples(self, result_id: int) -> dict[str, np.ndarray]:
         """The per-example arrays of a result; empty when it has none.
 

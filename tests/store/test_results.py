@@ -49,6 +49,22 @@ def test_a_result_comes_back_as_it_was(store: Store) -> None:
     ]
 
 
+def test_many_results_are_read_at_once(store: Store) -> None:
+    """The same numbers and details as one by one; an id that is not there is left out."""
+    first = store.results.put(result(details={"znorm": True}))
+    second = store.results.put(result(encoder="other"))
+    found = store.results.in_full([first, second, 999])
+    assert set(found) == {first, second}
+    assert found[first]["details"] == {"znorm": True}
+    head = ("encoder", "fingerprint", "task", "protocol", "seed")
+    alone = [
+        {key: value for key, value in row.items() if key not in head}
+        for row in store.results.scores(second)
+    ]
+    assert found[second]["scores"] == alone
+    assert store.results.in_full([]) == {}
+
+
 def test_scores_are_the_rows_of_the_engine(store: Store) -> None:
     """What the command line prints is the same from the store as from the engine."""
     given = result()
