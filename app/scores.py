@@ -180,20 +180,19 @@ def _averages(cells: dict[str, Cell], suites: dict[str, list[str]]) -> dict[str,
 
 
 def _published(shown: set[str]) -> list[Row]:
-    """SimCSE's tables, where a column of theirs is shown."""
+    """Tables of papers, where a column of theirs is shown."""
     from engine.published import TABLE_B3, TABLE_MAIN
-    from engine.tasks import SEVEN
+    from engine.published_transfer import TABLE_E1, TABLE_INFERSENT
 
-    if not shown & set(SEVEN):
-        return []
-    return [_published_row(row) for row in (*TABLE_MAIN, *TABLE_B3)]
+    printed = (*TABLE_MAIN, *TABLE_B3, *TABLE_E1, *TABLE_INFERSENT)
+    return [_published_row(row) for row in printed if shown & set(row.scores)]
 
 
 def _published_row(row: Published) -> Row:
     weighted = row.aggregation == "wmean"
     facts = (
         ("printed in", row.table),
-        ("aggregation", AGGREGATIONS[row.aggregation]),
+        *((("aggregation", AGGREGATIONS[row.aggregation]),) if row.aggregation else ()),
         ("training", row.training),
         *((("taken there from", row.origin),) if row.origin else ()),
         ("measured here", "no"),
@@ -204,13 +203,11 @@ def _published_row(row: Published) -> Row:
         for task, score in row.scores.items()
     }
     over = ",".join(row.scores) + ("; wmean" if weighted else "")
-    cells["average:sts"] = Cell(row.average, facts=facts, note="7 of 7 tasks", over=over)
-    return Row(
-        row.model,
-        cells,
-        note=f"{row.training}, {'weighted means' if weighted else 'SimCSE main table'}",
-        published=True,
-    )
+    if row.average is not None:
+        suite = "sts" if row.aggregation else "transfer"
+        cells[f"average:{suite}"] = Cell(row.average, facts=facts, note="7 of 7 tasks", over=over)
+    where = "weighted means" if weighted else row.table.partition(" (")[0]
+    return Row(row.model, cells, note=f"{row.training}, {where}", published=True)
 
 
 @lru_cache(maxsize=4096)

@@ -23,20 +23,23 @@ class Published:
     Attributes:
         model: as the paper calls it.
         training: `unsupervised` or `supervised` (with labelled NLI pairs), as the paper groups it.
-        scores: task name to Spearman's correlation in points.
-        average: as printed. SBERT-base's is 74.89 in both papers though its row has mean 74.86.
-        aggregation: of STS12 to STS16: `all` (protocol simcse-2021) or `wmean`.
+        scores: task name to score in points, of the metric that the protocol has for it.
+        average: as printed; None where none is. SBERT-base's for STS is 74.89 in both papers though
+            its row has mean 74.86.
+        aggregation: of STS12 to STS16: `all` (protocol simcse-2021) or `wmean`; None elsewhere.
         table: where it is printed.
-        origin: the paper the row was itself taken from; empty when SimCSE's authors measured it.
+        origin: the paper the row was itself taken from; empty when the table's authors measured it.
+        protocols: those whose results it may stand beside; another measures something else.
     """
 
     model: str
     training: Literal["unsupervised", "supervised"]
     scores: Mapping[str, float]
-    average: float
-    aggregation: Literal["all", "wmean"]
+    average: float | None
+    aggregation: Literal["all", "wmean"] | None
     table: str
     origin: str
+    protocols: tuple[str, ...] = ("simcse-2021", "pitfalls", "pitfalls-mlp")
 
 
 @dataclass(frozen=True)

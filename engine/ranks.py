@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -111,16 +110,3 @@ def ranked(scores: Mapping[str, float]) -> dict[str, int]:
     """Ranks from 1, the highest score first; equal scores share the better rank."""
     values = list(scores.values())
     return {name: 1 + sum(other > score for other in values) for name, score in scores.items()}
-
-
-def turned(first: Mapping[str, float], second: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Pairs whose order differs between two sets of scores: (ahead in `first`, ahead in `second`).
-
-    Equal scores have no order to turn.
-    """
-    pairs = []
-    for a, b in combinations([name for name in first if name in second], 2):
-        before, after = first[a] - first[b], second[a] - second[b]
-        if before * after < 0:
-            pairs.append((a, b) if before > 0 else (b, a))
-    return pairs

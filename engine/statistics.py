@@ -37,20 +37,6 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
     return pearson(ranks(x), ranks(y))
 
 
-def kendall(x: np.ndarray, y: np.ndarray) -> float:
-    """Kendall's tau-b: pairs in the same order minus pairs turned round, corrected for ties.
-
-    Takes n^2 memory: for tens of encoders, not for examples. nan when either side is constant.
-    """
-    above = np.triu_indices(len(x), 1)
-    a, b = (
-        np.sign(np.subtract.outer(values, values))[above]
-        for values in (np.asarray(x, np.float64), np.asarray(y, np.float64))
-    )
-    untied = np.sqrt(float(a @ a) * float(b @ b))
-    return float(a @ b) / untied if untied else float("nan")
-
-
 @dataclass(frozen=True)
 class Average:
     """Mean over the tasks that have a score.

@@ -1,11 +1,11 @@
-"""Rank intervals by hand and against a plain loop; ranks and turned pairs."""
+"""Rank intervals by hand and against a plain loop; plain ranks."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from engine.ranks import rank_intervals, ranked, turned
+from engine.ranks import rank_intervals, ranked
 from engine.statistics import Resampled, Sample, resample
 
 
@@ -115,10 +115,3 @@ def test_resamples_without_spread_tell_nothing() -> None:
 def test_ranks_by_hand() -> None:
     """Highest first, equals share."""
     assert ranked({"a": 1.0, "b": 3.0, "c": 3.0}) == {"a": 3, "b": 1, "c": 1}
-
-
-def test_turned_pairs_by_hand() -> None:
-    """A was ahead of b and falls behind; equal scores turn nothing; absent ones are left out."""
-    first = {"a": 3.0, "b": 2.0, "c": 1.0, "d": 0.0}
-    assert turned(first, {"a": 2.0, "b": 3.0, "c": 1.0}) == [("a", "b")]
-    assert turned(first, {"a": 1.0, "b": 1.0, "c": 1.0}) == []

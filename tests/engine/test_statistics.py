@@ -10,7 +10,6 @@ from engine.statistics import (
     Sample,
     average,
     bootstrap,
-    kendall,
     main_sample,
     pearson,
     ranks,
@@ -34,16 +33,6 @@ def test_correlations_are_those_of_scipy(steps: int | None) -> None:
     assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
     assert pearson(x, y) == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12)
     np.testing.assert_array_equal(ranks(x), stats.rankdata(x))
-
-
-@pytest.mark.parametrize("steps", [None, 3])
-def test_kendall_is_that_of_scipy(steps: int | None) -> None:
-    """tau-b, with and without ties; nan for a constant."""
-    rng = np.random.default_rng(1)
-    x, y = rng.normal(size=9), rng.normal(size=9)
-    x, y = (x, y) if steps is None else (np.round(x * 1.5), np.round(y * 1.5))
-    assert kendall(x, y) == pytest.approx(stats.kendalltau(x, y).statistic)
-    assert np.isnan(kendall(np.ones(4), np.arange(4)))
 
 
 def test_a_constant_has_no_correlation() -> None:
