@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import typer
 
-from app.commands import manage, measure, serve
+from app.commands import data, manage, measure, serve
 
 app = typer.Typer(
     name="theodolite",
@@ -26,7 +26,7 @@ app.command()(measure.evaluate)
 app.command()(measure.compare)
 app.command()(measure.search)
 app.add_typer(manage.encoder_verbs, name="encoders")
-app.add_typer(manage.data_verbs, name="data")
+app.add_typer(data.data_verbs, name="data")
 app.add_typer(manage.job_verbs, name="jobs")
 app.add_typer(manage.store_verbs, name="store")
 app.command()(serve.worker)

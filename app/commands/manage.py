@@ -1,10 +1,9 @@
-"""`theodolite encoders | data | jobs | store`: what the store and the catalogue hold."""
+"""`theodolite encoders | jobs | store`: what the store holds."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,15 +22,15 @@ from app.commands.output import (
 from engine.errors import UserError
 
 
-def _verbs(help_text: str) -> typer.Typer:
+def verbs(help_text: str) -> typer.Typer:
+    """Make a group of verbs."""
     settings = {"help_option_names": ["-h", "--help"]}
     return typer.Typer(help=help_text, no_args_is_help=True, context_settings=settings)
 
 
-encoder_verbs = _verbs("List, add, examine and remove encoders.")
-data_verbs = _verbs("List data sets, look into them, add your own.")
-job_verbs = _verbs("Queue, follow, cancel and retry background runs.")
-store_verbs = _verbs("Verify the store and reclaim its space.")
+encoder_verbs = verbs("List, add, examine and remove encoders.")
+job_verbs = verbs("Queue, follow, cancel and retry background runs.")
+store_verbs = verbs("Verify the store and reclaim its space.")
 
 SpecArgument = Annotated[str, typer.Argument(metavar="ENCODER", help="A spec string.")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id; see `jobs list`.")]
@@ -122,91 +121,7 @@ def remove_encoder(
     """
     if not open_workspace(store, data).store.encoders.remove(spec):
         raise UserError(f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.")
-    _done({"removed": spec}, f"{spec} is no longer listed.", as_json)
-
-
-@data_verbs.command("list")
-@plain_errors
-def list_data(
-    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
-) -> None:
-    """Show every data set at hand: starter, folder and uploads.
-
-    theodolite data list --data ~/senteval
-    """
-    from dataclasses import asdict
-
-    rows = [asdict(info) for info in open_workspace(store, data).catalog.list()]
-    emit(rows, ("name", "kind", "origin", "task", "description"), as_json)
-
-
-@data_verbs.command("show")
-@plain_errors
-def show_data(
-    name: Annotated[str, typer.Argument(metavar="DATASET", help="A name from `data list`.")],
-    limit: Annotated[int, typer.Option("-n", min=1, help="How many sentences.")] = 10,
-    store: StoreOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show the first sentences of a data set, its size and its hash.
-
-    theodolite data show starter-topics -n 3
-    """
-    dataset = open_workspace(store, data).catalog.load(name)
-    sentences = dataset.sentences
-    if as_json:
-        emit_json({"name": name, "kind": dataset.kind, "hash": dataset.hash, "n": len(sentences)})
-    else:
-        say(f"{name}: {len(sentences)} sentences ({dataset.kind}), hash {dataset.hash}")
-    emit([{"sentence": s} for s in sentences[:limit]], ("sentence",), as_json)
-
-
-@data_verbs.command("add")
-@plain_errors
-def add_data(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL, Parquet or plain text.")],
-    name: Annotated[str | None, typer.Option(help="Name; default: the file's.")] = None,
-    kind: Annotated[
-        str | None, typer.Option(help="pairs, labels, sentences or triplets; default: a guess.")
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(help="role=column,…  e.g. left=text_a,right=text_b,score=grade"),
-    ] = None,
-    store: StoreOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Add a file of your own. Without --columns its columns are guessed and shown.
-
-    theodolite data add pairs.csv --name mine --columns left=text_a,right=text_b,score=grade
-
-    theodolite evaluate minilm --tasks upload:mine
-    """
-    from app.uploads import keep, mapping_of
-
-    mapping = mapping_of(file, kind, columns)
-    row = keep(open_workspace(store, data), file, file.name, name or file.stem, mapping)
-    used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
-    _done(row, f"Added as upload:{row['name']}: {row['kind']}; {used}.", as_json)
-
-
-@data_verbs.command("remove")
-@plain_errors
-def remove_data(
-    name: Annotated[str, typer.Argument(metavar="UPLOAD", help="upload:NAME")],
-    store: StoreOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Remove an upload. Results measured on it stay.
-
-    theodolite data remove upload:mine
-    """
-    if not open_workspace(store, data).store.uploads.remove(name.removeprefix("upload:")):
-        raise UserError(f"There is no upload {name!r}.", "`theodolite data list` shows them.")
-    _done({"removed": name}, f"{name} is removed.", as_json)
+    done({"removed": spec}, f"{spec} is no longer listed.", as_json)
 
 
 @job_verbs.command("list")
@@ -240,7 +155,7 @@ def add_job(
     """
     workspace = open_workspace(store, data)
     run = workspace.queue_evaluation(encoders, tasks, protocol, seed, priority)
-    _done({"id": run}, f"Queued as {run}. Follow it: theodolite jobs wait {run}", as_json)
+    done({"id": run}, f"Queued as {run}. Follow it: theodolite jobs wait {run}", as_json)
 
 
 @job_verbs.command("log")
@@ -275,7 +190,7 @@ def cancel_job(
     workspace.store.runs.get(run)  # says so when there is none
     if not workspace.jobs.cancel(run):
         raise UserError(f"Run {run!r} is over already.", "`theodolite jobs list` shows its state.")
-    _done({"cancelled": run}, f"{run} is cancelled.", as_json)
+    done({"cancelled": run}, f"{run} is cancelled.", as_json)
 
 
 @job_verbs.command("prioritise")
@@ -301,7 +216,7 @@ def prioritise_job(
             f"Run {run!r} does not wait any more: {row['state']}.", "It keeps its place."
         )
     said = {"id": run, "priority": row["priority"]}
-    _done(said, f"{run} now has priority {row['priority']}; lower runs earlier.", as_json)
+    done(said, f"{run} now has priority {row['priority']}; lower runs earlier.", as_json)
 
 
 @job_verbs.command("retry")
@@ -317,7 +232,7 @@ def retry_job(
     theodolite jobs retry 36e4305ecb44
     """
     open_workspace(store, data).jobs.retry(run)
-    _done({"id": run}, f"{run} is queued again.", as_json)
+    done({"id": run}, f"{run} is queued again.", as_json)
 
 
 @job_verbs.command("wait")
@@ -371,14 +286,15 @@ def clean_store(
     theodolite store clean --store /shared/theodolite
     """
     freed = open_workspace(store, data).store.clean()
-    _done({"bytes": freed}, f"{freed / 2**20:.1f} MiB reclaimed.", as_json)
+    done({"bytes": freed}, f"{freed / 2**20:.1f} MiB reclaimed.", as_json)
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row.get("info", {}), **{k: v for k, v in row.items() if k != "info"}}
 
 
-def _done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
+def done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
+    """Say that something was done, or print its row."""
     if as_json:
         emit_json(row)
     else:

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
-from engine.datasets import folders, hub, labelled_pairs, probing, senteval, starter, transfer
+from engine.datasets import coco, folders, hub, labelled_pairs, probing, senteval, starter, transfer
 from engine.datasets.files import Source
 from engine.datasets.tables import Mapping, read
 from engine.datasets.types import Dataset, DatasetInfo, Sentences
@@ -127,7 +127,7 @@ class Catalog:
     def _sources(self) -> dict[str, Source]:
         found = starter.sources()
         if self.root is not None:
-            for reader in (senteval, transfer, labelled_pairs, probing, folders):
+            for reader in (senteval, transfer, labelled_pairs, coco, probing, folders):
                 found += reader.sources(self.root)
         return {source.info.name: source for source in found}
 
@@ -158,10 +158,11 @@ class Catalog:
 
     def _unknown(self, name: str) -> UserError:
         message = f"There is no data set named {name!r}."
-        if name in senteval.PLACES:
+        place = senteval.PLACES.get(name) or (name if name == coco.NAME else None)
+        if place:
             return UserError(
                 message,
-                f"Its files belong in downstream/{senteval.PLACES[name]} of the data folder "
+                f"Its files belong in downstream/{place} of the data folder "
                 "that --data or THEODOLITE_DATA names.",
             )
         known = {info.name.casefold(): info.name for info in self.list()}
