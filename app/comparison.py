@@ -1,29 +1,59 @@
-"""Several encoders on the same tasks: which differences are real, and what makes them unfair.
+"""Several encoders on the same tasks: which differences are real, and what a rank is worth.
 
-Reads the store's results and asks `engine.statistics`; used by the compare page and by
-`theodolite compare`.
+Reads the store's results and asks `engine.significance` and `engine.ranks`; used by the page
+Compare and by `theodolite compare`. What makes a comparison unfair: `app.cautions`.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
 
+from app.cautions import Caution, cautions
 from engine.errors import UserError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from app.workspace import Workspace
+    from engine.ranks import RankInterval
     from engine.significance import Difference
     from engine.statistics import Average, Resampled
 
 Row = Mapping[str, Any]
 RESAMPLES = 2000
 REMEMBERED = 4096
-"""Results kept resampled in memory: 64 encoders on 64 tasks take 64 MB."""
+"""Results kept resampled in memory: 64 encoders on 64 tasks take about 100 MB."""
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether one difference is real, when several are tested at once.
+
+    Attributes:
+        p: of the test alone.
+        test: McNemar's where examples are right or wrong, else the paired bootstrap.
+        adjusted: p after Holm's correction over the tasks of this encoder's column.
+        tasks: how many those are; with one there is nothing to correct.
+        verdict: `a`, the encoder is better, `b`, the baseline is, or `tie`.
+    """
+
+    p: float
+    test: Literal["McNemar", "bootstrap"]
+    adjusted: float
+    tasks: int
+    verdict: Literal["a", "b", "tie"]
+
+    def words(self, a: str, b: str) -> str:
+        """The verdict as a person reads it."""
+        better = {"a": f"{a} is better", "b": f"{b} is better"}
+        return better.get(self.verdict, "no real difference")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,57 +65,92 @@ class Comparison:
         tasks: tasks that at least one of them has a score on.
         cells: (encoder, task) -> the store's result row; absent where nothing was measured.
         differences: (encoder, task) -> encoder minus the first one, where both have a score under
-            one protocol, with one seed, on the same data.
+            one protocol, with one seed, on the same data. Its interval looks at this task alone.
+        verdicts: the same keys -> what holds when all tasks of the encoder are tested at once.
+        groups: task -> encoder -> letter, `a` for the best and all that tie with it.
         averages: encoder -> mean over `common`, the tasks all of them share.
         average_differences: encoder -> its mean minus the first one's; empty below two such tasks.
+        average_groups: as `groups`, of the means.
         common: tasks on which every encoder can be compared with the first.
-        warnings: sentences on what makes the comparison less than fair.
+        ranks: by the means, best first, examples resampled; empty when no task is shared.
+        ranks_over_tasks: the same with the tasks drawn too; empty below two tasks.
+        cautions: what makes the comparison less than fair.
     """
 
     encoders: tuple[str, ...]
     tasks: tuple[str, ...]
     cells: Mapping[tuple[str, str], Row]
     differences: Mapping[tuple[str, str], Difference]
+    verdicts: Mapping[tuple[str, str], Verdict]
+    groups: Mapping[str, Mapping[str, str]]
     averages: Mapping[str, Average]
     average_differences: Mapping[str, Difference]
+    average_groups: Mapping[str, str]
     common: tuple[str, ...]
-    warnings: tuple[str, ...]
+    ranks: tuple[RankInterval, ...]
+    ranks_over_tasks: tuple[RankInterval, ...]
+    cautions: tuple[Caution, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The cautions as plain sentences."""
+        return tuple(caution.text for caution in self.cautions)
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat object per (task, encoder), as `theodolite compare --json` prints them.
 
-        The last ones are the means, where at least two tasks are shared.
+        The last ones are the means, where at least two tasks are shared: with rank intervals.
         """
-        rows = [
-            self._row(
-                task, name, self.cells.get((name, task), {}), self.differences.get((name, task))
-            )
-            for task in self.tasks
-            for name in self.encoders
-        ]
+        rows = [self._row(task, name) for task in self.tasks for name in self.encoders]
         if self.average_differences:
-            task = f"mean of {len(self.common)} tasks"
-            rows += [
-                self._row(task, name, {"score": average.score}, self.average_differences.get(name))
-                for name, average in self.averages.items()
-            ]
+            rows += [self._mean_row(name) for name in self.encoders]
         return rows
 
-    def _row(
-        self, task: str, name: str, cell: Row, difference: Difference | None
-    ) -> dict[str, Any]:
+    def _row(self, task: str, name: str) -> dict[str, Any]:
+        cell = self.cells.get((name, task), {})
         facts = ("score", "metric", "n", "protocol", "seed")
         row = {"task": task, "encoder": name, **{fact: cell.get(fact) for fact in facts}}
+        row["tie_group"] = self.groups.get(task, {}).get(name)
+        difference = self.differences.get((name, task))
         if difference is None:
             return row | {"against": None, "verdict": None}
+        verdict, base = self.verdicts[name, task], self.encoders[0]
         return row | asdict(difference) | {
-            "against": self.encoders[0],
-            "verdict": difference.words(name, self.encoders[0]),
+            "against": base,
+            "p_mcnemar": verdict.p if verdict.test == "McNemar" else None,
+            "p_holm": verdict.adjusted,
+            "holm_over": verdict.tasks,
+            "interval_alone": difference.words(name, base),
+            "verdict": verdict.words(name, base),
         }  # fmt: skip
+
+    def _mean_row(self, name: str) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "task": f"mean of {len(self.common)} tasks",
+            "encoder": name,
+            "score": self.averages[name].score,
+            "tie_group": self.average_groups.get(name),
+        }
+        for prefix, ranks in (("", self.ranks), ("tasks_drawn_", self.ranks_over_tasks)):
+            for found in (found for found in ranks if found.name == name):
+                row |= {
+                    "rank": found.rank,
+                    f"{prefix}rank_low": found.low,
+                    f"{prefix}rank_high": found.high,
+                    f"{prefix}first": found.first,
+                }
+        difference = self.average_differences.get(name)
+        if difference is None:
+            return row | {"against": None, "verdict": None}
+        words = difference.words(name, self.encoders[0])
+        return row | asdict(difference) | {"against": self.encoders[0], "verdict": words}
 
 
 def compare(
-    workspace: Workspace, encoders: Sequence[str], tasks: str | Sequence[str] | None = None
+    workspace: Workspace,
+    encoders: Sequence[str],
+    tasks: str | Sequence[str] | None = None,
+    protocol: str | None = None,
 ) -> Comparison:
     """Compare two or more measured encoders with the first of them.
 
@@ -93,11 +158,13 @@ def compare(
         workspace: whose store holds the results.
         encoders: spec strings.
         tasks: names or suites; None for every task that one of them has a score on.
+        protocol: for all tasks; None for each task's own, or what most of the encoders have.
 
     Raises:
-        UserError: fewer than two encoders, an unknown task, or nothing measured yet.
+        UserError: fewer than two encoders, an unknown task or protocol, or nothing measured yet.
     """
     from engine import encoders as engine_encoders
+    from engine import protocols
     from engine.tasks import expand
 
     names = tuple(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in encoders))
@@ -105,55 +172,63 @@ def compare(
         raise UserError(
             f"A comparison needs two encoders, got {len(names)}.", "Name at least two of them."
         )
-    wanted = None if tasks is None else expand(tasks, workspace.catalog)
-    cells = _cells(workspace.store.results.table(encoders=names, tasks=wanted))
+    wanted = None if tasks is None else expand(tasks, workspace.catalog, protocol)
+    only = None if protocol is None else [protocols.get(protocol).name]
+    rows = workspace.store.results.table(encoders=names, tasks=wanted, protocols=only)
+    cells = _cells(rows)
     present = tuple(dict.fromkeys(task for _, task in cells))
     if not present:
+        under = f" under {protocol}" if protocol else ""
         raise UserError(
-            f"None of {', '.join(names)} has been measured on these tasks.",
+            f"None of {', '.join(names)} has been measured on these tasks{under}.",
             "Measure them first: `theodolite evaluate`, or the page Evaluate.",
         )
     ordered = tuple(task for task in wanted or _registry_order(present) if task in present)
-    pairs = [(name, task) for task in ordered for name in names[1:]]
     differences = {
-        pair: _difference(workspace, [cells[pair]], [cells[names[0], pair[1]]])
-        for pair in pairs
-        if _alike(cells.get(pair), cells.get((names[0], pair[1])))
+        (name, task): found
+        for task in ordered
+        for name in names[1:]
+        if (found := _tested(workspace, cells.get((name, task)), cells.get((names[0], task))))
     }
-    common = tuple(
-        task for task in ordered if all((name, task) in differences for name in names[1:])
-    )
+    common = tuple(t for t in ordered if all((name, t) in differences for name in names[1:]))
+    suite = {name: [cells[name, task] for task in common] for name in names}
     return Comparison(
         encoders=names,
         tasks=ordered,
         cells=cells,
-        differences=differences,
-        averages=_averages(names, cells, common),
-        average_differences=_average_differences(workspace, names, cells, common),
+        differences={pair: found for pair, (found, _) in differences.items()},
+        verdicts=_verdicts(differences),
+        groups={task: _groups(workspace, names, task, cells) for task in ordered},
+        averages=_averages(suite, common),
+        average_differences=_average_differences(workspace, suite) if len(common) > 1 else {},
+        average_groups=_average_groups(workspace, suite) if len(common) > 1 else {},
         common=common,
-        warnings=tuple(_cautions(workspace, names, ordered, cells)),
+        ranks=_ranks(workspace, suite, over_tasks=False) if common else (),
+        ranks_over_tasks=_ranks(workspace, suite, over_tasks=True) if len(common) > 1 else (),
+        cautions=tuple(cautions(workspace, names, ordered, cells, rows)),
     )
 
 
 def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
     """One result for each encoder and task: of the question that most of the encoders answered.
 
-    Else one more seed of one encoder would end the comparison. Among equals the protocol's own seed
-    counts, as on the overview, then the newest; a score hides an error.
+    Else one more seed of one encoder would end the comparison. The task's own protocol comes
+    before any other as soon as two answered under it; among equals the protocol's own seed counts,
+    as on the overview, then the newest; a score hides an error.
     """
     from engine.protocols import PROTOCOLS
+    from engine.tasks import TASKS
 
     asked = Counter(_question(row) for row in rows if row["error"] is None)
-    own = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
-    last_wins = sorted(
-        rows,
-        key=lambda row: (
-            row["error"] is None,
-            asked[_question(row)],
-            row["seed"] == own.get(row["protocol"]),
-        ),
-    )
-    return {(row["encoder"], row["task"]): row for row in last_wins}
+    seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
+
+    def weight(row: Row) -> tuple[Any, ...]:
+        task, answers = TASKS.get(row["task"]), asked[_question(row)]
+        own = task is None or row["protocol"] == task.protocol
+        seed = row["seed"] == seeds.get(row["protocol"])
+        return (row["error"] is None, own and answers > 1, answers, own, seed)
+
+    return {(row["encoder"], row["task"]): row for row in sorted(rows, key=weight)}
 
 
 def _question(row: Row) -> tuple[Any, ...]:
@@ -173,92 +248,146 @@ def _alike(a: Row | None, b: Row | None) -> bool:
     return _question(a) == _question(b)
 
 
-def _averages(
-    names: Sequence[str], cells: Mapping[tuple[str, str], Row], common: Sequence[str]
-) -> dict[str, Average]:
+def _tested(
+    workspace: Workspace, a: Row | None, b: Row | None
+) -> tuple[Difference, float | None] | None:
+    """Their difference and, where examples are right or wrong, the p-value of McNemar's test."""
+    if a is None or b is None or not _alike(a, b):
+        return None
+    return _test(workspace, a["id"], b["id"], a["task"])
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _test(
+    workspace: Workspace, a: int, b: int, task: str
+) -> tuple[Difference, float | None] | None:
+    from engine.significance import difference, mcnemar
+
+    mine, theirs = _measured(workspace, a, task), _measured(workspace, b, task)
+    if mine is None or theirs is None:
+        return None
+    found = difference([mine.resampled], [theirs.resampled])
+    if mine.right is None or theirs.right is None:
+        return found, None
+    return found, mcnemar(mine.right, theirs.right)
+
+
+def _verdicts(
+    differences: Mapping[tuple[str, str], tuple[Difference, float | None]],
+) -> dict[tuple[str, str], Verdict]:
+    """Holm's correction over the tasks of each encoder's column."""
+    from engine.significance import holm
+
+    verdicts = {}
+    for name in dict.fromkeys(name for name, _ in differences):
+        mine = {pair: found for pair, found in differences.items() if pair[0] == name}
+        tests = [found.p if exact is None else exact for found, exact in mine.values()]
+        for (pair, (found, exact)), p, adjusted in zip(
+            mine.items(), tests, holm(tests), strict=True
+        ):
+            verdict: Literal["a", "b", "tie"] = found.verdict
+            if len(mine) > 1 or exact is not None:  # one bootstrap alone: its interval decides
+                verdict = "tie" if adjusted >= ALPHA else "a" if found.delta > 0 else "b"
+            test: Literal["McNemar", "bootstrap"] = "bootstrap" if exact is None else "McNemar"
+            verdicts[pair] = Verdict(p, test, adjusted, len(mine), verdict)
+    return verdicts
+
+
+def _groups(
+    workspace: Workspace,
+    names: Sequence[str],
+    task: str,
+    cells: Mapping[tuple[str, str], Row],
+) -> dict[str, str]:
+    """Tie groups among the encoders that answered the question which most of them did."""
+    rows = {name: cells[name, task] for name in names if (name, task) in cells}
+    asked = Counter(_question(row) for row in rows.values() if row["error"] is None)
+    if not asked:
+        return {}
+    most = asked.most_common(1)[0][0]
+    alike = {n: row for n, row in rows.items() if row["error"] is None and _question(row) == most}
+    tests = {
+        (a, b): found
+        for a, b in combinations(alike, 2)
+        if (found := _tested(workspace, alike[a], alike[b]))
+    }
+    if not tests or len(tests) < len(alike) * (len(alike) - 1) / 2:
+        return {}
+    p = {pair: found.p if exact is None else exact for pair, (found, exact) in tests.items()}
+    return _letters({name: row["score"] for name, row in alike.items()}, p)
+
+
+def _letters(scores: Mapping[str, float], p: Mapping[tuple[str, str], float]) -> dict[str, str]:
+    from engine.significance import tie_groups
+
+    groups = tie_groups(scores, p)
+    return {name: chr(ord("a") + place) for place, group in enumerate(groups) for name in group}
+
+
+def _averages(suite: Mapping[str, Sequence[Row]], common: Sequence[str]) -> dict[str, Average]:
     from engine.statistics import average
 
     return {
-        name: average({task: cells[name, task]["score"] for task in common}, list(common))
-        for name in names
+        name: average({row["task"]: row["score"] for row in rows}, list(common))
+        for name, rows in suite.items()
     }
 
 
 def _average_differences(
-    workspace: Workspace,
-    names: Sequence[str],
-    cells: Mapping[tuple[str, str], Row],
-    common: Sequence[str],
+    workspace: Workspace, suite: Mapping[str, Sequence[Row]]
 ) -> dict[str, Difference]:
-    if len(common) < 2:
-        return {}
-    base, *others = ([cells[name, task] for task in common] for name in names)
-    return {
-        name: _difference(workspace, rows, base)
-        for name, rows in zip(names[1:], others, strict=True)
-    }
+    base, *others = suite
+    return {name: _mean_difference(workspace, suite[name], suite[base]) for name in others}
 
 
-def _difference(workspace: Workspace, a: Sequence[Row], b: Sequence[Row]) -> Difference:
-    """Difference of the means over tasks; of one task, of its scores."""
+def _average_groups(workspace: Workspace, suite: Mapping[str, Sequence[Row]]) -> dict[str, str]:
+    scores = {name: sum(row["score"] for row in rows) / len(rows) for name, rows in suite.items()}
+    pairs = combinations(suite, 2)
+    p = {(a, b): _mean_difference(workspace, suite[a], suite[b]).p for a, b in pairs}
+    return _letters(scores, p)
+
+
+def _mean_difference(workspace: Workspace, a: Sequence[Row], b: Sequence[Row]) -> Difference:
     from engine.significance import difference
 
-    mine, theirs = (
-        [_resampled(workspace, row["id"], row["task"]) for row in rows] for rows in (a, b)
-    )
-    return difference(mine, theirs)
+    return difference(_resampled(workspace, a), _resampled(workspace, b))
+
+
+def _ranks(
+    workspace: Workspace, suite: Mapping[str, Sequence[Row]], *, over_tasks: bool
+) -> tuple[RankInterval, ...]:
+    from engine.ranks import rank_intervals
+
+    drawn = {name: _resampled(workspace, rows) for name, rows in suite.items()}
+    return tuple(rank_intervals(drawn, over_tasks=over_tasks))
+
+
+def _resampled(workspace: Workspace, rows: Iterable[Row]) -> list[Resampled]:
+    found = [_measured(workspace, row["id"], row["task"]) for row in rows]
+    return [measured.resampled for measured in found if measured is not None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """What the tests need of one result; `right` is bool (n,) where examples are right or wrong."""
+
+    resampled: Resampled
+    right: np.ndarray | None
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _resampled(workspace: Workspace, result_id: int, task: str) -> Resampled:
-    """A result never changes, so neither does this; every task is resampled by itself."""
+def _measured(workspace: Workspace, result_id: int, task: str) -> _Measured | None:
+    """A result never changes, so neither does this; every task is resampled by itself.
+
+    None for a result that keeps no values per example.
+    """
     from engine.statistics import main_sample, resample
 
     results = workspace.store.results
-    sample = main_sample(results.examples(result_id), results.by_id(result_id)["details"])
-    return resample(sample, RESAMPLES, seed=zlib.crc32(task.encode()))
-
-
-def _cautions(
-    workspace: Workspace,
-    names: Sequence[str],
-    tasks: Sequence[str],
-    cells: Mapping[tuple[str, str], Row],
-) -> list[str]:
-    cautions = []
-    dims = {name: cells[name, task]["dim"] for name, task in cells if cells[name, task]["dim"]}
-    if len(set(dims.values())) > 1:
-        sizes = ", ".join(f"{name} {dims[name]}" for name in names if name in dims)
-        cautions.append(
-            f"The vectors differ in size ({sizes} dimensions): larger ones tend to score higher "
-            "for their size alone. The step dims:k,pca,DATA brings them to one size."
-        )
-    if not any("random:" in name for name in names):
-        cautions.append(
-            "No random baseline is among them. Add random:256 to see how much word overlap "
-            "alone gives."
-        )
-    cautions += _mismatches(names, tasks, cells)
-    for name in names:
-        known = workspace.store.encoders.get(name)
-        warnings = known["info"].get("warnings", ()) if known else ()
-        cautions += [f"{name}: {warning}" for warning in warnings]
-    return cautions
-
-
-def _mismatches(
-    names: Sequence[str], tasks: Sequence[str], cells: Mapping[tuple[str, str], Row]
-) -> list[str]:
-    """What keeps single tasks out of the comparison."""
-    words = {"protocol": "protocols", "seed": "seeds", "data_hash": "versions of the data"}
-    cautions = []
-    for task in tasks:
-        rows = [cells[name, task] for name in names if (name, task) in cells]
-        scored = [row for row in rows if row["error"] is None]
-        for key, word in words.items():
-            if len({row[key] for row in scored}) > 1:
-                cautions.append(f"{task} was measured under different {word}: not compared.")
-        if len(scored) < len(names):
-            absent = [n for n in names if cells.get((n, task), {"error": ""})["error"] is not None]
-            cautions.append(f"{task} has no score for {', '.join(absent)}.")
-    return cautions
+    examples = results.examples(result_id)
+    try:
+        sample = main_sample(examples, results.by_id(result_id)["details"])
+    except ValueError:
+        return None
+    drawn = resample(sample, RESAMPLES, seed=zlib.crc32(task.encode()))
+    return _Measured(drawn, examples.get("correct"))

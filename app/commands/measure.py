@@ -169,6 +169,9 @@ def compare(
     tasks: Annotated[
         str | None, typer.Option(help="Comma-separated tasks or suites; default: all shared.")
     ] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="Results under this protocol only; default: each task's own.")
+    ] = None,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -177,15 +180,34 @@ def compare(
 
     theodolite compare minilm wordllama random:256
 
-    Each task gets the difference to the first encoder, its 95 % paired-bootstrap interval and a
-    verdict. What was not measured yet is measured by `theodolite evaluate`.
+    theodolite compare minilm wordllama --tasks transfer --protocol senteval --json
+
+    Each task gets the difference to the first encoder, its 95 % paired-bootstrap interval, and a
+    verdict after Holm's correction over the tasks (McNemar's test where examples are right or
+    wrong). Encoders with the letter a tie with the best. With --json: every p-value, and the ranks
+    that hold 95 % of the resamples. What was not measured yet is measured by `theodolite evaluate`.
     """
     from app import comparison
 
     workspace = open_workspace(store, data)
-    report = comparison.compare(workspace, encoders, tasks)
-    rows = report.rows()
-    emit(rows, ("task", "encoder", "score", "against", "delta", "low", "high", "verdict"), as_json)
+    report = comparison.compare(workspace, encoders, tasks, protocol)
+    rows = [{**row, "p": row.get("p_holm", row.get("p"))} for row in report.rows()]
+    emit(
+        report.rows() if as_json else rows,
+        (
+            "task",
+            "encoder",
+            "score",
+            "tie_group",
+            "against",
+            "delta",
+            "low",
+            "high",
+            "p",
+            "verdict",
+        ),
+        as_json,
+    )
     for warning in report.warnings:
         if as_json:
             emit_json({"warning": warning})

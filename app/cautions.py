@@ -1,0 +1,168 @@
+"""What makes a comparison of encoders less than fair, in words, each with what to do about it.
+
+After Eger, Rücklé, Gurevych 2019, "Pitfalls in the Evaluation of Sentence Embeddings".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+Row = Mapping[str, Any]
+Cells = Mapping[tuple[str, str], Row]
+MOST_TESTED = 49
+"""Tasks at which a bootstrap of 2,000 resamples can still survive Holm's correction."""
+_DIFFERING = {"protocol": "protocols", "seed": "seeds", "data_hash": "versions of the data"}
+
+
+@dataclass(frozen=True)
+class Caution:
+    """One of them.
+
+    Attributes:
+        text: plain sentences.
+        label: of a link to where it is mended; empty without one.
+        path: the page it leads to.
+        state: what that page's address holds.
+    """
+
+    text: str
+    label: str = ""
+    path: str = ""
+    state: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+
+
+def cautions(
+    workspace: Workspace,
+    names: Sequence[str],
+    tasks: Sequence[str],
+    cells: Cells,
+    rows: Sequence[Row],
+) -> Iterator[Caution]:
+    """Yield what a reader should know before trusting the comparison.
+
+    Args:
+        workspace: whose store knows what was remarked about each encoder.
+        names: the encoders.
+        tasks: the tasks shown.
+        cells: (encoder, task) -> the result shown.
+        rows: every result of these encoders and tasks, other seeds and protocols included.
+    """
+    yield from _sizes(names, cells)
+    yield from _baselines(names, tasks)
+    yield from _one_way(names, tasks, cells, rows)
+    yield from _mismatches(names, tasks, cells)
+    if len(tasks) > MOST_TESTED:
+        yield Caution(
+            f"{len(tasks)} tasks are tested at once: 2,000 resamples give no p-value small enough "
+            f"to survive Holm's correction over more than {MOST_TESTED}."
+        )
+    for name in names:
+        known = workspace.store.encoders.get(name)
+        for warning in known["info"].get("warnings", ()) if known else ():
+            yield Caution(f"{name}: {warning}")
+
+
+def _sizes(names: Sequence[str], cells: Cells) -> Iterator[Caution]:
+    dims = {name: cells[name, task]["dim"] for name, task in cells if cells[name, task]["dim"]}
+    if len(set(dims.values())) > 1:
+        sizes = ", ".join(f"{name} {dims[name]}" for name in names if name in dims)
+        yield Caution(
+            f"The vectors differ in size ({sizes} dimensions): larger ones tend to score higher "
+            "for their size alone. The step dims:k,pca,DATA brings them to one size.",
+            "Compare at one size",
+            "fair-play",
+            {"encoder": names},
+        )
+
+
+def _baselines(names: Sequence[str], tasks: Sequence[str]) -> Iterator[Caution]:
+    from engine.fairness import baseline
+
+    kinds = {baseline(name) for name in names}
+    if "random" not in kinds:
+        yield Caution(
+            "No random baseline is among them. Add random:256 to see how much word overlap "
+            "alone gives.",
+            "Measure random:256",
+            "evaluate",
+            {"encoder": "random:256", "task": tasks},
+        )
+    if "bag-of-words" not in kinds:
+        yield Caution(
+            "No average of word vectors is among them, so nothing shows what the order of words "
+            "is worth.",
+            "Measure wordllama",
+            "evaluate",
+            {"encoder": "wordllama", "task": tasks},
+        )
+
+
+def _one_way(
+    names: Sequence[str], tasks: Sequence[str], cells: Cells, rows: Sequence[Row]
+) -> Iterator[Caution]:
+    """Trained scores move with the seed and with the classifier."""
+    shown = [cells[pair] for pair in cells if pair[1] in tasks and cells[pair]["error"] is None]
+    trained = list(dict.fromkeys(row["task"] for row in shown if is_trained(row)))
+    scored = [row for row in rows if row["task"] in trained and row["error"] is None]
+    classified = [row for row in scored if measured_as(row) in ("transfer", "probing")]
+    protocols = {row["protocol"] for row in classified}
+    if len(protocols) == 1:
+        yield Caution(
+            f"One protocol trained all classifiers, {protocols.pop()}. With another classifier "
+            "the order may turn.",
+            "Measure with a hidden layer",
+            "evaluate",
+            {"encoder": names, "task": _tasks(classified), "protocol": "senteval-mlp"},
+        )
+    seeds = {(row["encoder"], row["task"], row["protocol"], row["seed"]) for row in scored}
+    if seeds and len(seeds) == len({key[:3] for key in seeds}):
+        yield Caution(
+            "Every trained score is of a single seed. Its interval covers the choice of examples, "
+            "not the luck of the training.",
+            "Measure five seeds",
+            "evaluate",
+            {"encoder": names, "task": trained, "seeds": "5"},
+        )
+
+
+def _tasks(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row["task"] for row in rows))
+
+
+def is_trained(row: Row) -> bool:
+    """Whether something drawn at random was trained for a result."""
+    return measured_as(row) not in ("sts", "search", "")
+
+
+def measured_as(row: Row) -> str:
+    """The type of task that a result's protocol makes of it; empty when either is gone."""
+    from engine import protocols, tasks
+
+    try:
+        task, protocol = tasks.get(row["task"]), protocols.get(row["protocol"])
+    except ValueError:
+        return ""
+    return task.type_under(protocol.types) or ""
+
+
+def _mismatches(names: Sequence[str], tasks: Sequence[str], cells: Cells) -> Iterator[Caution]:
+    """What keeps single tasks out of the comparison."""
+    for task in tasks:
+        rows = [cells[name, task] for name in names if (name, task) in cells]
+        scored = [row for row in rows if row["error"] is None]
+        for key, word in _DIFFERING.items():
+            if len({row[key] for row in scored}) > 1:
+                yield Caution(f"{task} was measured under different {word}: not compared.")
+        if len(scored) < len(names):
+            absent = [n for n in names if cells.get((n, task), {"error": ""})["error"] is not None]
+            yield Caution(
+                f"{task} has no score for {', '.join(absent)}.",
+                "Measure",
+                "evaluate",
+                {"encoder": absent, "task": task},
+            )
