@@ -1,0 +1,103 @@
+"""Charts of ranks: how sure a place is, and how it moves. As in `app.figures`: numbers in, a figure.
+
+Rank 1 is at the top or at the left, as people read a ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from app import formats
+from app.components.chart import plain
+from app.figures import finish, percent, shorten
+from app.theme import SERIES
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from engine.ranks import RankInterval
+
+SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "x")
+DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+def intervals(rows: Sequence[RankInterval]) -> Figure:
+    """Each encoder's rank with the ranks that hold 95 % of the resamples, best first."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for place, row in enumerate(rows):
+        figure.add_trace(
+            go.Scatter(
+                x=[row.low, row.high], y=[place, place], mode="lines", hoverinfo="skip",
+                line={"width": 6, "color": SERIES[0]}, opacity=0.35, showlegend=False,
+            )
+        )  # fmt: skip
+    figure.add_trace(
+        go.Scatter(
+            x=[row.rank for row in rows], y=list(range(len(rows))), mode="markers",
+            marker={"size": 13, "color": SERIES[0]}, showlegend=False,
+            customdata=[[plain(row.name), row.low, row.high, percent(row.first),
+                         formats.score(row.score)] for row in rows],
+            hovertemplate="%{customdata[0]}: rank %{x}, 95 % of resamples from %{customdata[1]} to "
+            "%{customdata[2]}<br>first in %{customdata[3]}, mean %{customdata[4]}<extra></extra>",
+        )
+    )  # fmt: skip
+    figure.update_xaxes(
+        title_text="rank", range=[0.6, len(rows) + 0.4], dtick=1, zeroline=False,
+    )  # fmt: skip
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))), ticktext=[plain(shorten(row.name, 22)) for row in rows],
+        range=[len(rows) - 0.4, -0.6], zeroline=False, showgrid=False,
+    )  # fmt: skip
+    return finish(figure, height=110 + 38 * len(rows), left=124)
+
+
+def headline(rows: Sequence[RankInterval]) -> str:
+    """Who is first, and how sure that is."""
+    best = [row for row in rows if row.rank == 1]
+    rivals = [row for row in rows if row.rank > 1 and row.low == 1]
+    if len(best) > 1:
+        return f"{' and '.join(row.name for row in best)} share the first place"
+    sure = f"{best[0].name} is first in {percent(best[0].first)} of the resamples"
+    if not rivals:
+        return f"{sure}; nobody else's interval reaches the first place"
+    names = [row.name for row in rivals]
+    who = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f"{sure}; the interval{'s' if len(names) > 1 else ''} of {who} reach the first place too"
+
+
+def bump(
+    ranks: Mapping[str, Mapping[str, int]], means: Mapping[str, Mapping[str, float]]
+) -> Figure:
+    """Ranks under each condition, a line an encoder.
+
+    Args:
+        ranks: condition -> encoder -> rank, all with the same encoders.
+        means: the same with the scores behind the ranks, for the hover.
+    """
+    import plotly.graph_objects as go
+
+    conditions = list(ranks)
+    names = sorted(ranks[conditions[0]], key=lambda name: ranks[conditions[0]][name])
+    figure = go.Figure()
+    for place, name in enumerate(names):
+        figure.add_trace(
+            go.Scatter(
+                x=list(range(len(conditions))), y=[ranks[c][name] for c in conditions],
+                mode="lines+markers", name=plain(shorten(name)),
+                line={"width": 2.5, "color": SERIES[place % len(SERIES)],
+                      "dash": DASHES[place // len(SERIES) % len(DASHES)]},
+                marker={"size": 12, "symbol": SHAPES[place % len(SHAPES)]},
+                customdata=[[plain(c), formats.score(means[c][name])] for c in conditions],
+                hovertemplate="%{customdata[0]}: rank %{y}, mean %{customdata[1]}<extra>"
+                + plain(name) + "</extra>",
+            )
+        )  # fmt: skip
+    figure.update_xaxes(
+        tickvals=list(range(len(conditions))), ticktext=[plain(c) for c in conditions],
+        range=[-0.25, len(conditions) - 0.75], zeroline=False, tickangle=0,
+    )  # fmt: skip
+    figure.update_yaxes(title_text="rank", range=[len(names) + 0.5, 0.5], dtick=1, zeroline=False)
+    return finish(figure, height=170 + 44 * len(names), left=52, legend=True)
