@@ -203,13 +203,15 @@ def _measure(
     result: Result,
     watched: _Watched,
 ) -> Measurement:
-    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
-    from engine.tasks import classification, relatedness, search, sts, transfer
+    from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
+    from engine.tasks import captions, classification, relatedness, search, sts, transfer
 
     def tick() -> None:
         """Let whoever follows the progress stop the training of classifiers as well."""
         watched(len(dataset.sentences), len(dataset.sentences))
 
+    if isinstance(dataset, Captions):
+        return captions.measure(dataset, vectors, result.seed, tick)
     if isinstance(dataset, ScoredPairs):
         if kind == "relatedness":
             finetune = task.name.endswith("-finetune")

@@ -44,7 +44,8 @@ class Result:
         examples: named arrays of per-example values, for significance and distributions. STS:
             `cosine` and `gold` float64 (n,), `part` int16 (n,) into `details["parts"]`.
             Classification, transfer, probing: `correct` bool (n,). Search: `precision` float64
-            (n,). Learned relatedness: `predicted` and `gold` float64 (n,).
+            (n,). Learned relatedness: `predicted` and `gold` float64 (n,). Retrieval: `recall`
+            float64 (images,), `caption_rank` int64 (images,), `image_rank` int64 (captions,).
         details: small JSON-able extras (names of parts, histogram, counts, protocol choices).
         error: what went wrong, for people; None when it went well.
     """

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
+from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
 from engine.encoders.functions import BATCH, Batcher, FunctionEncoder, Prepare, dotdict
 from engine.errors import UserError
 from engine.senteval import sts
@@ -108,7 +108,26 @@ class SE:
             return scores
         if isinstance(dataset, (LabelledSentences, LabelledPairs)):
             return self._transfer(dataset, vectors)
+        if isinstance(dataset, Captions):
+            return self._retrieval(dataset, vectors)
         raise UserError(f"{name} cannot be evaluated here.")
+
+    def _retrieval(self, dataset: Captions, vectors: np.ndarray) -> dict[str, Any]:
+        from engine.tasks import captions
+
+        _check_finite(dataset, vectors)
+        measured = captions.measure(dataset, vectors, int(self.params.seed), _go_on)
+        dev = _score(measured, "mean_recall", "dev")
+        metrics = (*(f"recall_at_{k}" for k in (1, 5, 10)), "median_rank")
+        return {
+            "devacc": 6 * dev.score,  # the original adds where we take the mean
+            "acc": [
+                tuple(_score(measured, f"{direction}_{m}", "test").score for m in metrics)
+                for direction in ("image_to_text", "text_to_image")
+            ],
+            "ndev": len(dataset.parts["dev"].captions),
+            "ntest": len(dataset.parts["test"].captions),
+        }
 
     def _transfer(
         self, dataset: LabelledSentences | LabelledPairs, vectors: np.ndarray

@@ -1,0 +1,100 @@
+"""Caption-image retrieval: can captions be told to their photographs through the vectors?
+
+Knows caption vectors and image features; neither encoders nor files.
+
+Source: facebookresearch/SentEval, `senteval/rank.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.classifiers import ranking
+from engine.classifiers.ranking import AT, FOLD, FOLDS, Matched
+from engine.classifiers.setting import Tick
+from engine.datasets.types import CAPTIONS, Captions
+from engine.errors import UserError
+from engine.results import Score
+from engine.tasks.measurement import Measurement
+
+_SPLITS = ("train", "dev", "test")
+_DIRECTIONS = ("image_to_text", "text_to_image")
+
+
+def measure(data: Captions, vectors: np.ndarray, seed: int, tick: Tick) -> Measurement:
+    """Train on `train`, choose the pass by `dev`, rank `test` in folds of 1,000 images.
+
+    The main score is the mean of recall at 1, 5 and 10 in both directions. Examples: `recall`, of
+    which it is the mean; `caption_rank` of each image and `image_rank` of each caption, from 1.
+
+    Args:
+        data: images and captions in train, dev and test.
+        vectors: float32 (len(data.sentences), dim), finite.
+        seed: of weights, shuffles and contrasts.
+        tick: called after each batch; what it raises stops the training.
+
+    Raises:
+        UserError: a split is missing or empty, or has too few images to train on.
+    """
+    _check(data)
+    parts = _matched(data, vectors)
+    dev, ranks, passes = ranking.fit(parts, seed, tick)
+    n = len(ranks.of_captions)
+    counts = (n, CAPTIONS * n)
+    by_image = ranks.by_image()
+    scores = [Score("test", None, "mean_recall", 100 * float(by_image.mean()), n, main=True)]
+    for direction, recalls, count in zip(_DIRECTIONS, ranks.recalls(), counts, strict=True):
+        scores += [
+            Score("test", None, f"{direction}_recall_at_{k}", recall, count)
+            for k, recall in zip(AT, recalls, strict=True)
+        ]
+    for direction, median, count in zip(_DIRECTIONS, ranks.medians(), counts, strict=True):
+        scores.append(Score("test", None, f"{direction}_median_rank", median, count, unit="rank"))
+    n_dev = min(len(parts["dev"].images), FOLD * FOLDS)
+    scores.append(Score("dev", None, "mean_recall", dev / 6, n_dev))
+    examples = {
+        "recall": by_image,
+        "caption_rank": ranks.of_captions + 1,
+        "image_rank": ranks.of_images + 1,
+    }
+    return Measurement(tuple(scores), examples, _details(ranks.sizes, passes))
+
+
+def _details(sizes: tuple[int, ...], passes: int) -> dict[str, object]:
+    details: dict[str, object] = {"passes": passes, "fold_images": list(sizes)}
+    if sizes != (FOLD,) * FOLDS:
+        details["note"] = (
+            f"The test split has {sum(sizes):,} images: {len(sizes)} of {FOLDS} folds of {FOLD:,}, "
+            f"the last with {sizes[-1]:,}. Fewer images are easier to tell apart; no published "
+            "score compares with this one."
+        )
+    return details
+
+
+def _check(data: Captions) -> None:
+    """Refuse what nothing can be trained or ranked on."""
+    lacking = [
+        name for name in _SPLITS if name not in data.parts or not len(data.parts[name].images)
+    ]
+    if lacking:
+        raise UserError(
+            f"{data.name} has no images in {' and '.join(lacking)}.",
+            "Retrieval needs train, dev and test.",
+        )
+    n = len(data.parts["train"].images)
+    if n < ranking.needed():
+        raise UserError(
+            f"{data.name} has {n} training images; at least {ranking.needed()} are needed, since "
+            f"contrasts are drawn from outside of a batch of {ranking.BATCH} captions.",
+            "Add images to the training split.",
+        )
+
+
+def _matched(data: Captions, vectors: np.ndarray) -> dict[str, Matched]:
+    """Each split with the vectors of its captions."""
+    found, start = {}, 0
+    for name, part in data.parts.items():
+        end = start + len(part.captions)
+        found[name] = Matched(np.ascontiguousarray(vectors[start:end], np.float32), part.images)
+        start = end
+    return found

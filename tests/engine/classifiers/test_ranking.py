@@ -1,0 +1,194 @@
+"""Caption-image retrieval: ranks by hand and by sorting, training by a plain loop."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from engine.classifiers import ranking
+from engine.classifiers.ranking import Matched, Ranks, ranked
+
+
+def nothing() -> None:
+    """Nobody is watching."""
+
+
+def split(n: int, seed: int, noise: float = 0.6) -> Matched:
+    """Images of 9 features; a caption is a noisy view of its image in 7 dimensions."""
+    random = np.random.default_rng(seed)
+    view = np.random.default_rng(0).normal(size=(9, 7))
+    images = random.normal(size=(n, 9)).astype(np.float32)
+    captions = np.repeat(images @ view, 5, axis=0) + noise * random.normal(size=(5 * n, 7))
+    return Matched(captions.astype(np.float32), images)
+
+
+def test_ranks_by_hand() -> None:
+    """Two images, ten captions: every rank can be counted off."""
+    scores = np.array(
+        [
+            [0.9, 0.1, 0.2, 0.3, 0.0, 0.8, 0.7, 0.6, 0.5, 0.4],
+            [0.5, 0.6, 0.1, 0.2, 0.3, 0.4, 0.9, 0.0, 0.1, 0.45],
+        ]
+    )
+    to_text, to_image = ranked(scores)
+    assert to_text.tolist() == [0, 0]
+    assert to_image.tolist() == [0, 1, 0, 0, 1, 1, 0, 1, 1, 0]
+    scores[0, 0] = -1.0  # now the best of image 0 is 0.3, behind 0.8, 0.7, 0.6, 0.5 and 0.4
+    assert ranked(scores)[0].tolist() == [5, 0]
+
+
+def test_ranks_are_those_of_a_stable_sort() -> None:
+    """Against argsort, with many ties."""
+    random = np.random.default_rng(1)
+    for n in (1, 2, 7, 30):
+        scores = random.integers(0, 6, size=(n, 5 * n)).astype(float)
+        to_text, to_image = ranked(scores)
+        for image in range(n):
+            order = np.argsort(scores[image], kind="stable")[::-1].tolist()
+            assert to_text[image] == min(order.index(5 * image + k) for k in range(5))
+        for caption in range(5 * n):
+            order = np.argsort(scores[:, caption], kind="stable")[::-1].tolist()
+            assert to_image[caption] == order.index(caption // 5)
+
+
+def test_equal_scores_are_worth_no_more_than_chance() -> None:
+    """A collapsed encoder finds one caption in n, not all of them."""
+    to_text, to_image = ranked(np.ones((50, 250)))
+    assert (to_text < 1).mean() == (to_image < 1).mean() == 1 / 50
+
+
+def test_recalls_and_medians_by_hand() -> None:
+    """Two folds of 2 and 1 images; the median is that of each fold, from 1, rounded down."""
+    ranks = Ranks(
+        np.array([0, 6, 12]),
+        np.array([0, 0, 4, 4, 9, 10, 0, 20, 3, 0, 2, 2, 2, 2, 50]),
+        (2, 1),
+    )
+    to_text, to_image = ranks.recalls()
+    assert to_text == pytest.approx([100 / 3, 100 / 3, 200 / 3])
+    assert to_image == pytest.approx([100 * 4 / 15, 100 * 11 / 15, 100 * 12 / 15])
+    # Fold 1: ranks 0 and 6, median 3; captions 0 0 0 0 3 4 4 9 10 20, median 3.5.
+    assert ranks.medians() == ((4 + 13) / 2, (4 + 3) / 2)
+    expected = [(1 + np.mean([2 / 5, 4 / 5, 1])) / 2, (1 / 3 + np.mean([2 / 5, 3 / 5, 3 / 5])) / 2,
+                (0 + np.mean([0, 4 / 5, 4 / 5])) / 2]  # fmt: skip
+    assert ranks.by_image() == pytest.approx(expected)
+    assert 100 * ranks.by_image().mean() == pytest.approx(np.mean(to_text + to_image))
+
+
+# --- the training, written as plainly as it can be ---------------------------------------------
+
+
+class Plain(torch.nn.Module):
+    """Two layers of torch."""
+
+    def __init__(self, image_dim: int, caption_dim: int) -> None:
+        super().__init__()
+        self.image = torch.nn.Linear(image_dim, 1000)
+        self.caption = torch.nn.Linear(caption_dim, 1000)
+
+
+def unit(x: torch.Tensor) -> torch.Tensor:
+    """Rows of length 1."""
+    return x / x.norm(dim=1, keepdim=True)
+
+
+def plain_pass(
+    model: Plain, adam: torch.optim.Optimizer, data: Matched, random: np.random.RandomState
+) -> None:
+    """One pass with numpy's own choices, every pair beside each of its contrasts."""
+    images, captions = np.repeat(data.images, 5, axis=0), data.captions
+    order = list(random.permutation(len(captions)))
+    for start in range(0, len(order), 128):
+        batch, outside = order[start : start + 128], order[:start] + order[start + 128 :]
+        other_images = random.choice(outside, 30 * len(batch))
+        other_captions = random.choice(outside, 30 * len(batch))
+        pairs = np.repeat(batch, 30)
+        u = unit(model.image(torch.from_numpy(images[pairs])))
+        v = unit(model.caption(torch.from_numpy(captions[pairs])))
+        u_other = unit(model.image(torch.from_numpy(images[other_images])))
+        v_other = unit(model.caption(torch.from_numpy(captions[other_captions])))
+        loss = torch.relu(0.2 - (u * v).sum(1) + (u * v_other).sum(1)).sum()
+        loss = loss + torch.relu(0.2 - (u * v).sum(1) + (v * u_other).sum(1)).sum()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+
+
+def plain_sum(model: Plain, data: Matched) -> float:
+    """The six recalls of one fold, added."""
+    with torch.no_grad():
+        u = unit(model.image(torch.from_numpy(data.images)))
+        v = unit(model.caption(torch.from_numpy(data.captions)))
+        scores = (u @ v.T).numpy()
+    n, total = len(scores), 0.0
+    for k in (1, 5, 10):
+        nearest = np.argsort(-scores, axis=1)[:, :k] // 5
+        total += 100 * np.mean([i in nearest[i] for i in range(n)])
+        nearest = np.argsort(-scores, axis=0)[:k]
+        total += 100 * np.mean([c // 5 in nearest[:, c] for c in range(5 * n)])
+    return total
+
+
+@pytest.mark.parametrize("seed", [1111, 7])
+def test_training_is_that_of_the_plain_loop(seed: int) -> None:
+    """Same weights after some passes: start, shuffles, contrasts, loss and steps are the same."""
+    data = split(61, 3)
+    random = np.random.RandomState(seed)
+    torch.manual_seed(seed)
+    model = Plain(9, 7)
+    adam = torch.optim.Adam(model.parameters())
+    ours = ranking.Projections(9, 7, seed)
+    for _ in range(2):
+        plain_pass(model, adam, data, random)
+        ours.train(data, nothing)
+    for layer, weights in zip((model.image, model.caption), ours.copied(), strict=True):
+        expected = torch.cat([layer.weight.T, layer.bias[None]]).detach()
+        torch.testing.assert_close(weights.cpu(), expected, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("noise", [0.6, 20.0])
+def test_the_best_pass_is_kept_and_misses_add_up(noise: float) -> None:
+    """The plain loop with the rule in words: stopped at the 4th miss in all, or after 21 passes."""
+    splits = {"train": split(30, 3, noise), "dev": split(40, 4, noise), "test": split(20, 5, noise)}
+    random = np.random.RandomState(1111)
+    torch.manual_seed(1111)
+    model = Plain(9, 7)
+    adam = torch.optim.Adam(model.parameters())
+    best, kept, misses, passes = -1.0, model, 0, 0
+    while misses < 4 and passes < 21:
+        plain_pass(model, adam, splits["train"], random)
+        passes += 1
+        score = plain_sum(model, splits["dev"])
+        if score > best:
+            best, kept = score, copy.deepcopy(model)
+        else:
+            misses += 1
+    dev, ranks, ours = ranking.fit(splits, 1111, nothing)
+    assert (dev, ours) == (pytest.approx(best), passes)
+    assert sum(map(sum, ranks.recalls())) == pytest.approx(plain_sum(kept, splits["test"]))
+
+
+def test_captions_that_tell_their_image_are_found() -> None:
+    """Nearly all of them, and no more than chance when captions are noise."""
+    told, noise = (
+        ranking.fit({s: split(60, i, n) for i, s in enumerate(("train", "dev", "test"), 3)}, 1,
+                    nothing)[1]
+        for n in (0.05, 500.0)
+    )  # fmt: skip
+    assert told.by_image().mean() > 0.9
+    assert noise.by_image().mean() < 0.3
+
+
+def test_images_beyond_five_folds_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a shorter last fold competes among itself."""
+    monkeypatch.setattr(ranking, "FOLD", 10)
+    model = ranking.Projections(9, 7, 1)
+    assert model.ranks(split(63, 3)).sizes == (10,) * 5
+    ranks = model.ranks(split(23, 3))
+    assert ranks.sizes == (10, 10, 3)
+    assert ranks.of_images[-15:].max() <= 2
+    alone = Matched(split(23, 3).captions[100:], split(23, 3).images[20:])
+    assert model.ranks(alone).of_images.tolist() == ranks.of_images[100:].tolist()

@@ -1,0 +1,159 @@
+"""Caption-image retrieval as a task: scores, examples, and what cannot be measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import evaluate
+from engine.datasets import CaptionPart, Captions, Catalog
+from engine.errors import UserError
+from engine.statistics import bootstrap, main_sample
+from engine.tasks import captions
+from tests.fakes.encoders import HashEncoder, NaNEncoder
+
+
+def nothing() -> None:
+    """Nobody is watching."""
+
+
+def part(n: int, seed: int) -> CaptionPart:
+    """Images whose captions name them."""
+    images = np.random.default_rng(seed).normal(size=(n, 6)).astype(np.float32)
+    return CaptionPart(tuple(f"photo {seed} {i} {k}" for i in range(n) for k in range(5)), images)
+
+
+def dataset(train: int = 30, dev: int = 12, test: int = 14) -> Captions:
+    """A small COCO."""
+    sizes = {"train": train, "dev": dev, "test": test}
+    return Captions("COCO", {name: part(n, i) for i, (name, n) in enumerate(sizes.items())})
+
+
+def seen(data: Captions, noise: float) -> np.ndarray:
+    """Vectors of captions that show their image."""
+    images = np.concatenate([p.images for p in data.parts.values()])
+    random = np.random.default_rng(5).normal(size=(5 * len(images), 6))
+    return (np.repeat(images, 5, axis=0) + noise * random).astype(np.float32)
+
+
+def write_folder(root: Path, data: Captions) -> Path:
+    """Converted files, as `theodolite data import-coco` leaves them."""
+    folder = root / "downstream" / "COCO"
+    folder.mkdir(parents=True)
+    for stem, p in zip(("train", "valid", "test"), data.parts.values(), strict=True):
+        np.save(folder / f"{stem}.npy", p.images)
+        five = [p.captions[i : i + 5] for i in range(0, len(p.captions), 5)]
+        (folder / f"{stem}.json").write_text(json.dumps({"source": {}, "captions": five}))
+    return root
+
+
+def test_the_main_score_is_the_mean_of_six_recalls() -> None:
+    """And of the examples, so that encoders can be compared image by image."""
+    data = dataset()
+    found = captions.measure(data, seen(data, 0.8), 1111, nothing)
+    scores = {(s.split, s.metric): s for s in found.scores}
+    sides = ("image_to_text", "text_to_image")
+    recalls = [scores["test", f"{side}_recall_at_{k}"].score for side in sides for k in (1, 5, 10)]
+    (main,) = (s for s in found.scores if s.main)
+    assert main.score == pytest.approx(np.mean(recalls))
+    assert 20 < main.score < 99
+    assert 100 * found.examples["recall"].mean() == pytest.approx(main.score)
+    assert (main.n, scores["test", "text_to_image_recall_at_1"].n) == (14, 70)
+    for side, rank in zip(sides, ("caption_rank", "image_rank"), strict=True):
+        ranks = found.examples[rank]
+        assert ranks.min() >= 1
+        for k in (1, 5, 10):
+            expected = 100 * np.mean(ranks <= k)
+            assert scores["test", f"{side}_recall_at_{k}"].score == pytest.approx(expected)
+        median = scores["test", f"{side}_median_rank"]
+        assert (median.score, median.unit) == (np.floor(np.median(ranks)), "rank")
+    assert scores["dev", "mean_recall"].n == 12
+    sample = main_sample(found.examples, found.details)
+    assert bootstrap(sample, resamples=200).mean() == pytest.approx(main.score, abs=3)
+
+
+def test_fewer_images_than_five_folds_are_said_so() -> None:
+    """A number that compares with no published one must not look like one."""
+    data = dataset()
+    details = captions.measure(data, seen(data, 0.8), 1111, nothing).details
+    assert details["fold_images"] == [14]
+    assert "has 14 images: 1 of 5 folds of 1,000" in details["note"]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (dataset(train=25), "has 25 training images; at least 26 are needed"),
+        (dataset(dev=0), "no images in dev"),
+        (Captions("COCO", {"train": part(30, 1)}), "no images in dev and test"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(data: Captions, says: str) -> None:
+    """Too few to draw contrasts from, and splits that are not there."""
+    with pytest.raises(UserError, match=says):
+        captions.measure(data, np.ones((len(data.sentences), 4), np.float32), 1, nothing)
+
+
+def test_the_smallest_data_and_equal_vectors_are_measured() -> None:
+    """One image to tell from none is always told; a collapsed encoder is no error."""
+    data = dataset(26, 1, 1)
+    found = captions.measure(data, np.ones((len(data.sentences), 4), np.float32), 1, nothing)
+    assert found.scores[0].score == 100.0
+
+
+def test_evaluation_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name and in the suite, under every protocol of SentEval and no other."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    catalog = Catalog(write_folder(tmp_path, dataset()))
+    (result,) = evaluate(HashEncoder(), "senteval", data=catalog)
+    assert (result.task, result.protocol, result.error) == (
+        "ImageCaptionRetrieval", "senteval", None,
+    )  # fmt: skip
+    assert result.main.metric == "mean_recall"
+    assert result.data_hash == catalog.load("COCO").hash
+    (exact,) = evaluate(HashEncoder(), result.task, protocol="senteval-exact", data=catalog)
+    assert exact.main.score == result.main.score, "no setting of a classifier touches it"
+    (wrong,) = evaluate(HashEncoder(), result.task, protocol="simcse-2021", data=catalog)
+    assert "does not say how to score ImageCaptionRetrieval" in str(wrong.error)
+    (nan,) = evaluate(NaNEncoder(), result.task, data=catalog)
+    assert "NaN" in str(nan.error)
+
+
+def test_progress_can_stop_the_training(tmp_path: Path) -> None:
+    """Not only the encoding."""
+    calls = []
+
+    def stop(done: int, total: int) -> None:
+        calls.append(done)
+        if len(calls) > 4:
+            raise KeyboardInterrupt
+
+    data = Catalog(write_folder(tmp_path, dataset()))
+    with pytest.raises(KeyboardInterrupt):
+        list(evaluate(HashEncoder(), "ImageCaptionRetrieval", data=data, progress=stop))
+
+
+def test_the_door_returns_the_dictionary_of_senteval(tmp_path: Path) -> None:
+    """Recalls and median of either direction; dev is the sum of six, as in the original."""
+    import engine.senteval as senteval
+
+    data = dataset()
+    vectors = dict(zip(data.sentences, seen(data, 0.8), strict=True))
+
+    def batcher(params: object, batch: list[list[str]]) -> np.ndarray:
+        return np.array([vectors[" ".join(tokens)] for tokens in batch])
+
+    params = {"task_path": str(write_folder(tmp_path, data)), "classifier": {"nhid": 0}}
+    results = senteval.engine.SE(params, batcher).eval(["ImageCaptionRetrieval"])
+    found = results["ImageCaptionRetrieval"]
+    assert set(found) == {"devacc", "acc", "ndev", "ntest"}
+    assert (found["ndev"], found["ntest"]) == (60, 70)
+    expected = captions.measure(data, seen(data, 0.8), 1111, nothing)
+    assert found["devacc"] == pytest.approx(6 * expected.scores[-1].score)
+    assert 100 < found["devacc"] <= 600
+    to_text, to_image = found["acc"]
+    assert np.mean([*to_text[:3], *to_image[:3]]) == pytest.approx(expected.scores[0].score)
+    assert to_text[3] == np.floor(np.median(expected.examples["caption_rank"]))
