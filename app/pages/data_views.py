@@ -158,14 +158,19 @@ def _links(
 
 
 def _facts(data: Dataset, info: DatasetInfo | None) -> list[tuple[str, str]]:
-    from engine.datasets.types import LabelledSentences, ScoredPairs
+    from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
 
     facts = [("sentences", formats.count(len(data.sentences)))]
     if isinstance(data, ScoredPairs):
         sizes = [f"{part} {formats.count(len(p.gold))}" for part, p in data.parts.items()]
         facts += [(data.parts_are, ", ".join(sizes)),
                   ("scores", f"{data.scale[0]:g} to {data.scale[1]:g}")]  # fmt: skip
-    if isinstance(data, LabelledSentences):
+    if isinstance(data, Captions):
+        images = [f"{part} {formats.count(len(p.images))}" for part, p in data.parts.items()]
+        facts.append(("images", ", ".join(images)))
+    if isinstance(data, LabelledPairs):
+        facts.append(("pairs", formats.count(len(data.labels))))
+    if isinstance(data, LabelledSentences | LabelledPairs):
         counts = Counter(data.labels).most_common()
         few = ", ".join(f"{label} {formats.count(n)}" for label, n in counts[:8])
         more = f" and {len(counts) - 8} more" if len(counts) > 8 else ""
@@ -181,7 +186,7 @@ def _facts(data: Dataset, info: DatasetInfo | None) -> list[tuple[str, str]]:
 
 def _rows(data: Dataset) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Heads and the first rows, numbered from 1."""
-    from engine.datasets.types import LabelledSentences, ScoredPairs, Triplets
+    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs, Triplets
 
     rows: Iterable[tuple[Any, ...]]
     if isinstance(data, ScoredPairs):
@@ -194,6 +199,10 @@ def _rows(data: Dataset) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     elif isinstance(data, LabelledSentences):
         heads = ("Label", "Sentence")  # type: ignore[assignment]
         rows = zip(data.labels, data.sentences, strict=True)
+    elif isinstance(data, LabelledPairs):
+        heads = ("Label", "Left", "Right")  # type: ignore[assignment]
+        said, places = data.sentences, zip(data.labels, data.left, data.right, strict=True)
+        rows = ((label, said[left], said[right]) for label, left, right in places)
     elif isinstance(data, Triplets):
         heads = ("Anchor", "Positive", "Negative")  # type: ignore[assignment]
         rows = zip(data.anchors, data.positives, data.negatives, strict=True)
