@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import typer
 
-from app.commands import data, manage, measure, serve
+from app.commands import data, fair, manage, measure, serve
 
 app = typer.Typer(
     name="theodolite",
@@ -24,6 +24,7 @@ app.command()(serve.serve)
 app.command()(measure.encode)
 app.command()(measure.evaluate)
 app.command()(measure.compare)
+app.command()(fair.fair)
 app.command()(measure.search)
 app.add_typer(manage.encoder_verbs, name="encoders")
 app.add_typer(data.data_verbs, name="data")

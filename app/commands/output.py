@@ -86,6 +86,11 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def line(text: str) -> None:
+    """Print a line that a person reads and a pipe may carry on."""
+    sys.stdout.write(_harmless(text) + "\n")
+
+
 def say(text: str) -> None:
     """Tell a person something without disturbing what a program reads."""
     to_stderr.print(Text(_harmless(text)))

@@ -10,7 +10,7 @@ from app.fair.points import Grid, Point, few
 from app.fairness import advise
 from app.workspace import Workspace
 from engine.errors import UserError
-from tests.fakes.results import put, put_trained
+from tests.fakes.measured import put, put_trained
 
 BIG, SMALL, BAG = "minilm", "random:64", "wordllama"
 SIX = ("minilm", "wordllama", "random:64", "random:128", "random:256", "random:512")
