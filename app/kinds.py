@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,14 +38,30 @@ class Kind:
     work: Callable[[Workspace, Spec, int, Progress], Outcome]
 
 
+def _questions(spec: Spec) -> list[tuple[str, str, int | None]]:
+    """(encoder, task, seed) of each unit. Specs of version 1 have one seed, so no `seeds`."""
+    from engine.tasks import seeds_of
+
+    return [
+        (encoder, task, seed)
+        for encoder in spec["encoders"]
+        for task in spec["tasks"]
+        for seed in seeds_of(task, spec["protocol"], spec["seed"], spec.get("seeds", 1))
+    ]
+
+
 def _evaluate_units(spec: Spec) -> list[str]:
-    return [f"{task} · {encoder}" for encoder, task in product(spec["encoders"], spec["tasks"])]
+    several = spec.get("seeds", 1) > 1
+    return [
+        f"{task} · {encoder}" + (f" · seed {seed}" if several and seed is not None else "")
+        for encoder, task, seed in _questions(spec)
+    ]
 
 
 def _evaluate(workspace: Workspace, spec: Spec, position: int, progress: Progress) -> Outcome:
     """Measure one encoder on one task; a result that is there already is not measured again."""
-    encoder, task = list(product(spec["encoders"], spec["tasks"]))[position]
-    row = workspace.evaluate_one(encoder, task, spec["protocol"], spec["seed"], progress)
+    encoder, task, seed = _questions(spec)[position]
+    row = workspace.evaluate_one(encoder, task, spec["protocol"], seed, progress)
     return Outcome(row["error"], row["hint"] or "")
 
 

@@ -164,23 +164,35 @@ class Workspace:
         protocol: str | None = None,
         seed: int | None = None,
         progress: Progress | None = None,
+        *,
+        seeds: int = 1,
     ) -> Iterator[dict[str, Any]]:
         """Yield the store's result row for each encoder and task, measured now if it is not there.
+
+        Args:
+            specs: encoders.
+            tasks: by name.
+            protocol: for all tasks; None is each task's own.
+            seed: the first; None is the protocol's own.
+            progress: called with (done, total) of the present task.
+            seeds: how many in a row; a task that draws nothing is measured once all the same.
 
         Raises:
             UserError: before anything is computed, for a spec or seed that cannot be read. What
                 goes wrong later is in the rows.
         """
         from engine import encoders, protocols
+        from engine.tasks import seeds_of
 
-        protocols.check_seed(seed)
+        protocols.check_seed(seed, seeds)
         names = [str(encoders.parse(spec)) for spec in specs]
         for name in names:
             self._list(name)
         return (
-            self.evaluate_one(name, task, protocol, seed, progress)
+            self.evaluate_one(name, task, protocol, number, progress)
             for name in dict.fromkeys(names)
             for task in tasks
+            for number in seeds_of(task, protocol, seed, seeds)
         )
 
     def evaluate_one(
@@ -270,14 +282,29 @@ class Workspace:
         seed: int | None = None,
         priority: int = 0,
         title: str | None = None,
+        *,
+        seeds: int = 1,
+        listed: bool = True,
     ) -> str:
         """Queue an evaluation for the worker and return the run's id.
+
+        Args:
+            specs: encoders.
+            tasks: names and suites, as for `engine.tasks.expand`.
+            protocol: for all tasks; None is each task's own.
+            seed: the first; None is the protocol's own.
+            priority: lower runs earlier; 0 is usual.
+            title: for people; None for one made of the rest.
+            seeds: how many in a row; a task that draws nothing is measured once all the same.
+            listed: False to leave the encoders out of the list that the pages offer.
 
         Raises:
             UserError: for a spec, task, protocol or seed that cannot be used.
         """
         self.refuse_visitors()
-        return self._queue_evaluation(specs, tasks, protocol, seed, priority, title)
+        return self._queue_evaluation(
+            specs, tasks, protocol, seed, priority, title, seeds=seeds, listed=listed
+        )
 
     def _queue_evaluation(
         self,
@@ -287,31 +314,31 @@ class Workspace:
         seed: int | None = None,
         priority: int = 0,
         title: str | None = None,
+        *,
+        seeds: int = 1,
+        listed: bool = True,
     ) -> str:
         from engine import encoders, protocols
         from engine.tasks import expand
 
-        names = [str(encoders.parse(spec)) for spec in specs]
+        names = list(dict.fromkeys(str(encoders.parse(spec)) for spec in specs))
         if not names:
             raise UserError("No encoder was chosen.", "Choose at least one.")
         if protocol is not None:
             protocols.get(protocol)
-        protocols.check_seed(seed)
+        protocols.check_seed(seed, seeds)
         wanted = expand(tasks, self.catalog, protocol)
-        for name in names:
+        for name in names if listed else ():
             self._list(name)
         spec = {
-            "version": 1,
+            "version": 2,
             "encoders": names,
             "tasks": wanted,
             "protocol": protocol,
             "seed": seed,
+            "seeds": seeds,
         }
-        several = f"{len(names)} encoders" if len(names) > 1 else names[0]
-        title = (
-            title
-            or f"{several} on {', '.join(wanted) if len(wanted) < 4 else f'{len(wanted)} tasks'}"
-        )
+        title = title or _title(names, wanted, protocol, seeds)
         return self.jobs.enqueue("evaluate", spec, title=title, priority=priority)
 
     def welcome(self) -> list[str]:
@@ -332,3 +359,11 @@ class Workspace:
     def close(self) -> None:
         """Close the store's connections."""
         self.store.close()
+
+
+def _title(encoders: Sequence[str], tasks: Sequence[str], protocol: str | None, seeds: int) -> str:
+    """`3 encoders on MR, TREC under senteval, 5 seeds`."""
+    who = f"{len(encoders)} encoders" if len(encoders) > 1 else encoders[0]
+    what = ", ".join(tasks) if len(tasks) < 4 else f"{len(tasks)} tasks"
+    how = f" under {protocol}" if protocol else ""
+    return f"{who} on {what}{how}" + (f", {seeds} seeds" if seeds > 1 else "")

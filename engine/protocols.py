@@ -70,6 +70,8 @@ STARTER_1 = Protocol(
     sources=("ours",),
 )  # fmt: skip
 
+MOST_SEEDS = 20
+
 PROTOCOLS: dict[str, Protocol] = {
     p.name: p
     for p in (SIMCSE_2021, STARTER_1, SENTEVAL, SENTEVAL_EXACT, SENTEVAL_FAST, SENTEVAL_SKLEARN)
@@ -92,11 +94,19 @@ def get(name: str) -> Protocol:
 __all__ = ["PROTOCOLS", "Protocol", "check_seed", "get"]
 
 
-def check_seed(seed: int | None) -> None:
-    """Refuse a seed that numpy's and scikit-learn's generators do not take.
+def check_seed(seed: int | None, seeds: int = 1) -> None:
+    """Refuse seeds that numpy's and scikit-learn's generators do not take.
+
+    Args:
+        seed: the first one; None is a protocol's own.
+        seeds: how many in a row.
 
     Raises:
-        UserError: it is negative or has more than 32 bits.
+        UserError: one is negative or has more than 32 bits, or there are none or too many.
     """
-    if seed is not None and not 0 <= seed < 2**32:
-        raise UserError(f"{seed} cannot be a seed.", f"Give a whole number from 0 to {2**32 - 1}.")
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise UserError(f"{seeds} seeds cannot be run.", f"Give a number from 1 to {MOST_SEEDS}.")
+    if seed is not None and not 0 <= seed <= 2**32 - seeds:
+        raise UserError(
+            f"{seed} cannot be a seed.", f"Give a whole number from 0 to {2**32 - seeds}."
+        )

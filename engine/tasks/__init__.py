@@ -192,6 +192,33 @@ def available(catalog: Catalog) -> list[Task]:
     return tasks
 
 
+def seeds_of(name: str, protocol: str | None, seed: int | None, seeds: int = 1) -> list[int | None]:
+    """Seeds to measure a task with: consecutive ones, or one where nothing is drawn.
+
+    Similarity by cosine and search draw nothing, whatever the seed.
+
+    Args:
+        name: of the task; read from its ending when it is not built in, so that no data is needed.
+        protocol: for all tasks; None is the task's default.
+        seed: the first; None is the protocol's own, and stays None when there is only one.
+        seeds: how many.
+    """
+    from engine import protocols
+
+    task = TASKS.get(name)
+    if task is None:
+        drawn = name.endswith(("/classify", "/probe"))
+        own = "senteval" if name.endswith("/probe") else "starter-1"
+        chosen = protocols.get(protocol or own)
+    else:
+        chosen = protocols.get(protocol or task.protocol)
+        drawn = task.type_under(chosen.types) not in (None, "sts", "search")
+    if seeds == 1 or not drawn:
+        return [seed]
+    first = chosen.seed if seed is None else seed
+    return [first + i for i in range(seeds)]
+
+
 def expand(
     names: str | Sequence[str] | None, catalog: Catalog, protocol: str | None = None
 ) -> list[str]:

@@ -1,0 +1,71 @@
+"""The units of an evaluation: encoders, tasks, seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.kinds import KINDS
+from app.spread import spreads
+from app.workspace import Workspace
+from engine.errors import UserError
+
+A, B = "random:16", "random:24"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """An empty store, the starter set."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    return Workspace(tmp_path / "store")
+
+
+def test_a_unit_is_an_encoder_on_a_task_with_a_seed(workspace: Workspace) -> None:
+    """What draws nothing is measured once, whatever number of seeds is asked for."""
+    run = workspace.queue_evaluation([A, B], ["StarterTopics", "StarterSTS"], seeds=2)
+    spec = workspace.store.runs.get(run)["spec"]
+    assert (spec["version"], spec["seeds"]) == (2, 2)
+    assert KINDS["evaluate"].units(spec) == [
+        f"{task} · {encoder}{seed}"
+        for encoder in (A, B)
+        for task, seed in (
+            ("StarterTopics", " · seed 1111"),
+            ("StarterTopics", " · seed 1112"),
+            ("StarterSTS", ""),
+        )
+    ]
+
+
+def test_each_seed_is_a_result_and_gives_a_spread(workspace: Workspace) -> None:
+    """The units of a run with three seeds leave three results."""
+    run = workspace.queue_evaluation([A], ["StarterTopics"], seed=5, seeds=3)
+    spec = workspace.store.runs.get(run)["spec"]
+    for position in range(3):
+        assert KINDS["evaluate"].work(workspace, spec, position, lambda *_: None).error is None
+    rows = workspace.store.results.table()
+    assert [row["seed"] for row in rows] == [5, 6, 7]
+    assert spreads(rows)[A, "StarterTopics", "starter-1"].seeds == 3
+    assert len(list(workspace.evaluate([A], ["StarterTopics"], seed=5, seeds=3))) == 3
+    assert len(workspace.store.results.table(all_versions=True)) == 3
+
+
+def test_a_run_of_an_older_version_still_runs(workspace: Workspace) -> None:
+    """Specs of version 1 know no `seeds`."""
+    spec = {"version": 1, "encoders": [A], "tasks": ["StarterSTS"], "protocol": None, "seed": None}
+    assert KINDS["evaluate"].units(spec) == [f"StarterSTS · {A}"]
+    assert KINDS["evaluate"].work(workspace, spec, 0, lambda *_: None).error is None
+
+
+def test_size_variants_stay_out_of_the_list(workspace: Workspace) -> None:
+    """An encoder that only a study needs is measured and not listed."""
+    workspace.queue_evaluation([A], ["StarterSTS"], listed=False)
+    assert workspace.store.encoders.list() == []
+
+
+@pytest.mark.parametrize(("seed", "seeds"), [(None, 0), (None, 21), (2**32 - 1, 2)])
+def test_seeds_out_of_range_are_refused(workspace: Workspace, seed: int | None, seeds: int) -> None:
+    """Before anything is queued."""
+    with pytest.raises(UserError):
+        workspace.queue_evaluation([A], ["StarterTopics"], seed=seed, seeds=seeds)
+    assert workspace.store.runs.list() == []
