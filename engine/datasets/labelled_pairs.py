@@ -12,7 +12,7 @@ from pathlib import Path
 from engine.datasets.files import Source, existing, find, lines, where
 from engine.datasets.senteval import downstream
 from engine.datasets.transfer import bad_line, joined
-from engine.datasets.types import DatasetInfo, LabelledPairs
+from engine.datasets.types import DatasetInfo, Extent, LabelledPairs
 from engine.errors import UserError
 
 _MRPC = {"train": "MRPC/msr_paraphrase_train.txt", "test": "MRPC/msr_paraphrase_test.txt"}
@@ -62,11 +62,13 @@ def read_table(base: Path, name: str) -> LabelledPairs:
     _, files, columns = _TABLES[name]
     rows: list[_Row] = []
     splits: list[str] = []
+    extents: list[Extent] = []
     for split, file in files.items():
-        before = len(rows)
-        rows += _rows(existing(base / file), columns)
+        before, path = len(rows), existing(base / file)
+        rows += _rows(path, columns)
         splits += [split] * (len(rows) - before)
-    return _of(name, rows, splits)
+        extents.append(Extent(where(path), len(rows) - before, line=2))
+    return _of(name, rows, splits, extents)
 
 
 def _rows(path: Path, columns: tuple[int, int, int]) -> Iterator[_Row]:
@@ -87,6 +89,7 @@ def read_snli(base: Path) -> LabelledPairs:
     """
     rows: list[_Row] = []
     splits: list[str] = []
+    files: list[Extent] = []
     for split in _SNLI:
         paths = [existing(base / f"SNLI/{part}.{split}") for part in ("s1", "s2", "labels")]
         columns = [
@@ -104,7 +107,8 @@ def read_snli(base: Path) -> LabelledPairs:
             )
         rows += zip(*columns, strict=True)
         splits += [split] * len(columns[0])
-    return _of("SNLI", rows, splits)
+        files.append(Extent(where(paths[2]), len(columns[0])))
+    return _of("SNLI", rows, splits, files)
 
 
 def _ascii_joined(line: str) -> str:
@@ -112,8 +116,9 @@ def _ascii_joined(line: str) -> str:
     return b" ".join(line.encode().split()).decode()
 
 
-def _of(name: str, rows: list[_Row], splits: list[str]) -> LabelledPairs:
-    if not rows:
-        raise UserError(f"The files of {name} hold no labelled pair.", "Are they complete?")
+def _of(name: str, rows: list[_Row], splits: list[str], files: list[Extent]) -> LabelledPairs:
+    empty = [extent.file for extent in files if not extent.rows]
+    if empty:
+        raise UserError(f"{' and '.join(empty)} holds no labelled pair.", "Is it complete?")
     left, right, labels = (list(column) for column in zip(*rows, strict=True))
-    return LabelledPairs.of(name, left, right, labels, splits)
+    return LabelledPairs.of(name, left, right, labels, splits, tuple(files))

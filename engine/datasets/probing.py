@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.datasets.files import Source, find, lines, shorten, where
 from engine.datasets.transfer import Labelled, bad_line, joined, labelled
-from engine.datasets.types import DatasetInfo, LabelledSentences
+from engine.datasets.types import DatasetInfo, Extent, LabelledSentences
 from engine.errors import UserError
 
 TEN: dict[str, tuple[str, str]] = {
@@ -94,6 +94,11 @@ def read(path: Path, name: str) -> LabelledSentences:
             )
         if len(line.split("\t")) < 3:
             raise bad_line(path, number)
+        if not cells[1].strip():
+            raise UserError(
+                f"{where(path)}, line {number} has no label.",
+                "Each line is `tr`, `va` or `te`, a tab, the label, a tab, the sentence.",
+            )
         rows.append((joined(cells[-1]) if len(cells) > 2 else "", cells[1]))
         splits.append(_SPLITS[cells[0]])
-    return labelled(name, rows, splits)
+    return labelled(name, rows, splits, [Extent(where(path), len(rows))])

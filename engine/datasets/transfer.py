@@ -15,7 +15,7 @@ from pathlib import Path
 
 from engine.datasets.files import Source, existing, find, lines, where
 from engine.datasets.senteval import downstream
-from engine.datasets.types import DatasetInfo, LabelledSentences
+from engine.datasets.types import DatasetInfo, Extent, LabelledSentences
 from engine.errors import UserError
 
 Labelled = tuple[str, str]
@@ -71,12 +71,14 @@ def sources(root: Path) -> list[Source]:
 
 def read_binary(base: Path, name: str) -> LabelledSentences:
     """Read MR, CR, SUBJ or MPQA: a file for each class."""
-    rows = [
-        (joined(line), label)
-        for label, file in _BINARY[name][1].items()
-        for line in lines(existing(base / file), "latin-1")
-    ]
-    return labelled(name, rows)
+    rows: list[Labelled] = []
+    files: list[Extent] = []
+    for label, file in _BINARY[name][1].items():
+        path = existing(base / file)
+        before = len(rows)
+        rows += ((joined(line), label) for line in lines(path, "latin-1"))
+        files.append(Extent(where(path), len(rows) - before))
+    return labelled(name, rows, files=files)
 
 
 def read_split(base: Path, name: str) -> LabelledSentences:
@@ -88,15 +90,18 @@ def read_split(base: Path, name: str) -> LabelledSentences:
     }[name]
     rows: list[Labelled] = []
     splits: list[str] = []
+    files: list[Extent] = []
     for split, file in _SPLIT[name][1].items():
         path = existing(base / file)
+        before = len(rows)
         for number, line in enumerate(lines(path, encoding), start=1):
             try:
                 rows.append(parse(line.strip()))
             except ValueError:
                 raise bad_line(path, number) from None
             splits.append(split)
-    return labelled(name, rows, splits)
+        files.append(Extent(where(path), len(rows) - before))
+    return labelled(name, rows, splits, files)
 
 
 def _sst2(line: str) -> Labelled:
@@ -116,17 +121,23 @@ def _trec(line: str) -> Labelled:
 
 
 def labelled(
-    name: str, rows: Sequence[Labelled], splits: list[str] | None = None
+    name: str,
+    rows: Sequence[Labelled],
+    splits: list[str] | None = None,
+    files: Sequence[Extent] = (),
 ) -> LabelledSentences:
     """Make a data set of (sentence, label) rows.
 
     Raises:
-        UserError: there is no row.
+        UserError: there is no row, or a file without one.
     """
+    empty = [extent.file for extent in files if not extent.rows]
+    if empty:
+        raise UserError(f"{' and '.join(empty)} holds no labelled sentence.", "Is it complete?")
     if not rows:
         raise UserError(f"The files of {name} hold no labelled sentence.", "Are they complete?")
     sentences, labels = (list(column) for column in zip(*rows, strict=True))
-    return LabelledSentences(name, sentences, labels, splits or [])
+    return LabelledSentences(name, sentences, labels, splits or [], files=tuple(files))
 
 
 def joined(text: str) -> str:

@@ -78,15 +78,58 @@ class ScoredPairs:
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Extent:
+    """Lines of a file that rows of a data set were read from, one a row.
+
+    Attributes:
+        file: as people know it.
+        rows: how many.
+        line: of the first, from 1.
+    """
+
+    file: str
+    rows: int
+    line: int = 1
+
+
+def _place(name: str, files: tuple[Extent, ...], row: int) -> str:
+    before = row
+    for extent in files:
+        if before < extent.rows:
+            return f"{extent.file}, line {extent.line + before}"
+        before -= extent.rows
+    return f"{name}, row {row + 1}"
+
+
+def _title(name: str, files: tuple[Extent, ...]) -> str:
+    return f"{name} ({', '.join(extent.file for extent in files)})" if files else name
+
+
 @dataclass(frozen=True, eq=False)
 class LabelledSentences:
-    """Sentences with one label each; `splits` is empty when the source has none."""
+    """Sentences with one label each.
+
+    Attributes:
+        splits: the split of each; empty when the source has none.
+        files: where the rows stand, in their order; empty when that is not known.
+    """
 
     name: str
     sentences: list[str]
     labels: list[str]
     splits: list[str] = field(default_factory=list)
     kind: Kind = field(default="labels", init=False)
+    files: tuple[Extent, ...] = ()
+
+    def place(self, row: int) -> str:
+        """Say where a row stands, for people: file and line if known."""
+        return _place(self.name, self.files, row)
+
+    @property
+    def title(self) -> str:
+        """The name, with its files if known."""
+        return _title(self.name, self.files)
 
     @property
     def hash(self) -> str:
@@ -109,6 +152,7 @@ class LabelledPairs:
         left, right: int32 (n,), positions in `sentences`.
         labels: n labels.
         splits: n names of splits.
+        files: where the pairs stand, in their order; empty when that is not known.
     """
 
     name: str
@@ -118,10 +162,26 @@ class LabelledPairs:
     labels: list[str]
     splits: list[str]
     kind: Kind = field(default="labelled-pairs", init=False)
+    files: tuple[Extent, ...] = ()
+
+    def place(self, row: int) -> str:
+        """Say where a pair stands, for people: file and line if known."""
+        return _place(self.name, self.files, row)
+
+    @property
+    def title(self) -> str:
+        """The name, with its files if known."""
+        return _title(self.name, self.files)
 
     @classmethod
     def of(
-        cls, name: str, left: list[str], right: list[str], labels: list[str], splits: list[str]
+        cls,
+        name: str,
+        left: list[str],
+        right: list[str],
+        labels: list[str],
+        splits: list[str],
+        files: tuple[Extent, ...] = (),
     ) -> LabelledPairs:
         """Make one of two columns of sentences."""
         place: dict[str, int] = {}
@@ -129,7 +189,7 @@ class LabelledPairs:
             np.array([place.setdefault(s, len(place)) for s in side], dtype=np.int32)
             for side in (left, right)
         ]
-        return cls(name, list(place), sides[0], sides[1], labels, splits)
+        return cls(name, list(place), sides[0], sides[1], labels, splits, files=files)
 
     @property
     def hash(self) -> str:
