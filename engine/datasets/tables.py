@@ -246,6 +246,7 @@ def read_columns(
     picked = {role: (table.columns.index(c), list[Any]()) for role, c in columns.items()}
     ragged, not_number = _ragged(width), _Faults("The score is not a number")
     not_text = _Faults("A cell that should be text is missing, a list or not Unicode text")
+    no_label = _Faults("The label is missing")
     for number, cells in table.rows:
         place = f"{table.unit} {number}"
         if len(cells) != width:
@@ -256,8 +257,10 @@ def read_columns(
             if value is None:
                 faults = not_number if role == "score" else not_text
                 faults.add(f"{place} ({_short(cells[index])})")
+            elif role == "label" and not str(value).strip():
+                no_label.add(place)
             values.append(value)
-    for faults in (ragged, not_number, not_text):
+    for faults in (ragged, not_number, not_text, no_label):
         if faults.count:
             raise UserError(
                 f"{filename} has {faults.count} bad rows. {faults}",
