@@ -173,9 +173,9 @@ def compare(
             f"A comparison needs two encoders, got {len(names)}.", "Name at least two of them."
         )
     wanted = None if tasks is None else expand(tasks, workspace.catalog, protocol)
-    only = None if protocol is None else [protocols.get(protocol).name]
-    rows = workspace.store.results.table(encoders=names, tasks=wanted, protocols=only)
-    cells = _cells(rows)
+    only = None if protocol is None else protocols.get(protocol).name
+    rows = workspace.store.results.table(encoders=names, tasks=wanted)
+    cells = _cells([row for row in rows if only is None or row["protocol"] == only])
     present = tuple(dict.fromkeys(task for _, task in cells))
     if not present:
         under = f" under {protocol}" if protocol else ""

@@ -1,6 +1,7 @@
-"""Charts of ranks: how sure a place is, and how it moves. As in `app.figures`: numbers in, a figure.
+"""Charts of ranks: how sure a place is, and how it moves.
 
-Rank 1 is at the top or at the left, as people read a ranking.
+As in `app.figures`: numbers in, a figure out, and a headline that says what it shows. Rank 1 is at
+the top or at the left, as people read a ranking.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def headline(rows: Sequence[RankInterval]) -> str:
         return f"{sure}; nobody else's interval reaches the first place"
     names = [row.name for row in rivals]
     who = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    return f"{sure}; the interval{'s' if len(names) > 1 else ''} of {who} reach the first place too"
+    reach = "intervals of {} reach" if len(names) > 1 else "interval of {} reaches"
+    return f"{sure}; the {reach.format(who)} the first place too"
 
 
 def bump(

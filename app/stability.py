@@ -204,10 +204,13 @@ def _either_way(numbers: Sequence[Row]) -> list[tuple[str, float]]:
     main = next((number for number in numbers if number["main"]), None)
     if main is None:
         return []
-    found = {(n["metric"], n["aggregation"]): n["score"] for n in numbers
-             if n["split"] == main["split"]}  # fmt: skip
     metric, where = main["metric"], main["aggregation"]
-    plain = float(found.get((metric, "plain"), main["score"]))
+    found: dict[tuple[str, str | None], float] = {
+        (number["metric"], number["aggregation"]): number["score"]
+        for number in numbers
+        if number["split"] == main["split"]
+    }
+    plain = found.get((metric, "plain"), found[metric, where])
     other = found.get((metric, "z-normalised"), found.get((f"znorm_{metric}", where)))
     return [] if other is None else [("plain", plain), ("z-normalised", other)]
 
@@ -304,7 +307,7 @@ def _gaps(
     return [
         Caution(
             f"Under {protocol}, {_some(what)} {'is' if len(what) == 1 else 'are'} not measured for "
-            f"{_some(who)}.",
+            f"{'any of them' if len(who) == len(encoders) else _some(who)}.",
             "Measure",
             "evaluate",
             {"encoder": who, "task": what, "protocol": protocol},
@@ -330,14 +333,14 @@ def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int
     """
     if not found.ranks:
         return []
+    what, said = KINDS[found.kind].lower(), _mean_turns(found)
     turned: dict[frozenset[str], dict[str, Turn]] = {}
     for turn in found.turns:
         turned.setdefault(frozenset((turn.ahead, turn.behind)), {}).setdefault(turn.task, turn)
-    what = KINDS[found.kind].lower()
     if not turned:
-        number = f"these {len(found.tasks)} tasks" if len(found.tasks) > 1 else found.tasks[0]
-        return [f"No two encoders change places with the {what} on {number}."]
-    said = []
+        number = f"any of these {len(found.tasks)} tasks"
+        where = number if len(found.tasks) > 1 else found.tasks[0]
+        return [*said, f"No two encoders change places with the {what} on {where}."]
     for tasks in sorted(turned.values(), key=lambda tasks: -len(tasks))[:most]:
         turn = next(iter(tasks.values()))
         text = (
@@ -352,3 +355,16 @@ def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int
     if len(turned) > most:
         said.append(f"So do {len(turned) - most} more pairs: see the numbers.")
     return said
+
+
+def _mean_turns(found: Stability) -> list[str]:
+    """The pairs whose means change places, where there is more than one task to a mean."""
+    pairs: dict[tuple[str, str], tuple[str, str]] = {}
+    for conditions, agreement in found.agreements.items():
+        for pair in agreement.swapped:
+            pairs.setdefault(pair, conditions)
+    if not pairs or len(found.tasks) < 2:
+        return []
+    told = [f"{a} leads {b} under {first} and trails under {second}"
+            for (a, b), (first, second) in list(pairs.items())[:3]]  # fmt: skip
+    return [f"By the mean over {len(found.tasks)} tasks, {'; '.join(told)}."]

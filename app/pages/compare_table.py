@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
+from app.cautions import measured_as
+from app.scores import METRICS
 
 if TYPE_CHECKING:
-    from app.comparison import Comparison
+    from app.comparison import Comparison, Verdict
     from app.pages.published import Reference
+    from engine.significance import Difference
+
+_WORDS = {"a": "better", "b": "worse", "tie": "tie"}
+_CSS = {"a": "t-good", "b": "t-bad", "tie": ""}
+Spreads = Mapping[tuple[str, str, str], str]
+"""(encoder, task, protocol) -> the spread of its score over seeds, in words."""
 
 
-def table(report: Comparison, printed: Sequence[Reference]) -> str:
+def table(report: Comparison, printed: Sequence[Reference], spreads: Spreads) -> str:
     """The whole table as HTML; wide ones scroll inside their frame, the task stays in view."""
     base, *others = report.encoders
     heads = ['<th scope="col">Task</th>', _head(base, "baseline")]
-    heads += [_head(name, f"difference to {base}") for name in others]
+    heads += [_head(name, f"against {base}{_over(report, name)}") for name in others]
     heads += [_head(ref.row.model, "published") for ref in printed]
-    body = "".join(_row(report, task, printed) for task in report.tasks)
+    body = "".join(_row(report, task, printed, spreads) for task in report.tasks)
     return (
         '<div class="t-scroll" role="region" tabindex="0" aria-label="Scores and differences">'
         f'<table class="t-table t-compare"><thead><tr>{"".join(heads)}</tr></thead>'
@@ -27,82 +35,129 @@ def table(report: Comparison, printed: Sequence[Reference]) -> str:
     )
 
 
+def reading(report: Comparison) -> str:
+    """How to read the table, in a few sentences; only what it shows is explained."""
+    said = ["Each interval holds 95 % of the resamples of that task alone."]
+    several = any(verdict.tasks > 1 for verdict in report.verdicts.values())
+    if several:
+        said.append(
+            "Each verdict holds for all tasks of its column together: after Holm's correction, so "
+            "that many tasks do not make a difference by chance."
+        )
+    if any(v.test == "McNemar" for v in report.verdicts.values()):
+        said.append(
+            "Its p-value is of McNemar's test where answers are right or wrong, else of the paired "
+            "bootstrap: point at the verdict, or see the numbers under the picture."
+        )
+    if several and _disagreeing(report):
+        said.append(
+            "Where an interval leaves out zero and the verdict is a tie nevertheless, the cell "
+            "says so: the difference would count alone, and does not among so many."
+        )
+    if report.groups or report.average_groups:
+        said.append(
+            "Encoders with the letter a tie with the best of their row; those with b are behind "
+            "it and tie with the best among themselves. There all pairs of one row are tested, "
+            "with Holm's correction over the pairs."
+        )
+    return f'<p class="t-small t-muted t-reading">{escape(" ".join(said))}</p>'
+
+
+def _disagreeing(report: Comparison) -> bool:
+    return any(report.differences[pair].verdict != v.verdict for pair, v in report.verdicts.items())
+
+
+def _over(report: Comparison, name: str) -> str:
+    tasks = max((v.tasks for (n, _), v in report.verdicts.items() if n == name), default=0)
+    return f"; Holm over {tasks} tasks" if tasks > 1 else ""
+
+
 def _head(name: str, below: str = "") -> str:
     small = f"<small>{escape(below)}</small>" if below else ""
     return f'<th scope="col"><span class="t-spec">{escape(name)}</span>{small}</th>'
 
 
-def _row(report: Comparison, task: str, printed: Sequence[Reference]) -> str:
-    best = _best(report, task)
-    cells = [_cell(report, name, task, name in best) for name in report.encoders]
-    cells += [_printed(ref.row.scores.get(task)) for ref in printed]
+def _row(report: Comparison, task: str, printed: Sequence[Reference], spreads: Spreads) -> str:
+    cells = [_cell(report, name, task, spreads) for name in report.encoders]
+    cells += [_printed(ref.score(report, task)) for ref in printed]
     return f'<tr><th scope="row">{escape(task)}<small>{_about(report, task)}</small></th>' + (
         "".join(cells) + "</tr>"
     )
 
 
 def _about(report: Comparison, task: str) -> str:
-    """How many examples, under which protocol and, unless it is the protocol's own, which seed."""
+    """What was measured: how many examples, the protocol, and a seed that is not the protocol's.
+
+    A trained regressor says so first: on the same task a cosine is another measurement.
+    """
     from engine.protocols import PROTOCOLS
 
     rows = [row for name in report.encoders if (row := report.cells.get((name, task)))]
     counts = {row["n"] for row in rows if row["n"]}
     protocols = {row["protocol"] for row in rows}
-    said = [formats.plural(counts.pop(), "example")] if len(counts) == 1 else []
+    learned = {row["metric"] for row in rows if row["metric"] and measured_as(row) == "relatedness"}
+    said = [f"learned, {METRICS.get(metric, metric)}" for metric in sorted(learned)]
+    said += [formats.plural(counts.pop(), "example")] if len(counts) == 1 else []
     own = {PROTOCOLS[name].seed for name in protocols if name in PROTOCOLS}
     seeds = [f"seed {seed}" for seed in sorted({row["seed"] for row in rows} - own)]
     return escape(", ".join([*said, *sorted(protocols), *seeds]))
 
 
-def _best(report: Comparison, task: str) -> set[str]:
-    """The best encoder and those that the baseline's interval cannot tell from it.
-
-    With a baseline only differences to it are known: when the best is not the baseline, it is
-    marked alone or beside a baseline that ties with it.
-    """
-    scores = {
-        name: row["score"]
-        for name in report.encoders
-        if (row := report.cells.get((name, task))) and row["error"] is None
-    }
-    if len(scores) < 2:
-        return set()
-    top = max(scores, key=lambda name: scores[name])
-    base = report.encoders[0]
-    if top == base:
-        tied = {n for n in scores if _verdict(report, n, task) == "tie"}
-        return {top, *tied}
-    return {top, base} if _verdict(report, top, task) == "tie" else {top}
-
-
-def _verdict(report: Comparison, name: str, task: str) -> str | None:
-    difference = report.differences.get((name, task))
-    return None if difference is None else difference.verdict
-
-
-def _cell(report: Comparison, name: str, task: str, best: bool) -> str:
+def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> str:
     row = report.cells.get((name, task))
     if row is None:
         return '<td><span class="t-muted">not measured</span></td>'
     if row["error"] is not None:
         return f'<td><span class="t-run-error">{escape(row["error"])}</span></td>'
-    score = f"<b>{formats.score(row['score'])}</b>" if best else formats.score(row["score"])
+    letter = report.groups.get(task, {}).get(name, "")
+    score = _score(row["score"], letter)
+    spread = spreads.get((name, task, row["protocol"]), "")
+    moved = f"<small>{escape(spread)}</small>" if spread else ""
     difference = report.differences.get((name, task))
     if difference is None:
         why = "" if name == report.encoders[0] else "<small>not comparable: see the notes</small>"
-        return f'<td><span class="t-figure">{score}</span>{why}</td>'
-    against = _difference(difference, report.encoders[0])
-    return f'<td><span class="t-figure">{score}</span>{against}</td>'
+        return f"<td>{score}{why}{moved}</td>"
+    verdict = report.verdicts[name, task]
+    against = _difference(difference, verdict.verdict, _told(verdict), verdict)
+    return f"<td>{score}{against}{moved}</td>"
 
 
-def _difference(difference: Any, base: str) -> str:
-    words = {"a": "better", "b": "worse", "tie": "tie"}[difference.verdict]
-    css = {"a": "t-good", "b": "t-bad", "tie": ""}[difference.verdict]
+def _score(score: Any, letter: str) -> str:
+    shown = formats.score(score)
+    if not letter:
+        return f'<span class="t-figure">{shown}</span>'
+    what = "ties with the best of this row" if letter == "a" else "behind the best of this row"
+    return (
+        f'<span class="t-figure">{f"<b>{shown}</b>" if letter == "a" else shown}'
+        f'<sup class="t-letter" title="{what}" aria-label="group {letter}, {what}">{letter}</sup>'
+        "</span>"
+    )
+
+
+def _told(verdict: Verdict) -> str:
+    """The p-values behind a verdict."""
+    test = "McNemar" if verdict.test == "McNemar" else "Paired bootstrap"
+    told = f"{test} p {_p(verdict.p)}"
+    if verdict.tasks > 1:
+        told += f"; after Holm over {verdict.tasks} tasks {_p(verdict.adjusted)}"
+    return told
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "under 0.001"
+
+
+def _difference(
+    difference: Difference, shown: str, told: str, verdict: Verdict | None = None
+) -> str:
     interval = f"{formats.signed(difference.low)} to {formats.signed(difference.high)}"
+    alone = ""
+    if verdict is not None and difference.verdict != shown:
+        alone = f"<small>{_WORDS[difference.verdict]} by the interval alone</small>"
     return (
         f'<span class="t-figure">{formats.signed(difference.delta)}</span>'
-        f'<span class="t-tag {css}" title="{escape(difference.words("this", base))}">{words}</span>'
-        f"<small>{interval}</small>"
+        f'<span class="t-tag {_CSS[shown]}" title="{escape(told)}">{_WORDS[shown]}</span>'
+        f"<small>{interval}</small>{alone}"
     )
 
 
@@ -115,20 +170,18 @@ def _averages(report: Comparison, printed: Sequence[Reference]) -> str:
     """Means over the tasks that all share; a published row has one only over the same tasks."""
     if not report.common:
         return ""
-    base = report.encoders[0]
     tasks = f"{len(report.common)} of {formats.plural(len(report.tasks), 'task')}"
+    metrics = {report.cells[report.encoders[0], task]["metric"] for task in report.common}
+    mixed = f"; {len(metrics)} kinds of measure in one mean" if len(metrics) > 1 else ""
     cells = []
     for name in report.encoders:
-        difference = report.average_differences.get(name)
-        gap = "" if difference is None else _difference(difference, base)
-        score = formats.score(report.averages[name].score)
-        cells.append(f'<td><span class="t-figure">{score}</span>{gap}</td>')
-    for ref in printed:
-        same = all(task in ref.row.scores for task in report.common)
-        alike = same and ref.row.aggregation == "all"
-        values = [ref.row.scores[task] for task in report.common] if alike else []
-        cells.append(_printed(sum(values) / len(values) if values else None))
+        found = report.average_differences.get(name)
+        told = "" if found is None else f"Paired bootstrap of the mean, p {_p(found.p)}"
+        gap = "" if found is None else _difference(found, found.verdict, told)
+        score = _score(report.averages[name].score, report.average_groups.get(name, ""))
+        cells.append(f"<td>{score}{gap}</td>")
+    cells += [_printed(ref.mean(report)) for ref in printed]
     return (
-        f'<tr><th scope="row">Mean<small>{escape(tasks)}: those that all share</small></th>'
+        f'<tr><th scope="row">Mean<small>{escape(tasks)}: those that all share{mixed}</small></th>'
         f"{''.join(cells)}</tr>"
     )
