@@ -25,6 +25,8 @@ from engine.datasets.types import Dataset, DatasetInfo, Sentences
 from engine.errors import UserError
 
 _FOLDERS = ("downstream", "probing", "senteval", "mteb", "nli", "captions", "unlabelled", "vectors")
+_PLACES = senteval.PLACES | transfer.PLACES | labelled_pairs.PLACES | {coco.NAME: coco.NAME}
+"""Data set -> its folder under `downstream/`."""
 _UPLOAD = "upload:"
 _KEPT = 8
 """Data sets kept in memory: a whole STS evaluation (seven) and the collection being searched."""
@@ -158,7 +160,7 @@ class Catalog:
 
     def _unknown(self, name: str) -> UserError:
         message = f"There is no data set named {name!r}."
-        place = senteval.PLACES.get(name) or (name if name == coco.NAME else None)
+        place = _PLACES.get(name)
         if place:
             return UserError(
                 message,

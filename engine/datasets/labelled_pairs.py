@@ -27,6 +27,8 @@ _TABLES: dict[str, tuple[str, dict[str, str], tuple[int, int, int]]] = {
     "MRPC": ("Microsoft paraphrase corpus: pairs that mean the same or not", _MRPC, (3, 4, 0)),
     "SICKEntailment": ("SICK: pairs by entailment, 3 classes", _SICK, (1, 2, 4)),
 }
+PLACES = {"MRPC": "MRPC", "SICKEntailment": "SICK", "SNLI": "SNLI"}
+"""Data set -> its folder under `downstream/`."""
 _LICENCES = {"SICKEntailment": "CC BY-NC-SA 3.0", "SNLI": "CC BY-SA 4.0"}
 
 _Row = tuple[str, str, str]

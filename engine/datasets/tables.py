@@ -244,23 +244,23 @@ def read_columns(
             )
     width = len(table.columns)
     picked = {role: (table.columns.index(c), list[Any]()) for role, c in columns.items()}
-    ragged, not_number = _ragged(width), _Faults("The score is not a number")
+    ragged = _ragged(width)
     not_text = _Faults("A cell that should be text is missing, a list or not Unicode text")
-    no_label = _Faults("The label is missing")
+    wrong = {
+        "score": _Faults("The score is not a number"),
+        "label": _Faults("The label is missing"),
+    }
     for number, cells in table.rows:
         place = f"{table.unit} {number}"
         if len(cells) != width:
             ragged.add(f"{place} ({len(cells)})")
             continue
         for role, (index, values) in picked.items():
-            value = (_as_score if role == "score" else _as_text)(cells[index])
+            value = _read(role, cells[index])
             if value is None:
-                faults = not_number if role == "score" else not_text
-                faults.add(f"{place} ({_short(cells[index])})")
-            elif role == "label" and not str(value).strip():
-                no_label.add(place)
+                wrong.get(role, not_text).add(f"{place} ({_short(cells[index])})")
             values.append(value)
-    for faults in (ragged, not_number, not_text, no_label):
+    for faults in (ragged, *wrong.values(), not_text):
         if faults.count:
             raise UserError(
                 f"{filename} has {faults.count} bad rows. {faults}",
@@ -269,6 +269,13 @@ def read_columns(
     if not all(values for _, values in picked.values()):
         raise _no_rows(filename, table)
     return {role: values for role, (_, values) in picked.items()}
+
+
+def _read(role: str, cell: Any) -> str | float | None:
+    """Return what a cell holds; None when that cannot be, given its role."""
+    if role == "score":
+        return _as_score(cell)
+    return _as_label(cell) if role == "label" else _as_text(cell)
 
 
 def _as_score(cell: Any) -> float | None:
@@ -285,6 +292,11 @@ def _as_text(cell: Any) -> str | None:
     except UnicodeEncodeError:
         return None
     return text
+
+
+def _as_label(cell: Any) -> str | None:
+    text = _as_text(cell)
+    return text if text and text.strip() else None
 
 
 def _ragged(width: int) -> _Faults:

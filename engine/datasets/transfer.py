@@ -56,6 +56,12 @@ _SPLIT: dict[str, tuple[str, dict[str, str]]] = {
     ),
 }
 
+PLACES: dict[str, str] = {
+    name: str(Path(next(iter(files.values()))).parent)
+    for name, (_, files) in (_BINARY | _SPLIT).items()
+}
+"""Data set -> its folder under `downstream/`."""
+
 
 def sources(root: Path) -> list[Source]:
     """List the sets that lie under a data folder."""

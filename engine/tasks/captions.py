@@ -63,11 +63,11 @@ def measure(data: Captions, vectors: np.ndarray, seed: int, tick: Tick) -> Measu
 def _details(sizes: tuple[int, ...], passes: int) -> dict[str, object]:
     details: dict[str, object] = {"passes": passes, "fold_images": list(sizes)}
     if sizes != (FOLD,) * FOLDS:
-        details["note"] = (
+        details["notes"] = [
             f"The test split has {sum(sizes):,} images: {len(sizes)} of {FOLDS} folds of {FOLD:,}, "
             f"the last with {sizes[-1]:,}. Fewer images are easier to tell apart; no published "
             "score compares with this one."
-        )
+        ]
     return details
 
 

@@ -16,7 +16,7 @@ from engine.tasks import captions
 from tests.fakes.encoders import HashEncoder, NaNEncoder
 
 
-def nothing() -> None:
+def nothing(done: float = 0.0, /) -> None:
     """Nobody is watching."""
 
 
@@ -80,7 +80,7 @@ def test_fewer_images_than_five_folds_are_said_so() -> None:
     data = dataset()
     details = captions.measure(data, seen(data, 0.8), 1111, nothing).details
     assert details["fold_images"] == [14]
-    assert "has 14 images: 1 of 5 folds of 1,000" in details["note"]
+    assert "has 14 images: 1 of 5 folds of 1,000" in details["notes"][0]
 
 
 @pytest.mark.parametrize(
