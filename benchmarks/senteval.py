@@ -40,7 +40,7 @@ SPLIT = (
 )
 
 
-def nothing() -> None:
+def nothing(done: float = 0.0, /) -> None:
     """Nobody is watching."""
 
 

@@ -24,9 +24,14 @@ from engine.tasks import Task, TaskType
 from engine.tasks.measurement import Measurement
 
 if TYPE_CHECKING:
+    from engine.classifiers.setting import Tick
     from engine.datasets import Catalog
     from engine.datasets.types import Dataset
 
+_TRAINED = ("transfer", "probing", "relatedness", "retrieval")
+"""Types whose scores come from something trained for minutes."""
+_LEARNING = ("pitfalls",)
+"""Protocols that train something beside every cosine."""
 log = logging.getLogger(__name__)
 
 
@@ -55,8 +60,9 @@ def evaluate(
         seed: None is the protocol's.
         data: a `Catalog`, or the data folder; None is what THEODOLITE_DATA names, and the starter
             set in any case.
-        progress: called with (sentences done, sentences of this task); what it raises stops the
-            evaluation and reaches the caller.
+        progress: called with (done, total) of each task: its sentences, and as much again where
+            something is trained on them. What it raises stops the evaluation and reaches the
+            caller.
 
     Raises:
         UserError: an unknown task or protocol, or a seed that no generator takes.
@@ -106,8 +112,10 @@ def _one(
         result = replace(result, data_hash=dataset.hash)
         bound = _bind(encoder, dataset, result.data_hash)
         result = replace(result, fingerprint=bound.fingerprint, dim=bound.dim)
-        vectors = _encode(bound, dataset, watched)
-        measured = _measure(task, kind, dataset, vectors, result, watched)
+        watched.expect(len(dataset.sentences), kind in _TRAINED or protocol.name in _LEARNING)
+        vectors = _encode(bound, dataset, watched.encoded)
+        measured = _measure(task, kind, dataset, vectors, result, watched.trained)
+        watched.trained(1.0)
     except Exception as error:
         if watched.stop is not None:
             raise watched.stop from None
@@ -117,23 +125,45 @@ def _one(
         result,
         scores=measured.scores,
         examples=measured.examples,
-        details={**measured.details, "protocol_choice": choice, "protocol_hash": protocol.hash},
+        details={
+            **measured.details,
+            "notes": [*_notes(dataset, vectors), *measured.details.get("notes", ())],
+            "protocol_choice": choice,
+            "protocol_hash": protocol.hash,
+        },
         seconds=time.perf_counter() - start,
     )
 
 
 class _Watched:
-    """Passes progress on and keeps what it raised: a wish to stop is no fault of the encoder."""
+    """Passes progress on, never back, and keeps what it raised: to stop is no fault of the encoder.
+
+    Where something is trained, encoding is the first half.
+    """
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
+        self._sentences = self._total = self._done = 0
         self.stop: BaseException | None = None
 
-    def __call__(self, done: int, total: int) -> None:
+    def expect(self, sentences: int, training: bool) -> None:
+        """Learn how much there is to do."""
+        self._sentences, self._total = sentences, sentences * (1 + training)
+
+    def encoded(self, done: int, total: int) -> None:
+        """Hear of sentences encoded."""
+        self._tell(round(self._sentences * done / max(total, 1)))
+
+    def trained(self, done: float = 0.0, /) -> None:
+        """Hear which share is trained, see `engine.classifiers.setting.Tick`."""
+        self._tell(self._sentences + int(done * (self._total - self._sentences)))
+
+    def _tell(self, done: int) -> None:
         if self._progress is None:
             return
+        self._done = max(done, self._done)
         try:
-            self._progress(done, total)
+            self._progress(self._done, self._total)
         except BaseException as error:
             self.stop = error
             raise
@@ -178,7 +208,7 @@ def _bind(encoder: Encoder, dataset: Dataset, data_hash: str) -> Encoder:
 def _encode(encoder: Encoder, dataset: Dataset, progress: Progress) -> np.ndarray:
     """Encode all sentences in one call, so that the encoder can sort, batch and cache them."""
     sentences = dataset.sentences
-    vectors = encoder.encode(sentences, progress)
+    vectors = np.asarray(encoder.encode(sentences, progress))
     if vectors.shape != (len(sentences), encoder.dim):
         raise UserError(
             f"The encoder gave vectors of shape {vectors.shape} for {len(sentences)} sentences; "
@@ -192,7 +222,24 @@ def _encode(encoder: Encoder, dataset: Dataset, progress: Progress) -> np.ndarra
             f"the first being {sentences[faulty[0]][:80]!r}.",
             "No score is computed from such vectors. Try dtype float32, and check the weights.",
         )
+    if len(vectors) and not vectors.any():
+        raise UserError(
+            f"The encoder gave a zero vector for every one of {len(vectors):,} sentences.",
+            "Nothing can be told from zeros. Does the encoder know any word of this language?",
+        )
     return vectors
+
+
+def _notes(dataset: Dataset, vectors: np.ndarray) -> list[str]:
+    """Say of how many sentences nothing is known."""
+    zero = np.flatnonzero(~vectors.any(axis=1))
+    if not len(zero):
+        return []
+    sentences = dataset.sentences
+    return [
+        f"{len(zero):,} of {len(sentences):,} sentences have a zero vector, the first being "
+        f"{sentences[zero[0]][:80]!r}."
+    ]
 
 
 def _measure(
@@ -201,14 +248,18 @@ def _measure(
     dataset: Dataset,
     vectors: np.ndarray,
     result: Result,
-    watched: _Watched,
+    tick: Tick,
 ) -> Measurement:
     from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
-    from engine.tasks import captions, classification, relatedness, search, sts, transfer
-
-    def tick() -> None:
-        """Let whoever follows the progress stop the training of classifiers as well."""
-        watched(len(dataset.sentences), len(dataset.sentences))
+    from engine.tasks import (
+        captions,
+        classification,
+        relatedness,
+        search,
+        similarity,
+        sts,
+        transfer,
+    )
 
     if isinstance(dataset, Captions):
         return captions.measure(dataset, vectors, result.seed, tick)
@@ -217,6 +268,8 @@ def _measure(
             finetune = task.name.endswith("-finetune")
             select: relatedness.Select = "spearman" if finetune else "pearson"
             return relatedness.measure(dataset, vectors, select, result.seed, tick)
+        if result.protocol in _LEARNING:
+            return similarity.measure(dataset, vectors, result.seed, tick)
         return sts.measure(dataset, vectors)
     if kind in ("transfer", "probing") and isinstance(dataset, LabelledSentences | LabelledPairs):
         setting = transfer.SETTINGS[result.protocol]

@@ -9,9 +9,16 @@ from __future__ import annotations
 import difflib
 
 from engine.errors import UserError
+from engine.pitfalls_protocols import PITFALLS, PITFALLS_MLP
 from engine.protocol import Protocol
 from engine.published import TABLE_B1
-from engine.senteval_protocols import SENTEVAL, SENTEVAL_EXACT, SENTEVAL_FAST, SENTEVAL_SKLEARN
+from engine.senteval_protocols import (
+    SENTEVAL,
+    SENTEVAL_EXACT,
+    SENTEVAL_FAST,
+    SENTEVAL_MLP,
+    SENTEVAL_SKLEARN,
+)
 
 SIMCSE_2021 = Protocol(
     name="simcse-2021",
@@ -74,7 +81,11 @@ MOST_SEEDS = 20
 
 PROTOCOLS: dict[str, Protocol] = {
     p.name: p
-    for p in (SIMCSE_2021, STARTER_1, SENTEVAL, SENTEVAL_EXACT, SENTEVAL_FAST, SENTEVAL_SKLEARN)
+    for p in (
+        *(SIMCSE_2021, STARTER_1),
+        *(SENTEVAL, SENTEVAL_EXACT, SENTEVAL_FAST, SENTEVAL_SKLEARN, SENTEVAL_MLP),
+        *(PITFALLS, PITFALLS_MLP),
+    )
 }
 
 

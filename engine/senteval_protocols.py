@@ -8,14 +8,14 @@ from __future__ import annotations
 from engine.protocol import Protocol
 
 _TYPES = ("transfer", "probing", "relatedness", "retrieval")
-_SOURCES = (
+SOURCES = (
     "Conneau, Kiela 2018, SentEval",
     "facebookresearch/SentEval, senteval/tools/{validation,classifier,relatedness}.py",
     "princeton-nlp/SimCSE, evaluation.py",
 )
-_Choices = tuple[tuple[str, str], ...]
+Choices = tuple[tuple[str, str], ...]
 
-_WHAT: _Choices = (
+WHAT: Choices = (
     ("order of samples", "by number of tokens, then label; pairs by tokens of the first, of the "
      "second, label (SNLI: the second first)"),
     ("pair features", "|u-v|, u*v; SNLI u, v, u*v, |u-v|"),
@@ -24,7 +24,7 @@ _WHAT: _Choices = (
     ("rounding", "each regulariser's mean, each outer fold and each average to 2 decimals"),
     ("choice", "the best accuracy by regulariser, the first of equals"),
 )  # fmt: skip
-_RELATEDNESS: _Choices = (
+_RELATEDNESS: Choices = (
     ("SICK-R, STS-B: regressor", "softmax over the scores 1 to 5 of |u-v|, u*v against the "
      "two-point distribution, mean squared error, Adam, batch 64"),
     ("SICK-R, STS-B: stopping", "dev Pearson (…-finetune: Spearman) after every 50 passes, stopped "
@@ -33,7 +33,7 @@ _RELATEDNESS: _Choices = (
      "squared error beside it; never in one column with a cosine"),
     ("vectors with NaN", "an error"),
 )  # fmt: skip
-_RETRIEVAL: _Choices = (
+_RETRIEVAL: Choices = (
     ("COCO: projections", "captions and image features linearly to 1,000 dimensions, unit length"),
     ("COCO: loss", "pairwise ranking, margin 0.2, against 30 captions and 30 images drawn outside "
      "of the batch, summed; Adam, lr 0.001, batch 128; the same under every setting above"),
@@ -46,7 +46,7 @@ _RETRIEVAL: _Choices = (
 _TRAINED = (*_RELATEDNESS, *_RETRIEVAL)
 
 
-def _folds(k: int) -> _Choices:
+def _folds(k: int) -> Choices:
     return (
         ("MR, CR, SUBJ, MPQA", f"nested: {k} stratified outer and inner folds, always seed 1111; "
          "the mean over outer folds (main), of the best inner means (dev)"),
@@ -56,26 +56,52 @@ def _folds(k: int) -> _Choices:
     )  # fmt: skip
 
 
-def _trained(optimiser: str, batch: int, tenacity: int, passes: int) -> _Choices:
+LOGISTIC = "softmax regression, cross-entropy (mean over the batch)"
+MLP = (
+    "one hidden layer: linear to 50 units, sigmoid, linear; no dropout; cross-entropy (mean over "
+    "the batch)"
+)
+
+
+_STOPPING_ROWS = (
+    "the fold that is scored; dev; or a random 5 % of train for the final fit of nested folds, "
+    "TREC and MRPC"
+)
+
+
+def trained(
+    optimiser: str,
+    batch: int,
+    tenacity: int,
+    passes: int,
+    classifier: str = LOGISTIC,
+    stopping_rows: str = _STOPPING_ROWS,
+) -> Choices:
+    """State how one classifier is trained."""
     return (
-        ("classifier", "softmax regression, cross-entropy (mean over the batch)"),
+        ("classifier", classifier),
         ("optimiser", f"{optimiser}, batch {batch}"),
         ("regulariser", "weight decay 1e-5, 1e-4, 1e-3, 1e-2; SNLI 1e-9 alone"),
         ("stopping", f"accuracy on the stopping rows after every {passes} passes; stopped at the "
          f"{tenacity + 1}th round in all without a better one, no round begun beyond pass 200; the "
          "best round is kept"),
-        ("stopping rows", "the fold that is scored; dev; or a random 5 % of train for the final "
-         "fit of nested folds, TREC and MRPC"),
+        ("stopping rows", stopping_rows),
         ("SNLI", "rounds of 1 pass, at most 16"),
         ("WordContent", "never a hidden layer"),
     )  # fmt: skip
 
 
-_FULL = _trained("Adam, lr 0.001", 64, 5, 4)
+_FULL = trained("Adam, lr 0.001", 64, 5, 4)
 _SAME_DRAWS = (
     "random draws",
     "the reference's, in its order: NumPy and torch reseeded for every fit",
 )
+
+_SHARED_DRAWS = (
+    "random draws", "the reference's order where a task has its own splits; with folds, one "
+    "shuffle shared by all fits, whose batches are as large as lets a fit see 64 rows on "
+    "average; every fit starts from the same weights, as in the reference",
+)  # fmt: skip
 
 SENTEVAL = Protocol(
     name="senteval",
@@ -85,22 +111,35 @@ SENTEVAL = Protocol(
     choices=(
         *_folds(10),
         *_FULL,
-        *_WHAT,
-        ("random draws", "the reference's order where a task has its own splits; with folds, one "
-         "shuffle shared by all fits, whose batches are as large as lets a fit see 64 rows on "
-         "average; every fit starts from the same weights, as in the reference"),
+        *WHAT,
+        _SHARED_DRAWS,
         *_TRAINED,
     ),
-    sources=_SOURCES,
-)  # fmt: skip
+    sources=SOURCES,
+)
+
+SENTEVAL_MLP = Protocol(
+    name="senteval-mlp",
+    description="SentEval in the full setting of the papers, with 50 hidden units.",
+    types=_TYPES,
+    seed=1111,
+    choices=(
+        *_folds(10),
+        *trained("Adam, lr 0.001", 64, 5, 4, MLP),
+        *WHAT,
+        _SHARED_DRAWS,
+        *_TRAINED,
+    ),
+    sources=SOURCES,
+)
 
 SENTEVAL_EXACT = Protocol(
     name="senteval-exact",
     description="SentEval in the full setting of the papers, one fit after the other.",
     types=_TYPES,
     seed=1111,
-    choices=(*_folds(10), *_FULL, *_WHAT, _SAME_DRAWS, *_TRAINED),
-    sources=_SOURCES,
+    choices=(*_folds(10), *_FULL, *WHAT, _SAME_DRAWS, *_TRAINED),
+    sources=SOURCES,
 )
 
 SENTEVAL_FAST = Protocol(
@@ -110,12 +149,12 @@ SENTEVAL_FAST = Protocol(
     seed=1111,
     choices=(
         *_folds(5),
-        *_trained("RMSprop, lr 0.01", 128, 3, 2),
-        *_WHAT,
+        *trained("RMSprop, lr 0.01", 128, 3, 2),
+        *WHAT,
         _SAME_DRAWS,
         *_TRAINED,
     ),
-    sources=_SOURCES,
+    sources=SOURCES,
 )
 
 SENTEVAL_SKLEARN = Protocol(
@@ -128,9 +167,9 @@ SENTEVAL_SKLEARN = Protocol(
         ("classifier", "logistic regression with the defaults of the scikit-learn installed "
          "(lbfgs, multinomial, at most 100 iterations)"),
         ("regulariser", "C = 2^-2 to 2^3; TREC and MRPC 2^-1 to 2^5; SNLI 1e9 alone"),
-        *_WHAT,
+        *WHAT,
         ("random draws", "none but the folds"),
         *_TRAINED,
     ),
-    sources=_SOURCES,
+    sources=SOURCES,
 )  # fmt: skip

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 _CHUNK = 2048
-"""Rows scored or summed at once."""
+"""Rows scored at once."""
 _BATCHES = 32
 """Batches whose features are formed at once: one call instead of many."""
 
@@ -43,8 +43,6 @@ def solve(
     setting: Setting,
     seed: int,
     tick: Tick,
-    *,
-    znorm: bool = False,
 ) -> list[Fitted]:
     """Train every fit, all in one pass. See `engine.classifiers.setting.Solver`.
 
@@ -55,7 +53,6 @@ def solve(
         setting: how; `solver` is not looked at.
         seed: of weights and shuffles.
         tick: called before each pass.
-        znorm: give each column z-normalised features, by mean and deviation of its training rows.
     """
     import torch
 
@@ -63,11 +60,10 @@ def solve(
     groups, group_of = _grouped(fits, random)
     with torch.inference_mode():  # gradients are written out; autograd would only look on
         training = _Training(features, labels, fits, groups, group_of, setting, seed)
-        if znorm:
-            training.normalise()
+        training.normalise()
         while training.alive and training.passes <= setting.max_passes:
             for _ in range(setting.passes):
-                tick()
+                tick(training.share)
                 training.run_pass(random)
             training.score_round()
     return training.answers()
@@ -149,6 +145,12 @@ class _Training:
             self.visible = torch.from_numpy(visible).to(self.device).float()
         self._columns = torch.from_numpy(self.group_of).to(self.device)
 
+    @property
+    def share(self) -> float:
+        """How far all columns are at least, 0 to 1."""
+        running = [self.setting.share(self.passes, int(self.misses[fit])) for fit in self.alive]
+        return 1 - (len(running) - sum(running)) / len(self.fits)
+
     def run_pass(self, random: np.random.RandomState) -> None:
         """Go once through the rows."""
         import torch
@@ -229,26 +231,20 @@ class _Training:
         return torch.cat(found).cpu().numpy()
 
     def normalise(self) -> None:
-        """Let each column see its features z-normalised by its own training rows."""
+        """Let the columns that want it see features z-normalised by their own training rows."""
         import torch
 
-        counts = np.array([len(group.train) for group in self.groups])
-        count = torch.from_numpy(counts).to(self.device).double()
-        seen = self.visible
-        mean, square = (
-            torch.zeros(self.features.width, len(self.groups), dtype=torch.float64).to(self.device)
-            for _ in range(2)
-        )
-        for rows in pieces(torch.from_numpy(self.pool).to(self.device), _CHUNK):
-            x = self.features.rows(rows).double()
-            mask = x.new_ones(len(rows), 1) if seen is None else seen[rows].double()
-            mean += x.T @ mask
-            square += x.square().T @ mask
-        mean /= count
-        deviation = (square / count - mean.square()).clamp_(min=0).sqrt_()
-        deviation[deviation == 0] = 1  # a constant feature says nothing; it stays as it is
-        per_group = Scaling(mean.float(), deviation.reciprocal().float())
-        self.model.scaling = per_group.kept(self._columns)
+        wanting = np.array([fit.znorm for fit in self.fits])
+        if not wanting.any():
+            return
+        mean = torch.zeros(self.features.width, len(self.fits), device=self.device)
+        inverse = torch.ones_like(mean)
+        for g in np.unique(self.group_of[wanting]):
+            centre, deviation = self.features.moments(self.groups[g].train)
+            places = torch.from_numpy(np.flatnonzero(wanting & (self.group_of == g)))
+            mean[:, places] = centre.float()[:, None]
+            inverse[:, places] = deviation.reciprocal().float()[:, None]
+        self.model.scaling = Scaling(mean, inverse)
 
     def answers(self) -> list[Fitted]:
         """Return what became of every fit."""

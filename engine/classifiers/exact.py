@@ -37,7 +37,15 @@ def solve(
     target = torch.from_numpy(labels.astype(np.int64)).to(features.device)
     classes = int(labels.max()) + 1
     with torch.random.fork_rng():  # the reference seeds torch itself; leave no trace of it
-        return [_fit(features, target, classes, fit, setting, seed, tick) for fit in fits]
+        return [
+            _fit(features, target, classes, fit, setting, seed, _part_of(tick, i, len(fits)))
+            for i, fit in enumerate(fits)
+        ]
+
+
+def _part_of(tick: Tick, place: int, of: int) -> Tick:
+    """Turn the share of one fit into that of all."""
+    return lambda done=0.0, /: tick((place + done) / of)
 
 
 def _fit(
@@ -60,11 +68,13 @@ def _fit(
         shuffled = random.permutation(train)
         held = int(HOLD_OUT * len(train))
         train, stop = shuffled[held:], shuffled[:held]
+    if fit.znorm:
+        features = features.standardised(train)
     train_rows = torch.from_numpy(train).to(features.device)
     best, best_state = -1.0, model.state_dict()
     misses, done, stopped = 0, 0, False
     while not stopped and done <= setting.max_passes:
-        tick()
+        tick(setting.share(done, misses))
         model.train()
         for _ in range(setting.passes):
             order = torch.from_numpy(random.permutation(len(train))).to(features.device)

@@ -6,6 +6,7 @@ features are rows of the sentence matrix, combined for one batch at a time.
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -19,6 +20,10 @@ Combination = Literal["u", "|u-v|, u*v", "u, v, u*v, |u-v|"]
 _WIDTHS: dict[Combination, int] = {"u": 1, "|u-v|, u*v": 2, "u, v, u*v, |u-v|": 4}
 _KEPT_BYTES = 1 << 28
 """Features up to this size are formed once and kept."""
+_CHUNK = 2048
+"""Rows summed at once."""
+_CONSTANT = 1e-6
+"""A deviation below this share of the mean is the rounding of float32, not a difference."""
 
 
 def accelerator() -> str:
@@ -61,6 +66,7 @@ class Features:
         self._left = torch.from_numpy(left.astype(np.int64)).to(device)
         self._right = None if right is None else torch.from_numpy(right.astype(np.int64)).to(device)
         self._kept: torch.Tensor | None = None
+        self._scale: tuple[torch.Tensor, torch.Tensor] | None = None
         if 4 * self.width * len(left) <= _KEPT_BYTES:
             self._kept = self._formed(torch.arange(len(left), device=device))
 
@@ -69,7 +75,42 @@ class Features:
 
     def rows(self, rows: torch.Tensor) -> torch.Tensor:
         """Return float32 (len(rows), width) for int64 row numbers on the device."""
-        return self._formed(rows) if self._kept is None else self._kept.index_select(0, rows)
+        found = self._formed(rows) if self._kept is None else self._kept.index_select(0, rows)
+        if self._scale is None:
+            return found
+        mean, deviation = self._scale
+        return (found - mean) / deviation
+
+    def moments(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean and standard deviation (ddof 0) over some rows.
+
+        A feature that is constant there says nothing and has the deviation 1, as in scikit-learn's
+        StandardScaler.
+
+        Args:
+            rows: int64 row numbers, at least one.
+
+        Returns:
+            Two tensors (width,), float64.
+        """
+        import torch
+
+        total, square = torch.zeros(2, self.width, dtype=torch.float64, device=self.device)
+        for chunk in pieces(torch.from_numpy(rows).to(self.device), _CHUNK):
+            x = self.rows(chunk).double()
+            total += x.sum(0)
+            square += x.square_().sum(0)
+        mean = total / len(rows)
+        deviation = (square / len(rows) - mean.square()).clamp_(min=0).sqrt_()
+        deviation[deviation <= _CONSTANT * mean.abs()] = 1
+        return mean, deviation
+
+    def standardised(self, rows: np.ndarray) -> Features:
+        """Return the same features z-normalised by the moments of some rows; no row is copied."""
+        mean, deviation = self.moments(rows)
+        found = copy.copy(self)
+        found._scale = mean.float(), deviation.float()
+        return found
 
     def _formed(self, rows: torch.Tensor) -> torch.Tensor:
         import torch

@@ -23,18 +23,24 @@ def solve(
     tick: Tick,
 ) -> list[Fitted]:
     """Fit on all training rows; nothing is stopped early. See `setting.Solver`."""
-    return [_fit(features, labels, fit, seed, tick) for fit in fits]
+    answers = []
+    for done, fit in enumerate(fits):
+        tick(done / len(fits))
+        answers.append(_fit(features, labels, fit, seed))
+    return answers
 
 
-def _fit(features: Features, labels: np.ndarray, fit: Fit, seed: int, tick: Tick) -> Fitted:
+def _fit(features: Features, labels: np.ndarray, fit: Fit, seed: int) -> Fitted:
     import torch
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
+    if fit.znorm:
+        features = features.standardised(fit.train)
+
     def of(rows: np.ndarray) -> np.ndarray:
         return features.rows(torch.from_numpy(rows).to(features.device)).cpu().numpy()
 
-    tick()
     classifier = LogisticRegression(C=fit.penalty, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the protocol keeps what it has then

@@ -58,7 +58,7 @@ def fit(
         splits: rows of `train`, `dev` and `test`.
         correlation: of two float64 arrays, -1 to 1.
         seed: of weights and shuffles.
-        tick: called after each pass.
+        tick: called before each pass.
 
     Returns:
         The best correlation on dev (NaN when there never was one), float64 predictions of the test
@@ -75,7 +75,7 @@ def fit(
     best, predicted, misses, passes = np.nan, np.zeros(len(splits["test"])), 0, 0
     while misses <= _TENACITY and passes <= _MAX_PASSES:
         for _ in range(_PASSES):
-            tick()
+            tick(min(1.0, max(passes / _MAX_PASSES, misses / (_TENACITY + 1))))
             order = torch.from_numpy(random.permutation(len(train))).to(features.device)
             x, y = train.index_select(0, order), target.index_select(0, order)
             for x_batch, y_batch in zip(pieces(x, _BATCH), pieces(y, _BATCH), strict=True):

@@ -6,7 +6,6 @@ A *solver* turns fits into answers: `exact` one by one as the reference does, `c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -14,14 +13,23 @@ import numpy as np
 
 from engine.classifiers.features import Features
 
-Tick = Callable[[], None]
-"""Called now and then during long work; what it raises stops the work."""
-
 HOLD_OUT = 0.05
 """Share of the training rows that a final fit without a dev set sets aside to stop on."""
 WEIGHT_DECAYS = (1e-5, 1e-4, 1e-3, 1e-2)
 """The grid of the reference's torch classifier. (Its paper speaks of 2^t: that is the other
 branch, scikit-learn's C.)"""
+
+
+class Tick(Protocol):
+    """Called now and then during long work; what it raises stops the work."""
+
+    def __call__(self, done: float = 0.0, /) -> None:
+        """Hear which share of the work is done at least, 0 to 1."""
+        ...
+
+
+def nobody(done: float = 0.0, /) -> None:
+    """Be the tick where nobody follows."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,8 @@ class Setting:
             they need not follow one another.
         passes: over the training rows in a round (the reference's `epoch_size`).
         max_passes: no round begins beyond (the reference's `max_epoch`).
+        choose_znorm: choose between plain and z-normalised features as well; one part of `folds`
+            then chooses instead of inner folds.
     """
 
     solver: Literal["exact", "columns", "logistic"] = "exact"
@@ -50,6 +60,11 @@ class Setting:
     tenacity: int = 5
     passes: int = 4
     max_passes: int = 200
+    choose_znorm: bool = False
+
+    def share(self, passes: int, misses: int) -> float:
+        """Say how far a fit is at least: it ends by its passes or by rounds without a better."""
+        return min(1.0, max(passes / self.max_passes, misses / (self.tenacity + 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +78,15 @@ class Fit:
         stop: rows whose accuracy chooses the best round; None sets aside 5 % of `train`.
         penalty: weight decay, or C for scikit-learn.
         test: rows to predict in the end, or None.
+        znorm: show the classifier its features z-normalised, by mean and deviation of the rows it
+            learns from (those set aside do not count).
     """
 
     train: np.ndarray
     stop: np.ndarray | None
     penalty: float
     test: np.ndarray | None = None
+    znorm: bool = False
 
 
 @dataclass(frozen=True, eq=False)

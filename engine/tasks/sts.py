@@ -36,7 +36,7 @@ class _Pairs:
     right: np.ndarray
 
 
-def measure(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
+def measure(data: ScoredPairs, vectors: np.ndarray, *, space: bool = True) -> Measurement:
     """Score the vectors of `data.sentences`, in that order.
 
     A year's main score is Spearman over the concatenation of its subsets (`all`); a data set with
@@ -45,13 +45,14 @@ def measure(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
     Args:
         data: pairs with gold scores.
         vectors: float32 (len(data.sentences), dim), finite.
+        space: measure alignment, uniformity and the mean cosine of random pairs beside it.
 
     Raises:
         UserError: when no correlation is defined (too few pairs, or everything the same).
     """
     pairs = _pairs(data.parts)
     cosines = geometry.cosine(vectors[pairs.left], vectors[pairs.right])
-    main_parts = [pairs.names.index("test")] if _has_test(data) else list(range(len(pairs.names)))
+    main_parts = _main_parts(data)
     _check(data.name, cosines, pairs, main_parts)
     scores = _splits(pairs, cosines) if data.parts_are == "splits" else _subsets(pairs, cosines)
     undefined = sorted({s.aggregation or s.split for s in scores if math.isnan(s.score)})
@@ -63,9 +64,22 @@ def measure(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
     }
     if undefined:
         details["undefined"] = undefined
-    kept += _space(data, pairs, vectors)
+    if space:
+        kept += _space(data, pairs, vectors)
     examples = {"cosine": cosines, "gold": pairs.gold, "part": pairs.part}
     return Measurement(tuple(kept), examples, details)
+
+
+def main_rows(data: ScoredPairs) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """The pairs of the main score.
+
+    Returns:
+        Positions in `data.sentences` of their first and of their second sentences, and their gold
+        scores, float64 (pairs,).
+    """
+    pairs = _pairs(data.parts)
+    rows = np.isin(pairs.part, _main_parts(data))
+    return (pairs.left[rows], pairs.right[rows]), pairs.gold[rows]
 
 
 def _pairs(parts: dict[str, PairPart]) -> _Pairs:
@@ -86,8 +100,11 @@ def _pairs(parts: dict[str, PairPart]) -> _Pairs:
     )
 
 
-def _has_test(data: ScoredPairs) -> bool:
-    return data.parts_are == "splits" and "test" in data.parts
+def _main_parts(data: ScoredPairs) -> list[int]:
+    """The test split, or everything."""
+    if data.parts_are == "splits" and "test" in data.parts:
+        return [list(data.parts).index("test")]
+    return list(range(len(data.parts)))
 
 
 def _check(name: str, cosines: np.ndarray, pairs: _Pairs, main_parts: list[int]) -> None:

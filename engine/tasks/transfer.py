@@ -16,7 +16,15 @@ import numpy as np
 
 from engine.classifiers.features import Combination, Features, accelerator
 from engine.classifiers.setting import Setting, Tick
-from engine.classifiers.validation import Trainer, Validated, folds, nested, split
+from engine.classifiers.validation import (
+    Trainer,
+    Validated,
+    folds,
+    nested,
+    normalised,
+    outer_folds,
+    split,
+)
 from engine.datasets.types import LabelledPairs, LabelledSentences
 from engine.errors import UserError
 from engine.results import Score
@@ -29,6 +37,9 @@ SETTINGS: dict[str, Setting] = {
         "exact", folds=5, optimiser="rmsprop", batch=128, tenacity=3, passes=2
     ),
     "senteval-sklearn": Setting("logistic"),
+    "senteval-mlp": Setting("columns", hidden=50),
+    "pitfalls": Setting("columns", folds=5, choose_znorm=True),
+    "pitfalls-mlp": Setting("columns", folds=5, hidden=50, choose_znorm=True),
 }
 """Protocol -> how classifiers are trained and chosen."""
 
@@ -83,36 +94,48 @@ def measure(
         UserError: a single class, fewer examples than folds, or a split without known labels.
     """
     rows = _in_order(data)
-    _check(data.name, rows, setting.folds)
+    _check(data, rows, setting.folds)
     if data.name == "WordContent":  # always linear: it has a thousand classes
         setting = replace(setting, hidden=0, dropout=0.0)
     # One plain step is too small for a GPU to help; all columns together are not.
     device = accelerator() if setting.solver == "columns" else "cpu"
     features = _features(data, rows, vectors, device)
     trainer = Trainer(features, rows.labels, setting, seed, tick)
-    splits = rows.splits
+    penalised = data.name != "SNLI"
+    if not penalised:
+        trainer.setting = replace(setting, passes=1, max_passes=15)
+    plan = _normalised if setting.choose_znorm else _reference
+    return _measurement(data, rows, plan(trainer, rows.splits, penalised))
+
+
+def _reference(trainer: Trainer, splits: dict[str, np.ndarray], penalised: bool) -> Validated:
+    """Train and choose as the reference does for these splits."""
     if not splits:
-        tested, found = np.arange(len(rows.labels)), nested(trainer)
-    elif "dev" not in splits:
-        tested, found = splits["test"], folds(trainer, splits["train"], splits["test"])
-    else:
-        tested = splits["test"]
-        if data.name == "SNLI":
-            trainer.setting = replace(setting, passes=1, max_passes=15)
-        found = split(trainer, splits["train"], splits["dev"], tested, data.name != "SNLI")
-    return _measurement(data, rows, found, tested)
+        return nested(trainer)
+    if "dev" not in splits:
+        return folds(trainer, splits["train"], splits["test"])
+    return split(trainer, splits["train"], splits["dev"], splits["test"], penalised)
+
+
+def _normalised(trainer: Trainer, splits: dict[str, np.ndarray], penalised: bool) -> Validated:
+    """Choose between plain and z-normalised features as well."""
+    outer = [(splits["train"], splits["test"])] if splits else outer_folds(trainer)
+    return normalised(trainer, outer, splits.get("dev"), penalised)
 
 
 def _measurement(
-    data: LabelledSentences | LabelledPairs, rows: _Rows, found: Validated, tested: np.ndarray
+    data: LabelledSentences | LabelledPairs, rows: _Rows, found: Validated
 ) -> Measurement:
-    gold = rows.labels[tested]
-    n_dev = len(rows.splits.get("dev", rows.splits.get("train", rows.labels)))
+    tested = rows.splits.get("test", np.arange(len(rows.labels)))
+    gold, n_dev = rows.labels[tested], found.n_dev
     where = "test" if rows.splits else "all"
     scores = [
         Score(where, None, "accuracy", found.test, len(gold), main=True),
         Score("dev", None, "accuracy", found.dev, n_dev),
     ]
+    for option, (dev, test) in found.options.items():
+        scores.append(Score(where, option, "accuracy", test, len(gold)))
+        scores.append(Score("dev", option, "accuracy", dev, n_dev))
     if data.name == "MRPC":
         scores.insert(1, Score(where, None, "f1", _f1(gold, found.predicted), len(gold)))
     correct = (found.predicted == gold)[np.argsort(rows.order[tested])]
@@ -133,14 +156,16 @@ def _f1(gold: np.ndarray, predicted: np.ndarray) -> float:
 def _in_order(data: LabelledSentences | LabelledPairs) -> _Rows:
     """Sort by number of tokens, then label: folds and batches of the reference depend on it."""
     names = np.array([_SPLITS.get(name.lower(), name.lower()) for name in data.splits])
+    _check_splits(data, list(dict.fromkeys(names.tolist())))
     labels = np.array(data.labels)
     learnt = labels[names == "train"] if len(names) else labels
     classes = _CLASSES.get(data.name) or tuple(np.unique(learnt).tolist())
     number = {label: i for i, label in enumerate(classes)}
-    unknown = [label for label in data.labels if label not in number]
-    if unknown:
+    unknown = next((row for row, y in enumerate(data.labels) if y not in number), None)
+    if unknown is not None:
         raise UserError(
-            f"{data.name} has the label {unknown[0]!r}, which its training split does not have.",
+            f"{data.place(unknown)} has the label {data.labels[unknown]!r}, which the training "
+            f"split of {data.name} does not have.",
             "Every label must occur among the training sentences.",
         )
     labels = np.array([number[label] for label in data.labels])
@@ -165,18 +190,13 @@ def _features(
     return Features(vectors, data.left[rows.order], data.right[rows.order], combination, device)
 
 
-def _check(name: str, rows: _Rows, folds: int) -> None:
+def _check(data: LabelledSentences | LabelledPairs, rows: _Rows, folds: int) -> None:
     """Refuse what no classifier can be trained or tested on."""
+    name = data.title
     if len(rows.classes) < 2:
         raise UserError(
             f"{name} has a single label, {rows.classes[0]!r}; there is nothing to tell apart.",
             "Check which column was taken for the label.",
-        )
-    wanted = [["train", "dev", "test"], ["train", "test"], []]
-    if sorted(rows.splits) not in [sorted(names) for names in wanted]:
-        raise UserError(
-            f"{name} has the splits {', '.join(rows.splits)}.",
-            "A classifier needs train, dev and test, or train and test, or no splits at all.",
         )
     learnt = rows.splits.get("train", np.arange(len(rows.labels)))
     counts = Counter(rows.labels[learnt].tolist())
@@ -188,8 +208,17 @@ def _check(name: str, rows: _Rows, folds: int) -> None:
         )
     fewest = min(counts, key=lambda label: counts[label])
     if "dev" not in rows.splits and counts[fewest] < folds:
+        first = data.place(int(rows.order[learnt][rows.labels[learnt] == fewest].min()))
         raise UserError(
             f"{name} has {counts[fewest]} training examples of {rows.classes[fewest]!r}, fewer "
-            f"than the {folds} folds of the protocol.",
+            f"than the {folds} folds of the protocol; the first is at {first}.",
             "Add examples, leave that label out, or take a protocol with fewer folds.",
+        )
+
+
+def _check_splits(data: LabelledSentences | LabelledPairs, names: list[str]) -> None:
+    if set(names) not in ({"train", "dev", "test"}, {"train", "test"}, set()):
+        raise UserError(
+            f"{data.title} has the splits {', '.join(names)}.",
+            "A classifier needs train, dev and test, or train and test, or no splits at all.",
         )

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from engine import evaluate, load
+from engine.classifiers.setting import nobody
 from engine.datasets import Catalog
 from engine.encoders.base import Encoder
 from engine.results import Result
-from engine.tasks import transfer
+from engine.tasks import similarity, transfer
 from engine.tasks.measurement import Measurement
 
 pytestmark = pytest.mark.data
@@ -195,7 +196,7 @@ def test_one_hidden_layer(
     """Fifty sigmoid units, by either solver, in the same order of draws."""
     data = catalog.load(task)
     setting = replace(transfer.SETTINGS["senteval-exact"], solver=solver, hidden=50)
-    found = transfer.measure(data, encoder.encode(data.sentences), setting, 1111, lambda: None)
+    found = transfer.measure(data, encoder.encode(data.sentences), setting, 1111, nobody)
     assert_equal(found, record(reference, "mlp50", task))
 
 
@@ -224,3 +225,61 @@ def test_learned_relatedness(
     assert found["spearman"] == pytest.approx(100 * golden["spearman"], abs=0.2)
     assert found["mse"] == pytest.approx(golden["mse"], abs=0.004)
     assert result.main.metric == ("spearman" if variant == "simcse_fork" else "pearson")
+
+
+def test_similarities_side_by_side(
+    encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
+) -> None:
+    """STS-B, test: cosine and z-normalised cosine to 1e-6, the learned one as above."""
+    result = run(encoder, catalog, "pitfalls", "STSBenchmark")
+    found = {score.metric: score.score for score in result.scores}
+    golden = reference["znorm_stsb"]["test"]
+    for ours, theirs in (("", "without"), ("znorm_", "with_ddof0")):
+        for name in ("pearson", "spearman"):
+            expected = pytest.approx(100 * golden[theirs][name], abs=1e-4)
+            assert found[ours + name] == expected
+    learned = reference["relatedness_learned"]["original"]["STSBenchmark"]["1111"]
+    assert found["learned_pearson"] == pytest.approx(100 * learned["pearson"], abs=0.2)
+    assert found["learned_mse"] == pytest.approx(learned["mse"], abs=0.004)
+    assert (result.main.metric, result.main.split) == ("spearman", "test")
+
+
+def test_the_normalised_cosine_of_the_dev_split(
+    encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
+) -> None:
+    """Over the sentences of dev alone."""
+    data = catalog.load("STSBenchmark")
+    part = data.parts["dev"]
+    alone = replace(data, parts={"test": part})
+    vectors = encoder.encode(alone.sentences)
+    scores = similarity.measure(alone, vectors, 1111, nobody).scores
+    found = {score.metric: score.score for score in scores}
+    golden = reference["znorm_stsb"]["dev"]["with_ddof0"]
+    assert found["znorm_pearson"] == pytest.approx(100 * golden["pearson"], abs=1e-4)
+    assert found["znorm_spearman"] == pytest.approx(100 * golden["spearman"], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "task"),
+    [
+        *(("pitfalls", task) for task in ("TREC", "MRPC", "Tense", "MR")),
+        *(("pitfalls-mlp", task) for task in ("TREC", "SubjNumber")),
+        pytest.param("pitfalls-mlp", "MRPC", marks=pytest.mark.slow),
+    ],
+)
+def test_a_fair_comparison_is_near_the_original(
+    protocol: str, task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
+) -> None:
+    """Plain features by other folds: within the spread of seeds and 1.5 points for the folds."""
+    result = run(encoder, catalog, protocol, task)
+    golden = record(reference, "default" if protocol == "pitfalls" else "mlp50", task)
+    options = {
+        (s.aggregation, s.split == "dev"): s.score for s in result.scores if s.metric == "accuracy"
+    }
+    spread = reference["spread"].get(task, {"acc": {"std_ddof1": 0.0}})["acc"]["std_ddof1"]
+    assert options["plain", False] == pytest.approx(golden["acc"], abs=max(1.5, 4.2 * spread))
+    chosen = "z-normalised" if result.details["znorm"] else "plain"
+    assert options[None, False] == options[chosen, False]
+    assert options[None, True] == max(options["plain", True], options["z-normalised", True])
+    right = 100 * result.examples["correct"].mean()
+    assert right == pytest.approx(result.main.score, abs=0.01)

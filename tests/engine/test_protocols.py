@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine import protocols
+from engine.classifiers.setting import Setting
 from engine.errors import UserError
 from engine.published import TABLE_B1, TABLE_B3, TABLE_MAIN, Published
 from engine.tasks import SEVEN
@@ -17,6 +18,9 @@ HASHES = {
     "senteval-exact": "54203e3cb2a709cc",
     "senteval-fast": "bcc677f6dffcc84e",
     "senteval-sklearn": "44b9d817bfaef73f",
+    "senteval-mlp": "e0ce33cad097c466",
+    "pitfalls": "f27471dd049e2368",
+    "pitfalls-mlp": "04fab4a43fbfcd8d",
 }
 
 
@@ -36,17 +40,42 @@ def test_the_card_shows_every_choice_and_quotes_table_b1() -> None:
     assert len(TABLE_B1) == 10
 
 
-@pytest.mark.parametrize("name", ["senteval", "senteval-exact", "senteval-fast"])
+@pytest.mark.parametrize("name", ["senteval", "senteval-exact", "senteval-fast", "senteval-mlp"])
 def test_the_cards_of_senteval_state_what_is_run(name: str) -> None:
     """Numbers in words are those of the setting that trains."""
     from engine.tasks.transfer import SETTINGS
 
     setting, card = SETTINGS[name], dict(protocols.get(name).card())
-    optimiser = {"adam": "Adam", "rmsprop": "RMSprop"}[setting.optimiser]
-    assert card["optimiser"].startswith(f"{optimiser}, lr")
-    assert card["optimiser"].endswith(f"batch {setting.batch}")
+    assert_training_is_stated(setting, card)
     assert f"{setting.folds} stratified" in card["TREC, MRPC"]
     assert f"nested: {setting.folds} " in card["MR, CR, SUBJ, MPQA"]
+    assert not setting.choose_znorm
+
+
+@pytest.mark.parametrize("name", ["pitfalls", "pitfalls-mlp"])
+def test_the_cards_of_pitfalls_state_what_is_run(name: str) -> None:
+    """The same, and that z-normalisation is chosen, by what, and over which rows it is computed."""
+    from engine.tasks.transfer import SETTINGS
+
+    setting, card = SETTINGS[name], dict(protocols.get(name).card())
+    assert_training_is_stated(setting, card)
+    assert setting.choose_znorm
+    assert "by dev accuracy" in card["z-normalisation"]
+    assert "rows that a fit learns from alone" in card["z-normalisation: how"]
+    assert f"{setting.folds} stratified outer folds" in card["MR, CR, SUBJ, MPQA"]
+    assert f"the first of {setting.folds} stratified parts" in card["TREC, MRPC"]
+    has_sts = "sts" in protocols.get(name).types
+    assert has_sts == ("all sentences" in card.get("STS: z-normalised", "")) == (name == "pitfalls")
+
+
+def assert_training_is_stated(setting: Setting, card: dict[str, str]) -> None:
+    """Classifier, optimiser, batch and stopping."""
+    optimiser = {"adam": "Adam", "rmsprop": "RMSprop"}[setting.optimiser]
+    units = f"{setting.hidden} units" if setting.hidden else "softmax regression"
+    assert units in card["classifier"]
+    assert (setting.dropout == 0) == ("no dropout" in card["classifier"] or not setting.hidden)
+    assert card["optimiser"].startswith(f"{optimiser}, lr")
+    assert card["optimiser"].endswith(f"batch {setting.batch}")
     assert f"every {setting.passes} passes" in card["stopping"]
     assert f"the {setting.tenacity + 1}th round" in card["stopping"]
     assert f"beyond pass {setting.max_passes}" in card["stopping"]

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from engine.classifiers import columns, exact
+from engine.classifiers import columns, exact, logistic
 from engine.classifiers.features import Features
 from engine.classifiers.setting import Fit, Setting
-from engine.classifiers.validation import Trainer, folds, nested, split
+from engine.classifiers.validation import (
+    Trainer,
+    folds,
+    nested,
+    normalised,
+    outer_folds,
+    split,
+)
 
 EXACT = Setting("exact", folds=3)
 FAST = replace(EXACT, solver="columns")
 
 
-def nothing() -> None:
+def nothing(done: float = 0.0, /) -> None:
     """Nobody is watching."""
 
 
@@ -91,22 +103,127 @@ def test_the_plans_agree_up_to_the_order_of_draws() -> None:
         assert (fast.predicted == slow.predicted).mean() > 0.9
 
 
-def test_normalised_columns_are_columns_on_normalised_features() -> None:
-    """By the statistics of the training rows alone; a constant feature does no harm."""
+def uneven() -> tuple[np.ndarray, np.ndarray]:
+    """Points whose features have other means and spreads, the first one none; and labels."""
     features, labels = clouds(3)
-    raw = 5 * features.rows(every_row(360)).numpy() + 2
-    raw[:, 0] = 7.0
+    raw = features.rows(every_row(360)).numpy() * np.array([0, 9, 0.1, 1, 1, 3, 1, 2])
+    return (raw + np.arange(8) - 0.3).astype(np.float32), labels
+
+
+@pytest.mark.parametrize("hidden", [0, 6])
+@pytest.mark.parametrize("solver", ["columns", "exact"])
+def test_normalised_fits_are_fits_on_normalised_features(solver: str, hidden: int) -> None:
+    """As StandardScaler has it, of the rows learnt from alone; plain fits beside them stay plain.
+
+    The oracle is the plain loop on a copy.
+    """
+    raw, labels = uneven()
     train, dev, test = cut()
-    deviation = raw[train].std(0)
-    deviation[0] = 1.0
-    copy = Features((raw - raw[train].mean(0)) / deviation, np.arange(360))
-    fits = [Fit(train, dev, 1e-3, test)]
-    (ours,) = columns.solve(
-        Features(raw, np.arange(360)), labels, fits, FAST, 1111, nothing, znorm=True
+    copy = StandardScaler().fit(raw[train].astype(np.float64)).transform(raw).astype(np.float32)
+    assert (copy[:, 0] == 0).all(), "a constant feature says nothing, and nothing is amplified"
+    setting, every = replace(EXACT, hidden=hidden), np.arange(360)
+    solve = {"columns": columns.solve, "exact": exact.solve}[solver]
+    fits = [Fit(train, dev, 1e-3, test, znorm=znorm) for znorm in (True, False, True)]
+    normal, plain, again = solve(Features(raw, every), labels, fits, setting, 1111, nothing)
+    for ours, seen in ((normal, copy), (plain, raw), (again, copy)):
+        fit = replace(fits[0], znorm=False)
+        (theirs,) = exact.solve(Features(seen, every), labels, [fit], setting, 1111, nothing)
+        assert (ours.accuracy, ours.passes) == (pytest.approx(theirs.accuracy), theirs.passes)
+        assert (ours.predicted == theirs.predicted).mean() > 0.97  # float noise on the boundary
+    assert normal.accuracy != plain.accuracy
+
+
+def test_rows_set_aside_to_stop_on_do_not_normalise() -> None:
+    """They are drawn from the training rows as in the plain loop, and left out of the moments."""
+    raw, labels = uneven()
+    train, _, test = cut()
+    held = np.random.RandomState(1111).permutation(train)[: len(train) // 20]
+    raw[held] = 50
+    fits = [Fit(train, None, 1e-3, test, znorm=True)]
+    for solver in (columns, exact):
+        (ours,) = solver.solve(Features(raw, np.arange(360)), labels, fits, EXACT, 1111, nothing)
+        scaler = StandardScaler().fit(np.delete(raw, [*held, *test, *cut()[1]], axis=0))
+        copy = scaler.transform(raw).astype(np.float32)
+        fit = replace(fits[0], znorm=False)
+        (theirs,) = exact.solve(Features(copy, np.arange(360)), labels, [fit], EXACT, 1111, nothing)
+        assert (ours.predicted == theirs.predicted).mean() > 0.97
+
+
+def test_normalised_regression_by_scikit_learn() -> None:
+    """The third solver has the same meaning: a pipeline of StandardScaler and the regression."""
+    raw, labels = uneven()
+    train, dev, test = cut()
+    fit = Fit(train, dev, 0.5, test, znorm=True)
+    (ours,) = logistic.solve(Features(raw, np.arange(360)), labels, [fit], EXACT, 1, nothing)
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.5)).fit(
+        raw[train], labels[train]
     )
-    (theirs,) = columns.solve(copy, labels, fits, FAST, 1111, nothing)
-    assert ours.accuracy == pytest.approx(theirs.accuracy, abs=0.02)
-    assert (ours.predicted == theirs.predicted).mean() > 0.97
+    assert ours.accuracy == pytest.approx(pipeline.score(raw[dev], labels[dev]))
+    assert (ours.predicted == pipeline.predict(raw[test])).mean() > 0.97
+
+
+@pytest.mark.parametrize("with_dev", [False, True])
+def test_normalising_is_chosen_by_dev_accuracy(with_dev: bool) -> None:
+    """Small differences are learnt in few steps when they are normalised, and not otherwise.
+
+    The fast solver and the plain loop choose the same, and both options are told.
+    """
+    features, labels = clouds(2)
+    raw = features.rows(every_row(360)).numpy() / 100 + 1
+    quick = {"passes": 10, "tenacity": 2}
+    train, dev, test = cut()
+    for vectors, znorm in ((raw, True), (np.zeros_like(raw), False)):
+        for setting in (FAST, EXACT):
+            trainer = Trainer(
+                Features(vectors, np.arange(360)), labels, replace(setting, **quick), 1, nothing
+            )
+            outer = [(train, test)] if with_dev else outer_folds(trainer)
+            found = normalised(trainer, outer, dev if with_dev else None)
+            assert found.details["znorm"] == znorm, "and plain in doubt"
+            assert list(found.options) == ["plain", "z-normalised"]
+            plain, normal = found.options.values()
+            assert (found.dev, found.test) == (normal if znorm else plain)
+            tested = labels[np.sort(test)] if with_dev else labels
+            right = 100 * (found.predicted == tested).mean()
+            assert right == pytest.approx(found.test, abs=0.3)
+            assert found.n_dev == (80 if with_dev else len(union_of_dev_parts(trainer)))
+            if znorm:
+                assert normal[0] > plain[0] + 5
+                assert normal[1] > plain[1] + 5
+
+
+def union_of_dev_parts(trainer: Trainer) -> set[int]:
+    """Rows that choose in one of the outer folds, by scikit-learn's own splitter."""
+    splitter = StratifiedKFold(3, shuffle=True, random_state=1111)
+    parts: set[int] = set()
+    for seen, _ in splitter.split(trainer.labels, trainer.labels):
+        _, stop = next(splitter.split(seen, trainer.labels[seen]))
+        parts |= set(seen[stop].tolist())
+    return parts
+
+
+@pytest.mark.parametrize("solver", ["columns", "exact", "logistic"])
+def test_progress_never_falls(solver: Any) -> None:
+    """Each plan tells shares from 0 towards 1, however many times it calls its solver."""
+    features, labels = clouds(2)
+    train, dev, test = cut()
+    both = np.concatenate([train, dev])
+    setting = replace(EXACT, solver=solver, passes=10, tenacity=1, max_passes=60)
+    for plan in (
+        nested,
+        lambda t: folds(t, both, test),
+        lambda t: split(t, train, dev, test),
+        lambda t: normalised(t, [(both, test)]),
+    ):
+        told: list[float] = []
+
+        def tick(done: float = 0.0, /, told: list[float] = told) -> None:
+            told.append(done)
+
+        plan(Trainer(features, labels, setting, 1, tick))
+        assert told[0] == 0
+        assert told == sorted(told)
+        assert 0.7 < told[-1] <= 1
 
 
 def test_features_formed_in_batches_are_those_formed_whole(
@@ -135,7 +252,7 @@ def test_whoever_waits_can_stop_it() -> None:
     features, labels = clouds(2)
     train, dev, test = cut()
 
-    def stop() -> None:
+    def stop(done: float = 0.0, /) -> None:
         raise KeyboardInterrupt
 
     for setting in (EXACT, FAST):

@@ -20,7 +20,7 @@ from tests.fakes.encoders import HashEncoder, NaNEncoder
 QUICK = Setting("columns", folds=3, batch=8, passes=100, max_passes=200)  # small sets need passes
 
 
-def nothing() -> None:
+def nothing(done: float = 0.0, /) -> None:
     """Nobody is watching."""
 
 
@@ -175,7 +175,7 @@ def test_the_seed_moves_the_folds_of_train_and_not_the_nested_ones(tmp_path: Pat
     for seed in (1111, 7):
         trainer = validation.Trainer(features, labels, QUICK, seed, nothing)
         seen: list[list[int]] = []
-        trainer.solve = lambda fits, seen=seen: _record(fits, seen)  # type: ignore[method-assign]
+        trainer.solve = lambda fits, then=0, seen=seen: _record(fits, seen)  # type: ignore[method-assign]
         validation.nested(trainer)
         validation.folds(trainer, np.arange(50), np.arange(50, 60))
         made[seed] = seen

@@ -1,0 +1,88 @@
+"""Three similarities side by side: cosine, z-normalised cosine, and a learned one.
+
+Table 2 of "Pitfalls in the Evaluation of Sentence Embeddings" (Eger, Rücklé, Gurevych 2019): which
+one is taken decides the order of encoders. Protocol `pitfalls`. Knows vectors and gold scores;
+neither encoders nor files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine import geometry
+from engine.classifiers.setting import Tick
+from engine.datasets.types import ScoredPairs
+from engine.results import Score
+from engine.statistics import pearson, spearman
+from engine.tasks import relatedness, sts
+from engine.tasks.measurement import Measurement
+
+_SCALES = ((0.0, 5.0), (1.0, 5.0))
+"""Of gold scores that the regressor's five bins are made for."""
+
+
+def measure(data: ScoredPairs, vectors: np.ndarray, seed: int, tick: Tick) -> Measurement:
+    """Score the vectors of `data.sentences`, in that order.
+
+    The main score is Spearman of the plain cosine, on what `engine.tasks.sts` has for its main
+    score: the test split, or all pairs. The other similarities are measured on the same pairs; the
+    learned one where there are train, dev and test splits and scores up to 5.
+
+    Args:
+        data: pairs with gold scores.
+        vectors: float32 (len(data.sentences), dim), finite.
+        seed: of the regressor.
+        tick: called while it is trained; what it raises stops it.
+
+    Raises:
+        UserError: when no correlation is defined.
+    """
+    plain = sts.measure(data, vectors, space=False)
+    main = next(score for score in plain.scores if score.main)
+    scores = [
+        score for score in plain.scores
+        if (score.split, score.aggregation) == (main.split, main.aggregation)
+    ]  # fmt: skip
+    rows, gold = sts.main_rows(data)
+    cosines = normalised_cosine(vectors, *rows)
+    for name, correlate in (("spearman", spearman), ("pearson", pearson)):
+        value = 100 * correlate(cosines, gold)
+        if np.isfinite(value):
+            scores.append(replace(main, metric=f"znorm_{name}", score=value, main=False))
+    in_three = data.parts_are == "splits" and {"train", "dev", "test"} <= set(data.parts)
+    if in_three and data.scale in _SCALES:
+        scores += _learned(data, vectors, seed, tick)
+    return Measurement(tuple(scores), plain.examples, plain.details)
+
+
+def normalised_cosine(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Cosine of vectors that were z-normalised over all sentences of these pairs.
+
+    A sentence counts as often as it occurs in them. Mean and standard deviation (ddof 0) of each
+    column in float64; a constant column has the deviation 1.
+
+    Args:
+        vectors: (n, dim).
+        left: (pairs,) rows of the first sentences.
+        right: (pairs,) rows of the second ones.
+
+    Returns:
+        float64 (pairs,); see `engine.geometry.cosine`.
+    """
+    every = vectors[np.concatenate([left, right])].astype(np.float64)
+    deviation = every.std(axis=0)
+    deviation[deviation == 0.0] = 1.0
+    every -= every.mean(axis=0)
+    every /= deviation
+    return geometry.cosine(every[: len(left)], every[len(left) :])
+
+
+def _learned(data: ScoredPairs, vectors: np.ndarray, seed: int, tick: Tick) -> list[Score]:
+    found = relatedness.measure(data, vectors, "pearson", seed, tick)
+    return [
+        replace(score, metric=f"learned_{score.metric}", main=False)
+        for score in found.scores
+        if score.split == "test"
+    ]
