@@ -107,6 +107,29 @@ def examine_encoder(
         emit(rows, ("pooling", "spearman", "seconds"), as_json)
 
 
+@encoder_verbs.command("coverage")
+@plain_errors
+def cover_tasks(
+    spec: SpecArgument,
+    tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how many sentences of each task a file of vectors lacks.
+
+    theodolite encoders coverage vectors:mine.parquet --tasks sts
+    """
+    from app.coverage import coverage
+
+    rows = list(coverage(open_workspace(store, data), spec, tasks))
+    emit(rows, ("task", "sentences", "lacking", "first"), as_json)
+    if not as_json:
+        for row in rows:
+            if row["error"]:
+                say(f"{row['task']}: {row['error']}")
+
+
 @encoder_verbs.command("remove")
 @plain_errors
 def remove_encoder(

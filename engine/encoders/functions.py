@@ -6,21 +6,27 @@
     encoder = FunctionEncoder(prepare, batcher, "my bag of words")
     for result in evaluate(encoder, "sts"): ...
 
-Such an encoder lives in the process that has the functions. To use its vectors in the app, write
-them with `engine.encoders.vectors.save` and load the file as `vectors:FILE`.
+Such an encoder lives in the process that has the functions. To use it in the app, write its vectors
+of the tasks' sentences to a file, which is an encoder there as `vectors:mine.parquet`:
+
+    encoder.save(Path("mine.parquet"), ["STSBenchmark", "MR"])
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.encoders.base import Progress
 from engine.encoders.fingerprint import fingerprint
 from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from engine.datasets import Catalog
 
 Tokens = list[str]
 Prepare = Callable[[Any, list[Tokens]], Any]
@@ -96,6 +102,32 @@ class FunctionEncoder:
         """
         self.prepare(sentences)
         return self.vectors(sentences, progress).astype(np.float32)
+
+    def save(
+        self, path: Path, tasks: str | Sequence[str], data: Catalog | Path | str | None = None
+    ) -> None:
+        """Write the vectors of all sentences of some tasks, for the app: `vectors:FILE`.
+
+        `prepare` sees the sentences of all tasks together, where `evaluate` shows it each task's.
+
+        Args:
+            path: ends in `.parquet`.
+            tasks: names or suites, as for `engine.evaluate`.
+            data: as for `engine.evaluate`.
+
+        Raises:
+            UserError: an unknown task, data that cannot be read, or vectors of no use.
+        """
+        from engine import tasks as registry
+        from engine.datasets import Catalog
+        from engine.encoders import vectors
+
+        given = None if data is None or isinstance(data, Catalog) else Path(data)
+        catalog = data if isinstance(data, Catalog) else Catalog(given)
+        names = registry.expand(tasks, catalog)
+        sets = dict.fromkeys(registry.get(name, catalog).dataset for name in names)
+        sentences = dict.fromkeys(s for name in sets for s in catalog.load(name).sentences)
+        vectors.save(path, list(sentences), self.encode(list(sentences)))
 
     def prepare(self, sentences: Sequence[str]) -> None:
         """Show all sentences to `prepare`."""

@@ -57,9 +57,16 @@ class VectorFile(Source):
             )
         self._file = reader(self.path, text, vector)
         self.dim = self._file.dim
-        self.fingerprint = fingerprint(
-            "vectors", *(file_sha256(p) for p in self._file.paths), text, vector
-        )
+        self._columns = (text, vector)
+
+    @cached_property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        """Over the content of the files, which are read for it when it is first asked for."""
+        return fingerprint("vectors", *map(file_sha256, self._file.paths), *self._columns)
+
+    def __len__(self) -> int:
+        """Number of different sentences."""
+        return len(self._rows)
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -110,18 +117,37 @@ def lacking(spec: str, sentences: Sequence[str]) -> list[str]:
     Raises:
         UserError: the spec or a file cannot be read.
     """
-    left_out: set[str] = set()
-    for source in parse(spec).sources:
-        if source.kind == "vectors":
-            file = VectorFile(
-                str(source), source.value, source.option("text"), source.option("vector")
-            )
-            left_out.update(file.lacking(sentences))
-    return [s for s in sentences if s in left_out]
+    return Coverage(spec).lacking(sentences)
+
+
+class Coverage:
+    """What the files of vectors in a spec hold, read once for many questions.
+
+    Raises:
+        UserError: the spec or a file cannot be read.
+    """
+
+    def __init__(self, spec: str) -> None:
+        self.files = [
+            VectorFile(str(s), s.value, s.option("text"), s.option("vector"))
+            for s in parse(spec).sources
+            if s.kind == "vectors"
+        ]
+
+    def lacking(self, sentences: Sequence[str]) -> list[str]:
+        """The sentences that any of the files lacks, in order, as often as they are asked for."""
+        left_out = {s for file in self.files for s in file.lacking(sentences)}
+        return [s for s in sentences if s in left_out]
 
 
 def save(path: Path, sentences: Sequence[str], vectors: np.ndarray) -> None:
-    """Write a Parquet file that `vectors:` reads.
+    """Write a Parquet file that `vectors:` reads: how any encoder comes into the app.
+
+        sentences = Catalog().load("STSBenchmark").sentences
+        save(Path("mine.parquet"), sentences, my_model(sentences))
+
+    Then `vectors:mine.parquet` is an encoder for these sentences, on the pages, on the command line
+    and in Python; `theodolite encoders coverage vectors:mine.parquet` says which tasks it covers.
 
     Args:
         path: ends in `.parquet`.

@@ -80,3 +80,13 @@ def test_its_vectors_can_be_written_for_the_app(tmp_path):
     save(tmp_path / "mine.parquet", sentences, encoder.encode(sentences))
     read = load(f"vectors:{tmp_path / 'mine.parquet'}").encode(sentences)
     np.testing.assert_array_equal(read, encoder.encode(sentences))
+
+
+def test_its_vectors_become_an_encoder_of_the_app(tmp_path):
+    """Written for some tasks, it gives their scores and says what it lacks for others."""
+    FunctionEncoder(None, batcher, "mine").save(tmp_path / "mine.parquet", "StarterSTS")
+    kept = load(f"vectors:{tmp_path / 'mine.parquet'}")
+    covered, lacking = evaluate(kept, ["StarterSTS", "StarterTopics"])
+    (theirs,) = evaluate(BASE, "StarterSTS")
+    assert covered.main.score == pytest.approx(theirs.main.score, abs=1e-9)
+    assert "mine.parquet lacks" in lacking.error
