@@ -52,7 +52,7 @@ def fair(
             emit_json(point.row())
             continue
         line(f"{place} {point.title} [{point.verdict}]")
-        for sentence in point.words:
+        for sentence in filter(None, (*point.words, point.see)):
             line(f"  {sentence}")
         for run in point.wanted:
             line(f"  $ {run.command}")

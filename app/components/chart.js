@@ -56,11 +56,14 @@ const points = (event) =>
 
 let listening = false;
 let drawn = 0;
+let waiting = false; // a figure laid out without a width keeps its legend in the wrong place
 
 async function draw() {
   const value = props.value;
   figure.hidden = !value;
   if (!value) return;
+  waiting = !element.offsetParent;
+  if (waiting) return;
   const turn = ++drawn;
   await script(props.plotly);
   if (turn !== drawn) return; // a newer value came while plotly.js was loading
@@ -114,6 +117,10 @@ save.addEventListener("click", () => {
   download(`${props.value.name}.csv`, csv([columns, ...rows]));
 });
 new MutationObserver(() => props.value && draw()).observe(document.body, { attributeFilter: ["class"] });
-new ResizeObserver(() => listening && plot.offsetParent && window.Plotly.Plots.resize(plot)).observe(element);
+new ResizeObserver(() => {
+  if (!element.offsetParent) return;
+  if (waiting) draw();
+  else if (listening) window.Plotly.Plots.resize(plot);
+}).observe(element);
 watch("value", draw);
 draw();

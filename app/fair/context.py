@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.fair import size
 from app.fair.evidence import LOGISTIC, MLP, Evidence, Scores
-from app.fair.points import Dots, Exhibit, Grid, Point, Verdict, Wanted, few, mean_of, over, wanted
+from app.fair.points import (
+    NO_DATA,
+    Dots,
+    Exhibit,
+    Grid,
+    Point,
+    Verdict,
+    Wanted,
+    few,
+    mean_of,
+    over,
+    wanted,
+)
 from engine.fairness import (
     LEAST_ENCODERS,
     Stability,
@@ -30,6 +42,7 @@ BASELINES = {"random": "random:256", "bag-of-words": "wordllama"}
 """Kind -> the encoder to add when none of it is there."""
 CLASSIFIERS = {LOGISTIC: "logistic regression", MLP: "MLP"}
 SEEDS = 5
+TESTED = "Compare tests whether a difference is more than the luck of its examples."
 
 
 def baselines(evidence: Evidence) -> Point:
@@ -99,9 +112,12 @@ def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
     transfer = evidence.of_type("transfer", TRANSFER, (LOGISTIC, MLP))
     probing = evidence.of_type("probing", PROBING, (LOGISTIC, MLP))
     if not transfer or not probing:
-        lacking = "any transfer task" if not transfer else "any probing task"
-        said = f"No data of {lacking} is here: its files belong in the data folder."
-        return Point(key, title, "missing", (said,))
+        lacking = "transfer" if not transfer else "probing"
+        said = (
+            "Which properties of a sentence help which application is read from correlations of "
+            "probing with transfer tasks, which need many encoders."
+        )
+        return Point(key, title, "missing", (said, NO_DATA.format(f"{lacking} task")))
     count = len(evidence.encoders)
     if count < LEAST_ENCODERS:
         said = (
@@ -200,14 +216,13 @@ def seeds(evidence: Evidence) -> Point:
         groups.setdefault((task, protocol), {})[name] = spread
     groups = {where: found for where, found in groups.items() if len(found) > 1}
     runs = _seed_runs(evidence, {task for task, _ in groups})
-    compare = "Whether a difference is more than the luck of its examples is tested on Compare."
     if not groups:
         said = (
             "Every score comes from a single seed: how far another one would move it is not known."
             if runs
             else "Nothing that was measured draws anything at random: a seed moves no score."
         )
-        return Point(key, title, "missing" if runs else "fine", (said, compare), runs)
+        return Point(key, title, "missing" if runs else "fine", (said,), runs, see=TESTED)
     meeting = {
         where: overlapping({n: (s.lowest, s.highest) for n, s in found.items()})
         for where, found in groups.items()
@@ -229,17 +244,19 @@ def seeds(evidence: Evidence) -> Point:
             f"within that spread, such as {found[0][0]} and {found[0][1]} on {task}."
         )
     verdict: Verdict = "look" if count else "fine"
-    return Point(key, title, verdict, (lead, told, compare), runs, (), _spread_exhibits(groups))
+    return Point(key, title, verdict, (lead, told), runs, (), _spread_exhibits(groups), TESTED)
 
 
 def _seed_runs(evidence: Evidence, done: set[str]) -> tuple[Wanted, ...]:
     """Every encoder with some seeds on the tasks that draw, unless these have them."""
-    from engine.tasks import TRANSFER
+    from engine.tasks import STARTER, TRANSFER
 
     drawing = ("transfer", "probing", "classification", "relatedness")
     measured = {t for p, t, n in evidence.rows
                 if n in evidence.encoders and p == evidence.tasks[t].protocol}  # fmt: skip
-    names = evidence.chosen or [t for t in evidence.tasks if t in measured or t in TRANSFER]
+    names = evidence.chosen or [
+        name for name in evidence.tasks if name in measured or name in (*STARTER, *TRANSFER)
+    ]
     tasks = tuple(
         name
         for name in names

@@ -6,7 +6,6 @@ well as by colour; a cell whose sign turns has a border and a mark, not a colour
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from app import formats
@@ -14,12 +13,13 @@ from app.components.chart import drawing, plain
 from app.fair.points import Curves, Dots, Exhibit, Grid
 from app.figures import clear_colour, finish, shorten
 from app.theme import SERIES
+from engine.fairness import Stability
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SHAPES = ("circle-open", "circle", "diamond", "square", "triangle-up", "cross")
-ROW_LABEL = 24
+ROW_LABEL = 18
 ROW = 34
 
 
@@ -60,7 +60,7 @@ def dots(picture: Dots) -> Figure:
                 mode="markers",
                 name=plain(name),
                 marker={
-                    "size": 11,
+                    "size": 7 if picture.ranges else 11,
                     "symbol": SHAPES[place % len(SHAPES)],
                     "color": SERIES[place % len(SERIES)],
                     "line": {"width": 2, "color": SERIES[place % len(SERIES)]},
@@ -117,8 +117,7 @@ def grid(picture: Grid) -> Figure:
     import plotly.graph_objects as go
 
     rows, columns = list(picture.rows), list(picture.columns)
-    cells: Mapping[tuple[str, str], Any] = picture.cells
-    found = [[cells.get((column, row)) for column in columns] for row in rows]
+    found = [[picture.cells.get((column, row)) for column in columns] for row in rows]
     figure = go.Figure(
         go.Heatmap(
             x=list(range(len(columns))), y=list(range(len(rows))),
@@ -126,20 +125,26 @@ def grid(picture: Grid) -> Figure:
             zmin=-1, zmax=1, xgap=2, ygap=2, hoverongaps=False, showscale=False,
             colorscale=[[0, clear_colour(SERIES[1], 0.72)], [0.5, clear_colour(SERIES[5], 0.06)],
                         [1, clear_colour(SERIES[0], 0.72)]],
-            text=[[_cell(cell) for cell in line] for line in found],
-            texttemplate="%{text}", textfont={"size": 11},
             customdata=[[_hover(cell, columns[x], rows[y]) for x, cell in enumerate(line)]
                         for y, line in enumerate(found)],
             hovertemplate="%{customdata}<extra></extra>",
         )
     )  # fmt: skip
-    for y, line in enumerate(found):
-        for x, cell in enumerate(line):
-            if cell and cell.turns:
-                figure.add_shape(
-                    type="rect", x0=x - 0.46, x1=x + 0.46, y0=y - 0.42, y1=y + 0.42,
-                    line={"color": SERIES[5], "width": 1.5, "dash": "dot"},
-                )  # fmt: skip
+    there = [(x, y, cell) for y, line in enumerate(found) for x, cell in enumerate(line) if cell]
+    # Text of the heat map itself takes black or white; this takes the ink of the page.
+    figure.add_trace(
+        go.Scatter(
+            x=[x for x, _, _ in there], y=[y for _, y, _ in there], mode="text",
+            text=[_cell(cell) for _, _, cell in there], textfont={"size": 12}, hoverinfo="skip",
+            showlegend=False,
+        )
+    )  # fmt: skip
+    for x, y, cell in there:
+        if cell.turns:
+            figure.add_shape(
+                type="rect", x0=x - 0.46, x1=x + 0.46, y0=y - 0.42, y1=y + 0.42,
+                line={"color": SERIES[5], "width": 1.5, "dash": "dot"},
+            )  # fmt: skip
     figure.update_xaxes(
         tickvals=list(range(len(columns))), ticktext=[plain(name) for name in columns],
         side="top", tickangle=-55, showgrid=False, zeroline=False,
@@ -151,11 +156,12 @@ def grid(picture: Grid) -> Figure:
     return finish(figure, 130 + 36 * len(rows), 60)
 
 
-def _cell(cell: Any) -> str:
-    return "" if cell is None else formats.score(cell.value)
+def _cell(cell: Stability) -> str:
+    """Without the leading zero, as correlations are printed: cells are narrow on a phone."""
+    return formats.score(cell.value).replace("0.", ".", 1)
 
 
-def _hover(cell: Any, task: str, probe: str) -> str:
+def _hover(cell: Stability | None, task: str, probe: str) -> str:
     if cell is None:
         return ""
     ends = ((cell.lowest, cell.without_lowest), (cell.highest, cell.without_highest))

@@ -9,10 +9,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from app import formats
+from app.figures import shorten
 from engine.fairness import Agreement, Stability
 
 Verdict = Literal["fine", "look", "missing"]
 FEW = 3
+NO_DATA = (
+    "No {} has its data here: SentEval's files belong in the data folder, and labelled sentences "
+    "with splits can be brought on the page Data."
+)
+NARROW = 40
+"""Longer names of encoders are cut inside a sentence; the evidence has them whole."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,7 @@ class Point:
         wanted: what would have to be measured for more.
         add: encoders that ought to be among those compared.
         exhibits: the evidence; empty when there is none.
+        see: a sentence that leads to the page Compare.
     """
 
     key: str
@@ -118,6 +126,7 @@ class Point:
     wanted: tuple[Wanted, ...] = ()
     add: tuple[str, ...] = ()
     exhibits: tuple[Exhibit, ...] = ()
+    see: str = ""
 
     @property
     def missing(self) -> int:
@@ -129,7 +138,7 @@ class Point:
         return {
             "point": self.key,
             "verdict": self.verdict,
-            "advice": " ".join(self.words),
+            "advice": " ".join(filter(None, (*self.words, self.see))),
             "add": list(self.add),
             "missing": self.missing,
             "commands": [run.command for run in self.wanted],
@@ -166,8 +175,12 @@ def few(items: Iterable[str], most: int = FEW) -> str:
 
 
 def swaps(found: Agreement, most: int = 2) -> str:
-    """Who lost the lead to whom."""
-    return few((f"{behind} overtakes {ahead}" for ahead, behind in found.swapped), most)
+    """How many pairs change places, and who overtakes whom."""
+    pairs = [f"{shorten(b, NARROW)} overtakes {shorten(a, NARROW)}" for a, b in found.swapped]
+    of = formats.plural(found.n * (found.n - 1) // 2, "pair")
+    return (
+        f"{len(pairs)} of {of} {'swaps' if len(pairs) == 1 else 'swap'} places: {few(pairs, most)}"
+    )
 
 
 def ranks(found: Agreement) -> str:

@@ -11,7 +11,19 @@ from typing import Any
 
 from app import formats
 from app.fair.evidence import LOGISTIC, MLP, Evidence, Row, Scores
-from app.fair.points import Dots, Exhibit, Point, Verdict, few, mean_of, over, ranks, swaps, wanted
+from app.fair.points import (
+    NO_DATA,
+    Dots,
+    Exhibit,
+    Point,
+    Verdict,
+    few,
+    mean_of,
+    over,
+    ranks,
+    swaps,
+    wanted,
+)
 from engine.fairness import agreement, means, shared
 
 SIMILARITIES = {
@@ -23,7 +35,8 @@ SIMILARITIES = {
     "learned, Spearman": "learned_spearman",
     "learned, squared error": "learned_mse",
 }
-NOT_HERE = "No data of {} is here: its files belong in the data folder."
+CENTRED = "Whether each dimension is centred and scaled before the classifier can decide who wins."
+ALONE = "Logistic regression alone may not be what a user would train."
 
 
 def trained_tasks(evidence: Evidence) -> list[str]:
@@ -47,7 +60,7 @@ def normalisation(evidence: Evidence) -> Point:
     key, title = "normalisation", "Normalisation"
     tasks = trained_tasks(evidence)
     if not tasks:
-        return Point(key, title, "missing", (NOT_HERE.format("a transfer or probing task"),))
+        return Point(key, title, "missing", (CENTRED, NO_DATA.format("transfer task")))
 
     def test(row: Row, aggregation: str) -> float | None:
         return evidence.part(row, row["metric"], aggregation)
@@ -58,11 +71,9 @@ def normalisation(evidence: Evidence) -> Point:
     runs = wanted(evidence.encoders, tasks, tuned, LOGISTIC)
     names, common = shared(plain, normed)
     if not names:
-        said = (
-            "Whether each dimension is centred and scaled before the classifier can decide who "
-            "wins. It was not measured with and without."
+        return Point(
+            key, title, "missing", (CENTRED, "It was not measured with and without."), runs
         )
-        return Point(key, title, "missing", (said,), runs)
     old, new, best = (means(scores, names, common) for scores in (plain, normed, tuned))
     rows = _normed_rows(evidence, tasks, plain, normed, tuned)
     words = (_moves(old, new, common), _chosen(rows), _tuned(old, best))
@@ -125,7 +136,7 @@ def classifier(evidence: Evidence) -> Point:
     key, title = "classifier", "Classifier"
     tasks = trained_tasks(evidence)
     if not tasks:
-        return Point(key, title, "missing", (NOT_HERE.format("a transfer or probing task"),))
+        return Point(key, title, "missing", (ALONE, NO_DATA.format("transfer task")))
     linear, hidden = (evidence.scores(tasks, protocol) for protocol in (LOGISTIC, MLP))
     runs = (
         *wanted(evidence.encoders, tasks, linear, LOGISTIC),
@@ -133,21 +144,18 @@ def classifier(evidence: Evidence) -> Point:
     )
     names, common = shared(linear, hidden)
     if len(names) < 2:
-        said = (
-            "Logistic regression alone may not be what a user would train. No two encoders were "
-            "measured with it and with a hidden layer on the same task."
-        )
-        return Point(key, title, "missing", (said,), runs)
+        said = "No two encoders were measured with it and with a hidden layer on the same task."
+        return Point(key, title, "missing", (ALONE, said), runs)
     old, new = (means(scores, names, common) for scores in (linear, hidden))
     order = agreement(old, new)
     by_task = _orders(tasks, linear, hidden)
     changed = [row[0] for row in by_task if row[-1]]
-    words = [f"With a hidden layer instead of logistic regression, {over(common)},"]
-    words[0] += (
-        f" {swaps(order)} ({ranks(order)})."
-        if order.swapped
-        else f" the order of {order.n} encoders stays the same ({ranks(order)})."
-    )
+    words = [
+        f"With a hidden layer instead of logistic regression the order of {order.n} encoders "
+        + (f"changes {over(common)}: {swaps(order)}" if order.swapped
+           else f"stays the same {over(common)}")
+        + f" ({ranks(order)})."
+    ]  # fmt: skip
     if changed:
         words.append(
             f"Taken task by task it changes on {len(changed)} of {len(by_task)}: {few(changed)}."
@@ -168,7 +176,15 @@ def _orders(
         )
         order = agreement(first, second)
         if order.n > 1:
-            rows.append((task, order.n, order.spearman, order.kendall, swaps(order, 10)))
+            rows.append(
+                (
+                    task,
+                    order.n,
+                    order.spearman,
+                    order.kendall,
+                    ", ".join(f"{b} overtakes {a}" for a, b in order.swapped),
+                )
+            )
     return rows
 
 
@@ -224,7 +240,7 @@ def similarity(evidence: Evidence) -> Point:
     key, title = "similarity", "Similarity"
     tasks = similarity_tasks(evidence)
     if not tasks:
-        return Point(key, title, "missing", (NOT_HERE.format("a similarity task"),))
+        return Point(key, title, "missing", (NO_DATA.format("similarity task"),))
     columns = {
         label: evidence.numbers(tasks, LOGISTIC, partial(_similar, evidence, metric))
         for label, metric in SIMILARITIES.items()

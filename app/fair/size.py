@@ -62,12 +62,12 @@ def point(evidence: Evidence, projection: Projection = "pca", curve: str = "") -
         said = "The size of fewer than two of the encoders is known: it is once they are measured."
         return Point(KEY, TITLE, "missing", (said,))
     names, asked = list(dims), tasks(evidence)
-    line, wanted_line = _curve(evidence, projection, curve_task(evidence, curve))
     smallest, largest = min(dims.values()), max(dims.values())
+    variants = {name: at_size(name, dims[name], smallest, projection) for name in names}
+    line, wanted_line = _curve(evidence, projection, curve_task(evidence, curve), variants)
     if smallest == largest:
         said = f"All {len(dims)} encoders have {formats.count(largest)} dimensions."
         return Point(KEY, TITLE, "fine", (said, *_unknown(evidence)), wanted_line, exhibits=line)
-    variants = {name: at_size(name, dims[name], smallest, projection) for name in names}
     before = evidence.scores(asked, names=names)
     found = evidence.scores(asked, names=list(variants.values()))
     after = {name: found[variants[name]] for name in names}
@@ -131,7 +131,7 @@ def _matched(
 
 
 def _curve(
-    evidence: Evidence, projection: Projection, task: str
+    evidence: Evidence, projection: Projection, task: str, matched: Mapping[str, str]
 ) -> tuple[tuple[Exhibit, ...], tuple[Wanted, ...]]:
     """Score over dimensions, the paper's figure 1, and what it still lacks."""
     if not task:
@@ -147,7 +147,8 @@ def _curve(
         name: [(k, found[spec][task]) for k, spec in steps.items() if task in found[spec]]
         for name, steps in sizes.items()
     }
-    smaller = [spec for spec in specs if spec not in dims]
+    asked = matched.values() if task in tasks(evidence) else ()  # the other run has them
+    smaller = [spec for spec in specs if spec not in dims and spec not in asked]
     runs = wanted(smaller, [task], found, None, listed=False)
     drawn = {name: line for name, line in lines.items() if len(line) > 1}
     if not drawn:

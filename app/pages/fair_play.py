@@ -29,6 +29,7 @@ LEAD = (
 CHARTS = {"size": 2, "normalisation": 1, "classifier": 2, "similarity": 1, "baselines": 1,
           "transfer-probing": 1, "seeds": 1}  # fmt: skip
 """Point -> how many pictures its evidence has room for."""
+SWITCHED = ("size", "transfer-probing")
 TAGS = {"fine": "good", "look": "warn", "missing": ""}
 PROJECTIONS = {"pca": "PCA", "random": "random projection"}
 CLASSIFIERS = {"pitfalls": "logistic regression", "pitfalls-mlp": "MLP"}
@@ -45,9 +46,9 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     summary = parts.static("", elem_id="advice")
     following = Following(workspace)
-    switches, texts, folds, charts = _points()
+    switches, texts, charts = _points()
     controls = [encoders, tasks, *switches]
-    views = [summary, *texts, *folds, *charts]
+    views = [summary, *texts, *charts]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
         from app.fairness import advise
@@ -103,18 +104,23 @@ def build(workspace: Workspace) -> None:
             done.then(drawn, controls, [*views, notice], **quiet)
 
 
-def _points() -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-    """A card for each point: its switches, its words, the fold of its evidence, its pictures."""
+def _points() -> tuple[list[Any], list[Any], list[Any]]:
+    """A card for each point: its switches, its words and the pictures of its evidence.
+
+    The fold is a `details` of ours, opened by style alone (`advice.css`): Gradio's accordion takes
+    its content off the page when closed, and charts that are filled then lose their script.
+    """
     switches: list[Any] = []
-    texts, folds, charts = [], [], []
+    texts, charts = [], []
     for key, count in CHARTS.items():
         with gr.Column(elem_classes=["t-point"], elem_id=key):
             texts.append(actions())
-            with gr.Accordion("The evidence", open=False, visible=False) as fold:
+            about = "The evidence and its choices" if key in SWITCHED else "The evidence"
+            parts.static(f'<details class="t-evidence"><summary>{about}</summary></details>')
+            with gr.Column(elem_classes=["t-fold"]):
                 switches += _switches(key)
                 charts += [chart() for _ in range(count)]
-            folds.append(fold)
-    return switches, texts, folds, charts
+    return switches, texts, charts
 
 
 def _switches(key: str) -> list[Any]:
@@ -148,16 +154,14 @@ def _show(workspace: Workspace, encoders: list[str], *values: Any) -> Iterator[t
     if not encoders:
         nothing = parts.empty("No encoder is chosen", "Tick the ones you would compare.",
                               ("Encoders", address.link("encoders")))  # fmt: skip
-        yield (nothing, *[""] * len(CHARTS), *[gr.update(visible=False)] * len(CHARTS),
-               *[None] * room)  # fmt: skip
+        yield nothing, *[""] * len(CHARTS), *[None] * room
         return
     advice = _advice(workspace, encoders, *values)
     texts = [
         _text(place, point, workspace.read_only) for place, point in enumerate(advice.points, 1)
     ]
-    folds = [gr.update(visible=bool(point.exhibits)) for point in advice.points]
-    yield _summary(advice), *texts, *folds, *[gr.skip()] * room
-    yield *[gr.skip()] * (1 + 2 * len(CHARTS)), *_pictures(advice)
+    yield _summary(advice), *texts, *[gr.skip()] * room
+    yield *[gr.skip()] * (1 + len(CHARTS)), *_pictures(advice)
 
 
 def _pictures(advice: Advice) -> Iterator[Any]:
@@ -171,19 +175,15 @@ def _pictures(advice: Advice) -> Iterator[Any]:
 
 def _summary(advice: Advice) -> str:
     """How it stands, in a line, and what was left out of the numbers."""
-    count = Counter(point.verdict for point in advice.points)
-    said = [
-        words
-        for words, number in (
-            (f"{count['look']} need a look" if count["look"] > 1 else "1 needs a look",
-             count["look"]),
-            (f"{count['missing']} lack measurements" if count["missing"] > 1
-             else "1 lacks measurements", count["missing"]),
-            (f"{count['fine']} are fine" if count["fine"] > 1 else "1 is fine", count["fine"]),
-        )
-        if number
-    ]  # fmt: skip
-    text = f"Of {len(advice.points)} points {', '.join(said)}."
+    count: Counter[str] = Counter(point.verdict for point in advice.points)
+    words = {
+        "look": ("needs a look", "need a look"),
+        "missing": ("lacks measurements", "lack measurements"),
+        "fine": ("is fine", "are fine"),
+    }
+    said = [f"{count[v]} {few[count[v] > 1]}" for v, few in words.items() if count[v]]
+    whole = f"All {len(advice.points)} points {words[advice.points[0].verdict][1]}."
+    text = whole if len(said) == 1 else f"Of {len(advice.points)} points {', '.join(said)}."
     return (
         f'<div class="t-section" role="status"><h2>{escape(text)}</h2></div>'
         f"{parts.warn(advice.cautions)}"
@@ -203,10 +203,13 @@ def _text(place: int, point: Point, read_only: bool) -> str:
         else ""
     )
     link = ""
-    if point.key == "seeds":
-        link = f'<p><a href="{escape(address.link("compare"))}">Test it on Compare</a></p>'
+    if point.see:
+        link = f'<p><a href="{escape(address.link("compare"))}">{escape(point.see)}</a></p>'
+    # The choices of sizes also decide what is measured, so they are there before anything is.
+    shown = point.exhibits or (point.key == "size" and point.wanted)
+    head = "t-point-head t-shown" if shown else "t-point-head"
     return (
-        f'<div class="t-point-head"><h2><span>{place}</span> {escape(point.title)}</h2>'
+        f'<div class="{head}"><h2><span>{place}</span> {escape(point.title)}</h2>'
         f"{parts.tag(point.verdict, TAGS[point.verdict])}</div>"
         f"{words}{link}{press}{commands}"
     )
