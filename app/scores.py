@@ -7,7 +7,7 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import address, formats, parts, protocol_card
+from app import address, formats, parts, protocol_card, spread
 from app.components.heatmap import Cell, Column, Row
 from engine.errors import UserError
 
@@ -24,6 +24,17 @@ METRICS = {
     "random_cosine": "Cosine of random pairs",
     "alignment": "Alignment",
     "uniformity": "Uniformity",
+    "f1": "F1",
+    "mse": "Mean squared error",
+    **{
+        f"{prefix}_{name}": f"{words}{label}"
+        for prefix, words in (("znorm", "z-normalised: "), ("learned", "Trained regressor: "))
+        for name, label in (
+            ("spearman", "Spearman"),
+            ("pearson", "Pearson"),
+            ("mse", "mean squared error"),
+        )
+    },
     "mean_recall": "Mean recall at 1, 5 and 10",
     **{
         f"{side}_{what}": f"{words}: {label}"
@@ -37,7 +48,13 @@ METRICS = {
         )
     },
 }
-AGGREGATIONS = {"all": "all subsets together", "mean": "mean of subsets", "wmean": "weighted mean"}
+AGGREGATIONS = {
+    "all": "all subsets together",
+    "mean": "mean of subsets",
+    "wmean": "weighted mean",
+    "plain": "plain",
+    "z-normalised": "z-normalised",
+}
 RESAMPLES = 500
 
 
@@ -69,7 +86,8 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
     from engine import tasks
 
     listed = workspace.store.encoders.list()
-    found = chosen(workspace.store.results.table(encoders=[row["name"] for row in listed]))
+    stored = workspace.store.results.table(encoders=[row["name"] for row in listed])
+    found, moved = chosen(stored), spread.spreads(stored)
     waiting = _waiting(workspace)
     shown = {task for _, task in (*found, *waiting)}
     order = [name for name in tasks.TASKS if name in shown]
@@ -92,7 +110,11 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
     rows = []
     for encoder in listed:
         name = encoder["name"]
-        cells = {task: _cell(row) for (owner, task), row in found.items() if owner == name}
+        cells = {
+            task: _cell(row, moved.get((name, task, row["protocol"])))
+            for (owner, task), row in found.items()
+            if owner == name
+        }
         for owner, task in waiting:
             if owner == name and (task not in cells or cells[task].score is None):
                 cells[task] = Cell(state="waiting")
@@ -137,13 +159,14 @@ def _note(info: dict[str, Any]) -> str:
     return ", ".join(facts)
 
 
-def _cell(row: dict[str, Any]) -> Cell:
+def _cell(row: dict[str, Any], over: spread.Spread | None = None) -> Cell:
     when = ("measured", formats.ago(row["created"]))
     if row["error"] is not None:
         facts = [("error", row["error"]), ("what to do", row["hint"]), when]
         return Cell(result=row["id"], facts=tuple(f for f in facts if f[1]), state="error")
     facts = [
         ("measure", measure(row)),
+        *((("seeds", spread.words(over)),) if over else ()),
         ("examples", formats.count(row["n"])),
         ("protocol", row["protocol"]),
         ("took", formats.duration(row["seconds"])),
@@ -154,13 +177,27 @@ def _cell(row: dict[str, Any]) -> Cell:
 
 
 def measure(score: dict[str, Any]) -> str:
-    """`Spearman, test split`, `Spearman, all subsets together`."""
+    """`Spearman, test split`, `Spearman, all subsets together`, `Trained regressor: Pearson, …`.
+
+    STS-B and SICK-R are a cosine under one protocol and a trained regressor under another.
+    """
     words = [METRICS.get(score["metric"], score["metric"])]
+    if _is_trained_relatedness(score):
+        words[0] = f"Trained regressor: {words[0]}"
     if score.get("split") and score["split"] != "all":
         words.append(f"{score['split']} split")
     if score.get("aggregation"):
         words.append(AGGREGATIONS.get(score["aggregation"], score["aggregation"]))
     return ", ".join(words)
+
+
+def _is_trained_relatedness(score: dict[str, Any]) -> bool:
+    from engine import protocols, tasks
+
+    task = tasks.TASKS.get(score.get("task", ""))
+    if task is None or score.get("protocol") not in protocols.PROTOCOLS:
+        return False
+    return task.type_under(protocols.PROTOCOLS[score["protocol"]].types) == "relatedness"
 
 
 def _averages(cells: dict[str, Cell], suites: dict[str, list[str]]) -> dict[str, Cell]:
@@ -244,7 +281,9 @@ def card(workspace: Workspace, result_id: int) -> str:
     if result["error"] is not None:
         body = parts.problem(UserError(result["error"], result["hint"]))
     else:
-        body = _numbers(workspace.store.results.scores(result_id))
+        notes = parts.warn(result["details"].get("notes") or [])
+        body = _numbers(workspace.store.results.scores(result_id)) + _moved(workspace, result)
+        body += notes
     links = "".join(
         f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
         for label, path, state in (
@@ -255,6 +294,23 @@ def card(workspace: Workspace, result_id: int) -> str:
     return (
         f'<section class="t-card" aria-label="Result">{title}<div class="t-two"><div>{body}'
         f'<p class="t-actions">{links}</p></div><div>{_protocol(result)}</div></div></section>'
+    )
+
+
+def _moved(workspace: Workspace, result: dict[str, Any]) -> str:
+    """How far the main score moves with the seed, where several were measured."""
+    names = ("encoder", "task", "protocol")
+    rows = workspace.store.results.table(
+        **{f"{name}s": [result[name]] for name in names}, all_versions=True
+    )
+    same = [r for r in rows if all(r[k] == result[k] for k in ("fingerprint", "data_hash"))]
+    over = spread.spreads(same).get(tuple(result[name] for name in names))
+    if over is None:
+        return ""
+    return (
+        f'<p class="t-spread"><strong>{escape(spread.words(over))}</strong>, mean '
+        f"{formats.score(over.mean)}, from {formats.score(over.lowest)} to "
+        f"{formats.score(over.highest)}. The numbers above are those of seed {result['seed']}.</p>"
     )
 
 

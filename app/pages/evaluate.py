@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, parts, protocol_card
+from app import address, parts, suites
 from app.components.actions import actions
 from app.pages import choices, plan
 from app.pages.following import Following
 from app.pages.plan import Plan
+from app.suites import GROUPS
 from engine.errors import UserError
+from engine.protocols import MOST_SEEDS, PROTOCOLS
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -23,12 +28,7 @@ LEAD = (
     "Measure encoders on tasks. It runs in the background: close the tab, come back to the same "
     "address and find it done."
 )
-GROUPS = {
-    "starter": ("Starter set", "Written by us, small, ships with the app."),
-    "sts": ("STS, the seven of SimCSE's tables", "Spearman of cosine and gold score."),
-    "senteval": ("SentEval: transfer and probing", "A classifier is trained on the vectors."),
-    "others": ("Other scored pairs and uploads", "Every set of scored pairs is a task."),
-}
+OWN_PROTOCOL = ("Each task's own", "")
 
 
 def build(workspace: Workspace) -> None:
@@ -36,16 +36,12 @@ def build(workspace: Workspace) -> None:
     parts.header(TITLE, LEAD)
     encoders = choices.encoder_box()
     spec, said, add = _adding(workspace)
-    groups = {
-        name: gr.CheckboxGroup([], label=label, info=info, show_select_all=True,
-                               elem_id=f"tasks-{name}", visible=name in ("starter", "sts"))
-        for name, (label, info) in GROUPS.items()
-    }  # fmt: skip
-    absent = parts.static("", elem_id="absent")
+    suite = gr.Radio([(label, name) for name, label in suites.LABELS.items()], value=None,
+                     label="Tasks", elem_id="suite")  # fmt: skip
+    members = parts.static("", elem_id="members")
+    groups = _single_tasks()
+    protocol, seed, seeds = _protocol_and_seeds()
     cards = parts.static("", elem_id="protocols")
-    with gr.Accordion("Seed", open=False):
-        seed = gr.Number(None, label="Seed", precision=0, minimum=0, elem_id="seed",
-                         info="Empty: each protocol's own. It draws the folds.")  # fmt: skip
     summary = parts.static("", elem_id="plan")
     go = gr.Button("Evaluate", variant="primary", elem_id="evaluate",
                    visible=not workspace.read_only)  # fmt: skip
@@ -55,62 +51,132 @@ def build(workspace: Workspace) -> None:
     following = Following(workspace)
     results = actions(elem_id="results")
 
-    controls = [encoders, *groups.values(), seed]
-    views = [summary, results]
+    asked = [encoders, protocol, seed, seeds, *groups.values()]
+    views = [members, cards, summary, results]
     quiet = {"show_progress": "hidden"}
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        run = address.first(request, "run")
-        chosen, wanted, number = _asked(workspace, request, run)
-        here = plan.task_groups(workspace, wanted)
-        ticked = [[task for task in names if task in wanted] for names in here.values()]
-        boxes = [
-            gr.update(choices=names, value=value, visible=bool(names))
-            for names, value in zip(here.values(), ticked, strict=True)
-        ]
-        return (
-            choices.filled(workspace, chosen), *boxes, number, run, _absent(here), _cards(here),
-            *_views(workspace, _plan(chosen, *ticked, number)),
-        )  # fmt: skip
+        return _load(workspace, request)
 
-    def changed(*values: Any) -> tuple[str, str]:
-        return _views(workspace, _plan(*values))
-
-    def start(*values: Any) -> tuple[str, str, str]:
+    def changed(name: str, *values: Any) -> tuple[Any, ...]:
         made = _plan(*values)
-        choices.need(made.encoders)
-        if not made.tasks:
-            raise UserError("No task was chosen.", "Tick at least one.")
-        run = workspace.queue_evaluation(made.encoders, made.tasks, seed=made.seed)
-        return run, *_views(workspace, made)
+        now = name
+        if name != suites.OWN or made.tasks:
+            now = suites.matching(suites.groups(workspace, made.tasks), made.tasks, name)
+        return now, *_views(workspace, made, now)
 
-    def again(number: Any, event: gr.EventData) -> str:
-        name, task = event.id.split("\n")
-        return workspace.queue_evaluation([name], [task], seed=_seed(number))
+    def again(name: str, event: gr.EventData) -> str:
+        encoder, task, number = event.id.split("\n")
+        return workspace.queue_evaluation([encoder], [task], name or None, int(number))
 
     def added(text: str, chosen: list[str]) -> tuple[Any, ...]:
         name = workspace.add_encoder(text)["name"]
         return choices.filled(workspace, list(dict.fromkeys([*chosen, name]))), "", ""
 
     parts.on_load(
-        parts.telling(load, 11), None,
-        [encoders, *groups.values(), seed, following.run, absent, cards, *views, notice],
+        parts.telling(load, len(asked) + 6), None,
+        [*asked, suite, following.run, *views, notice],
     )  # fmt: skip
+    look = parts.telling(changed, 5)
     gr.on(
-        [*(box.input for box in controls), following.moved.change],
-        parts.telling(changed, 2), controls, [*views, notice], trigger_mode="always_last", **quiet,
+        [*(box.input for box in asked), following.moved.change],
+        look, [suite, *asked], [suite, *views, notice], trigger_mode="always_last", **quiet,
     )  # fmt: skip
+    suite.input(
+        parts.telling(partial(_picked, workspace), 1 + len(groups)), [suite, protocol],
+        [protocol, *groups.values(), notice], **quiet,
+    ).then(look, [suite, *asked], [suite, *views, notice], **quiet)  # fmt: skip
     if not workspace.read_only:
         go.click(
-            parts.telling(start, 3), controls, [following.run, *views, notice],
-            scroll_to_output=True, **quiet,
-        )  # fmt: skip
-        results.act(parts.telling(again, 1), seed, [following.run, notice], **quiet)
+            parts.telling(partial(_start, workspace), 1),
+            asked,
+            [following.run, notice],
+            scroll_to_output=True,
+            **quiet,
+        )
+        results.act(parts.telling(again, 1), protocol, [following.run, notice], **quiet)
         named = gr.on([add.click, spec.submit], parts.telling(added, 3), [spec, encoders],
                       [encoders, spec, said, notice], **quiet)  # fmt: skip
-        named.then(parts.telling(changed, 2), controls, [*views, notice], **quiet)
+        named.then(look, [suite, *asked], [suite, *views, notice], **quiet)
     boxes = {"task" if name == "others" else name: box for name, box in groups.items()}
-    address.keep({"encoder": encoders, **boxes, "seed": seed, "run": following.run})
+    address.keep(
+        {"encoder": encoders, **boxes, "protocol": protocol, "seed": seed, "seeds": seeds,
+         "run": following.run},
+        {"seeds": 1},
+    )  # fmt: skip
+
+
+def _load(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
+    """Fill the controls from the address."""
+    run = address.first(request, "run")
+    made = _asked(workspace, request, run)
+    here = suites.groups(workspace, made.tasks)
+    boxes, ticked = _boxes(here, made.tasks)
+    made = replace(made, tasks=tuple(ticked))
+    suite = suites.matching(here, ticked, address.first(request, "suite", suites.OWN))
+    return (
+        choices.filled(workspace, made.encoders), made.protocol, made.seed, made.seeds, *boxes,
+        suite, run, *_views(workspace, made, suite),
+    )  # fmt: skip
+
+
+def _picked(workspace: Workspace, suite: str, protocol: str) -> tuple[Any, ...]:
+    """Tick the members of a suite, under a protocol that covers them."""
+    if suite == suites.OWN:
+        return tuple(gr.skip() for _ in (protocol, *GROUPS))
+    here = suites.groups(workspace)
+    boxes, ticked = _boxes(here, suites.members(suite, here))
+    return suites.protocol_for(workspace, suite, ticked, protocol or ""), *boxes
+
+
+def _start(workspace: Workspace, *values: Any) -> str:
+    """Queue what the plan says and return the run."""
+    made = _plan(*values)
+    choices.need(made.encoders)
+    if not made.tasks:
+        raise UserError("No task was chosen.", "Choose a suite, or tick single tasks.")
+    made = made.possible(workspace)
+    if not made.tasks:
+        raise UserError("The protocol covers none of these tasks.", "Choose another protocol.")
+    return workspace.queue_evaluation(
+        made.encoders, made.tasks, made.protocol or None, made.seed, seeds=made.seeds
+    )
+
+
+def _single_tasks() -> dict[str, Any]:
+    """The tasks one by one, by kind, out of sight until wanted."""
+    with gr.Accordion("Single tasks", open=False, elem_id="single"):
+        return {
+            name: gr.CheckboxGroup([], label=label, info=info, show_select_all=True,
+                                   elem_id=f"tasks-{name}")
+            for name, (label, info) in GROUPS.items()
+        }  # fmt: skip
+
+
+def _protocol_and_seeds() -> tuple[Any, Any, Any]:
+    with gr.Row(equal_height=True):
+        protocol = gr.Dropdown(
+            [OWN_PROTOCOL, *((name, name) for name in PROTOCOLS)], value="", label="Protocol",
+            elem_id="protocol", filterable=False,
+            info="The choices that move a score. Its card is below.",
+        )  # fmt: skip
+        seed = gr.Number(None, label="Seed", precision=0, minimum=0, elem_id="seed",
+                         info="Empty: each protocol's own.")  # fmt: skip
+        seeds = gr.Number(
+            1, label="Seeds", precision=0, minimum=1, maximum=MOST_SEEDS, elem_id="seeds",
+            info="How many in a row: together they say how far a score moves by chance.",
+        )  # fmt: skip
+    return protocol, seed, seeds
+
+
+def _boxes(here: dict[str, list[str]], wanted: Sequence[str]) -> tuple[list[Any], list[str]]:
+    """Updates of the boxes of single tasks, and what is ticked in all of them."""
+    ticked = {kind: [task for task in names if task in wanted] for kind, names in here.items()}
+    updates = [
+        gr.update(choices=names, value=ticked[kind], visible=bool(names))
+        for kind, names in here.items()
+    ]
+    return updates, [task for names in ticked.values() for task in names]
 
 
 def _adding(workspace: Workspace) -> tuple[Any, Any, Any]:
@@ -143,10 +209,8 @@ def _checked(text: str) -> str:
     )
 
 
-def _asked(
-    workspace: Workspace, request: gr.Request, run: str
-) -> tuple[list[str], list[str], int | None]:
-    """Encoders, tasks and seed of the address; of its run when it names nothing else."""
+def _asked(workspace: Workspace, request: gr.Request, run: str) -> Plan:
+    """The plan of the address; that of its run when it names nothing else."""
     from engine.tasks import STARTER
 
     wanted = [
@@ -155,55 +219,51 @@ def _asked(
         for value in address.every(request, name)
         for task in value.split(",")
     ]
-    number = address.first(request, "seed")
-    seed = int(number) if number.isdecimal() else None
+    suite = address.first(request, "suite")
+    wanted += suites.members(suite, suites.groups(workspace))
     if run and not wanted and not address.every(request, "encoder"):
         spec = workspace.store.runs.get(run)["spec"]
-        return list(spec.get("encoders", [])), list(spec.get("tasks", [])), spec.get("seed")
-    chosen = choices.asked(workspace, request, choices.names(workspace))
-    return chosen, wanted or list(STARTER), seed
-
-
-def _plan(encoders: list[str], *chosen: Any) -> Plan:
-    """A plan of the page's controls: encoders, the tasks of each group, the seed."""
-    *groups, seed = chosen
-    return Plan(tuple(encoders), tuple(task for names in groups for task in names), _seed(seed))
-
-
-def _seed(value: Any) -> int | None:
-    return None if value is None or value == "" else int(value)
-
-
-def _views(workspace: Workspace, made: Plan) -> tuple[str, str]:
-    return plan.summary(workspace, made), plan.results(workspace, made)
-
-
-def _absent(here: dict[str, list[str]]) -> str:
-    """Which of the seven have no files here, and where these would belong."""
-    from engine.tasks import SEVEN
-
-    missing = [name for name in SEVEN if name not in here["sts"]]
-    if not missing:
-        return ""
-    return (
-        f'<p class="t-small t-muted">No files here for {escape(", ".join(missing))}: they belong '
-        "in the data folder that --data or THEODOLITE_DATA names, in SentEval's layout.</p>"
+        return Plan(
+            tuple(spec.get("encoders", ())),
+            tuple(spec.get("tasks", ())),
+            spec.get("seed"),
+            spec.get("protocol") or "",
+            spec.get("seeds", 1),
+        )
+    return Plan(
+        tuple(choices.asked(workspace, request, choices.names(workspace))),
+        tuple(wanted or STARTER),
+        _whole(address.first(request, "seed")),
+        _protocol(address.first(request, "protocol"), suite),
+        min(max(_whole(address.first(request, "seeds")) or 1, 1), MOST_SEEDS),
     )
 
 
-def _cards(here: dict[str, list[str]]) -> str:
-    """The card of every protocol that a task here is measured under."""
-    from engine import protocols
-    from engine.tasks import TASKS
+def _protocol(name: str, suite: str) -> str:
+    """A protocol of the address; SentEval's list is that of its own protocol."""
+    if name in PROTOCOLS:
+        return name
+    return "senteval" if suite == "senteval" else ""
 
-    used: dict[str, list[str]] = {}
-    for names in here.values():
-        for name in names:
-            if name in TASKS:
-                used.setdefault(TASKS[name].protocol, []).append(name)
-    return "".join(
-        f'<details class="t-protocol"><summary>Protocol <strong>{escape(name)}</strong> '
-        f"<span>{escape(', '.join(tasks))}</span></summary>{protocol_card.card(name)}</details>"
-        for name, tasks in used.items()
-        if name in protocols.PROTOCOLS
+
+def _plan(encoders: list[str], protocol: str, seed: Any, seeds: Any, *groups: list[str]) -> Plan:
+    """A plan of the page's controls."""
+    return Plan(
+        tuple(encoders), tuple(task for names in groups for task in names), _whole(seed),
+        protocol or "", min(max(_whole(seeds) or 1, 1), MOST_SEEDS),
+    )  # fmt: skip
+
+
+def _whole(value: Any) -> int | None:
+    text = "" if value is None else str(value)
+    return int(float(text)) if text.replace(".", "", 1).isdecimal() else None
+
+
+def _views(workspace: Workspace, made: Plan, suite: str) -> tuple[str, str, str, str]:
+    """Members of the suite, cards, plan and results."""
+    return (
+        suites.shown(suite, suites.groups(workspace, made.tasks), made.tasks),
+        plan.cards(workspace, made),
+        plan.summary(workspace, made),
+        plan.results(workspace, made),
     )

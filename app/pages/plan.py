@@ -4,108 +4,171 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import address, formats, parts, scores
+from app import address, formats, parts, protocol_card, scores, spread, suites
 from app.components.actions import button
-from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+Key = tuple[str, str, int]
+"""Encoder, task, seed."""
+
 
 @dataclass(frozen=True)
 class Plan:
-    """Encoders on tasks, with one seed for all or each protocol's own."""
+    """Encoders on tasks.
+
+    Attributes:
+        encoders: specs.
+        tasks: names.
+        seed: the first one; None is each protocol's own.
+        protocol: for all tasks; empty is each task's own.
+        seeds: how many in a row; what draws nothing is measured once.
+    """
 
     encoders: tuple[str, ...]
     tasks: tuple[str, ...]
-    seed: int | None
+    seed: int | None = None
+    protocol: str = ""
+    seeds: int = 1
 
     @property
     def command(self) -> str:
         """The same on the command line."""
         words = ["theodolite", "evaluate", *self.encoders, "--tasks", ",".join(self.tasks)]
+        if self.protocol:
+            words += ["--protocol", self.protocol]
         if self.seed is not None:
             words += ["--seed", str(self.seed)]
+        if self.seeds > 1:
+            words += ["--seeds", str(self.seeds)]
         return shlex.join(words)
 
+    def possible(self, workspace: Workspace) -> Plan:
+        """The same without the tasks that the protocol does not say how to score."""
+        left_out = suites.uncovered(workspace, self.tasks, self.protocol)
+        return replace(self, tasks=tuple(task for task in self.tasks if task not in left_out))
 
-def task_groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Tasks whose data is here: `starter`, `sts` (SimCSE's seven), `senteval` and `others`.
+    def keys(self, workspace: Workspace) -> list[Key]:
+        """Every result that is asked for, task by task."""
+        from engine.tasks import seeds_of
 
-    Args:
-        workspace: whose catalog is asked.
-        wanted: tasks to offer beside them when they can be named, such as one on a hub file.
-    """
-    from engine.tasks import SEVEN, STARTER, TASKS, available
+        return [
+            (name, task, self._own(workspace, task).seed if seed is None else seed)
+            for task in self.tasks
+            for name in self.encoders
+            for seed in seeds_of(task, self.protocol or None, self.seed, self.seeds)
+        ]
 
-    here = [task.name for task in available(workspace.catalog)]
-    here += [t for t in wanted if t not in here and t not in TASKS and nameable(workspace, t)]
-    return {
-        "starter": [name for name in STARTER if name in here],
-        "sts": [name for name in SEVEN if name in here],
-        "senteval": [t for t in here if t in TASKS and t not in (*STARTER, *SEVEN)],
-        "others": [name for name in here if name not in TASKS],
-    }
+    def _own(self, workspace: Workspace, task: str) -> Any:
+        """The protocol that a task is measured under."""
+        from engine import protocols, tasks
 
+        return protocols.get(self.protocol or tasks.get(task, workspace.catalog).protocol)
 
-def nameable(workspace: Workspace, task: str) -> bool:
-    """Whether a name from an address is a task at all."""
-    from engine.tasks import get
+    def rows(self, workspace: Workspace) -> list[Mapping[str, Any]]:
+        """What the store has of these encoders and tasks under the plan's protocols, any seed."""
+        found = workspace.store.results.table(encoders=self.encoders, tasks=self.tasks)
+        names = {task: self._own(workspace, task).name for task in self.tasks}
+        return [row for row in found if row["protocol"] == names[row["task"]]]
 
-    try:
-        get(task, workspace.catalog)
-    except UserError:
-        return False
-    return True
-
-
-def measured(workspace: Workspace, plan: Plan) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """(encoder, task) -> the store's row under the task's own protocol and the plan's seed."""
-    from engine import protocols, tasks
-
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    rows = workspace.store.results.table(encoders=list(plan.encoders), tasks=list(plan.tasks))
-    for row in rows:
-        protocol = protocols.get(tasks.get(row["task"], workspace.catalog).protocol)
-        seed = protocol.seed if plan.seed is None else plan.seed
-        if row["protocol"] == protocol.name and row["seed"] == seed:
-            found[row["encoder"], row["task"]] = row
-    return found
+    def protocols(self, workspace: Workspace) -> dict[str, list[str]]:
+        """Protocol -> the tasks measured under it."""
+        used: dict[str, list[str]] = {}
+        for task in self.tasks:
+            used.setdefault(self._own(workspace, task).name, []).append(task)
+        return used
 
 
-def summary(workspace: Workspace, plan: Plan) -> str:
+def summary(workspace: Workspace, asked: Plan) -> str:
     """What pressing the button would do, and the command that does the same."""
-    if not plan.encoders or not plan.tasks:
-        lacking = "an encoder" if not plan.encoders else "a task"
+    if not asked.encoders or not asked.tasks:
+        lacking = "an encoder" if not asked.encoders else "a task"
         return f'<p class="t-muted">Tick {lacking} to go on.</p>'
-    wanted = len(plan.encoders) * len(plan.tasks)
-    known = sum(row["error"] is None for row in measured(workspace, plan).values())
+    plan = asked.possible(workspace)
+    left_out = _left_out(asked, plan)
+    if not plan.tasks:
+        return f'<div class="t-plan">{left_out}</div>'
+    keys = plan.keys(workspace)
+    known = len(set(keys) & {_key(r) for r in plan.rows(workspace) if r["error"] is None})
+    seeds = f", {plan.seeds} seeds where something is drawn" if plan.seeds > 1 else ""
     product = (
         f"{formats.plural(len(plan.encoders), 'encoder')} on "
-        f"{formats.plural(len(plan.tasks), 'task')}: {formats.plural(wanted, 'result')}"
+        f"{formats.plural(len(plan.tasks), 'task')}{seeds}: {formats.plural(len(keys), 'result')}"
     )
     stored = "none of them in the store yet"
     if known:
-        stored = f"{known} of {wanted} already in the store, not measured again"
+        stored = f"{known} of {len(keys)} already in the store, not measured again"
     return (
-        f'<div class="t-plan"><p role="status">{product}, {stored}.</p>'
+        f'<div class="t-plan">{left_out}<p role="status">{product}, {stored}.</p>'
         f'<pre class="t-command" tabindex="0" aria-label="The same on the command line">'
         f"{escape(plan.command)}</pre></div>"
     )
 
 
-def results(workspace: Workspace, plan: Plan) -> str:
-    """The results that are there, errors as rows with a way to try again."""
-    found = measured(workspace, plan)
-    order = [(name, task) for task in plan.tasks for name in plan.encoders]
-    rows = [_row(found[key], workspace.read_only) for key in order if key in found]
-    if not rows:
+def _left_out(asked: Plan, plan: Plan) -> str:
+    """Which tasks the protocol does not cover, in words."""
+    lacking = [task for task in asked.tasks if task not in plan.tasks]
+    if not lacking:
         return ""
-    heads = ("Task", "Encoder", "Score", "Measure", "Examples", "Protocol", "Took")
+    text = (
+        f"{asked.protocol} does not say how to score {', '.join(lacking)}, so they are left out. "
+        "Choose another protocol, or each task's own."
+    )
+    return f'<div class="t-notice t-warn"><p>{escape(text)}</p></div>'
+
+
+def cards(workspace: Workspace, asked: Plan) -> str:
+    """The card of every protocol in use, closed."""
+    from engine import protocols
+
+    used = asked.possible(workspace).protocols(workspace)
+    if asked.protocol and not used:
+        used = {asked.protocol: []}
+    return "".join(
+        f'<details class="t-protocol"><summary>Protocol <strong>{escape(name)}</strong> '
+        f"<span>{escape(_some(tasks))}</span></summary>{protocol_card.card(name)}</details>"
+        for name, tasks in used.items()
+        if name in protocols.PROTOCOLS
+    )
+
+
+def _some(tasks: Sequence[str]) -> str:
+    """Names, and how many more beyond six."""
+    more = f" and {len(tasks) - 6} more" if len(tasks) > 6 else ""
+    return ", ".join(tasks[:6]) + more
+
+
+def results(workspace: Workspace, asked: Plan) -> str:
+    """The results that are there, errors as rows with a way to try again.
+
+    A task with several seeds is one row, of the first seed, beside the spread over all.
+    """
+    plan = asked.possible(workspace)
+    stored = plan.rows(workspace)
+    found = {_key(row): row for row in stored}
+    keys = plan.keys(workspace)
+    there = [key for key in keys if key in found]
+    if not there:
+        return ""
+    spreads = spread.spreads(stored)
+    first = {key[:2]: key for key in reversed(there) if found[key]["error"] is None}
+    shown = [key for key in there if found[key]["error"] is not None or first[key[:2]] == key]
+    rows = [
+        _row(found[key], spreads.get((*key[:2], found[key]["protocol"])), workspace.read_only)
+        for key in shown
+    ]
+    heads: tuple[str, ...] = (
+        *("Task", "Encoder", "Score", "Spread", "Measure", "Examples", "Protocol", "Took"),
+    )
+    numbers: tuple[int, ...] = (2, 5, 7)
+    if not any(row[3] for row in rows):
+        heads, rows = heads[:3] + heads[4:], [row[:3] + row[4:] for row in rows]
+        numbers = (2, 4, 6)
     links = "".join(
         f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
         for label, path, state in (
@@ -113,30 +176,40 @@ def results(workspace: Workspace, plan: Plan) -> str:
             ("See all scores", "", {}),
         )
     )
-    left = len(order) - len(rows)
+    left = len(keys) - len(there)
     more = f'<p class="t-muted">{formats.plural(left, "result")} not there yet.</p>' if left else ""
     return (
         f'<div class="t-section"><h2>Results</h2></div>'
-        f"{parts.table(heads, rows, 'Results', (2, 4, 6))}{more}"
+        f"{parts.table(heads, rows, 'Results', numbers)}{more}"
         f'<p class="t-actions">{links}</p>'
     )
 
 
-def _row(row: Mapping[str, Any], read_only: bool) -> tuple[str, ...]:
+def _row(row: Mapping[str, Any], over: spread.Spread | None, read_only: bool) -> tuple[str, ...]:
     task = escape(row["task"])
     name = f'<span class="t-spec">{escape(row["encoder"])}</span>'
-    protocol = f'{escape(row["protocol"])} <small class="t-muted">seed {row["seed"]}</small>'
-    took = formats.duration(row["seconds"])
+    protocol, took = escape(row["protocol"]), formats.duration(row["seconds"])
     if row["error"] is None:
+        moved = ""
+        if over is not None:
+            moved = (
+                f"{escape(spread.words(over))}<br><small>mean {formats.score(over.mean)}, "
+                f"{formats.score(over.lowest)} to {formats.score(over.highest)}</small>"
+            )
         facts = (escape(scores.measure(dict(row))), formats.count(row["n"]))
-        return (task, name, formats.score(row["score"]), *facts, protocol, took)
+        return (task, name, formats.score(row["score"]), moved, *facts, protocol, took)
     hint = f"<br><small>{escape(row['hint'])}</small>" if row["hint"] else ""
     about = f"Measure {row['encoder']} on {row['task']} again"
-    again = "" if read_only else button("Try again", "again", key(row), about=about)
+    again = "" if read_only else button("Try again", "again", key_text(row), about=about)
     problem = f'<span class="t-run-error">{escape(row["error"])}</span>{hint}'
-    return (task, name, formats.MISSING, f"{problem} {again}", formats.MISSING, protocol, took)
+    none = formats.MISSING
+    return (task, name, none, "", f"{problem} {again}", none, protocol, took)
 
 
-def key(row: Mapping[str, Any]) -> str:
-    """An encoder and a task as one text: neither holds a line break."""
-    return f"{row['encoder']}\n{row['task']}"
+def _key(row: Mapping[str, Any]) -> Key:
+    return row["encoder"], row["task"], row["seed"]
+
+
+def key_text(row: Mapping[str, Any]) -> str:
+    """An encoder, a task and a seed as one text: none holds a line break."""
+    return "\n".join((row["encoder"], row["task"], str(row["seed"])))
