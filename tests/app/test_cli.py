@@ -95,7 +95,20 @@ def test_compare_says_which_differences_are_real(home: Path) -> None:
     assert len(against) == 4
     assert against[-1]["task"] == "mean of 3 tasks"
     assert all(row["low"] <= row["delta"] <= row["high"] for row in against)
+    assert all(row["p_holm"] >= row["p_mcnemar"] for row in against if row.get("p_mcnemar"))
+    assert {row["tie_group"] for row in rows if "tie_group" in row} >= {"a"}
+    assert all(1 <= row["rank_low"] <= row["rank_high"] <= 2 for row in rows if "rank_low" in row)
+    assert sum("rank_low" in row for row in rows) == 2
     assert any("size" in row["warning"] for row in rows if "warning" in row)
+
+
+def test_compare_under_one_protocol(home: Path) -> None:
+    """Only the tasks that were measured under it; none is said plainly."""
+    theodolite("evaluate", *TWO, "--tasks", "StarterSTS,StarterTopics")
+    rows = objects(theodolite("compare", *TWO, "--protocol", "starter-1", "--json"))
+    assert {row["task"] for row in rows if "task" in row} == {"StarterTopics"}
+    said = theodolite("compare", *TWO, "--protocol", "senteval", "--json", code=2)
+    assert "under senteval" in json.loads(said[0])["error"]
 
 
 def test_search_finds_the_sentence_itself(home: Path) -> None:

@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
+import pytest
 from playwright.sync_api import expect
 from scipy.stats import spearmanr
 
+from app import ui
+from app.workspace import Workspace
+from tests.fakes.results import invent
+
 PAIR = ("random:256", "random:64")
 TWO = "compare?encoder=random:256&encoder=random:64"
+THREE = "compare?encoder=random:256&encoder=random:64&encoder=wordllama"
+ACCURACIES = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60}
+
+
+@pytest.fixture(scope="module")
+def classified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of an app over invented accuracies: two encoders close together, one far behind.
+
+    MRPC was measured with two classifiers that disagree, MR with two seeds.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path_factory.mktemp("classified") / "store")
+    for name, accuracy in ACCURACIES.items():
+        for task in ("MR", "CR", "SUBJ", "MRPC"):
+            invent(made, name, task, accuracy)
+        invent(made, name, "MR", accuracy - 0.01, seed=2)
+        turned = 0.95 if name == "random:64" else accuracy
+        invent(made, name, "MRPC", turned, protocol="senteval-fast")
+    demo = ui.launch(made, open_browser=False, block=False)
+    yield str(demo.local_url).rstrip("/")
+    demo.close()
+    made.close()
 
 
 def test_the_difference_and_its_verdict_stand_beside_the_scores(visit, workspace):
@@ -72,3 +103,73 @@ def test_one_encoder_is_told_what_to_do(visit):
     """An empty state with the next step."""
     page = visit.open("compare?encoder=random:256")
     expect(page.locator(".t-empty")).to_contain_text("Choose two encoders")
+
+
+def test_verdicts_and_ties_say_how_they_were_found(visitor, classified):
+    """Letters mark who ties with the best; columns name the correction, the text explains both."""
+    page = visitor(classified).open(THREE)
+    table = page.locator("#comparison")
+    expect(table.locator("thead th").nth(2)).to_contain_text("Holm over 4 tasks")
+    last = table.locator("tfoot td")
+    expect(last.nth(0).locator("sup")).to_have_text("a")
+    expect(last.nth(2).locator("sup")).not_to_have_text("a")
+    expect(table.locator("tbody .t-tag").first).to_have_attribute(
+        "title", re.compile(r"McNemar p .*after Holm over 4 tasks")
+    )
+    expect(table.locator(".t-reading")).to_contain_text("tie with the best of their row")
+    expect(table.locator("tbody tr").first).to_contain_text("over 2 seeds")
+
+
+def test_places_have_intervals_of_two_kinds(visitor, classified):
+    """Within these tasks, and with the tasks drawn too; the choice is in the address."""
+    page = visitor(classified).open(THREE)
+    page.wait_for_selector("#rank-intervals .main-svg")
+    expect(page.locator("#ranks")).to_contain_text("is first in")
+    page.get_by_label("Tasks like these").check()
+    expect(page.locator("#ranks")).to_contain_text("4 tasks are few to draw from")
+    expect(page).to_have_url(re.compile("drawn=over"))
+    page.locator("#rank-intervals summary").click()
+    rows = page.locator("#rank-intervals tbody tr")
+    expect(rows).to_have_count(3)
+    expect(rows.last.locator("td")).to_have_text(["wordllama", "60", "3", "3", "3", "0"])
+
+
+def test_the_order_under_another_classifier(visitor, classified):
+    """What turns is said in words; what is not measured leads to Evaluate."""
+    page = visitor(classified).open(THREE)
+    page.wait_for_selector("#bump .main-svg")
+    expect(page.locator("#stability")).to_contain_text(
+        "The order of random:256 and random:64 turns with the classifier on MRPC"
+    )
+    gap = page.locator("#agreement a").first
+    expect(gap).to_have_attribute("href", re.compile("evaluate.*protocol=senteval-mlp"))
+    page.get_by_label("Size", exact=True).check()
+    expect(page.locator("#stability")).to_contain_text("Nothing to compare by size yet")
+    expect(page.locator("#agreement a")).to_have_attribute("href", re.compile("fair-play"))
+
+
+def test_a_protocol_for_all_tasks(visitor, classified):
+    """One task was measured under it; the address keeps it."""
+    page = visitor(classified).open(f"{THREE}&protocol=senteval-fast")
+    expect(page.locator("#comparison tbody tr")).to_have_count(1)
+    expect(page.locator("#comparison tbody")).to_contain_text("senteval-fast")
+
+
+def test_a_printed_accuracy_stands_beside_its_own_protocol_only(visitor, classified):
+    """SimCSE's transfer rows are of the full setting: beside another they are left out, and why."""
+    row = "published=SimCSE-BERT-base,+unsupervised,+transfer"
+    page = visitor(classified).open(f"{THREE}&{row}")
+    expect(page.locator("#comparison tbody tr").first.locator(".t-printed")).to_have_text("81.18")
+    page = visitor(classified).open(f"{THREE}&{row}&protocol=senteval-fast")
+    expect(page.locator("#comparison .t-printed").first).to_have_text("–")
+    expect(page.locator("#cautions")).to_contain_text("measured otherwise")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_on_a_phone_nothing_is_wider_than_the_page(visitor, classified, dark):
+    """Wide tables scroll inside their frames."""
+    visit = visitor(classified, dark=dark, size=(390, 844))
+    page = visit.open(THREE)
+    page.wait_for_selector("#bump .main-svg")
+    assert not visit.scrolls_sideways()
+    visit.picture(f"compare-phone-{'dark' if dark else 'light'}")

@@ -1,0 +1,208 @@
+"""Verdicts over several tasks, tie groups, rank intervals and cautions, on invented results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from app import comparison
+from app.comparison import Verdict
+from app.pages import compare_table, published
+from app.workspace import Workspace
+from engine.errors import UserError
+from engine.significance import Difference
+from tests.fakes.results import invent
+
+A, B, C = "random:32", "random:96", "wordllama"
+TASKS = ("MR", "CR", "SUBJ", "MPQA")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A is good, B a little worse on every task, C much worse."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    made = Workspace(tmp_path / "store")
+    for task in TASKS:
+        for name, accuracy in ((A, 0.86), (B, 0.83), (C, 0.60)):
+            invent(made, name, task, accuracy)
+    return made
+
+
+def difference(delta: float, p: float) -> Difference:
+    """A difference whose interval leaves out zero."""
+    low, high = sorted((delta / 2, delta * 2))
+    return Difference(delta, low, high, p, 100, "a" if delta > 0 else "b")
+
+
+def test_verdicts_are_corrected_over_the_tasks_of_a_column() -> None:
+    """By hand: of 0.01, 0.02 and 0.04 Holm makes 0.03, 0.04 and 0.04, so all three hold.
+
+    A fourth of 0.9 makes them 0.04, 0.06 and 0.08: only the first holds. Another column is apart.
+    """
+    three = {(B, task): (difference(1.0, 0.5), p) for task, p in zip("xyz", (0.01, 0.02, 0.04),
+                                                                    strict=True)}  # fmt: skip
+    alone = {(C, "x"): (difference(-1.0, 0.5), 0.03)}
+    found = comparison._verdicts(three | alone)
+    assert [found[B, task].adjusted for task in "xyz"] == pytest.approx([0.03, 0.04, 0.04])
+    assert {found[B, task].verdict for task in "xyz"} == {"a"}
+    assert found[C, "x"] == Verdict(0.03, "McNemar", 0.03, 1, "b")
+    four = comparison._verdicts(three | {(B, "w"): (difference(1.0, 0.5), 0.9)})
+    assert [four[B, task].verdict for task in "xyzw"] == ["a", "tie", "tie", "tie"]
+
+
+def test_one_bootstrap_alone_is_decided_by_its_interval() -> None:
+    """Nothing to correct: the interval that is shown is the verdict that is shown."""
+    found = comparison._verdicts({(B, "x"): (difference(1.0, 0.06), None)})
+    assert found[B, "x"] == Verdict(0.06, "bootstrap", 0.06, 1, "a")
+
+
+def test_right_and_wrong_answers_take_mcnemar(workspace: Workspace) -> None:
+    """The mid-p of scipy's binomial test on the answers in the store."""
+    report = comparison.compare(workspace, [A, B])
+    for task in TASKS:
+        right, other = (
+            workspace.store.results.examples(report.cells[name, task]["id"])["correct"]
+            for name in (B, A)
+        )
+        fewer, n = (
+            sorted((np.sum(right & ~other), np.sum(other & ~right)))[0],
+            np.sum(right ^ other),
+        )
+        expected = stats.binomtest(int(fewer), int(n)).pvalue - stats.binom.pmf(fewer, n, 0.5)
+        assert report.verdicts[B, task].p == pytest.approx(expected)
+        assert report.verdicts[B, task].test == "McNemar"
+
+
+def test_correlations_keep_the_bootstrap(workspace: Workspace) -> None:
+    """A Spearman has no answers that are right or wrong."""
+    for name in (A, B):
+        workspace.evaluate_one(name, "StarterSTS")
+    report = comparison.compare(workspace, [A, B])
+    verdict = report.verdicts[B, "StarterSTS"]
+    assert (verdict.test, verdict.tasks) == ("bootstrap", len(TASKS) + 1)
+    assert verdict.p == report.differences[B, "StarterSTS"].p
+
+
+def test_ties_are_among_all_encoders(workspace: Workspace) -> None:
+    """C is told apart from both others on every task, whichever is the baseline."""
+    for names in ([A, B, C], [C, B, A]):
+        report = comparison.compare(workspace, names)
+        for task in TASKS:
+            groups = report.groups[task]
+            assert groups[A] == "a"
+            assert groups[C] > groups[B] >= "a"
+        assert report.average_groups[A] == "a" and report.average_groups[C] == "c"
+
+
+def test_ranks_over_tasks_are_no_surer_than_within(workspace: Workspace) -> None:
+    """C is last for sure; the draw of tasks can only widen."""
+    report = comparison.compare(workspace, [C, A, B])
+    assert [row.name for row in report.ranks] == [A, B, C]
+    assert (report.ranks[-1].low, report.ranks[-1].high) == (3, 3)
+    assert sum(row.first for row in report.ranks_over_tasks) == pytest.approx(1.0)
+    one = comparison.compare(workspace, [A, B], ["MR"])
+    assert one.ranks and not one.ranks_over_tasks
+
+
+def test_rows_carry_what_the_page_shows(workspace: Workspace) -> None:
+    """Adjusted and plain p, the tie group, and the rank interval beside the mean."""
+    rows = comparison.compare(workspace, [A, C]).rows()
+    task = next(row for row in rows if row["task"] == "MR" and row["encoder"] == C)
+    assert task["p_mcnemar"] <= task["p_holm"] < 0.05
+    assert (task["tie_group"], task["holm_over"], task["verdict"]) == ("b", 4, f"{A} is better")
+    best = next(row for row in rows if row["task"] == "mean of 4 tasks" and row["encoder"] == A)
+    assert (best["rank"], best["rank_low"], best["rank_high"], best["first"]) == (1, 1, 1, 1.0)
+    assert best["tasks_drawn_rank_high"] == 1
+
+
+def test_a_protocol_is_one_for_all_tasks(workspace: Workspace) -> None:
+    """Only what was measured under it counts; an unknown one is refused."""
+    for name in (A, B):
+        invent(workspace, name, "MR", 0.7, protocol="senteval-fast")
+    report = comparison.compare(workspace, [A, B], protocol="senteval-fast")
+    assert report.tasks == ("MR",)
+    assert {row["protocol"] for row in report.cells.values()} == {"senteval-fast"}
+    own = comparison.compare(workspace, [A, B])
+    assert {row["protocol"] for row in own.cells.values()} == {"senteval"}
+    with pytest.raises(UserError, match="senteval-quick"):
+        comparison.compare(workspace, [A, B], protocol="senteval-quick")
+    with pytest.raises(UserError, match="under senteval-sklearn"):
+        comparison.compare(workspace, [A, B], protocol="senteval-sklearn")
+
+
+def test_a_task_s_own_protocol_comes_first(workspace: Workspace) -> None:
+    """Three answered under another protocol, two under the task's own: these two are compared."""
+    for name in (A, B, C):
+        invent(workspace, name, "SST2", 0.7, protocol="senteval-fast")
+    for name in (A, B):
+        invent(workspace, name, "SST2", 0.7)
+    report = comparison.compare(workspace, [A, B, C], ["SST2"])
+    assert report.cells[A, "SST2"]["protocol"] == "senteval"
+    assert set(report.differences) == {(B, "SST2")}
+
+
+def test_what_is_unfair_is_said(workspace: Workspace) -> None:
+    """Each with a way to mend it; what is there is not asked for."""
+    said = comparison.compare(workspace, [A, B]).cautions
+    texts = " ".join(caution.text for caution in said)
+    assert "single seed" in texts and "One protocol" in texts and "word vectors" in texts
+    assert all(caution.path in ("evaluate", "fair-play") for caution in said if caution.label)
+    for name in (A, B, C):
+        invent(workspace, name, "MR", 0.8, seed=7)
+        invent(workspace, name, "MR", 0.8, protocol="senteval-fast")
+    texts = " ".join(comparison.compare(workspace, [A, B, C]).warnings)
+    assert not any(word in texts for word in ("single seed", "One protocol", "baseline", "word v"))
+
+
+def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
+    """Its score is shown, without a difference; the other tasks are unharmed."""
+    for name in (A, B):
+        row = dict(workspace.store.results.by_id(invent(workspace, name, "TREC", 0.8)["id"]))
+        workspace.store.results.put(
+            row | {"task": "MRPC", "examples": {}, "scores": [
+                {"split": "test", "aggregation": None, "metric": "accuracy", "score": 70.0,
+                 "n": 5, "main": True, "unit": ""}]}
+        )  # fmt: skip
+    report = comparison.compare(workspace, [A, B])
+    assert (B, "MRPC") in report.cells and (B, "MRPC") not in report.differences
+    assert "MRPC" not in report.common and "TREC" in report.common
+
+
+def pairs(workspace: Workspace, name: str, protocol: str, **how: object) -> None:
+    """STS-B as a cosine or as a trained regressor measures it: invented, of 50 pairs."""
+    gold = np.random.default_rng(0).uniform(0, 5, 50)
+    seen = gold + np.random.default_rng(len(name)).normal(0, 1, 50)
+    workspace.store.results.put(
+        {
+            "encoder": name, "fingerprint": name, "dim": 8, "task": "STSBenchmark",
+            "protocol": protocol, "seed": 1111, "data_hash": "invented", "details": {},
+            "scores": [{"split": "test", "aggregation": None, "metric": "spearman", "score": 60.0,
+                        "n": 50, "main": True, "unit": ""}],
+            "examples": {"cosine": seen, "gold": gold, "part": np.zeros(50, np.int16)},
+            "seconds": 1.0, "error": None, "hint": "",
+        } | {"details": {"main_parts": [0]}} | how
+    )  # fmt: skip
+
+
+def test_a_trained_regressor_is_never_taken_for_a_cosine(workspace: Workspace) -> None:
+    """Each protocol's own row says which it is; a printed cosine is not set beside the other."""
+    for name in (A, B):
+        pairs(workspace, name, "simcse-2021")
+        gold = np.random.default_rng(0).uniform(0, 5, 50)
+        learned = {
+            "scores": [{"split": "test", "aggregation": None, "metric": "pearson", "score": 70.0,
+                        "n": 50, "main": True, "unit": ""}],
+            "examples": {"predicted": gold + len(name), "gold": gold},
+            "details": {"selected_by": "pearson"},
+        }  # fmt: skip
+        pairs(workspace, name, "senteval", **learned)
+    printed = [published.references()["SimCSE-BERT-base, unsupervised, all"]]
+    shown = {}
+    for protocol in (None, "senteval"):
+        report = comparison.compare(workspace, [A, B], ["STSBenchmark"], protocol)
+        shown[protocol] = compare_table.table(report, printed, {})
+    assert "learned" not in shown[None] and "76.85" in shown[None]
+    assert "learned, Pearson" in shown["senteval"] and "76.85" not in shown["senteval"]
