@@ -99,7 +99,7 @@ def fit(splits: Mapping[str, Matched], seed: int, tick: Tick) -> tuple[float, Ra
         splits: `train`, at least `needed()` images; `dev` and `test`, at least one each, and none
             is looked at beyond five folds of 1,000.
         seed: of weights, shuffles and contrasts.
-        tick: called after each batch.
+        tick: called after each batch, with the share that is done if no pass misses.
 
     Returns:
         The best sum of the six dev recalls (0 to 600), ranks on test, and the number of passes.
@@ -108,7 +108,8 @@ def fit(splits: Mapping[str, Matched], seed: int, tick: Tick) -> tuple[float, Ra
     model = Projections(train.images.shape[1], train.captions.shape[1], seed)
     best, best_weights, misses, passes = -1.0, model.copied(), 0, 0
     while misses <= TENACITY and passes < PASSES:
-        model.train(train, tick)
+        for share in model.train(train):
+            tick((passes + share) / PASSES)
         passes += 1
         score = sum(map(sum, model.ranks(dev).recalls()))
         if score > best:
@@ -147,8 +148,9 @@ class Projections:
         """A copy of the weights."""
         return [w.detach().clone() for w in self.weights]
 
-    def train(self, data: Matched, tick: Tick) -> None:
-        """Go through the captions once."""
+    def train(self, data: Matched) -> Iterator[float]:
+        """Go through the captions once; yields the share that is done after each batch."""
+        done = 0
         for batch, images, captions in _draws(len(data.captions), self._random):
             u = self._images(data, batch // CAPTIONS)[:, None]
             v = self._captions(data, batch)[:, None]
@@ -160,7 +162,8 @@ class Projections:
             self._optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self._optimiser.step()
-            tick()
+            done += len(batch)
+            yield done / len(data.captions)
 
     def ranks(self, data: Matched) -> Ranks:
         """Rank captions for images and images for captions, fold by fold."""
