@@ -155,6 +155,39 @@ def test_a_bad_task_is_a_result_and_the_others_go_on(tmp_path: Path) -> None:
     assert results["MR"].protocol == "senteval"
 
 
+@pytest.mark.parametrize("protocol", ["senteval", "pitfalls", "pitfalls-mlp"])
+def test_progress_goes_on_while_classifiers_are_trained(tmp_path: Path, protocol: str) -> None:
+    """Encoding is the first half; no share is less than the one before, and the last one is all."""
+    told: list[tuple[int, int]] = []
+    (result,) = evaluate(
+        HashEncoder(),
+        "MR",
+        protocol=protocol,
+        data=write_folder(tmp_path),
+        progress=lambda *at: told.append(at),
+    )
+    assert result.error is None
+    shares = [done / total for done, total in told]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0, 1)
+    assert {0.5} < set(shares), "the end of encoding"
+    assert len({share for share in shares if share > 0.5}) > 5
+
+
+def test_both_options_of_normalising_are_scores(tmp_path: Path) -> None:
+    """Test and dev of either, and of the chosen as the numbers of the task."""
+    (result,) = evaluate(HashEncoder(), "MR", protocol="pitfalls", data=write_folder(tmp_path))
+    scores = {(s.split, s.aggregation): s for s in result.scores}
+    assert set(scores) == {
+        (split, option) for split in ("all", "dev") for option in (None, "plain", "z-normalised")
+    }
+    chosen = "z-normalised" if result.details["znorm"] else "plain"
+    for split in ("all", "dev"):
+        assert scores[split, None].score == scores[split, chosen].score
+    assert [s for s in result.scores if s.main] == [scores["all", None]]
+    assert scores["dev", "plain"].n < scores["all", "plain"].n == 60
+
+
 def test_vectors_with_nan_are_refused_and_zeros_are_not(tmp_path: Path) -> None:
     """NaN would spoil a classifier unseen; a zero vector is what a sentence of unknown words is."""
     root = write_folder(tmp_path)
