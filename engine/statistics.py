@@ -6,14 +6,17 @@ real: `engine.significance`; what ranks are worth: `engine.ranks`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
 _CELLS = 4_000_000
 """Examples times resamples worked on at once: 32 MiB an array of float64."""
+_KEPT_CELLS = 64_000_000
+"""Examples times resamples whose draws are kept for the next encoder: a byte each."""
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
@@ -130,20 +133,42 @@ def bootstrap(sample: Sample, resamples: int = 2000, seed: int = 0) -> np.ndarra
     The same n, resamples and seed draw the same examples whatever the values, so the difference of
     two encoders' arrays is the paired bootstrap. A resample without spread gives nan.
     """
-    n = len(sample.values)
-    rng = np.random.default_rng(seed)
-    block = max(1, _CELLS // max(n, 1))
     parts = []
+    for drawn in _drawn(len(sample.values), resamples, seed):
+        times = drawn.astype(np.float64)
+        if sample.gold is None:
+            values = np.asarray(sample.values, dtype=np.float64)
+            parts.append(times @ values / len(values))
+        else:
+            parts.append(_weighted_correlation(sample, times))
+    return 100.0 * np.concatenate(parts)
+
+
+def _drawn(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """How often each example occurs in each resample, block by block: uint8 (rows, n)."""
+    block = max(1, _CELLS // max(n, 1))
+    if n * resamples > _KEPT_CELLS:
+        yield from _draw(n, resamples, seed, block)
+        return
+    whole = _kept(n, resamples, seed)
+    for start in range(0, resamples, block):
+        yield whole[start : start + block]
+
+
+@lru_cache(maxsize=2)
+def _kept(n: int, resamples: int, seed: int) -> np.ndarray:
+    """The whole of it: the encoders of a comparison are resampled one after the other."""
+    return np.concatenate(list(_draw(n, resamples, seed, max(1, _CELLS // max(n, 1)))))
+
+
+def _draw(n: int, resamples: int, seed: int, block: int) -> Iterator[np.ndarray]:
+    rng = np.random.default_rng(seed)
     for start in range(0, resamples, block):
         rows = min(block, resamples - start)
         drawn = rng.integers(0, n, size=(rows, n))
         drawn += n * np.arange(rows)[:, None]
-        times = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
-        if sample.gold is None:
-            parts.append(times @ np.asarray(sample.values, dtype=np.float64) / n)
-        else:
-            parts.append(_weighted_correlation(sample, times))
-    return 100.0 * np.concatenate(parts)
+        # About one each: 256 of n draws on a single example do not happen.
+        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
