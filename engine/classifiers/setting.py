@@ -64,7 +64,7 @@ class Setting:
 
     def share(self, passes: int, misses: int) -> float:
         """Say how far a fit is at least: it ends by its passes or by rounds without a better."""
-        return min(1.0, max(passes / self.max_passes, misses / (self.tenacity + 1)))
+        return min(1.0, max(passes / max(1, self.max_passes), misses / (self.tenacity + 1)))
 
 
 @dataclass(frozen=True, eq=False)
