@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from store import Store
+
+_READ_SECONDS = 0.05
+"""For a result that is there already."""
 
 Spec = Mapping[str, Any]
 Progress = Callable[[int, int], None]
@@ -31,14 +36,17 @@ class Kind:
 
     Attributes:
         units: from a spec, a label for people for each unit, in the order they are done.
+        weights: from the store and a spec, how long each unit will take beside the others; None
+            for all alike.
         work: does the unit at a position; called as (workspace, spec, position, progress).
     """
 
     units: Callable[[Spec], list[str]]
     work: Callable[[Workspace, Spec, int, Progress], Outcome]
+    weights: Callable[[Store, Spec], list[float]] | None = None
 
 
-def _questions(spec: Spec) -> list[tuple[str, str, int | None]]:
+def questions(spec: Spec) -> list[tuple[str, str, int | None]]:
     """(encoder, task, seed) of each unit. Specs of version 1 have one seed, so no `seeds`."""
     from engine.tasks import seeds_of
 
@@ -54,13 +62,41 @@ def _evaluate_units(spec: Spec) -> list[str]:
     several = spec.get("seeds", 1) > 1
     return [
         f"{task} · {encoder}" + (f" · seed {seed}" if several and seed is not None else "")
-        for encoder, task, seed in _questions(spec)
+        for encoder, task, seed in questions(spec)
     ]
+
+
+def _evaluate_weights(store: Store, spec: Spec) -> list[float]:
+    """Seconds that each unit will take, as far as others like it took some before.
+
+    The same encoder counts first, then any other on the same task under the same protocol. What is
+    measured already takes next to nothing; what was never measured is taken for average.
+    """
+    from engine import protocols
+    from engine.tasks import named
+
+    there: set[tuple[str, str, str, int]] = set()
+    took: dict[tuple[str, ...], list[float]] = {}
+    for row in store.results.table(tasks=spec["tasks"]):
+        if row["error"] is None:
+            there.add((row["encoder"], row["task"], row["protocol"], row["seed"]))
+            for key in ((row["task"], row["protocol"]),
+                        (row["encoder"], row["task"], row["protocol"])):  # fmt: skip
+                took.setdefault(key, []).append(row["seconds"])
+    weights: list[float | None] = []
+    for encoder, task, seed in questions(spec):
+        protocol = protocols.get(spec["protocol"] or named(task).protocol)
+        past = took.get((encoder, task, protocol.name)) or took.get((task, protocol.name))
+        known = (encoder, task, protocol.name, protocol.seed if seed is None else seed) in there
+        weights.append(_READ_SECONDS if known else max(median(past), 0.1) if past else None)
+    measured = [w for w in weights if w is not None and w != _READ_SECONDS]
+    usual = sum(measured) / len(measured) if measured else 1.0
+    return [usual if weight is None else weight for weight in weights]
 
 
 def _evaluate(workspace: Workspace, spec: Spec, position: int, progress: Progress) -> Outcome:
     """Measure one encoder on one task; a result that is there already is not measured again."""
-    encoder, task, seed = _questions(spec)[position]
+    encoder, task, seed = questions(spec)[position]
     row = workspace.evaluate_one(encoder, task, spec["protocol"], seed, progress)
     return Outcome(row["error"], row["hint"] or "")
 
@@ -80,6 +116,6 @@ def _encode(workspace: Workspace, spec: Spec, position: int, progress: Progress)
 
 
 KINDS: dict[str, Kind] = {
-    "evaluate": Kind(_evaluate_units, _evaluate),
+    "evaluate": Kind(_evaluate_units, _evaluate, _evaluate_weights),
     "encode": Kind(_encode_units, _encode),
 }

@@ -180,10 +180,11 @@ class Worker:
             return "failed"
         try:
             labels = kind.units(run["spec"])
+            weights = kind.weights(self._store, run["spec"]) if kind.weights else None
         except (KeyError, TypeError, ValueError) as error:
             runs.finish(run_id, attempt, "failed", error=f"The request lacks or garbles {error}.")
             return "failed"
-        if not runs.start(run_id, attempt, self._slot, labels):
+        if not runs.start(run_id, attempt, self._slot, labels, weights):
             return "not wanted"
         for position in range(len(labels)):
             step: dict[str, Any] = {"name": f"unit {position}"}

@@ -178,3 +178,10 @@ def m010_vector_users(db: sqlite_utils.Database) -> None:
             encoder TEXT NOT NULL,
             PRIMARY KEY (fingerprint, encoder)
         ) WITHOUT ROWID""")
+
+
+@migrations()
+def m011_weights(db: sqlite_utils.Database) -> None:
+    """Units are not all as long: each has a weight, and the running one says how far it is."""
+    db.execute("ALTER TABLE units ADD COLUMN weight REAL NOT NULL DEFAULT 1")
+    db.execute("ALTER TABLE runs ADD COLUMN unit_fraction REAL NOT NULL DEFAULT 0")

@@ -26,7 +26,10 @@ _LOG_LIMIT = 2 << 20  # bytes read from the end of a log; nobody reads more in a
 
 
 class RunRow(TypedDict):
-    """A run; times are seconds since 1970, `fraction` is 0 to 1, `done` and `total` count units."""
+    """A run; times are seconds since 1970, `done` and `total` count units.
+
+    `fraction` (0 to 1) is of the whole, units by their weight; `unit_fraction` of the present unit.
+    """
 
     id: str
     kind: str
@@ -39,6 +42,7 @@ class RunRow(TypedDict):
     total: int
     done: int
     fraction: float
+    unit_fraction: float
     eta_seconds: float | None
     message: str
     worker: str | None
@@ -51,7 +55,10 @@ class RunRow(TypedDict):
 
 
 class UnitRow(TypedDict):
-    """A part of a run that is finished as a whole; `deaths` counts processes lost over it."""
+    """A part of a run that is finished as a whole.
+
+    `deaths` counts processes lost over it; `weight` is its share of the run, in any unit.
+    """
 
     position: int
     label: str
@@ -60,9 +67,20 @@ class UnitRow(TypedDict):
     seconds: float | None
     error: str | None
     hint: str
+    weight: float
 
 
 _COLUMNS = ", ".join(RunRow.__annotations__)
+
+
+_WEIGH = """
+    UPDATE runs SET fraction = coalesce((
+        SELECT (sum(weight * (state <> 'waiting')) + runs.unit_fraction * coalesce((
+            SELECT weight FROM units WHERE run = runs.id AND state = 'waiting'
+            ORDER BY position LIMIT 1), 0)) / sum(weight)
+        FROM units WHERE run = runs.id), 0)
+    WHERE id = ?"""
+"""Ended units by their weight, and of the present one, the first that waits, what it has done."""
 
 
 class Runs:
@@ -208,8 +226,23 @@ class Runs:
         )
         return [_read(row) for row in rows]
 
-    def start(self, run_id: str, attempt: int, worker: str, labels: Sequence[str]) -> bool:
-        """Take up a run, or take it up again; False when it was cancelled or retried meanwhile."""
+    def start(
+        self,
+        run_id: str,
+        attempt: int,
+        worker: str,
+        labels: Sequence[str],
+        weights: Sequence[float] | None = None,
+    ) -> bool:
+        """Take up a run, or take it up again; False when it was cancelled or retried meanwhile.
+
+        Args:
+            run_id: of the run.
+            attempt: as the queue has it.
+            worker: its slot.
+            labels: of the units, in the order they are done.
+            weights: how long each will take beside the others; None for all alike.
+        """
         now = time.time()
         with self._database.write() as connection:
             cursor = connection.execute(
@@ -222,9 +255,9 @@ class Runs:
                 return False
             for position, label in enumerate(labels):
                 connection.execute(
-                    "INSERT OR IGNORE INTO units (run, position, label, state)"
-                    " VALUES (?, ?, ?, 'waiting')",
-                    [run_id, position, label],
+                    "INSERT OR IGNORE INTO units (run, position, label, weight, state)"
+                    " VALUES (?, ?, ?, ?, 'waiting')",
+                    [run_id, position, label, weights[position] if weights else 1.0],
                 )
             _count(connection, run_id)
             connection.execute("UPDATE runs SET clock_fraction = fraction WHERE id = ?", [run_id])
@@ -240,12 +273,13 @@ class Runs:
         now = time.time()
         with self._database.write() as connection:
             cursor = connection.execute(
-                "UPDATE runs SET fraction = (done + ?) / max(total, 1), message = ?, updated = ?"
+                "UPDATE runs SET unit_fraction = ?, message = ?, updated = ?"
                 " WHERE id = ? AND attempt = ? AND state = 'running'",
                 [min(max(unit, 0.0), 1.0), message, now, run_id, attempt],
             )
             if cursor.rowcount == 0:
                 return False
+            connection.execute(_WEIGH, [run_id])
             _time_left(connection, run_id, now)
         return True
 
@@ -341,9 +375,8 @@ def _count(connection: Any, run_id: str) -> None:
         " AND state <> 'waiting') WHERE id = ?",
         [time.time(), run_id],
     )
-    connection.execute(
-        "UPDATE runs SET fraction = CAST(done AS REAL) / max(total, 1) WHERE id = ?", [run_id]
-    )
+    connection.execute("UPDATE runs SET unit_fraction = 0 WHERE id = ?", [run_id])
+    connection.execute(_WEIGH, [run_id])
 
 
 def _time_left(connection: Any, run_id: str, now: float) -> None:

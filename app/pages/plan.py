@@ -13,6 +13,7 @@ from app.components.actions import button
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from engine.protocol import Protocol
 
 Key = tuple[str, str, int]
 """Encoder, task, seed."""
@@ -53,34 +54,35 @@ class Plan:
         left_out = suites.uncovered(workspace, self.tasks, self.protocol)
         return replace(self, tasks=tuple(task for task in self.tasks if task not in left_out))
 
-    def keys(self, workspace: Workspace) -> list[Key]:
+    def keys(self) -> list[Key]:
         """Every result that is asked for, task by task."""
         from engine.tasks import seeds_of
 
         return [
-            (name, task, self._own(workspace, task).seed if seed is None else seed)
+            (name, task, self._own(task).seed if seed is None else seed)
             for task in self.tasks
             for name in self.encoders
             for seed in seeds_of(task, self.protocol or None, self.seed, self.seeds)
         ]
 
-    def _own(self, workspace: Workspace, task: str) -> Any:
+    def _own(self, task: str) -> Protocol:
         """The protocol that a task is measured under."""
-        from engine import protocols, tasks
+        from engine import protocols
+        from engine.tasks import named
 
-        return protocols.get(self.protocol or tasks.get(task, workspace.catalog).protocol)
+        return protocols.get(self.protocol or named(task).protocol)
 
     def rows(self, workspace: Workspace) -> list[Mapping[str, Any]]:
         """What the store has of these encoders and tasks under the plan's protocols, any seed."""
         found = workspace.store.results.table(encoders=self.encoders, tasks=self.tasks)
-        names = {task: self._own(workspace, task).name for task in self.tasks}
+        names = {task: self._own(task).name for task in self.tasks}
         return [row for row in found if row["protocol"] == names[row["task"]]]
 
-    def protocols(self, workspace: Workspace) -> dict[str, list[str]]:
+    def protocols(self) -> dict[str, list[str]]:
         """Protocol -> the tasks measured under it."""
         used: dict[str, list[str]] = {}
         for task in self.tasks:
-            used.setdefault(self._own(workspace, task).name, []).append(task)
+            used.setdefault(self._own(task).name, []).append(task)
         return used
 
 
@@ -93,7 +95,7 @@ def summary(workspace: Workspace, asked: Plan) -> str:
     left_out = _left_out(asked, plan)
     if not plan.tasks:
         return f'<div class="t-plan">{left_out}</div>'
-    keys = plan.keys(workspace)
+    keys = plan.keys()
     known = len(set(keys) & {_key(r) for r in plan.rows(workspace) if r["error"] is None})
     seeds = f", {plan.seeds} seeds where something is drawn" if plan.seeds > 1 else ""
     product = (
@@ -126,7 +128,7 @@ def cards(workspace: Workspace, asked: Plan) -> str:
     """The card of every protocol in use, closed."""
     from engine import protocols
 
-    used = asked.possible(workspace).protocols(workspace)
+    used = asked.possible(workspace).protocols()
     if asked.protocol and not used:
         used = {asked.protocol: []}
     return "".join(
@@ -151,7 +153,7 @@ def results(workspace: Workspace, asked: Plan) -> str:
     plan = asked.possible(workspace)
     stored = plan.rows(workspace)
     found = {_key(row): row for row in stored}
-    keys = plan.keys(workspace)
+    keys = plan.keys()
     there = [key for key in keys if key in found]
     if not there:
         return ""

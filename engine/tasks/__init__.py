@@ -192,28 +192,31 @@ def available(catalog: Catalog) -> list[Task]:
     return tasks
 
 
+def named(name: str) -> Task:
+    """Read a task off its name alone: no data set is looked for, so that none need be there."""
+    if name in TASKS:
+        return TASKS[name]
+    dataset, _, ending = name.rpartition("/")
+    make = {"classify": _classification, "search": _search, "probe": _probing}.get(ending)
+    return make(name, dataset, "") if make and dataset else _sts(name, name, "")
+
+
 def seeds_of(name: str, protocol: str | None, seed: int | None, seeds: int = 1) -> list[int | None]:
     """Seeds to measure a task with: consecutive ones, or one where nothing is drawn.
 
     Similarity by cosine and search draw nothing, whatever the seed.
 
     Args:
-        name: of the task; read from its ending when it is not built in, so that no data is needed.
+        name: of the task.
         protocol: for all tasks; None is the task's default.
         seed: the first; None is the protocol's own, and stays None when there is only one.
         seeds: how many.
     """
     from engine import protocols
 
-    task = TASKS.get(name)
-    if task is None:
-        drawn = name.endswith(("/classify", "/probe"))
-        own = "senteval" if name.endswith("/probe") else "starter-1"
-        chosen = protocols.get(protocol or own)
-    else:
-        chosen = protocols.get(protocol or task.protocol)
-        drawn = task.type_under(chosen.types) not in (None, "sts", "search")
-    if seeds == 1 or not drawn:
+    task = named(name)
+    chosen = protocols.get(protocol or task.protocol)
+    if seeds == 1 or task.type_under(chosen.types) in (None, "sts", "search"):
         return [seed]
     first = chosen.seed if seed is None else seed
     return [first + i for i in range(seeds)]

@@ -69,3 +69,26 @@ def test_seeds_out_of_range_are_refused(workspace: Workspace, seed: int | None, 
     with pytest.raises(UserError):
         workspace.queue_evaluation([A], ["StarterTopics"], seed=seed, seeds=seeds)
     assert workspace.store.runs.list() == []
+
+
+def test_units_weigh_what_others_like_them_took(workspace: Workspace) -> None:
+    """The same encoder first, then any other; what is stored takes next to nothing."""
+    row = dict(workspace.store.results.by_id(workspace.evaluate_one(A, "StarterSTS")["id"]))
+    for encoder, task, protocol, seed, seconds in (
+        (B, "MR", "senteval", 1111, 40.0),
+        (A, "MR", "senteval", 1111, 20.0),
+        (B, "MR", "senteval-exact", 1111, 9000.0),
+        (B, "TREC", "senteval", 1111, 4.0),
+    ):
+        other = {"task": task, "protocol": protocol, "seed": seed, "seconds": seconds}
+        score = {"split": "all", "aggregation": None, "metric": "accuracy", "score": 50.0,
+                 "n": 9, "main": True}  # fmt: skip
+        workspace.store.results.put(row | other | {"encoder": encoder, "scores": [score]}, {})
+    spec = {"version": 2, "encoders": [A, B], "tasks": ["MR", "TREC", "SUBJ"], "protocol": None,
+            "seed": 1112, "seeds": 1}  # fmt: skip
+    weights = KINDS["evaluate"].weights
+    assert weights is not None
+    usual = (20 + 4 + 40 + 4) / 4
+    assert weights(workspace.store, spec) == [20.0, 4.0, usual, 40.0, 4.0, usual]
+    again = weights(workspace.store, spec | {"seed": None})
+    assert again[0] < 0.1  # stored under seed 1111

@@ -168,3 +168,16 @@ def test_lists_are_newest_first(store: Store) -> None:
     assert [r["id"] for r in store.runs.list()] == ids[::-1]
     assert [r["id"] for r in store.runs.list(["cancelled"])] == ids[:1]
     assert Jobs(store).status() == {"queued": 2, "running": 0, "workers": []}
+
+
+def test_units_count_by_their_weight(store: Store, run: str) -> None:
+    """A part that takes nine times as long is nine tenths of the run; so is the time left."""
+    store.runs.start(run, 1, "local-0", LABELS, [9.0, 1.0])
+    store.runs.progress(run, 1, 0.5, "half of the long one")
+    assert store.runs.get(run)["fraction"] == pytest.approx(0.45)
+    assert store.runs.get(run)["unit_fraction"] == 0.5
+    store.database.change("UPDATE runs SET clock = clock - 45")
+    store.runs.end_unit(run, 0, 90.0)
+    row = store.runs.get(run)
+    assert (row["fraction"], row["unit_fraction"]) == (pytest.approx(0.9), 0.0)
+    assert row["eta_seconds"] == pytest.approx(5.0, abs=0.5)  # nine tenths took 45 s
