@@ -84,7 +84,7 @@ def _beaten(
         words = f"{told} ({formats.signed(margin)} points)."
     else:
         words = (
-            f"{over(common).capitalize()} all others are above {best}, the best baseline, by "
+            f"All others are above {best}, the best baseline, {over(common)}, by "
             f"{formats.score(margin)} points or more."
         )
     groups = {"baselines": floor, "other encoders": others}

@@ -73,8 +73,17 @@ def dots(picture: Dots) -> Figure:
         tickvals=list(range(len(rows))), ticktext=[plain(shorten(r, ROW_LABEL)) for r in rows],
         range=[-0.6, len(rows) - 0.4], zeroline=False,
     )  # fmt: skip
-    figure.update_xaxes(title_text=plain(picture.axis), zeroline=False)
-    return finish(figure, 120 + ROW * len(rows), 60, legend=len(picture.series) > 1)
+    figure.update_xaxes(title_text=plain(picture.axis), zeroline=False, range=_shown(picture))
+    return finish(figure, 156 + ROW * max(2, len(rows)), 60, legend=len(picture.series) > 1)
+
+
+def _shown(picture: Dots) -> list[float]:
+    """The axis with room at its ends, and never so short that rounding would show on it."""
+    marks = [value for _, values in picture.series for value in values.values()]
+    ends = [*marks, *(end for bounds in (picture.ranges or {}).values() for end in bounds)]
+    low, high = picture.limits or (min(ends), max(ends))
+    room = max(0.06 * (high - low), 0.05 if picture.limits else 0.5)
+    return [low - room, high + room]
 
 
 def _bar(bounds: tuple[float, float], row: int, colour: str, width: int) -> Any:

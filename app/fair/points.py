@@ -60,12 +60,14 @@ class Dots:
     Attributes:
         series: (name, row -> value); a row may lack a value.
         axis: what the values are.
-        ranges: row -> (lowest, highest), drawn as a bar; empty for none.
+        ranges: row -> (lowest, highest), drawn as a bar; None for none.
+        limits: what the values can be at most; None for no limit.
     """
 
     series: tuple[tuple[str, Mapping[str, float]], ...]
     axis: str
     ranges: Mapping[str, tuple[float, float]] | None = None
+    limits: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -229,6 +229,7 @@ def _ranked(by_task: Sequence[tuple[str, int, float, float, str]]) -> Exhibit:
                 ("Kendall", {row[0]: row[3] for row in known}),
             ),
             "rank correlation of the two orders",
+            limits=(-1.0, 1.0),
         ),
         ("task", "encoders", "Spearman", "Kendall", "pairs that swap"),
         tuple((*row[:2], *(v if v == v else None for v in row[2:4]), row[4]) for row in by_task),
