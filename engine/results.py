@@ -15,7 +15,8 @@ class Score:
 
     Attributes:
         split: `test`, `dev`, `train`, or `all` when the data set has no splits.
-        aggregation: `all`, `mean`, `wmean`, the name of a subset, or None.
+        aggregation: `all`, `mean`, `wmean`, the name of a subset, or None; `plain` or
+            `z-normalised` where a protocol chose between them.
         metric: `spearman`, `pearson`, `accuracy`, `precision_at_10`, `alignment`, `uniformity`, …
         score: points of 100 for correlations, accuracies, precisions and F1; otherwise in `unit`.
         n: how many examples it was measured on.
