@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import gradio as gr
 
-from app import address, formats, parts
+from app import address, formats, parts, progress
 from app.components.actions import actions, button
+from app.pages import builder
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,25 +20,7 @@ if TYPE_CHECKING:
 TITLE = "Encoders"
 PATH = "encoders"
 
-# What the builder offers: label, source, what its value is, and an example.
-SOURCES = (
-    ("Hugging Face model", "hf", "Id on the hub", "BAAI/bge-small-en-v1.5"),
-    ("Folder", "dir", "Folder with a model", "/models/my-encoder"),
-    ("Word vectors", "words", "File with GloVe, word2vec or fastText vectors", "/data/glove.txt"),
-    ("MiniLM", "minilm", "", ""),
-    ("WordLlama", "wordllama", "", ""),
-    ("Random words", "random", "Dimensions", "256"),
-)
 WITH_POOLING = ("hf", "dir", "minilm")
-STEPS = {
-    "center": "Centre: subtract the mean",
-    "whiten": "Whiten: equal spread in every direction",
-    "drop": "Drop the strongest direction",
-    "normalise": "Normalise: length 1",
-}
-FITTED = ("center", "whiten", "drop")
-THE_TASK = "@task"
-LEFT_TO_MODEL = "the model's own"
 KINDS = {
     "minilm": "transformer",
     "hf": "transformer",
@@ -46,6 +29,7 @@ KINDS = {
     "words": "word vectors",
     "borep": "random projection",
     "random": "baseline",
+    "vectors": "computed vectors",
 }
 
 
@@ -70,6 +54,9 @@ def build(workspace: Workspace) -> None:
         elif event.act == "poolings":
             yield gr.skip(), "", parts.say(f"Measuring every pooling of {event.id} …")
             yield gr.skip(), _poolings(workspace, event.id)
+        elif event.act == "coverage":
+            for drawn in _coverage(workspace, event.id):
+                yield gr.skip(), drawn
 
     listing.act(parts.telling(act, 2), None, [listing, checked, notice],
                 show_progress="hidden", concurrency_limit=1)  # fmt: skip
@@ -91,9 +78,13 @@ def _add(workspace: Workspace, listing: gr.HTML) -> None:
     verdict = parts.static("", elem_id="verdict")
     add = gr.Button("Add encoder", variant="primary", elem_id="add")
     added = parts.notice()
-    controls = _builder(workspace)
+    controls, join = builder.build(workspace)
 
-    gr.on([control.change for control in controls], _compose, controls, spec,
+    def compose(*choices: Any) -> tuple[Any, Any]:
+        ready = bool(builder.source(*choices[:5]))
+        return builder.compose(*choices) or gr.skip(), gr.update(interactive=ready)
+
+    gr.on([control.change for control in controls], compose, controls, [spec, join],
           show_progress="hidden")  # fmt: skip
     spec.change(parts.telling(_verdict, 1), spec, [verdict, added],
                 show_progress="hidden", trigger_mode="always_last")  # fmt: skip
@@ -109,66 +100,6 @@ def _add(workspace: Workspace, listing: gr.HTML) -> None:
         return _listing(workspace), parts.say(f"Added {row['name']}.", "t-good")
 
     gr.on([add.click, spec.submit], parts.telling(save, 1), spec, [listing, added])
-
-
-def _builder(workspace: Workspace) -> list[Any]:
-    from engine.encoders.spec import POOLINGS
-
-    with gr.Group():
-        source = gr.Radio(
-            [(label, kind) for label, kind, _, _ in SOURCES], value=None, elem_id="source",
-            label="Source",
-        )  # fmt: skip
-        with gr.Row():
-            value = gr.Textbox(label="Id on the hub", elem_id="value", visible=False)
-            pooling = gr.Dropdown(
-                [LEFT_TO_MODEL, *POOLINGS], value=LEFT_TO_MODEL, label="Pooling", visible=False,
-                info="How token vectors become one vector.", elem_id="pooling",
-            )  # fmt: skip
-        steps = gr.CheckboxGroup(
-            [(label, step) for step, label in STEPS.items()], label="Steps after it",
-            elem_id="steps",
-        )  # fmt: skip
-        fitted_on = gr.Dropdown(
-            [("the task's own sentences", THE_TASK)], value=THE_TASK, label="Fitted on",
-            visible=False, elem_id="fitted",
-        )  # fmt: skip
-
-    def show(kind: str | None, chosen: list[str]) -> tuple[Any, ...]:
-        row = next((row for row in SOURCES if row[1] == kind), None)
-        wanted = bool(row and row[2])
-        return (
-            gr.update(
-                visible=wanted, label=row[2] if row else "", placeholder=row[3] if row else ""
-            ),
-            gr.update(visible=kind in WITH_POOLING),
-            gr.update(visible=any(step in FITTED for step in chosen)),
-        )
-
-    gr.on([source.change, steps.change], show, [source, steps], [value, pooling, fitted_on],
-          show_progress="hidden")  # fmt: skip
-
-    def datasets() -> Any:
-        names = [info.name for info in workspace.catalog.list()]
-        return gr.update(choices=[("the task's own sentences", THE_TASK), *names])
-
-    parts.on_load(datasets, None, fitted_on)
-    return [source, value, pooling, steps, fitted_on]
-
-
-def _compose(
-    kind: str | None, value: str, pooling: str, steps: list[str], data: str
-) -> str | dict[str, Any]:
-    """Write the spec that the builder describes; nothing while it describes none."""
-    row = next((row for row in SOURCES if row[1] == kind), None)
-    if row is None or (row[2] and not value.strip()):
-        return gr.skip()
-    text = f"{kind}:{quote(value.strip(), safe='/:@~._- ')}" if row[2] else str(kind)
-    if kind in WITH_POOLING and pooling != LEFT_TO_MODEL:
-        text += f"?pooling={pooling}"
-    data = quote(data, safe="@/:._-")
-    arguments = {"center": f":{data}", "whiten": f":{data}", "drop": f":1,{data}", "normalise": ""}
-    return " | ".join([text, *(step + arguments[step] for step in STEPS if step in steps)])
 
 
 def _verdict(text: str) -> str:
@@ -231,6 +162,8 @@ def _entry(row: dict[str, Any], tasks: int, read_only: bool) -> str:
         verbs = f'<a class="t-button t-small-button" href="{escape(link)}">Evaluate</a>'
         if info.get("kind") in WITH_POOLING:
             verbs += button("Check poolings", "poolings", name, about=f"Check poolings of {name}")
+        if "vectors:" in name:
+            verbs += button("Check coverage", "coverage", name, about=f"Check coverage of {name}")
         verbs += button("Remove", "remove", name, about=f"Remove {name}")
     why = "".join(
         f"<p>Pooling {escape(str(info.get('pooling')))}: {escape(reason)}</p>"
@@ -260,4 +193,42 @@ def _poolings(workspace: Workspace, name: str) -> str:
         f'<small class="t-spec">{escape(source)}</small></h2>'
         f"<p>Measured on {escape(measured_on)} in {escape(seconds)}, all from one pass through the "
         f"model. Choose by this, then report on the test split.</p>{table}</section>"
+    )
+
+
+def _coverage(workspace: Workspace, name: str) -> Iterator[str]:
+    """Count, task by task, the sentences that a file of vectors lacks."""
+    from app.coverage import coverage
+    from engine import tasks
+
+    wanted = [task.name for task in tasks.available(workspace.catalog)]
+    start, rows = time.monotonic(), []
+    yield parts.bar(None, f"Coverage of {name}")
+    for row in coverage(workspace, name, wanted):
+        rows.append(row)
+        left = (time.monotonic() - start) / len(rows) * (len(wanted) - len(rows))
+        said = f"{len(rows)} of {len(wanted)} tasks, {progress.time_left(left)}"
+        bar = parts.bar(len(rows) / len(wanted), f"Coverage of {name}")
+        yield f'{bar}<p class="t-muted">{escape(said)}</p>'
+    yield _covered(name, rows)
+
+
+def _covered(name: str, rows: list[dict[str, Any]]) -> str:
+    whole = sum(not row["lacking"] and not row["error"] for row in rows)
+    cells = [
+        (
+            escape(row["task"]),
+            formats.count(row["sentences"]) if not row["error"] else "–",
+            formats.count(row["lacking"]) if not row["error"] else "–",
+            f'<span dir="auto">{escape(row["error"] or row["first"])}</span>',
+        )
+        for row in sorted(rows, key=lambda row: (bool(row["error"]), row["lacking"]))
+    ]
+    columns = ("Task", "Sentences", "Lacking", "The first of them")
+    table = parts.table(columns, cells, "What the file lacks, task by task", (1, 2))
+    return (
+        f'<section class="t-card" aria-label="Coverage"><h2>Coverage '
+        f'<small class="t-spec">{escape(name)}</small></h2>'
+        f"<p>It has every sentence of {whole or 'none'} of {formats.plural(len(rows), 'task')}. "
+        f"Where it lacks some, nothing can be measured with it.</p>{table}</section>"
     )

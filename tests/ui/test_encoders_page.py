@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
+
+from engine.encoders.vectors import save
+from tests.ui.conftest import NARROW
 
 
 @pytest.fixture
@@ -53,3 +57,51 @@ def test_the_spec_is_in_the_address(page):
     page.wait_for_function("location.search.includes('random%3A16')")
     page.goto(page.url)
     expect(spec(page)).to_have_value("random:16")
+
+
+def test_word_sources_are_pooled_and_joined(page):
+    """avg+max, written by choices: the kept part can be emptied again."""
+    page.get_by_label("WordLlama", exact=True).check()
+    expect(spec(page)).to_have_value("wordllama")
+    page.get_by_role("button", name="Join another source").click()
+    expect(page.get_by_label("Joined with")).to_have_value("wordllama")
+    page.get_by_label("WordLlama", exact=True).check()
+    page.get_by_label("Pooling of words").click()
+    page.get_by_role("option", name="Max", exact=True).click()
+    expect(spec(page)).to_have_value("wordllama + wordllama?pooling=max")
+    expect(page.locator("#verdict")).to_contain_text("512 dimensions")
+    page.get_by_label("Pooling of words").click()
+    page.get_by_role("option", name="GEM").click()
+    expect(page.get_by_label("Pooling learns from")).to_be_visible()
+    expect(spec(page)).to_have_value("wordllama + wordllama?pooling=gem&data=starter")
+    page.get_by_label("Joined with").fill("")
+    expect(spec(page)).to_have_value("wordllama?pooling=gem&data=starter")
+
+
+def test_a_file_of_vectors_says_what_it_lacks(page, workspace, tmp_path):
+    """Added by the choices, asked on the page: task by task."""
+    sentences = list(dict.fromkeys(workspace.catalog.load("starter-pairs").sentences))
+    save(tmp_path / "x.parquet", sentences[3:], np.ones((len(sentences) - 3, 5)))
+    page.get_by_label("Computed vectors").check()
+    page.get_by_label("File .npy or .parquet").fill(str(tmp_path / "x.parquet"))
+    expect(page.locator("#verdict")).to_contain_text("computed vectors · 5 dimensions")
+    page.get_by_role("button", name="Add encoder").click()
+    name = f"vectors:{tmp_path / 'x.parquet'}"
+    page.get_by_role("button", name=f"Check coverage of {name}").click()
+    table = page.get_by_role("region", name="Coverage").get_by_role("table")
+    expect(table).to_contain_text(sentences[0])
+    expect(table.get_by_role("row").nth(1)).to_contain_text("StarterSTS")
+    expect(table.get_by_role("row").nth(1)).to_contain_text("3")
+    page.get_by_role("button", name=f"Remove {name}").click()
+    expect(page.locator(".t-encoders")).not_to_contain_text("x.parquet")
+
+
+def test_the_builder_fits_a_phone(visitor, site):
+    """Nothing is wider than the window."""
+    visit = visitor(site, size=NARROW)
+    page = visit.open("encoders")
+    page.get_by_label("WordLlama", exact=True).check()
+    page.get_by_label("Pooling of words").click()
+    page.get_by_role("option", name="SIF").click()
+    expect(page.get_by_label("Pooling learns from")).to_be_visible()
+    assert not visit.scrolls_sideways()

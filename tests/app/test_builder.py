@@ -1,0 +1,48 @@
+"""The choices on the page Encoders write specs that the engine reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.pages import builder
+from engine.encoders.spec import POOLINGS, SOURCES, WORD_POOLINGS, parse
+
+
+@pytest.mark.parametrize(
+    ("choices", "text"),
+    [
+        (("wordllama", None, "", "avg", "starter", None, [], "@task"), "wordllama"),
+        (("wordllama", "", "", "max", "starter", "", [], "@task"), "wordllama?pooling=max"),
+        (("random", "48", "", "sif", "nli", "", ["normalise"], "@task"),
+         "random:48?pooling=sif&data=nli | normalise"),
+        (("words", "/a b/x+y.txt", "", "sif", "starter", "", [], "@task"),
+         "words:/a b/x%2By.txt?pooling=sif"),
+        (("vectors", "/x.npy", "cls", "max", "starter", "minilm + wordllama", ["drop"], "nli"),
+         "minilm + wordllama + vectors:/x.npy | drop:1,nli"),
+        (("hf", "a/b", "cls", "max", "starter", "", ["center", "whiten"], "@task"),
+         "hf:a/b?pooling=cls | center:@task | whiten:@task"),
+        (("minilm", "", builder.LEFT_TO_MODEL, "gem", "starter", "", [], "@task"), "minilm"),
+        ((None, "", "cls", "avg", "starter", "random:8", ["normalise"], "@task"),
+         "random:8 | normalise"),
+    ],
+)  # fmt: skip
+def test_choices_become_a_spec(choices: tuple, text: str) -> None:
+    """Canonical already, options of another source left out."""
+    assert builder.compose(*choices) == text
+    assert str(parse(text)) == text
+
+
+def test_nothing_is_written_while_nothing_is_chosen() -> None:
+    """Nor while a source lacks its value."""
+    for kind in (None, "hf", "words", "vectors", "random"):
+        assert builder.compose(kind, " ", "cls", "avg", "starter", "", ["normalise"], "nli") == ""
+
+
+def test_every_pooling_the_engine_knows_is_offered() -> None:
+    """By its kind of source."""
+    assert {name for _, name in builder.AVERAGES} == set(WORD_POOLINGS)
+    for kind in builder.MODELS:
+        assert SOURCES[kind].poolings == POOLINGS
+    for kind in builder.WORDS:
+        assert SOURCES[kind].poolings == WORD_POOLINGS
+    assert {kind for _, kind, _, _ in builder.SOURCES} <= set(SOURCES)
