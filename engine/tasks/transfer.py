@@ -9,13 +9,14 @@ Source: Conneau and Kiela 2018; facebookresearch/SentEval.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.classifiers.features import Combination, Features, accelerator
-from engine.classifiers.setting import Setting, Tick
+from engine.classifiers.setting import HOLD_OUT, Setting, Tick
 from engine.classifiers.validation import (
     Trainer,
     Validated,
@@ -77,6 +78,7 @@ def measure(
     setting: Setting,
     seed: int,
     tick: Tick,
+    trainer_type: type[Trainer] = Trainer,
 ) -> Measurement:
     """Train, choose and test classifiers of the vectors of `data.sentences`.
 
@@ -89,6 +91,7 @@ def measure(
         setting: how classifiers are trained, usually `SETTINGS[protocol]`.
         seed: of the classifiers, and of the folds of data sets with a test split.
         tick: called during training; what it raises stops it.
+        trainer_type: another one sees the plan without training (`engine.cost`).
 
     Raises:
         UserError: a single class, fewer examples than folds, or a split without known labels.
@@ -100,7 +103,7 @@ def measure(
     # One plain step is too small for a GPU to help; all columns together are not.
     device = accelerator() if setting.solver == "columns" else "cpu"
     features = _features(data, rows, vectors, device)
-    trainer = Trainer(features, rows.labels, setting, seed, tick)
+    trainer = trainer_type(features, rows.labels, setting, seed, tick)
     penalised = data.name != "SNLI"
     if not penalised:
         trainer.setting = replace(setting, passes=1, max_passes=15)
@@ -213,6 +216,29 @@ def _check(data: LabelledSentences | LabelledPairs, rows: _Rows, folds: int) -> 
             f"{name} has {counts[fewest]} training examples of {rows.classes[fewest]!r}, fewer "
             f"than the {folds} folds of the protocol; the first is at {first}.",
             "Add examples, leave that label out, or take a protocol with fewer folds.",
+        )
+    if "dev" not in rows.splits:
+        _check_folds(name, len(learnt), max(counts.values()), folds, not rows.splits)
+
+
+def _check_folds(name: str, examples: int, most: int, folds: int, outer: bool) -> None:
+    """Refuse what leaves nothing to choose or to stop by once folds are taken away.
+
+    Args:
+        name: of the data set.
+        examples: to learn from.
+        most: of them with the most frequent label.
+        folds: of the protocol.
+        outer: whether one fold is left out to be scored.
+    """
+    if outer:
+        examples, most = (n - math.ceil(n / folds) for n in (examples, most))
+    if most < folds or int(HOLD_OUT * examples) < 1:
+        raise UserError(
+            f"{name} leaves {examples} examples to learn from, {most} of the most frequent label; "
+            f"expected at least {math.ceil(1 / HOLD_OUT)}, and {folds} of a label: the protocol "
+            f"cuts them into {folds} folds and sets 5 % aside.",
+            "Add examples, or take a protocol with fewer folds.",
         )
 
 

@@ -96,6 +96,7 @@ def test_word_content_is_linear_whatever_is_asked_for() -> None:
         (["x"] * 30, ["train", "dev", "test"] * 10, "single label, 'x'"),
         (["x"] * 26 + ["y"] * 4, [], "4 training examples of 'y', fewer than the 10 folds"),
         (["x"] * 18 + ["y"] * 4 + ["x"] * 8, ["train"] * 22 + ["test"] * 8, "fewer than the 10"),
+        (["x", "y", "z"] * 10, [], "leaves 27 examples to learn from, 9 of the most frequent"),
         (["x", "y"] * 14 + ["x", "z"], ["train", "dev"] * 14 + ["test"] * 2, "the label 'y'"),
         (["x", "y"] * 15, ["train"] * 20 + ["dev"] * 10, "has the splits train, dev"),
         (["x", "y"] * 15, ["train"] * 20 + ["extra"] * 10, "has the splits train, extra"),
@@ -108,6 +109,21 @@ def test_what_cannot_be_measured_is_said(labels: list[str], splits: list[str], s
         transfer.measure(data, np.ones((30, 4), np.float32), Setting("columns"), 1, nothing)
     assert says in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("choose_znorm", [False, True])
+def test_the_smallest_set_that_folds_leave_something_of(choose_znorm: bool) -> None:
+    """Of 30, twenty are left to learn from, and one of them is the 5 %; of 28 none would be."""
+    setting = replace(QUICK, choose_znorm=choose_znorm)
+    labels = ["x", "y"] * 15
+    data = LabelledSentences("mine", [f"s {i}" for i in range(30)], labels, [])
+    found = transfer.measure(data, tell(labels), setting, 1, nothing)
+    assert found.scores[0].score == 100
+    with pytest.raises(UserError, match="leaves 18 examples"):
+        transfer.measure(
+            replace(data, sentences=data.sentences[:28], labels=labels[:28]),
+            tell(labels[:28]), setting, 1, nothing,
+        )  # fmt: skip
 
 
 def test_relatedness_needs_splits_and_different_vectors() -> None:
