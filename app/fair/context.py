@@ -12,7 +12,6 @@ from app import formats
 from app.fair import size
 from app.fair.evidence import LOGISTIC, MLP, Evidence, Scores
 from app.fair.points import (
-    NO_DATA,
     Dots,
     Exhibit,
     Grid,
@@ -117,7 +116,7 @@ def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
             "Which properties of a sentence help which application is read from correlations of "
             "probing with transfer tasks, which need many encoders."
         )
-        return Point(key, title, "missing", (said, NO_DATA.format(f"{lacking} task")))
+        return Point(key, title, "missing", (said, evidence.lacking(lacking)))
     count = len(evidence.encoders)
     if count < LEAST_ENCODERS:
         said = (

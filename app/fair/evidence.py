@@ -64,6 +64,15 @@ class Evidence:
             if task.type == kind and (name in measured or (name in suite and name in self.here))
         ]
 
+    def lacking(self, what: str) -> str:
+        """Why there is no task of a type: it was not chosen, or its files are not here."""
+        if self.chosen:
+            return f"No {what} task is among those chosen."
+        return (
+            f"No {what} task has its data here: SentEval's files belong in the data folder, and "
+            "labelled sentences with splits can be brought on the page Data."
+        )
+
     def scores(
         self, tasks: Sequence[str], protocol: str | None = None, names: Sequence[str] | None = None
     ) -> Scores:

@@ -14,10 +14,6 @@ from engine.fairness import Agreement, Stability
 
 Verdict = Literal["fine", "look", "missing"]
 FEW = 3
-NO_DATA = (
-    "No {} has its data here: SentEval's files belong in the data folder, and labelled sentences "
-    "with splits can be brought on the page Data."
-)
 NARROW = 40
 """Longer names of encoders are cut inside a sentence; the evidence has them whole."""
 

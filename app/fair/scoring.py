@@ -12,7 +12,6 @@ from typing import Any
 from app import formats
 from app.fair.evidence import LOGISTIC, MLP, Evidence, Row, Scores
 from app.fair.points import (
-    NO_DATA,
     Dots,
     Exhibit,
     Point,
@@ -60,7 +59,7 @@ def normalisation(evidence: Evidence) -> Point:
     key, title = "normalisation", "Normalisation"
     tasks = trained_tasks(evidence)
     if not tasks:
-        return Point(key, title, "missing", (CENTRED, NO_DATA.format("transfer task")))
+        return Point(key, title, "missing", (CENTRED, evidence.lacking("transfer")))
 
     def test(row: Row, aggregation: str) -> float | None:
         return evidence.part(row, row["metric"], aggregation)
@@ -136,7 +135,7 @@ def classifier(evidence: Evidence) -> Point:
     key, title = "classifier", "Classifier"
     tasks = trained_tasks(evidence)
     if not tasks:
-        return Point(key, title, "missing", (ALONE, NO_DATA.format("transfer task")))
+        return Point(key, title, "missing", (ALONE, evidence.lacking("transfer")))
     linear, hidden = (evidence.scores(tasks, protocol) for protocol in (LOGISTIC, MLP))
     runs = (
         *wanted(evidence.encoders, tasks, linear, LOGISTIC),
@@ -241,7 +240,7 @@ def similarity(evidence: Evidence) -> Point:
     key, title = "similarity", "Similarity"
     tasks = similarity_tasks(evidence)
     if not tasks:
-        return Point(key, title, "missing", (NO_DATA.format("similarity task"),))
+        return Point(key, title, "missing", (evidence.lacking("similarity"),))
     columns = {
         label: evidence.numbers(tasks, LOGISTIC, partial(_similar, evidence, metric))
         for label, metric in SIMILARITIES.items()

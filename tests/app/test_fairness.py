@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from app import cli
 from app.fair.points import Grid, Point, few
 from app.fairness import advise
 from app.workspace import Workspace
@@ -288,6 +291,20 @@ def test_chosen_tasks_are_all_the_advice_is_about(workspace: Workspace) -> None:
     assert {row[0] for row in found.exhibits[0].rows} == {"SUBJ"}
     with pytest.raises(UserError, match="no task named"):
         advise(workspace, tasks="SUBJEKT")
+
+
+def test_the_command_prints_a_point_a_line(workspace: Workspace) -> None:
+    """As JSON, with the numbers; a projection that does not exist is said calmly."""
+    measured_at_64(workspace, big=64.0, bag=65.0)
+    folder = str(workspace.store.folder)
+    said = CliRunner().invoke(cli.app, ["fair", "--store", folder, "--json"])
+    points = [json.loads(line) for line in said.stdout.splitlines()]
+    assert [point["verdict"] for point in points][:1] == ["look"]
+    assert len(points) == 7
+    table = points[0]["evidence"]["theodolite-size-matched-pca"]
+    assert {"encoder": BIG, "score": 80.0}.items() <= table[0].items()
+    wrong = CliRunner().invoke(cli.app, ["fair", "--store", folder, "--projection", "svd"])
+    assert wrong.exit_code == 2 and "no projection named" in wrong.stderr
 
 
 def test_no_encoder_is_said_calmly(tmp_path: Path) -> None:
