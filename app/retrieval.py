@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from engine.neighbours import Index
 
 INDEXES_IN_MEMORY = 6
+_LOOKED_UP = 16_384
 
 _indexes: OrderedDict[tuple[str, str], tuple[Index, list[str]]] = OrderedDict()
 _lock = threading.Lock()
@@ -70,28 +71,35 @@ def missing(workspace: Workspace, spec: str, collection: str) -> int:
     A file of vectors has nothing to encode.
     """
     sentences, _ = workspace.catalog.sentences(collection)
-    keys = [sentence_key(sentence) for sentence in sentences]
-    sources = _sources(workspace.load(spec))
-    return max((_uncached(source, keys) for source in sources), default=0)
+    found = sources(workspace.load(spec))
+    return max((len(uncached(source, sentences)) for source in found), default=0)
 
 
-def _sources(encoder: Encoder) -> Iterator[CachedEncoder]:
+def sources(encoder: Encoder) -> Iterator[CachedEncoder]:
+    """The models behind an encoder, whose vectors are cached; steps and files have none."""
     from engine.encoders.cached import CachedEncoder
     from engine.encoders.concat import Concatenated
     from engine.encoders.steps import Stepped
 
     if isinstance(encoder, Stepped):
-        yield from _sources(encoder.encoder)
+        yield from sources(encoder.encoder)
     elif isinstance(encoder, Concatenated):
         for part in encoder.parts:
-            yield from _sources(part)
+            yield from sources(part)
     elif isinstance(encoder, CachedEncoder):
         yield encoder
 
 
-def _uncached(source: CachedEncoder, keys: Sequence[bytes]) -> int:
-    found, _ = source.cache.get(source.fingerprint, keys, source.dim)
-    return int((~found).sum())
+def uncached(source: CachedEncoder, sentences: Sequence[str]) -> list[str]:
+    """The distinct sentences that a model still has to encode, in order."""
+    unique = list(dict.fromkeys(sentences))
+    lacking: list[str] = []
+    for start in range(0, len(unique), _LOOKED_UP):  # vectors come along: not all at once
+        part = unique[start : start + _LOOKED_UP]
+        keys = [sentence_key(sentence) for sentence in part]
+        found, _ = source.cache.get(source.fingerprint, keys, source.dim)
+        lacking += [s for s, there in zip(part, found, strict=True) if not there]
+    return lacking
 
 
 def _index(

@@ -210,7 +210,7 @@ class Workspace:
             encoder = self.load(name)
         except UserError as error:
             return self._keep(self._unloaded(name, task, protocol, seed, error))
-        known = self._known(encoder, task, protocol, seed)
+        known = self.known(encoder, task, protocol, seed)
         if known is not None:
             return known
         (result,) = evaluate(
@@ -226,9 +226,10 @@ class Workspace:
             except UserError:  # it cannot be described: its results will say why
                 self.store.encoders.add(name)
 
-    def _known(
+    def known(
         self, encoder: Encoder, task: str, protocol: str | None, seed: int | None
     ) -> dict[str, Any] | None:
+        """The result that answers this very question, with these weights and data, if any."""
         from engine import protocols, tasks
         from engine.encoders import bind_task
 

@@ -107,7 +107,7 @@ def _one(
     )
     start = time.perf_counter()
     try:
-        kind = _type_under(protocol, task)
+        kind = type_under(protocol, task)
         dataset = _load(task, catalog)
         result = replace(result, data_hash=dataset.hash)
         bound = _bind(encoder, dataset, result.data_hash)
@@ -169,7 +169,7 @@ class _Watched:
             raise
 
 
-def _type_under(protocol: Protocol, task: Task) -> TaskType:
+def type_under(protocol: Protocol, task: Task) -> TaskType:
     """Return how the protocol scores the task.
 
     Raises:

@@ -16,6 +16,7 @@ from app.commands.output import (
     StoreOption,
     emit,
     emit_json,
+    line,
     plain_errors,
     progress_bar,
     say,
@@ -113,12 +114,22 @@ def evaluate(
     encoders: EncodersArgument,
     tasks: Annotated[
         str | None,
-        typer.Option(help="Comma-separated tasks or suites; default: every task at hand."),
+        typer.Option(
+            help="Comma-separated tasks or suites; default: the starter set and STS, or with "
+            "--protocol all it covers."
+        ),
     ] = None,
     protocol: Annotated[
         str | None, typer.Option(help="A protocol's name; default: each task's own.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Default: the protocol's own seed.")] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(help="How many seeds in a row, from --seed on; 1 to 20. Tells the spread."),
+    ] = 1,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what it would cost, and measure nothing.")
+    ] = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -129,29 +140,89 @@ def evaluate(
 
     theodolite evaluate hf:bert-base-uncased?pooling=avg --tasks sts --data senteval --json
 
-    With --json every number is one object; `main` is true on the one a table shows.
-    """
-    from engine.tasks import expand
+    theodolite evaluate minilm --tasks transfer --protocol senteval --seeds 3
 
+    theodolite evaluate minilm --tasks senteval --protocol senteval --estimate
+
+    With --json every number is one object; `main` is true on the one a table shows. With --seeds,
+    tasks that draw nothing are measured once, and the others end with one line on their spread.
+    """
+    from engine import protocols
+    from engine.tasks import expand, seeds_of
+
+    protocols.check_seed(seed, seeds)
     workspace = open_workspace(store, data)
     names = expand(tasks, workspace.catalog, protocol)
+    if estimate:
+        _print_estimate(workspace, encoders, names, protocol, seed, seeds, as_json)
+        return
+    total = len(dict.fromkeys(encoders)) * sum(
+        len(seeds_of(name, protocol, seed, seeds)) for name in names
+    )
     table: list[dict[str, Any]] = []
     with progress_bar("evaluating") as move:
 
-        def within_task(done: int, total: int) -> None:
-            move(len(table) + done / max(total, 1), len(names) * len(encoders), "evaluating")
+        def within_task(done: int, of: int) -> None:
+            move(len(table) + done / max(of, 1), total, "evaluating")
 
-        for row in workspace.evaluate(encoders, names, protocol, seed, within_task):
+        for row in workspace.evaluate(encoders, names, protocol, seed, within_task, seeds=seeds):
             if as_json:
                 _emit_scores(workspace, row)
             table.append(row)
             within_task(0, 1)
-    if not as_json:
-        emit(table, ("encoder", "task", "score", "metric", "n", "protocol", "error"), False)
+    _print_results(table, as_json, with_seed=seeds > 1)
     if protocol is None:
         say("No protocol was named: each task ran under its own, which stands beside its score.")
     if any(row["error"] is not None for row in table):
         raise typer.Exit(1)
+
+
+def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: bool) -> None:
+    """Rows for people, and the spread over seeds for both."""
+    from app.scores import measure
+    from app.spread import spreads, words
+
+    found = spreads(table)
+    if as_json:
+        for (encoder, task, protocol), over in found.items():
+            head = {"encoder": encoder, "task": task, "protocol": protocol}
+            emit_json({**head, "spread": vars(over)})
+        return
+    rows = [{**row, "measure": "" if row["error"] else measure(row)} for row in table]
+    seed_column = ("seed",) if with_seed else ()
+    emit(
+        rows,
+        ("encoder", "task", *seed_column, "score", "measure", "n", "protocol", "error"),
+        False,
+    )
+    for (encoder, task, protocol), over in found.items():
+        line(f"{encoder} on {task} under {protocol}: mean {over.mean:.2f} {words(over)}")
+
+
+def _print_estimate(
+    workspace: Workspace,
+    encoders: list[str],
+    tasks: list[str],
+    protocol: str | None,
+    seed: int | None,
+    seeds: int,
+    as_json: bool,
+) -> None:
+    from app import costs
+
+    found: list[costs.Estimate] = []
+    with progress_bar("estimating") as move:
+        for share, what, made in costs.estimates(workspace, encoders, tasks, protocol, seed, seeds):
+            move(share, 1.0, f"estimating {what}")
+            found += [made] if made is not None else []
+    if as_json:
+        for made in found:
+            emit_json(made.row())
+        return
+    emit([costs.row_in_words(made) for made in found],
+         ("encoder", "results", "new_sentences", "encoding", "training", "in_all", "memory", "disk",
+          "error"), False)  # fmt: skip
+    say("Estimates: right in magnitude on this machine as busy as it is now, no more.")
 
 
 def _emit_scores(workspace: Workspace, row: dict[str, Any]) -> None:

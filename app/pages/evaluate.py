@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
@@ -43,8 +43,8 @@ def build(workspace: Workspace) -> None:
     protocol, seed, seeds = _protocol_and_seeds()
     cards = parts.static("", elem_id="protocols")
     summary = parts.static("", elem_id="plan")
-    go = gr.Button("Evaluate", variant="primary", elem_id="evaluate",
-                   visible=not workspace.read_only)  # fmt: skip
+    go, cost = _buttons(workspace)
+    estimate = parts.static("", elem_id="estimate")
     if workspace.read_only:
         parts.static(parts.say("Visitors cannot start runs here. The command does it elsewhere."))
     notice = parts.notice()
@@ -87,6 +87,9 @@ def build(workspace: Workspace) -> None:
         [protocol, *groups.values(), notice], **quiet,
     ).then(look, [suite, *asked], [suite, *views, notice], **quiet)  # fmt: skip
     if not workspace.read_only:
+        cost.click(
+            parts.telling(partial(_estimated, workspace), 1), asked, [estimate, notice], **quiet
+        )
         go.click(
             parts.telling(partial(_start, workspace), 1),
             asked,
@@ -129,8 +132,12 @@ def _picked(workspace: Workspace, suite: str, protocol: str) -> tuple[Any, ...]:
     return suites.protocol_for(workspace, suite, ticked, protocol or ""), *boxes
 
 
-def _start(workspace: Workspace, *values: Any) -> str:
-    """Queue what the plan says and return the run."""
+def _ready(workspace: Workspace, *values: Any) -> Plan:
+    """The plan, when there is anything to do.
+
+    Raises:
+        UserError: no encoder, no task, or none that the protocol covers.
+    """
     made = _plan(*values)
     choices.need(made.encoders)
     if not made.tasks:
@@ -138,8 +145,27 @@ def _start(workspace: Workspace, *values: Any) -> str:
     made = made.possible(workspace)
     if not made.tasks:
         raise UserError("The protocol covers none of these tasks.", "Choose another protocol.")
+    return made
+
+
+def _start(workspace: Workspace, *values: Any) -> str:
+    """Queue what the plan says and return the run."""
+    made = _ready(workspace, *values)
     return workspace.queue_evaluation(
         made.encoders, made.tasks, made.protocol or None, made.seed, seeds=made.seeds
+    )
+
+
+def _estimated(workspace: Workspace, *values: Any) -> Iterator[str]:
+    """What it would cost, after a probe of a few seconds."""
+    from app import costs
+
+    workspace.refuse_visitors()
+    made = _ready(workspace, *values)
+    yield from costs.followed(
+        costs.estimates(
+            workspace, made.encoders, made.tasks, made.protocol or None, made.seed, made.seeds
+        )
     )
 
 
@@ -151,6 +177,13 @@ def _single_tasks() -> dict[str, Any]:
                                    elem_id=f"tasks-{name}")
             for name, (label, info) in GROUPS.items()
         }  # fmt: skip
+
+
+def _buttons(workspace: Workspace) -> tuple[Any, Any]:
+    with gr.Row(visible=not workspace.read_only, elem_classes="t-go"):
+        go = gr.Button("Evaluate", variant="primary", elem_id="evaluate")
+        cost = gr.Button("Estimate the cost", elem_id="cost")
+    return go, cost
 
 
 def _protocol_and_seeds() -> tuple[Any, Any, Any]:

@@ -1,0 +1,78 @@
+"""Estimates for encoders at hand: what is stored costs nothing, what is new is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.costs import Estimate, estimates, rough_size, roughly, table
+from app.workspace import Workspace
+from tests.fakes import folder
+
+A = "random:256"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """An empty store beside a small data folder."""
+    return Workspace(tmp_path / "store", folder.write(tmp_path / "data"))
+
+
+def made(*given: Any, **more: Any) -> list[Estimate]:
+    """The estimates without the steps between."""
+    steps = list(estimates(*given, **more))
+    assert [share for share, _, _ in steps] == sorted(share for share, _, _ in steps)
+    return [estimate for _, _, estimate in steps if estimate is not None]
+
+
+def cached_bytes(workspace: Workspace) -> int:
+    """What vectors take on disk, locks aside."""
+    return sum(
+        file.stat().st_size
+        for file in (workspace.store.folder / "vectors").rglob("*")
+        if file.suffix in (".f32", ".keys")
+    )
+
+
+def test_disk_is_what_the_store_grows_by(workspace: Workspace) -> None:
+    """To the byte, for a model in one piece; the probe itself has kept some of it."""
+    tasks = ["SST5", "StarterSTS"]
+    (found,) = made(workspace, [A], tasks)
+    distinct = {
+        s
+        for name in ("SST5", "starter-pairs")
+        for s in workspace.catalog.load(name).sentences  # type: ignore[union-attr]
+    }
+    assert found.new == len(distinct)
+    assert list(r["error"] for r in workspace.evaluate([A], tasks)) == [None, None]
+    assert cached_bytes(workspace) == found.disk
+
+
+def test_what_is_there_costs_nothing(workspace: Workspace) -> None:
+    """Results are counted with their seeds; vectors once."""
+    list(workspace.evaluate([A], ["SST5"], seeds=2))
+    (again,) = made(workspace, [A], ["SST5"], seeds=2)
+    assert (again.results, again.new, again.disk, again.seconds) == (0, 0, 0, 0.0)
+    (more,) = made(workspace, [A], ["SST5"], seeds=5)
+    assert (more.results, more.new) == (3, 0)
+    assert more.training > 0
+
+
+def test_an_encoder_that_cannot_be_loaded_is_said(workspace: Workspace, tmp_path: Path) -> None:
+    """The others are estimated all the same."""
+    bad, good = made(workspace, [f"dir:{tmp_path / 'nothing'}", A], ["StarterSTS"])
+    assert bad.error
+    assert (good.error, good.results) == (None, 1)
+    assert "random:256" in table([bad, good])
+
+
+def test_numbers_are_rounded_as_guesses() -> None:
+    """One figure, two for those that begin with a one."""
+    said = [roughly(s) for s in (0, 0.2, 1.4, 14.2, 47, 89, 200, 5000, 36_000, 93_600)]
+    assert said == [
+        "–", "under 1 s", "about 1 s", "about 14 s", "about 50 s", "about 90 s", "about 3 min",
+        "about 80 min", "about 10 h", "about 30 h",
+    ]  # fmt: skip
+    assert rough_size(123_456_789) == "120 MB"

@@ -1,0 +1,39 @@
+"""A small data folder in SentEval's layout, with invented sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_THINGS = ("harbour", "kettle", "orchard", "lantern", "violin", "glacier", "saddle", "teapot")
+_WAYS = ("quietly", "at once", "without a word", "in the rain", "after supper", "for a while")
+_QUESTIONS = {"HUM": "Who carried the {}", "LOC": "Where is the {}", "NUM": "How old is the {}"}
+
+
+def _said(pattern: str, i: int) -> str:
+    """One of many sentences that differ."""
+    thing, way = _THINGS[i % len(_THINGS)], _WAYS[i // len(_THINGS) % len(_WAYS)]
+    return f"{pattern.format(thing)} {way} {i}"
+
+
+def write(root: Path) -> Path:
+    """Write MR (nested folds), TREC (folds) and SST5 (splits); return the root."""
+    base = root / "downstream"
+    for folder in ("MR", "TREC", "SST/fine"):
+        (base / folder).mkdir(parents=True)
+    for sign, pattern in (("pos", "We loved the {}"), ("neg", "Nobody needs the {}")):
+        (base / f"MR/rt-polarity.{sign}").write_text(_lines(pattern, 40))
+    for name, n in (("train_5500", 60), ("TREC_10", 21)):
+        asked = [
+            f"{label}:any {_said(pattern, i)} ?"
+            for i in range(n // 3)
+            for label, pattern in _QUESTIONS.items()
+        ]
+        (base / f"TREC/{name}.label").write_text("\n".join(asked) + "\n")
+    for split, n in (("train", 60), ("dev", 20), ("test", 20)):
+        rated = [f"{i % 5} {_said(f'Rated {i % 5} was the {{}}', i)}" for i in range(n)]
+        (base / f"SST/fine/sentiment-{split}").write_text("\n".join(rated) + "\n")
+    return root
+
+
+def _lines(pattern: str, n: int) -> str:
+    return "".join(_said(pattern, i) + "\n" for i in range(n))
