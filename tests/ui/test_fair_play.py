@@ -44,9 +44,16 @@ def place(measured: Workspace) -> Iterator[str]:
     demo.close()
 
 
+def opened(visit, query: str = ""):
+    """The page with its seven points; the first visit to an app also waits for its imports."""
+    page = visit.open(f"fair-play{query}")
+    page.locator("#seeds .t-point-head").wait_for()
+    return page
+
+
 def test_with_nothing_measured_it_says_what_to_do(visit):
     """Seven points, each with words; what can be measured here has a button and a command."""
-    page = visit.open("fair-play?encoder=random:256&encoder=random:64")
+    page = opened(visit, "?encoder=random:256&encoder=random:64")
     heads = page.locator(".t-point-head")
     expect(heads).to_have_count(7)
     size = page.locator("#size")
@@ -60,7 +67,7 @@ def test_with_nothing_measured_it_says_what_to_do(visit):
 
 def test_the_advice_is_that_of_the_numbers(visitor, place):
     """Two swap at 64 dimensions; one encoder turns the correlation."""
-    page = visitor(place).open("fair-play")
+    page = opened(visitor(place))
     size = page.locator("#size")
     expect(size.locator(".t-tag")).to_have_text("look")
     expect(size).to_contain_text(f"{BAG} overtakes {BIG}")
@@ -70,7 +77,7 @@ def test_the_advice_is_that_of_the_numbers(visitor, place):
 
 def test_below_six_encoders_no_correlation_is_shown(visitor, place):
     """Unticking one takes the number away."""
-    page = visitor(place).open("fair-play")
+    page = opened(visitor(place))
     relations = page.locator("#transfer-probing")
     expect(relations).to_contain_text("0.09")
     page.locator("#encoders input").last.uncheck()
@@ -81,7 +88,7 @@ def test_below_six_encoders_no_correlation_is_shown(visitor, place):
 
 def test_the_keyboard_opens_the_evidence(visitor, place):
     """Enter on its line; the picture has its numbers as a table and as CSV."""
-    page = visitor(place).open("fair-play")
+    page = opened(visitor(place))
     point = page.locator("#size")
     summary = point.locator(".t-evidence summary")
     expect(summary).to_be_visible()
@@ -100,8 +107,7 @@ def test_the_keyboard_opens_the_evidence(visitor, place):
 
 def test_a_picture_opened_late_has_the_width_of_its_card(visitor, place):
     """It is drawn when it is seen, or its legend would lie in the picture."""
-    page = visitor(place).open("fair-play")
-    page.locator("#similarity .t-point-head").wait_for()
+    page = opened(visitor(place))
     page.locator("#classifier .t-evidence summary").click()
     plot = page.locator("#classifier .t-plot").first
     plot.locator(".main-svg").first.wait_for()
@@ -111,14 +117,14 @@ def test_a_picture_opened_late_has_the_width_of_its_card(visitor, place):
 
 def test_the_choices_are_in_the_address(visitor, place):
     """A copied link shows the other projection, which was not measured."""
-    page = visitor(place).open("fair-play?projection=random")
+    page = opened(visitor(place), "?projection=random")
     expect(page.locator("#size .t-tag")).to_have_text("missing")
     expect(page.locator("#projection input").nth(1)).to_be_checked()
 
 
 def test_the_button_queues_what_is_missing(visit, workspace):
     """The variants of one size, not listed; the run is followed on the page."""
-    page = visit.open("fair-play?encoder=random:256&encoder=random:64")
+    page = opened(visit, "?encoder=random:256&encoder=random:64")
     page.locator("#size").get_by_role("button", name="Measure").click()
     expect(page.locator("#following")).to_contain_text("Fair play, size")
     page.wait_for_function("location.search.includes('run=')")
@@ -129,7 +135,7 @@ def test_the_button_queues_what_is_missing(visit, workspace):
 
 def test_a_baseline_is_added_with_one_press(visit, workspace):
     """It is ticked, and the point no longer asks for it."""
-    page = visit.open("fair-play?encoder=random:256&encoder=random:64")
+    page = opened(visit, "?encoder=random:256&encoder=random:64")
     page.get_by_role("button", name="Add wordllama").click()
     expect(page.locator("#baselines")).to_contain_text("wordllama")
     expect(page.get_by_role("button", name="Add wordllama")).to_have_count(0)
@@ -141,8 +147,7 @@ def test_a_baseline_is_added_with_one_press(visit, workspace):
 def test_it_fits_with_everything_open(visitor, place, size, dark):
     """Nothing scrolls sideways, and every point's head is one line."""
     visit = visitor(place, dark=dark, size=size)
-    page = visit.open("fair-play")
-    page.locator("#seeds .t-point-head").wait_for()
+    page = opened(visit)
     for summary in page.locator(".t-evidence:visible summary").all():
         summary.click()
     page.locator("#transfer-probing .main-svg").first.wait_for()
