@@ -83,10 +83,17 @@ def members(suite: str, here: dict[str, list[str]]) -> list[str]:
     return list(SUITES.get(suite, ()))
 
 
-def matching(here: dict[str, list[str]], ticked: Sequence[str], chosen: str = OWN) -> str:
-    """The suite that is ticked, the one chosen before if it still is; else `own`."""
+def matching(
+    here: dict[str, list[str]], ticked: Sequence[str], protocol: str, chosen: str = OWN
+) -> str:
+    """The suite that is ticked, the one chosen before if it still is; else `own`.
+
+    SentEval's list is that under one of SentEval's protocols only.
+    """
     present = {task for names in here.values() for task in names}
     for suite in (chosen, *LABELS):
+        if suite == "senteval" and not protocol.startswith("senteval"):
+            continue
         wanted = {task for task in members(suite, here) if task in present}
         if wanted and wanted == set(ticked):
             return suite

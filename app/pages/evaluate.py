@@ -62,7 +62,9 @@ def build(workspace: Workspace) -> None:
         made = _plan(*values)
         now = name
         if name != suites.OWN or made.tasks:
-            now = suites.matching(suites.groups(workspace, made.tasks), made.tasks, name)
+            now = suites.matching(
+                suites.groups(workspace, made.tasks), made.tasks, made.protocol, name
+            )
         return now, *_views(workspace, made, now)
 
     def again(name: str, event: gr.EventData) -> str:
@@ -116,7 +118,9 @@ def _load(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     here = suites.groups(workspace, made.tasks)
     boxes, ticked = _boxes(here, made.tasks)
     made = replace(made, tasks=tuple(ticked))
-    suite = suites.matching(here, ticked, address.first(request, "suite", suites.OWN))
+    suite = suites.matching(
+        here, ticked, made.protocol, address.first(request, "suite", suites.OWN)
+    )
     return (
         choices.filled(workspace, made.encoders), made.protocol, made.seed, made.seeds, *boxes,
         suite, run, *_views(workspace, made, suite),

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
+
+from app import ui
+from app.kinds import KINDS
+from app.workspace import Workspace
+from tests.fakes import folder
+from tests.ui.conftest import NARROW, WIDE
 
 CHOSEN = "evaluate?encoder=random:256&starter=StarterSTS&starter=StarterSearch"
 
@@ -106,3 +113,129 @@ def test_nothing_ticked_is_said_calmly(visit):
     page.wait_for_selector("#plan p")
     page.locator("#evaluate").click()
     expect(page.get_by_role("alert")).to_contain_text("No task was chosen")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A store beside a small folder of trained tasks, where one has three seeds."""
+    made = Workspace(
+        tmp_path_factory.mktemp("trained") / "store",
+        folder.write(tmp_path_factory.mktemp("data")),
+    )
+    made.add_encoder("random:32")
+    assert [r["error"] for r in made.evaluate(["random:32"], ["SST5"], seeds=3)] == [None] * 3
+    yield made
+    for run in made.store.runs.list():
+        made.store.runs.cancel(run["id"])
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def trained_site(trained):
+    """Address of an app over it."""
+    demo = ui.launch(trained, open_browser=False, block=False)
+    yield str(demo.local_url).rstrip("/")
+    demo.close()
+
+
+def test_a_suite_ticks_its_members(visitor, trained_site):
+    """Members without files are shown and not ticked; the command names the others."""
+    page = visitor(trained_site).open("evaluate?encoder=random:32")
+    page.wait_for_selector("#plan pre")
+    page.get_by_label("Transfer, the seven of SimCSE's table 7").check()
+    expect(page.locator("#plan pre")).to_have_text("theodolite evaluate random:32 --tasks MR,TREC")
+    expect(page.locator("#members li", has_text="CR")).to_contain_text("no files")
+    page.locator("#single button").first.click()
+    expect(page.locator("#tasks-transfer").get_by_label("TREC")).to_be_checked()
+    expect(page.locator("#tasks-transfer").get_by_label("SST5")).not_to_be_checked()
+    page.locator("#tasks-transfer").get_by_label("SST5").check()
+    expect(page.get_by_label("My own choice")).to_be_checked()
+    page.wait_for_function("location.search.includes('transfer=SST5')")
+
+
+def test_the_full_list_has_its_own_protocol(visitor, trained_site):
+    """There STS-B is the trained regressor; the protocol is in the address and in the command."""
+    page = visitor(trained_site).open("evaluate?encoder=random:32")
+    page.wait_for_selector("#plan pre")
+    page.get_by_label("SentEval, the full list").check()
+    expect(page.locator("#plan pre")).to_have_text(
+        "theodolite evaluate random:32 --tasks MR,SST5,TREC --protocol senteval"
+    )
+    page.wait_for_function("location.search.includes('protocol=senteval')")
+    again = visitor(trained_site).open(page.url.removeprefix(f"{trained_site}/"))
+    expect(again.locator("#protocol input")).to_have_value("senteval")
+    again.locator("summary", has_text="Protocol senteval").click()
+    expect(again.locator("#protocols")).to_contain_text("weight decay")
+
+
+def test_tasks_that_a_protocol_does_not_cover_are_left_out(visitor, trained_site):
+    """The page says which, and neither the command nor the run has them."""
+    address = "evaluate?encoder=random:32&starter=StarterSTS&transfer=MR&protocol=senteval"
+    page = visitor(trained_site).open(address)
+    expect(page.locator("#plan")).to_contain_text("senteval does not say how to score StarterSTS")
+    expect(page.locator("#plan pre")).to_have_text(
+        "theodolite evaluate random:32 --tasks MR --protocol senteval"
+    )
+
+
+def test_several_seeds_show_their_spread(visitor, trained_site, trained):
+    """On Evaluate and in the card of the overview: the score of the first seed, and the spread."""
+    rows = trained.store.results.table(tasks=["SST5"])
+    deviation = np.std([row["score"] for row in rows], ddof=1)
+    said = f"± {deviation:.2f} over 3 seeds"
+    address = "evaluate?encoder=random:32&transfer=SST5&transfer=TREC&seeds=3"
+    page = visitor(trained_site).open(address)
+    expect(page.locator("#plan")).to_contain_text("6 results, 3 of 6 already in the store")
+    expect(page.locator("#plan pre")).to_contain_text("--seeds 3")
+    row = page.locator("#results tbody tr")
+    expect(row).to_have_count(1)
+    expect(row).to_contain_text(said)
+    expect(row).to_contain_text(f"{rows[0]['score']:.2f}")
+    other = visitor(trained_site).open(f"?result={rows[0]['id']}")
+    expect(other.locator("#result")).to_contain_text(said)
+
+
+def test_each_part_of_a_run_is_shown(visitor, trained_site, trained):
+    """The running one with a bar of its own, a failed one with its error and a way to retry."""
+    run = trained.queue_evaluation(["random:32"], ["MR", "SST5", "TREC"], seed=7, seeds=2)
+    runs = trained.store.runs
+    labels = KINDS["evaluate"].units(runs.get(run)["spec"])
+    runs.start(run, 1, "local-0", labels)
+    runs.end_unit(run, 0, 12.0)
+    runs.end_unit(run, 1, 1.0, "Memory ran out.", "Close other programs.")
+    runs.progress(run, 1, 0.4, labels[2])
+    page = visitor(trained_site).open(f"evaluate?run={run}")
+    units = page.locator("#following-units li")
+    expect(units).to_have_count(6)
+    expect(units.first).to_contain_text("SST5 · random:32 · seed 7")
+    expect(units.first).to_contain_text("running")
+    expect(page.locator("#following [role=progressbar]").last).to_have_attribute(
+        "aria-valuenow", "40"
+    )
+    failed = units.filter(has_text="Memory ran out.")
+    failed.get_by_role("button", name="Try MR · random:32 · seed 8 again").click()
+    expect(page.get_by_role("status").filter(has_text="comes again after this run")).to_be_visible()
+    newest = runs.list()[0]["spec"]
+    assert (newest["tasks"], newest["seed"], newest["seeds"]) == (["MR"], 8, 1)
+
+
+def test_the_cost_is_estimated_before_the_run(visitor, trained_site, trained):
+    """A table that says that it guesses; nothing is queued by it."""
+    before = len(trained.store.runs.list())
+    page = visitor(trained_site).open("evaluate?encoder=random:32&transfer=SST5&seed=9")
+    page.wait_for_selector("#plan pre")
+    page.locator("#cost").click()
+    expect(page.locator("#estimate table")).to_contain_text("random:32")
+    expect(page.locator("#estimate")).to_contain_text("right in magnitude, no more")
+    assert len(trained.store.runs.list()) == before
+
+
+@pytest.mark.parametrize(("dark", "size"), [(False, WIDE), (True, NARROW)])
+def test_many_tasks_fit_the_page(visitor, trained_site, dark, size):
+    """Laptop and phone, light and dark; the page does not scroll sideways."""
+    seen = visitor(trained_site, dark=dark, size=size)
+    page = seen.open("evaluate?suite=all&encoder=random:32&seeds=3")
+    page.wait_for_selector("#plan pre")
+    page.locator("#single button").first.click()
+    seen.picture(f"evaluate-{size[0]}")
+    assert not seen.scrolls_sideways()
