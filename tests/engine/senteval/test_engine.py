@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 import engine.senteval as senteval
+from engine import load
 from engine.errors import UserError
 
 from .scripts import BAG_OF_WORDS, TRANSFORMER, run, small_data
@@ -232,6 +233,47 @@ def test_similarity_is_that_of_the_golden_file(data_root, golden, tmp_path):
     trained = stored["relatedness_learned"]["original"]["SICKRelatedness"]["1111"]
     for key in ("devpearson", "pearson", "spearman", "ndev", "ntest"):
         assert results["SICKRelatedness"][key] == pytest.approx(trained[key], abs=2e-3)
+
+
+def full_setting(data_root):
+    """The evaluation of the encoder that the golden file was made with, as in the papers."""
+    model = load("wordllama")
+    classifier = {"nhid": 0, "optim": "adam", "batch_size": 64, "tenacity": 5, "epoch_size": 4}
+    params = {"task_path": str(data_root), "usepytorch": True, "kfold": 10}
+    return senteval.engine.SE(
+        {**params, "classifier": classifier},
+        lambda params, batch: model.encode([" ".join(tokens) for tokens in batch]),
+    )
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("task", ["SICKEntailment", pytest.param("MRPC", marks=pytest.mark.slow)])
+def test_accuracies_are_those_of_the_golden_file(task, data_root, golden):
+    """The full setting of the papers, to one test sample; every key of the dictionary."""
+    found = full_setting(data_root).eval(task)
+    stored = json.loads((golden / "senteval_wordllama256.json").read_text())
+    expected = stored["transfer"]["default"][task]["1111"]
+    assert found["acc"] == pytest.approx(expected["acc"], abs=100 / expected["ntest"] + 0.006)
+    assert found["devacc"] == pytest.approx(expected["devacc"], abs=100 / expected["ndev"] + 0.006)
+    assert (found["ndev"], found["ntest"]) == (expected["ndev"], expected["ntest"])
+    assert set(found) == {"devacc", "acc", "ndev", "ntest"} | ({"f1"} & set(expected))
+    if "f1" in expected:
+        assert found["f1"] == pytest.approx(expected["f1"], abs=0.1)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_benchmark_is_that_of_both_golden_records(data_root, golden):
+    """The trained regressor of the original, and the cosine of SimCSE's copy."""
+    found = full_setting(data_root).eval("STSBenchmark")
+    stored = json.loads((golden / "senteval_wordllama256.json").read_text())
+    trained = stored["relatedness_learned"]["original"]["STSBenchmark"]["1111"]
+    for key in ("devpearson", "pearson", "spearman"):
+        assert found[key] == pytest.approx(trained[key], abs=2e-3)
+    assert found["mse"] == pytest.approx(trained["mse"], abs=4e-3)
+    assert (found["ndev"], found["ntest"]) == (trained["ndev"], trained["ntest"])
+    cosine = stored["sts"]["STSBenchmark"]["reported"]["spearman"]
+    assert found["test"]["spearman"][0] == pytest.approx(cosine, abs=5e-6)
 
 
 @pytest.mark.data
