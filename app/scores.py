@@ -173,7 +173,8 @@ def _cell(row: dict[str, Any], over: spread.Spread | None = None) -> Cell:
         when,
     ]
     score = None if row["score"] != row["score"] else row["score"]  # nan: shown as missing
-    return Cell(score=score, result=row["id"], facts=tuple(facts))
+    said = spread.words(over) if over else ""
+    return Cell(score=score, result=row["id"], facts=tuple(facts), spread=said)
 
 
 def measure(score: dict[str, Any]) -> str:

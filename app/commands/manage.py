@@ -167,6 +167,7 @@ def add_job(
     tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
     protocol: Annotated[str | None, typer.Option(help="Default: each task's own.")] = None,
     seed: Annotated[int | None, typer.Option(help="Default: the protocol's own.")] = None,
+    seeds: Annotated[int, typer.Option(help="How many seeds in a row, 1 to 20.")] = 1,
     priority: Annotated[int, typer.Option(help="Lower runs earlier; 0 is usual.")] = 0,
     store: StoreOption = None,
     data: DataOption = None,
@@ -177,7 +178,7 @@ def add_job(
     theodolite jobs add minilm random:256 --tasks starter --priority -1
     """
     workspace = open_workspace(store, data)
-    run = workspace.queue_evaluation(encoders, tasks, protocol, seed, priority)
+    run = workspace.queue_evaluation(encoders, tasks, protocol, seed, priority, seeds=seeds)
     done({"id": run}, f"Queued as {run}. Follow it: theodolite jobs wait {run}", as_json)
 
 

@@ -196,13 +196,18 @@ scroll.addEventListener("scroll", hide);
 box.addEventListener("change", () => { state.published = box.checked; remember(); draw(); });
 save.addEventListener("click", () => {
   const { columns } = value();
+  const moved = new Set(columns.map((c) => c.key).filter((key) => rows().some((row) => row.cells[key]?.spread)));
   const lines = rows().map((row) => [row.name, row.published ? "published" : "measured",
     ...columns.flatMap((column) => {
       const cell = row.cells[column.key];
       const score = hasScore(cell) ? cell.score : "";
-      return column.kind === "average" ? [score, cell?.note || ""] : [score];
+      if (column.kind === "average") return [score, cell?.note || ""];
+      return moved.has(column.key) ? [score, cell?.spread || ""] : [score];
     })]);
-  const heads = columns.flatMap((c) => (c.kind === "average" ? [c.label, `${c.label}: tasks`] : [c.key]));
+  const heads = columns.flatMap((c) => {
+    if (c.kind === "average") return [c.label, `${c.label}: tasks`];
+    return moved.has(c.key) ? [c.key, `${c.key}: spread`] : [c.key];
+  });
   download(`${props.name}.csv`, csv([["encoder", "origin", ...heads], ...lines]));
 });
 watch("value", draw);

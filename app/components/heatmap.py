@@ -44,6 +44,7 @@ class Cell:
         note: a few words under the number, such as `3 of 7 tasks`.
         over: averages with the same text here are over the same tasks; only they share a tint.
         state: `error`, `waiting`, or empty.
+        spread: how far the score moves with the seed, for the CSV; empty when that is not known.
     """
 
     score: float | None = None
@@ -52,6 +53,7 @@ class Cell:
     note: str = ""
     over: str = ""
     state: Literal["", "error", "waiting"] = ""
+    spread: str = ""
 
 
 @dataclass(frozen=True)

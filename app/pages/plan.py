@@ -171,10 +171,11 @@ def results(workspace: Workspace, asked: Plan) -> str:
     if not any(row[3] for row in rows):
         heads, rows = heads[:3] + heads[4:], [row[:3] + row[4:] for row in rows]
         numbers = (2, 4, 6)
+    under = {"protocol": plan.protocol} if plan.protocol else {}
     links = "".join(
         f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
         for label, path, state in (
-            ("Compare them", "compare", {"encoder": plan.encoders, "task": plan.tasks}),
+            ("Compare them", "compare", {"encoder": plan.encoders, "task": plan.tasks} | under),
             ("See all scores", "", {}),
         )
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -193,6 +196,11 @@ def test_several_seeds_show_their_spread(visitor, trained_site, trained):
     expect(row).to_contain_text(f"{rows[0]['score']:.2f}")
     other = visitor(trained_site).open(f"?result={rows[0]['id']}")
     expect(other.locator("#result")).to_contain_text(said)
+    with other.expect_download() as download:
+        other.get_by_role("button", name="Download CSV").click()
+    with Path(download.value.path()).open(encoding="utf-8", newline="") as file:
+        (line,) = [row for row in csv.DictReader(file) if row["encoder"] == "random:32"]
+    assert line["SST5: spread"] == said
 
 
 def test_each_part_of_a_run_is_shown(visitor, trained_site, trained):
