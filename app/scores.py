@@ -20,7 +20,7 @@ METRICS = {
     "pearson": "Pearson",
     "accuracy": "Accuracy",
     "precision_at_10": "Precision at 10",
-    "f1_macro": "Macro F1",
+    "macro_f1": "Macro F1",
     "random_cosine": "Cosine of random pairs",
     "alignment": "Alignment",
     "uniformity": "Uniformity",
@@ -139,6 +139,7 @@ def _column(name: str) -> Column:
 
 def _waiting(workspace: Workspace) -> set[tuple[str, str]]:
     """Cells that a queued or running evaluation will fill."""
+    from engine.tasks import named
     from store.runs import LIVE
 
     return {
@@ -147,6 +148,7 @@ def _waiting(workspace: Workspace) -> set[tuple[str, str]]:
         if run["kind"] == "evaluate"
         for encoder in run["spec"].get("encoders", [])
         for task in run["spec"].get("tasks", [])
+        if run["spec"].get("protocol") in (None, named(task).protocol)
     }
 
 
