@@ -257,7 +257,7 @@ def _solved(work: Work, fits: list[Fit], used: np.ndarray, dim: int, setting: Se
     vectors = np.random.default_rng(1111).standard_normal(shape, np.float32)
     device = accelerator() if setting.solver == "columns" else "cpu"
     features = Features(vectors, np.arange(len(used)), device=device)
-    seconds = []
+    seconds: list[float] = []
     while len(seconds) < 2 and sum(seconds) < 1:  # the first run also warms up
         start = time.perf_counter()
         solver[setting.solver](features, labels, fits, setting, 1111, nobody)
@@ -275,7 +275,7 @@ def _seconds_a_row(work: Work, dim: int) -> float:
     optimiser = torch.optim.Adam(layer.parameters())
     # Retrieval draws 30 captions and 30 images beside each caption, and projects them all.
     times = 60 if outputs == 1000 else 1
-    seconds = []
+    seconds: list[float] = []
     for _ in range(12):
         start = time.perf_counter()
         layer(x).square().mean().backward()
@@ -287,7 +287,7 @@ def _seconds_a_row(work: Work, dim: int) -> float:
 def _products_per_second(dim: int) -> float:
     """Multiplications a second of the large products that compare vectors with one another."""
     x = np.random.default_rng(1111).standard_normal((_SAMPLE, dim), np.float32)
-    seconds = []
+    seconds: list[float] = []
     for _ in range(3):
         start = time.perf_counter()
         np.exp(x.astype(np.float64) @ x.T)
