@@ -1,0 +1,99 @@
+"""A map of points with sentences behind them: WebGL, a million points, everything in the browser.
+
+Hover, zoom, pan, lasso, filter and recolour never leave the browser; it fetches coordinates and
+columns once, as binary, and texts when they are looked at. Knows nothing of encoders or
+projections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import gradio as gr
+
+from app.theme import SERIES
+
+# Functions first, then the state they work on: together they are one body for `js_on_load`.
+_PARTS = ("map_points", "map_view", "map_colours", "map_scene", "map_tools", "map_input", "map")
+_JS = "\n".join(
+    (Path(__file__).parent / f"{part}.js").read_text(encoding="utf-8") for part in _PARTS
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """Something every point has, to colour and filter by.
+
+    Attributes:
+        key: names its binary at `URL/column/KEY`: uint16 label numbers, or float32 with NaN where
+            there is none.
+        name: for people.
+        kind: `label` or `number`.
+        labels: by number; for labels only.
+        low, high: of the numbers.
+    """
+
+    key: str
+    name: str
+    kind: Literal["label", "number"]
+    labels: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class Region:
+    """A name on the map: where, how coarse (0 is seen from afar), and how many points it is for."""
+
+    x: float
+    y: float
+    text: str
+    level: int
+    size: int
+
+
+def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
+    """Make the component. Events: `select` (`ids`, `count`), `click` (`id`), `view` (`view`).
+
+    Args:
+        value: what `points` returns, or None for nothing.
+        **kwargs: as `gr.HTML` takes them.
+    """
+    return gr.HTML(
+        value, html_template="", js_on_load=_JS, apply_default_css=False, palette=list(SERIES),
+        **kwargs,
+    )  # fmt: skip
+
+
+def points(
+    url: str,
+    label: str,
+    *,
+    name: str = "map",
+    columns: Sequence[Column] = (),
+    regions: Sequence[Region] = (),
+    colour: str | None = None,
+    view: str = "",
+    canvas: bool = False,
+) -> dict[str, Any]:
+    """Make the value of a map.
+
+    Args:
+        url: where `points` (float32 x, y in turn), `column/KEY`, `texts?ids=` and `table.csv` are.
+        label: what is seen, in a sentence, for those who cannot see it.
+        name: of saved files, without ending.
+        columns: to colour and filter by.
+        regions: names to write on it.
+        colour: key of the column it opens with.
+        view: `x,y,span` of an address.
+        canvas: draw without WebGL, as where there is none.
+    """
+    by_size = sorted(regions, key=lambda region: -region.size)
+    return {
+        "url": url, "label": label, "name": name, "colour": colour, "view": view, "canvas": canvas,
+        "columns": [asdict(column) for column in columns],
+        "regions": [asdict(region) for region in by_size],
+    }  # fmt: skip
