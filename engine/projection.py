@@ -197,12 +197,12 @@ def trust(
         near_full, near_flat = full <= k, flat <= k
         intruders = np.where(near_flat & ~near_full, full - k, 0).sum(axis=1)
         lost = np.where(near_full & ~near_flat, flat - k, 0).sum(axis=1)
-        kept = (near_full & near_flat).sum(axis=1) / k
-        found.append((1 - intruders / worst, 1 - lost / worst, kept))
+        shared = (near_full & near_flat).sum(axis=1) / k
+        found.append((1 - intruders / worst, 1 - lost / worst, shared))
         if tick is not None:
             tick(min(1.0, (start + block) / len(looked_at)))
-    columns = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Trust(looked_at, *columns, k=k)
+    near, whole, kept = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return Trust(looked_at, near, whole, kept, k)
 
 
 def _ranks(distances: np.ndarray, own: np.ndarray) -> np.ndarray:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlite_utils
 
@@ -68,6 +69,9 @@ def clean(store: Store, grace: float = GRACE) -> int:
     with said_plainly(store.folder):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         before = _size(store.folder)
+        for row in store.database.rows("SELECT key, files FROM projections"):
+            if any(_trouble(store.projections.folder / file) for file in _files(row)):
+                store.projections.remove(row["key"])
         for path in orphans(store, grace):
             path.unlink(missing_ok=True)
         for fingerprint in _abandoned(store):
@@ -86,6 +90,7 @@ def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
         },
         "uploads": {r["file"] for r in rows("SELECT file FROM uploads")},
         "logs": {f"{r['id']}.log" for r in rows("SELECT id FROM runs")},
+        "projections": {file for r in rows("SELECT files FROM projections") for file in _files(r)},
     }
     latest = time.time() - grace
     for folder, names in named.items():
@@ -137,6 +142,20 @@ def _named_files(store: Store) -> Iterator[Finding]:
                 f"The bytes of the upload {row['name']!r} {trouble}.",
                 "Remove it and upload it again.",
             )
+
+    for row in store.database.rows("SELECT key, files FROM projections"):
+        for file in _files(row):
+            trouble = _trouble(store.projections.folder / file)
+            if trouble:
+                yield Finding(
+                    f"projections/{file}",
+                    f"Numbers of the map {row['key'][:8]} {trouble}.",
+                    "`theodolite store clean` forgets the map; make it again.",
+                )
+
+
+def _files(projection: dict[str, Any]) -> list[str]:
+    return list(json.loads(projection["files"]).values())
 
 
 def _trouble(path: Path) -> str:

@@ -10,6 +10,7 @@ from store.check import clean as clean_folder
 from store.database import Database
 from store.encoders import Encoders
 from store.errors import StoreError, said_plainly
+from store.projections import Projections
 from store.results import Results
 from store.runs import Runs
 from store.settings import Settings
@@ -23,7 +24,8 @@ class Store:
 
     Attributes:
         folder: where it lies.
-        encoders, uploads, results, runs, vectors, settings, workers: one object a noun.
+        encoders, uploads, results, runs, vectors, projections, settings, workers: one object a
+            noun.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -36,6 +38,7 @@ class Store:
         self.runs = Runs(self.database, folder / "logs")
         self.workers = Workers(self.database)
         self.vectors = VectorStore(folder / "vectors", self.database)
+        self.projections = Projections(self.database, folder / "projections")
 
     @classmethod
     def open(cls, folder: Path) -> Store:

@@ -178,3 +178,15 @@ def m010_vector_users(db: sqlite_utils.Database) -> None:
             encoder TEXT NOT NULL,
             PRIMARY KEY (fingerprint, encoder)
         ) WITHOUT ROWID""")
+
+
+@migrations()
+def m011_projections(db: sqlite_utils.Database) -> None:
+    """Planes by content key; `files` are names in the folder `projections`."""
+    db.execute("""
+        CREATE TABLE projections (
+            key TEXT PRIMARY KEY,
+            files TEXT NOT NULL,
+            info TEXT NOT NULL,
+            created REAL NOT NULL
+        )""")

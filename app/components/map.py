@@ -8,51 +8,22 @@ projections.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gradio as gr
 
+from app.components.map_columns import Column, Region
 from app.theme import SERIES
+
+__all__ = ["Column", "Region", "point_map", "points"]
 
 # Functions first, then the state they work on: together they are one body for `js_on_load`.
 _PARTS = ("map_points", "map_view", "map_colours", "map_scene", "map_tools", "map_input", "map")
 _JS = "\n".join(
     (Path(__file__).parent / f"{part}.js").read_text(encoding="utf-8") for part in _PARTS
 )
-
-
-@dataclass(frozen=True)
-class Column:
-    """Something every point has, to colour and filter by.
-
-    Attributes:
-        key: names its binary at `URL/column/KEY`: uint16 label numbers, or float32 with NaN where
-            there is none.
-        name: for people.
-        kind: `label` or `number`.
-        labels: by number; for labels only.
-        low, high: of the numbers.
-    """
-
-    key: str
-    name: str
-    kind: Literal["label", "number"]
-    labels: tuple[str, ...] = ()
-    low: float = 0.0
-    high: float = 1.0
-
-
-@dataclass(frozen=True)
-class Region:
-    """A name on the map: where, how coarse (0 is seen from afar), and how many points it is for."""
-
-    x: float
-    y: float
-    text: str
-    level: int
-    size: int
 
 
 def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
