@@ -64,7 +64,22 @@ def _encode(workspace: Workspace, spec: Spec, position: int, progress: Progress)
     return Outcome()
 
 
+def _project_units(spec: Spec) -> list[str]:
+    from app import map_making
+
+    return map_making.units(spec)
+
+
+def _project(workspace: Workspace, spec: Spec, position: int, progress: Progress) -> Outcome:
+    """Make a map; see `app.map_making`."""
+    from app import map_making
+
+    map_making.work(workspace, spec, position, progress)
+    return Outcome()
+
+
 KINDS: dict[str, Kind] = {
     "evaluate": Kind(_evaluate_units, _evaluate),
     "encode": Kind(_encode_units, _encode),
+    "project": Kind(_project_units, _project),
 }

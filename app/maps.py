@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app.components.map_columns import Column, Region
@@ -20,9 +21,11 @@ from store.database import to_json
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
     from app.workspace import Workspace
     from engine.encoders import Encoder
+    from store.projections import ProjectionRow
 
 Method = Literal["umap", "pacmap", "pca", "quick"]
 """`quick` is `pca` without what takes time to measure: trust, clusters, names."""
@@ -36,7 +39,9 @@ LIBRARIES = {"umap": "umap-learn", "pacmap": "pacmap", "pca": "numpy", "quick": 
 NAMES = {"umap": "UMAP", "pacmap": "PaCMAP", "pca": "Principal components",
          "quick": "Principal components"}  # fmt: skip
 _VECTORS_IN_MEMORY = 2
+_MAPS_OPEN = 6
 
+_open: OrderedDict[tuple[Path, str], tuple[object, StoredMap]] = OrderedDict()
 _vectors: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
 _lock = threading.Lock()
 
@@ -110,10 +115,11 @@ def key(workspace: Workspace, encoder: str, dataset: str, **how: Any) -> str:
     """
     asked = wanted(encoder, dataset, **how)
     _, data_hash = workspace.catalog.sentences(asked.dataset)
-    return _key(asked, _bound(workspace, asked).fingerprint, data_hash)
+    return key_of(asked, bound(workspace, asked).fingerprint, data_hash)
 
 
-def _key(asked: Wanted, fingerprint: str, data_hash: str) -> str:
+def key_of(asked: Wanted, fingerprint: str, data_hash: str) -> str:
+    """The key of a question whose encoder and data are known by their hashes."""
     facts = asdict(asked) | {
         "format": FORMAT, "encoder": fingerprint, "dataset": data_hash,
         "library": _library(asked.method),
@@ -132,7 +138,7 @@ def _library(method: Method) -> str:
         ) from None
 
 
-def _bound(workspace: Workspace, asked: Wanted) -> Encoder:
+def bound(workspace: Workspace, asked: Wanted) -> Encoder:
     """The encoder, fitted on this collection where its steps say `@task`."""
     from engine.encoders import bind_task
 
@@ -164,23 +170,43 @@ class StoredMap:
 
 
 def stored(workspace: Workspace, key: str) -> StoredMap | None:
-    """The map under a key; None when it was not made, or its collection is gone or has changed."""
-    import numpy as np
+    """The map under a key; None when it was not made, or its collection is gone or has changed.
 
+    The last few stay open: a page asks for one map many times.
+    """
     row = workspace.store.projections.get(key)
     if row is None:
         return None
-    info = dict(row["info"])
     try:
-        sentences, data_hash = workspace.catalog.sentences(info["dataset"])
+        dataset = workspace.catalog.load(row["info"]["dataset"])
     except UserError:
         return None
+    with _lock:
+        known = _open.get((workspace.store.folder, key))
+        # The catalog gives the same object until the data set is another one.
+        if known is not None and known[0] is dataset:
+            return known[1]
+    found = _opened(workspace, row)
+    if found is None:
+        return None
+    with _lock:
+        _open[workspace.store.folder, key] = (dataset, found)
+        while len(_open) > _MAPS_OPEN:
+            _open.popitem(last=False)
+    return found
+
+
+def _opened(workspace: Workspace, row: ProjectionRow) -> StoredMap | None:
+    import numpy as np
+
+    info = dict(row["info"])
+    sentences, data_hash = workspace.catalog.sentences(info["dataset"])
     if data_hash != info["data_hash"]:
         return None
     values = {n: np.load(f, mmap_mode="r", allow_pickle=False) for n, f in row["files"].items()}
     columns = [Column(**c | {"labels": tuple(c["labels"])}) for c in info.pop("columns")]
     regions = [Region(**region) for region in info.pop("regions")]
-    return StoredMap(key, values.pop("points"), sentences, columns, values, regions, info)
+    return StoredMap(row["key"], values.pop("points"), sentences, columns, values, regions, info)
 
 
 def url(key: str) -> str:
@@ -220,14 +246,14 @@ def vectors(
     """
     import numpy as np
 
-    bound = _bound(workspace, Wanted(encoder, dataset))
+    encoded_by = bound(workspace, Wanted(encoder, dataset))
     sentences, data_hash = workspace.catalog.sentences(dataset)
-    place = (bound.fingerprint, data_hash)
+    place = (encoded_by.fingerprint, data_hash)
     with _lock:
         if place in _vectors:
             _vectors.move_to_end(place)
             return _vectors[place]
-    rows = bound.encode(sentences, progress)
+    rows = encoded_by.encode(sentences, progress)
     bad = ~np.isfinite(rows).all(axis=1)
     if bad.any():
         raise UserError(
@@ -241,3 +267,106 @@ def vectors(
         while len(_vectors) > _VECTORS_IN_MEMORY:
             _vectors.popitem(last=False)
     return rows
+
+
+def point(workspace: Workspace, found: StoredMap, number: int, k: int) -> dict[str, Any]:
+    """One point for people: text, facts, and its k nearest in the full space.
+
+    Returns:
+        `text`, `facts` (pairs of name and value) and `neighbours`: each with `id`, `text`, `cosine`
+        and `kept`, whether it is among the k nearest on the map too.
+    """
+    import numpy as np
+
+    rows = _unit_vectors(workspace, found)
+    k = min(k, len(rows) - 1)
+    away = ((found.points - found.points[number]) ** 2).sum(axis=1)
+    away[number] = np.inf
+    near = set(np.argsort(away, kind="stable")[:k].tolist())
+    hits = _nearest(found, rows, rows[number], k, number)
+    neighbours = [hit | {"kept": hit["id"] in near} for hit in hits]
+    facts = [(column.name, _shown(column, found.values[column.key][number]))
+             for column in found.columns]  # fmt: skip
+    return {"text": whole(found.sentences[number]), "facts": facts, "neighbours": neighbours}
+
+
+def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str, Any]:
+    """Where a sentence that is not on the map belongs: the middle of its nearest ones' places.
+
+    Returns:
+        `x`, `y` and `neighbours` as of `point`, without `kept`.
+
+    Raises:
+        UserError: an empty sentence, or an encoder that cannot be loaded.
+    """
+    from engine.projection import placed
+
+    if not text.strip():
+        raise UserError("There is no sentence to place.", "Write one.")
+    asked = Wanted(found.info["encoder"], found.info["dataset"])
+    vector = bound(workspace, asked).encode([text])
+    rows = _unit_vectors(workspace, found)
+    ((x, y),) = placed(vector, rows, found.points)
+    return {"x": float(x), "y": float(y), "neighbours": _nearest(found, rows, vector[0], k)}
+
+
+def _nearest(
+    found: StoredMap, rows: np.ndarray, vector: np.ndarray, k: int, itself: int | None = None
+) -> list[dict[str, Any]]:
+    import numpy as np
+
+    cosines = rows @ (vector / (np.linalg.norm(vector) or 1.0))
+    if itself is not None:
+        cosines[itself] = -np.inf
+    best = np.argsort(-cosines, kind="stable")[:k]
+    return [
+        {"id": int(i), "text": whole(found.sentences[i]), "cosine": float(cosines[i])} for i in best
+    ]
+
+
+def _unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
+    from engine.projection import unit
+
+    return unit(vectors(workspace, found.info["encoder"], found.info["dataset"]))
+
+
+def _shown(column: Column, value: Any) -> str:
+    if column.kind == "label":
+        return whole(column.labels[value])
+    return f"{value:.3g}" if value == value else "not measured"
+
+
+def whole(text: str) -> str:
+    """Replace half a character: it could not be sent."""
+    return text.encode("utf-8", "replace").decode()
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd.DataFrame:
+    """Points as rows: number, sentence, place, and every column with its labels written out.
+
+    Args:
+        found: the map.
+        ids: numbers of points, in the order wanted.
+        spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
+    """
+    import numpy as np
+    import pandas as pd
+
+    def text(values: list[str]) -> list[str]:
+        whole = [whole(value) for value in values]
+        return [f"'{v}" if spreadsheet and v.startswith(_FORMULA) else v for v in whole]
+
+    places = found.points[ids]
+    columns: dict[str, Any] = {
+        "id": ids, "sentence": text([found.sentences[i] for i in ids]),
+        "x": places[:, 0], "y": places[:, 1],
+    }  # fmt: skip
+    for column in found.columns:
+        values = found.values[column.key][ids]
+        columns[column.key] = (
+            text([column.labels[v] for v in values]) if column.kind == "label" else values
+        )
+    return pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})

@@ -1,11 +1,12 @@
 """Projections of an embedding space onto the plane, and how far each may be trusted.
 
-PCA at once, UMAP when asked. Pure functions from arrays to arrays; knows neither encoders nor
-sentences. Everything is measured on unit rows, so that distances go with cosines.
+PCA at once, UMAP or PaCMAP when asked. Pure functions from arrays to arrays; knows neither
+encoders nor sentences. Everything is measured on unit rows, so that distances go with cosines.
 """
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def pca(vectors: np.ndarray) -> Plane:
     Raises:
         ValueError: fewer than two rows.
     """
-    rows = _unit(vectors)
+    rows = unit(vectors)
     if len(rows) < 2:
         raise ValueError(f"a plane needs two points, got {len(rows)}")
     fitted = rows[:: -(-len(rows) // _PCA_SAMPLE)]
@@ -70,6 +71,7 @@ def umap(
     min_dist: float = 0.1,
     seed: int | None = 0,
     initial: np.ndarray | None = None,
+    tick: Tick | None = None,
 ) -> Plane:
     """UMAP of unit rows, its neighbours found exactly by FAISS instead of by descent.
 
@@ -81,6 +83,7 @@ def umap(
             and is not reproducible.
         initial: (n, 2) to begin from, such as another encoder's plane; None is the first two
             principal components.
+        tick: called with the share done.
 
     Raises:
         ValueError: fewer than four rows.
@@ -89,13 +92,14 @@ def umap(
     """
     from umap import UMAP
 
-    rows = _unit(vectors)
+    rows = unit(vectors)
     if len(rows) < 4:
         raise ValueError(f"UMAP needs four points, got {len(rows)}")
     k = min(neighbours, len(rows) - 1)
     start = pca(rows).points if initial is None else np.asarray(initial, np.float32)
     scale = np.abs(start).max() or 1.0
     noise = np.random.default_rng(seed).normal(0, 1e-4, start.shape)
+    knn = _knn(rows, k)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a seed means one core, that `transform` is off
         model = UMAP(
@@ -104,10 +108,68 @@ def umap(
             metric="cosine",
             random_state=seed,
             init=(10 * start / scale + noise).astype(np.float32),
-            precomputed_knn=_knn(rows, k),
+            precomputed_knn=knn,
             n_jobs=1 if seed is not None else -1,
+            tqdm_kwds=None if tick is None else _bar(lambda share: tick(0.3 + 0.7 * share)),
         )
         points = np.asarray(model.fit_transform(rows), np.float32)
+    return Plane(points - points.mean(axis=0))
+
+
+def warm_umap(*, seeded: bool) -> None:
+    """Have UMAP compile what it needs, on a few points; at once where that has been done.
+
+    Args:
+        seeded: a seeded map runs other code than an unseeded one.
+    """
+    few = np.random.default_rng(0).normal(size=(64, 8))
+    umap(few, seed=0 if seeded else None)
+
+
+def _bar(tick: Tick) -> dict[str, Any]:
+    """Settings of UMAP's own progress bar that make it tell us instead of a terminal."""
+
+    class Ear(io.StringIO):
+        def write(self, text: str) -> int:
+            if text.strip().isdigit():
+                tick(int(text) / 100)
+            return len(text)
+
+    return {"disable": False, "file": Ear(), "bar_format": "{percentage:.0f}", "mininterval": 0.3}
+
+
+def pacmap(
+    vectors: np.ndarray,
+    *,
+    neighbours: int = 10,
+    seed: int | None = 0,
+    tick: Tick | None = None,
+) -> Plane:
+    """PaCMAP of unit rows: like UMAP for what is near, better at how groups lie to one another.
+
+    Args:
+        vectors: (n, dim), finite.
+        neighbours: of each point; fewer when there are not as many points.
+        seed: None is not reproducible.
+        tick: called with the share done.
+
+    Raises:
+        ImportError: the package pacmap is not installed.
+        ValueError: fewer than four rows.
+
+    Source: Wang, Huang, Rudin, Shaposhnik 2021.
+    """
+    from pacmap import PaCMAP
+
+    rows = unit(vectors)
+    if len(rows) < 4:
+        raise ValueError(f"PaCMAP needs four points, got {len(rows)}")
+    if tick is not None:
+        tick(0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a seed was set
+        model = PaCMAP(2, n_neighbors=min(neighbours, len(rows) - 2), random_state=seed)
+        points = np.asarray(model.fit_transform(rows, init="pca"), np.float32)
     return Plane(points - points.mean(axis=0))
 
 
@@ -183,7 +245,7 @@ def trust(
     n = len(vectors)
     if not 1 <= k < n / 2:
         raise ValueError(f"expected 1 <= k < n / 2, got k = {k} and n = {n}")
-    rows, plane = _unit(vectors), np.asarray(points, np.float32)
+    rows, plane = unit(vectors), np.asarray(points, np.float32)
     looked_at = np.arange(n)
     if n > sample:
         looked_at = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
@@ -233,7 +295,8 @@ def procrustes(points: np.ndarray, onto: np.ndarray) -> np.ndarray:
     return (scale * (a @ (left @ right)) + onto.mean(axis=0)).astype(np.float32)
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Rows of length 1, float32; a zero row stays."""
     rows = np.asarray(vectors, np.float32)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(norms == 0, 1, norms)

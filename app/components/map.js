@@ -1,25 +1,29 @@
 // The body of a Gradio `js_on_load`: element, props, trigger and watch are given; the other map_*.js
 // stand above it. Events for Python: "select" with the numbers of the chosen points (at most
-// SENT of them) and how many there are, "click" with one number.
+// SENT of them) and how many there are, "click" with one number, "view" with what is seen.
 const { el } = window.theodolite;
 const SENT = 10000;
 const SETTLE_MS = 140;
 const LISTED = 50;
 const STEP = 0.12;
+const MOVED_POINTS = 50000; // more do not glide to their new places, they are there
+const GLIDE_MS = 700;
+const AGAIN_MS = 1500;
 
 const stage = el("div", { class: "t-map-stage" });
-const cloud = el("canvas", { class: "t-map-cloud" });
 const over = el("canvas", { class: "t-map-over", tabindex: "0", role: "application" });
 const tip = el("div", { class: "t-map-tip", hidden: "" });
-stage.append(cloud, over, tip);
+stage.append(el("canvas", { class: "t-map-cloud" }), over, tip);
 const status = el("p", { class: "t-small t-muted", role: "status" });
 const listing = el("details", { class: "t-twin" }, el("summary", {}, "What is in view, as a table"));
 const listed = el("div", { class: "t-scroll", tabindex: "0", role: "region", "aria-label": "Points in view" });
 listing.append(listed);
 const bar = el("div", { class: "t-map-bar", role: "toolbar", "aria-label": "Map tools" });
+const finder = el("div", { class: "t-map-bar t-map-finder" });
 const legend = el("div", { class: "t-map-legend" });
+const panel = el("div", { class: "t-map-panel" });
 const body = el("div", { class: "t-map-body" }, stage, legend);
-const root = el("div", { class: "t-map", hidden: "" }, bar, body, status, listing);
+const root = el("div", { class: "t-map", hidden: "" }, bar, finder, body, status, panel, listing);
 element.replaceChildren(root);
 
 let map = null; // what is loaded: points, grid, columns, scene
@@ -36,14 +40,16 @@ const token = (name) => getComputedStyle(document.body).getPropertyValue(`--t-${
 const ratio = () => Math.min(2, window.devicePixelRatio || 1);
 const seen = () => projected(map.view, stage.clientWidth, stage.clientHeight, ratio());
 const count = (n) => n.toLocaleString("en-GB");
+const passes = (i) => map.allowed === null || map.allowed[i] === 1;
 
 // Loading -----------------------------------------------------------------------------------
 
-const binary = async (part) => {
+async function asked(part) {
   const answer = await fetch(`${props.value.url}/${part}`);
-  if (!answer.ok) throw new Error(`the map's ${part} could not be read (${answer.status})`);
-  return answer.arrayBuffer();
-};
+  if (!answer.ok) throw new Error(`The map's ${part.split("?")[0]} could not be read (${answer.status}).`);
+  return answer;
+}
+const binary = async (part) => (await asked(part)).arrayBuffer();
 
 async function load() {
   const mine = ++turn;
@@ -51,29 +57,91 @@ async function load() {
   root.hidden = !value;
   if (!value) return;
   status.textContent = "Fetching the points…";
-  const xy = new Float32Array(await binary("points"));
-  if (mine !== turn) return;
-  map?.scene.remove();
+  try {
+    const xy = new Float32Array(await binary("points"));
+    if (mine === turn) await show(value, xy);
+  } catch (error) {
+    status.textContent = error.message;
+  }
+}
+
+// The same sentences in other places keep their selection and glide there.
+async function show(value, xy) {
+  const before = map;
+  const same = before !== null && before.value.collection === value.collection && before.xy.length === xy.length;
+  const grid = pointGrid(xy);
+  const whole = fitted(grid);
+  map = {
+    xy, grid, whole, n: grid.n, value, columns: {}, colour: null, filters: {}, allowed: null,
+    texts: same ? before.texts : new Map(), everyText: same ? before.everyText : undefined, chosen: same ? before.chosen : null, found: same ? before.found : null,
+    view: readView(value.view, whole), crowd: crowding(grid), rgba: new Uint8Array(4 * grid.n), point: null, guest: null, names: before?.names ?? true,
+  };
+  renew(before);
+  if (!same) {
+    past = [];
+    future = [];
+  }
+  over.setAttribute("aria-label",
+    `${value.label}. Arrow keys move, plus and minus zoom, 0 shows all, L draws a lasso, V selects what is in view, ` +
+    "N goes from point to point, Enter opens it, Space selects it, Escape clears.");
+  tools();
+  finding();
+  panel.replaceChildren();
+  const wanted = same && value.columns.some((c) => c.key === before.colour) ? before.colour : value.colour;
+  await colourBy(wanted ?? null, false);
+  resize();
+  panelled();
+  if (same) await glide(before);
+  list();
+}
+
+// A new canvas with a scene of its own; a context that was lost is not asked for a second time at once.
+function renew(before, plain = map.value.canvas) {
+  before?.scene?.remove();
   const fresh = () => {
     const canvas = el("canvas", { class: "t-map-cloud" });
     stage.replaceChild(canvas, stage.firstChild);
     return canvas;
   };
-  const grid = pointGrid(xy);
-  const whole = fitted(grid);
-  map = {
-    xy, grid, whole, n: grid.n, value, columns: {}, texts: new Map(),
-    view: readView(value.view, whole), colour: null, filters: {}, chosen: null, allowed: null,
-    rgba: new Uint8Array(4 * grid.n),
-    scene: (!value.canvas && webglScene(fresh(), xy)) || canvasScene(fresh(), xy),
+  const mine = map;
+  const lost = () => {
+    if (map !== mine) return;
+    renew(map, true);
+    repainted();
+    setTimeout(() => { if (map === mine) { renew(map, map.value.canvas); repainted(); } }, AGAIN_MS);
   };
-  past = [];
-  future = [];
-  over.setAttribute("aria-label",
-    `${value.label}. Arrow keys move, plus and minus zoom, 0 shows all, L draws a lasso, V selects what is in view, Escape clears.`);
-  tools();
-  await colourBy(value.colour ?? null, false);
+  map.scene = (!plain && webglScene(fresh(), map.xy, lost)) || canvasScene(fresh(), map.xy);
+}
+
+function repainted() {
   resize();
+  repaint();
+}
+
+function glide(before) {
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (map.n > MOVED_POINTS || still) return null;
+  const { xy, whole, scene } = map;
+  const factor = whole.size / before.whole.size;
+  const from = before.xy.map((v, i) => (i % 2 ? whole.y + (v - before.whole.y) * factor : whole.x + (v - before.whole.x) * factor));
+  const between = new Float32Array(xy.length);
+  const began = performance.now();
+  return new Promise((done) => {
+    const frame = () => {
+      const share = Math.min(1, (performance.now() - began) / GLIDE_MS);
+      if (map.scene !== scene || share === 1) {
+        map.scene.places(map.xy);
+        draw();
+        return done();
+      }
+      const eased = share * share * (3 - 2 * share);
+      for (let i = 0; i < xy.length; i++) between[i] = from[i] + (xy[i] - from[i]) * eased;
+      scene.places(between);
+      scene.draw(seen(), false);
+      requestAnimationFrame(frame);
+    };
+    frame();
+  });
 }
 
 async function column(key) {
@@ -81,21 +149,24 @@ async function column(key) {
   if (!map.columns[key]) {
     const about = map.value.columns.find((c) => c.key === key);
     if (!about) return null;
-    const data = await binary(`column/${encodeURIComponent(key)}`);
+    const [mine, data] = [map, await binary(`column/${encodeURIComponent(key)}`)];
     const values = about.kind === "label" ? new Uint16Array(data) : new Float32Array(data);
-    map.columns[key] = { ...about, values };
+    mine.columns[key] = { ...about, values };
+    if (mine !== map) return null;
   }
   return map.columns[key];
 }
 
 async function texts(numbers) {
-  const missing = numbers.filter((i) => !map.texts.has(i));
-  if (missing.length) {
-    const answer = await fetch(`${map.value.url}/texts?ids=${missing.join(",")}`);
-    const found = answer.ok ? await answer.json() : missing.map(() => "");
-    missing.forEach((i, k) => map.texts.set(i, String(found[k])));
+  const mine = map;
+  const missing = numbers.filter((i) => !mine.texts.has(i));
+  for (let k = 0; k < missing.length; k += 100) {
+    const part = missing.slice(k, k + 100);
+    const answer = await fetch(`${mine.value.url}/texts?ids=${part.join(",")}`);
+    const found = answer.ok ? await answer.json() : part.map(() => "");
+    part.forEach((i, at) => mine.texts.set(i, String(found[at])));
   }
-  return numbers.map((i) => map.texts.get(i));
+  return numbers.map((i) => mine.texts.get(i));
 }
 
 // Drawing -----------------------------------------------------------------------------------
@@ -103,111 +174,78 @@ async function texts(numbers) {
 function resize() {
   if (!map) return;
   for (const canvas of [stage.firstChild, over]) {
-    canvas.width = Math.max(1, stage.clientWidth * ratio());
-    canvas.height = Math.max(1, stage.clientHeight * ratio());
+    canvas.width = Math.max(1, Math.round(stage.clientWidth * ratio()));
+    canvas.height = Math.max(1, Math.round(stage.clientHeight * ratio()));
   }
   draw();
 }
 
 // While the view moves only a sample is drawn; all of it once it rests.
 function draw(moving = false) {
-  if (!map || !stage.clientWidth) return;
-  const view = seen();
-  map.scene.draw(view, moving && map.n > FEW);
+  if (!map || !stage.clientWidth || !stage.clientHeight) return;
+  map.scene.draw(seen(), moving && map.n > FEW);
   annotate();
+  if (!moving) return;
   clearTimeout(settling);
-  if (moving) settling = setTimeout(() => { draw(); list(); trigger("view", { view: writtenView(map.view) }); }, SETTLE_MS);
+  settling = setTimeout(rested, SETTLE_MS);
+  tellOthers({ view: { ...map.view, share: map.view.span * map.view.size } });
+}
+
+function rested() {
+  draw();
+  list();
+  const view = writtenView(map.view);
+  trigger("view", { view });
+  noted("view", view === writtenView(map.whole) ? "" : view);
+}
+
+// Only the map of a page with one writes to its address.
+function noted(name, value) {
+  if (map.value.address) window.theodolite.address([name], [value], {});
 }
 
 function repaint() {
-  const { columns, colour, rgba, n } = map;
+  const { columns, colour, rgba, n, chosen, found } = map;
   const by = colour === null ? null : columns[colour];
   const colours =
     by?.kind === "label" ? labelColours(by.labels.length, props.palette, isDark())
     : by ? Array.from({ length: 256 }, (_, i) => rampColour(i / 255)) : [];
   map.shades = colours;
-  painted(rgba, n, by, colours, rgb(props.palette[0]), map.allowed, map.chosen);
+  const lit = chosen && found ? chosen.map((one, i) => one | found[i]) : chosen ?? found;
+  painted(rgba, n, by, colours, rgb(props.palette[0]), map.allowed, lit, map.crowd);
   map.scene.colours(rgba);
   draw();
   say();
 }
 
-// Labels, the line being drawn, the ring around a point: over the cloud, which need not be redrawn.
-function annotate() {
-  const context = over.getContext("2d");
-  const view = seen();
-  context.setTransform(ratio(), 0, 0, ratio(), 0, 0);
-  context.clearRect(0, 0, view.width, view.height);
-  labels(context, view);
-  if (drag?.line?.length) {
-    context.strokeStyle = token("accent");
-    context.lineWidth = 1.5;
-    context.beginPath();
-    drag.line.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
-    context.closePath();
-    context.stroke();
-    context.globalAlpha = 0.08;
-    context.fillStyle = token("accent");
-    context.fill();
-    context.globalAlpha = 1;
-  }
-  if (hovered >= 0) {
-    const [x, y] = view.toScreen(map.xy[2 * hovered], map.xy[2 * hovered + 1]);
-    context.strokeStyle = token("ink");
-    context.lineWidth = 2;
-    context.beginPath();
-    context.arc(x, y, 7, 0, 7);
-    context.stroke();
-  }
-}
-
-function labels(context, view) {
-  const level = Math.max(0, Math.floor(-Math.log2(map.view.span / 1.08)));
-  const levels = [...new Set((map.value.regions ?? []).map((r) => r.level))].sort((a, b) => a - b);
-  const wanted = levels.filter((l) => l <= level).pop() ?? levels[0];
-  context.font = "600 13px 'IBM Plex Sans', sans-serif";
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  const placed = placedLabels(
-    (map.value.regions ?? []).filter((r) => r.level === wanted), view, (text) => context.measureText(text).width);
-  context.lineWidth = 4;
-  context.lineJoin = "round";
-  context.strokeStyle = token("surface");
-  context.fillStyle = token("ink");
-  for (const { text, x, y } of placed) {
-    context.strokeText(text, x, y);
-    context.fillText(text, x, y);
-  }
-}
-
 function say() {
-  const chosen = map.chosen ? map.chosen.reduce((sum, one) => sum + one, 0) : 0;
-  const shown = map.allowed ? map.allowed.reduce((sum, one) => sum + one, 0) : map.n;
+  const sum = (flags) => flags.reduce((total, one) => total + one, 0);
+  const chosen = map.chosen ? sum(map.chosen) : 0;
+  const shown = map.allowed ? sum(map.allowed) : map.n;
   status.textContent = [
     `${count(map.n)} points`,
     shown < map.n ? `${count(map.n - shown)} filtered away, kept in grey` : "",
+    map.found ? `${count(sum(map.found))} found` : "",
     chosen ? `${count(chosen)} selected` : "",
     map.scene.kind === "canvas" && map.scene.drawn < map.n
       ? `no WebGL here: a sample of ${count(map.scene.drawn)} is drawn, selecting counts all` : "",
   ].filter(Boolean).join(", ") + ".";
 }
 
+const valueOf = (by, i) =>
+  by.kind === "label" ? by.labels[by.values[i]] ?? "–" : Number.isNaN(by.values[i]) ? "not measured" : by.values[i].toPrecision(3);
+
 // What is in view, for those who read instead of look.
 async function list() {
   if (!listing.open || !map) return;
-  const view = seen();
-  const corner = [view.toPlane(0, view.height), view.toPlane(view.width, 0)];
-  const [[x0, y0], [x1, y1]] = corner;
-  const inside = pointsInside(map.grid, [[x0, y0], [x1, y0], [x1, y1], [x0, y1]]);
-  const kept = Array.from(inside).filter((i) => !map.allowed || map.allowed[i]);
+  const kept = Array.from(inView()).filter(passes);
   const first = (map.chosen ? kept.filter((i) => map.chosen[i]) : kept).slice(0, LISTED);
   const words = await texts(first);
   const by = map.colour === null ? null : map.columns[map.colour];
-  const of = (i) => (by === null ? "" : by.kind === "label" ? by.labels[by.values[i]] ?? "–" : by.values[i].toPrecision(4));
   const rows = first.map((i, k) => {
     const button = el("button", { type: "button", class: "t-link" }, words[k]);
-    button.addEventListener("click", () => trigger("click", { id: i }));
-    return el("tr", {}, el("td", {}, button), by ? el("td", {}, String(of(i))) : null);
+    button.addEventListener("click", () => openPoint(i));
+    return el("tr", {}, el("td", {}, button), by ? el("td", {}, valueOf(by, i)) : null);
   });
   const head = el("tr", {}, el("th", { scope: "col" }, "Sentence"), by ? el("th", { scope: "col" }, by.name) : null);
   listed.replaceChildren(
@@ -215,9 +253,38 @@ async function list() {
     el("table", { class: "t-table" }, el("thead", {}, head), el("tbody", {}, ...rows)));
 }
 
+// Maps of one group hover, select and zoom together; each sends what a person did with it.
+function tellOthers(what) {
+  const group = map.value.linked;
+  if (group) window.dispatchEvent(new CustomEvent("theodolite:map", { detail: { group, from: root, ...what } }));
+}
+
+function heard({ detail }) {
+  if (!map || !root.isConnected || detail.from === root || !map.value.linked || detail.group !== map.value.linked) return;
+  if ("hovered" in detail && detail.hovered < map.n) {
+    hovered = detail.hovered;
+    annotate();
+  }
+  if (detail.view) {
+    map.view = { ...map.view, x: detail.view.x, y: detail.view.y, span: detail.view.share / map.view.size };
+    map.scene.draw(seen(), map.n > FEW);
+    annotate();
+    clearTimeout(settling);
+    settling = setTimeout(() => { draw(); list(); }, SETTLE_MS);
+  }
+  if ("chosen" in detail && (detail.chosen === null || detail.chosen.length === map.n)) {
+    map.chosen = detail.chosen;
+    repaint();
+    panelled();
+    list();
+  }
+  if ("opened" in detail && detail.opened < map.n) openPoint(detail.opened, false);
+}
+
 listing.addEventListener("toggle", list);
 new MutationObserver(() => map && (repaint(), legendary())).observe(document.body, { attributeFilter: ["class"] });
 new ResizeObserver(resize).observe(stage);
+window.addEventListener("theodolite:map", heard);
 listen();
 watch("value", load);
 load();

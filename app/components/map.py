@@ -20,7 +20,10 @@ from app.theme import SERIES
 __all__ = ["Column", "Region", "point_map", "points"]
 
 # Functions first, then the state they work on: together they are one body for `js_on_load`.
-_PARTS = ("map_points", "map_view", "map_colours", "map_scene", "map_tools", "map_input", "map")
+_PARTS = (
+    "map_points", "map_view", "map_colours", "map_scene", "map_over", "map_tools", "map_input",
+    "map_find", "map_panel", "map_files", "map",
+)  # fmt: skip
 _JS = "\n".join(
     (Path(__file__).parent / f"{part}.js").read_text(encoding="utf-8") for part in _PARTS
 )
@@ -47,24 +50,44 @@ def points(
     columns: Sequence[Column] = (),
     regions: Sequence[Region] = (),
     colour: str | None = None,
+    plain: str | None = None,
     view: str = "",
+    find: str = "",
     canvas: bool = False,
+    collection: str = "",
+    neighbours: bool = False,
+    placing: bool = False,
+    search: str = "",
+    linked: str = "",
+    address: bool = False,
 ) -> dict[str, Any]:
     """Make the value of a map.
 
     Args:
-        url: where `points` (float32 x, y in turn), `column/KEY`, `texts?ids=` and `table.csv` are.
+        url: where `points` (float32 x, y in turn), `column/KEY`, `texts?ids=`, `find?text=`,
+            `point?id=`, `place` and `table.csv` are; see `app.map_routes`.
         label: what is seen, in a sentence, for those who cannot see it.
         name: of saved files, without ending.
         columns: to colour and filter by.
         regions: names to write on it.
         colour: key of the column it opens with.
+        plain: key of the column that the address need not name.
         view: `x,y,span` of an address.
+        find: words to light up from the start.
         canvas: draw without WebGL, as where there is none.
+        collection: names the sentences: the next value with the same one keeps the selection, and
+            its points glide to their new places.
+        neighbours: whether a click asks for the true neighbours of a point.
+        placing: whether a sentence can be placed.
+        search: address that looks for a sentence when `&q=` is added; empty for none.
+        linked: maps of one page with the same text here hover, select and zoom together.
+        address: whether view, colour and words found are written to the page's address.
     """
     by_size = sorted(regions, key=lambda region: -region.size)
     return {
-        "url": url, "label": label, "name": name, "colour": colour, "view": view, "canvas": canvas,
+        "url": url, "label": label, "name": name, "colour": colour, "plain": plain, "view": view,
+        "canvas": canvas, "find": find, "collection": collection, "neighbours": neighbours,
+        "placing": placing, "search": search, "linked": linked, "address": address,
         "columns": [asdict(column) for column in columns],
         "regions": [asdict(region) for region in by_size],
     }  # fmt: skip

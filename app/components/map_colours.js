@@ -28,15 +28,43 @@ function rampColour(share) {
   return RAMP[i].map((from, c) => Math.round(from + (RAMP[i + 1][c] - from) * part));
 }
 
-// Fill 4 bytes a point: red, green, blue and the layer of map_scene.js.
+// How crowded it is around each point, 0 to 63: the points of its cell of the grid and of the eight
+// around it, as a logarithm against the most crowded place.
+function crowding(grid) {
+  const { side, starts, order, n } = grid;
+  const near = new Float32Array(side * side);
+  let most = 1;
+  for (let r = 0; r < side; r++) {
+    for (let c = 0; c < side; c++) {
+      const at = r * side + c;
+      if (starts[at] === starts[at + 1]) continue;
+      let sum = 0;
+      for (let y = Math.max(0, r - 1); y <= Math.min(side - 1, r + 1); y++) {
+        sum += starts[y * side + Math.min(side - 1, c + 1) + 1] - starts[y * side + Math.max(0, c - 1)];
+      }
+      near[at] = sum;
+      most = Math.max(most, sum);
+    }
+  }
+  const crowd = new Uint8Array(n);
+  const scale = 63 / Math.log(1 + most);
+  for (let at = 0; at < side * side; at++) {
+    const value = Math.round(Math.log(1 + near[at]) * scale);
+    for (let k = starts[at]; k < starts[at + 1]; k++) crowd[order[k]] = value;
+  }
+  return crowd;
+}
+
+// Fill 4 bytes a point: red, green, blue, and its layer (two bits) with its crowding (six bits).
 //   column: null, or {kind, values, labels | low, high}; allowed(i): whether a filter lets it pass;
 //   chosen: Uint8Array with 1 where selected, or null when nothing is.
-function painted(rgba, n, column, colours, one, allowed, chosen) {
+//   crowd: of each point, from `crowding`.
+function painted(rgba, n, column, colours, one, allowed, chosen, crowd) {
   for (let i = 0; i < n; i++) {
-    const passes = allowed === null || allowed[i];
-    const lit = passes && (chosen === null || chosen[i]);
+    const fits = allowed === null || allowed[i];
+    const lit = fits && (chosen === null || chosen[i]);
     let colour = one;
-    if (!passes) colour = CONTEXT;
+    if (!fits) colour = CONTEXT;
     else if (column?.kind === "label") colour = colours[column.values[i]] ?? CONTEXT;
     else if (column?.kind === "number") {
       const value = column.values[i];
@@ -45,7 +73,8 @@ function painted(rgba, n, column, colours, one, allowed, chosen) {
     rgba[4 * i] = colour[0];
     rgba[4 * i + 1] = colour[1];
     rgba[4 * i + 2] = colour[2];
-    rgba[4 * i + 3] = !passes || !lit ? 1 : chosen !== null ? 3 : 2;
+    const layer = !lit ? 1 : chosen !== null ? 3 : 2;
+    rgba[4 * i + 3] = (layer << 6) | crowd[i];
   }
   return rgba;
 }

@@ -1,8 +1,7 @@
-// Pointer, wheel and keys of the map, and what it saves as a file. Function declarations only.
+// Pointer, wheel and keys of the map. Function declarations only: map.js holds the state.
 
 const CLICK_PX = 4;
 const HOVER_PX = 12;
-const SVG_POINTS = 50000;
 
 function pointer(event) {
   const box = over.getBoundingClientRect();
@@ -43,7 +42,8 @@ function listen() {
   };
   over.addEventListener("pointerup", end);
   over.addEventListener("pointercancel", end);
-  over.addEventListener("pointerleave", () => { hovered = -1; tip.hidden = true; if (map) annotate(); });
+  over.addEventListener("pointerleave", () => { if (map) hoverOn(-1); });
+  over.addEventListener("blur", () => { if (map) hoverOn(-1); });
   over.addEventListener("wheel", (event) => {
     if (!map) return;
     event.preventDefault();
@@ -71,32 +71,50 @@ function enclose(line, manner) {
 function under(x, y) {
   const view = seen();
   const [px, py] = view.toPlane(x, y);
-  return nearestPoint(map.grid, px, py, HOVER_PX / view.unit, (i) => !map.allowed || map.allowed[i] === 1);
+  return nearestPoint(map.grid, px, py, HOVER_PX / view.unit, passes);
 }
 
 function press(x, y, event) {
   const found = under(x, y);
   if (found >= 0 && (event.shiftKey || event.altKey)) select([found], how(event));
-  else if (found >= 0) trigger("click", { id: found });
+  else if (found >= 0) openPoint(found);
   else if (mode === "move") clear();
 }
 
-async function hover(x, y) {
+function hover(x, y) {
   const found = under(x, y);
-  if (found === hovered) return;
+  if (found !== hovered) hoverOn(found);
+}
+
+// A ring and a tip at a point; -1 for none.
+async function hoverOn(found) {
   hovered = found;
   annotate();
+  tellOthers({ hovered });
   tip.hidden = true;
   if (found < 0) return;
+  const mine = map;
   const [words] = await texts([found]);
-  if (hovered !== found) return;
+  if (hovered !== found || map !== mine) return;
   const by = map.colour === null ? null : map.columns[map.colour];
-  const about = by ? `${by.name}: ${by.kind === "label" ? by.labels[by.values[found]] ?? "–" : by.values[found].toPrecision(4)}` : "";
-  tip.replaceChildren(el("span", {}, words), about ? el("small", {}, about) : "");
+  tip.replaceChildren(el("span", {}, words), by ? el("small", {}, `${by.name}: ${valueOf(by, found)}`) : "");
   tip.hidden = false;
+  const [x, y] = placeOf(seen(), found);
   const left = Math.min(x + 14, stage.clientWidth - tip.offsetWidth - 4);
+  const below = y + 18 + tip.offsetHeight <= stage.clientHeight;
   tip.style.left = `${Math.max(4, left)}px`;
-  tip.style.top = `${y + 18 + tip.offsetHeight > stage.clientHeight ? y - tip.offsetHeight - 10 : y + 18}px`;
+  tip.style.top = `${Math.max(4, below ? y + 18 : y - tip.offsetHeight - 10)}px`;
+}
+
+// From point to point by key: those in view from left to right, row by row.
+function walk(step) {
+  const view = seen();
+  const places = Array.from(inView()).filter(passes).slice(0, 20000).map((i) => [i, ...placeOf(view, i)]);
+  if (!places.length) return;
+  places.sort((a, b) => Math.floor(a[2] / 24) - Math.floor(b[2] / 24) || a[1] - b[1] || a[0] - b[0]);
+  const at = places.findIndex(([i]) => i === hovered);
+  const next = at < 0 ? (step > 0 ? 0 : places.length - 1) : (at + step + places.length) % places.length;
+  hoverOn(places[next][0]).then(() => { if (!tip.hidden) status.textContent = tip.innerText; });
 }
 
 function key(event) {
@@ -105,63 +123,16 @@ function key(event) {
   const undo = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z";
   const acts = {
     ArrowLeft: step(1, 0), ArrowRight: step(-1, 0), ArrowUp: step(0, 1), ArrowDown: step(0, -1),
-    "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), 0: fit, Escape: clear,
+    "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), 0: fit, Escape: release,
     v: () => select(inView(), "replace"), V: () => select(inView(), "add"),
     l: () => choose("lasso"), m: () => choose("move"), r: () => choose("rectangle"),
+    n: () => walk(1), N: () => walk(-1),
+    Enter: () => hovered >= 0 && openPoint(hovered),
+    " ": () => hovered >= 0 && select([hovered], map.chosen?.[hovered] ? "subtract" : "add"),
+    "/": () => finder.querySelector("input")?.focus(),
   };
   const act = undo ? () => (event.shiftKey ? travel(future, past) : travel(past, future)) : acts[event.key];
   if (!act || (!undo && (event.ctrlKey || event.metaKey || event.altKey))) return;
   event.preventDefault();
   act();
-}
-
-// Files -------------------------------------------------------------------------------------
-
-async function save(kind) {
-  const name = map.value.name;
-  if (kind === "PNG") return file(`${name}.png`, await new Promise((done) => picture().toBlob(done)));
-  if (kind === "SVG") return file(`${name}.svg`, new Blob([drawing()], { type: "image/svg+xml" }));
-  const numbers = map.chosen ? chosenNumbers() : Array.from(inView()).filter((i) => !map.allowed || map.allowed[i]);
-  if (kind === "CSV" || kind === "Parquet") {
-    const answer = await fetch(`${map.value.url}/table.${kind.toLowerCase()}`, {
-      method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: Uint32Array.from(numbers),
-    });
-    if (!answer.ok) { status.textContent = "The table could not be made."; return; }
-    file(`${name}.${kind.toLowerCase()}`, await answer.blob());
-  }
-}
-
-function file(name, blob) {
-  const url = URL.createObjectURL(blob);
-  el("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
-}
-
-// The cloud and what lies over it, on paper.
-function picture() {
-  const whole = el("canvas", { width: over.width, height: over.height });
-  const context = whole.getContext("2d");
-  context.fillStyle = token("surface");
-  context.fillRect(0, 0, whole.width, whole.height);
-  map.scene.draw(seen(), false);
-  context.drawImage(stage.firstChild, 0, 0);
-  context.drawImage(over, 0, 0);
-  return whole;
-}
-
-// Circles while they are few enough for other programs; otherwise the picture, with real text over it.
-function drawing() {
-  const view = seen();
-  const inside = Array.from(inView());
-  const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
-  const look = pointLook(map.n, view);
-  const marks = inside.length > SVG_POINTS
-    ? [`<image width="${view.width}" height="${view.height}" href="${picture().toDataURL()}"/>`]
-    : inside.sort((a, b) => map.rgba[4 * a + 3] - map.rgba[4 * b + 3]).map((i) => {
-        const [x, y] = view.toScreen(map.xy[2 * i], map.xy[2 * i + 1]);
-        const see = map.rgba[4 * i + 3] < 2 ? look.opacity * 0.35 : look.opacity;
-        return `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${(look.size / 2).toFixed(2)}" fill="rgb(${map.rgba.subarray(4 * i, 4 * i + 3).join(" ")})" fill-opacity="${see.toFixed(2)}"/>`;
-      });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${view.width}" height="${view.height}" role="img" aria-label="${escape(map.value.label)}">` +
-    `<rect width="100%" height="100%" fill="${token("surface")}"/>${marks.join("")}</svg>`;
 }

@@ -1,39 +1,57 @@
-// The tools of the map: bar, legend, pointer and keys, selections, what can be taken away as a file.
-// Function declarations only: map.js below holds the state they work on.
+// The tools of the map: selections, filters, undo, bar, legend, view. Function declarations only: map.js
+// below holds the state they work on.
+
+const UNDONE = 100;
+const LEGEND_ROWS = 300;
 
 // What undo brings back: selection, filters and colour, not the view.
+const present = () => ({ chosen: map.chosen, filters: map.filters, colour: map.colour });
+
 function remember() {
-  past.push({ chosen: map.chosen, filters: map.filters, colour: map.colour });
-  if (past.length > 100) past.shift();
+  past.push(present());
+  if (past.length > UNDONE) past.shift();
   future = [];
 }
 
 function travel(from, to) {
   const state = from.pop();
   if (!state) return;
-  to.push({ chosen: map.chosen, filters: map.filters, colour: map.colour });
+  to.push(present());
   Object.assign(map, state);
   filtered();
-  colourBy(map.colour, false).then(tell);
+  colourBy(map.colour, false).then(chosenAnew);
+}
+
+// After the selection has changed, however.
+function chosenAnew() {
+  repaint();
+  panelled();
+  list();
+  const numbers = chosenNumbers();
+  trigger("select", { ids: numbers.slice(0, SENT), count: numbers.length });
+  tellOthers({ chosen: map.chosen });
 }
 
 function select(numbers, how) {
   remember();
   const chosen = how === "replace" || !map.chosen ? new Uint8Array(map.n) : map.chosen.slice();
-  for (const i of numbers) if (!map.allowed || map.allowed[i]) chosen[i] = how === "subtract" ? 0 : 1;
+  for (const i of numbers) if (passes(i)) chosen[i] = how === "subtract" ? 0 : 1;
   map.chosen = chosen.some((one) => one) ? chosen : null;
-  repaint();
-  list();
-  tell();
+  chosenAnew();
 }
 
 function clear() {
   if (!map.chosen) return;
   remember();
   map.chosen = null;
-  repaint();
-  list();
-  tell();
+  chosenAnew();
+}
+
+// Escape lets go of one thing at a time: the open point, what was found, the selection.
+function release() {
+  if (map.point || map.guest) closePoint();
+  else if (map.found) find("");
+  else clear();
 }
 
 function chosenNumbers() {
@@ -42,14 +60,10 @@ function chosenNumbers() {
   return numbers;
 }
 
-function tell() {
-  const numbers = chosenNumbers();
-  trigger("select", { ids: numbers.slice(0, SENT), count: numbers.length });
-}
-
-async function colourBy(key, noted = true) {
-  if (noted) remember();
+async function colourBy(key, undoable = true) {
+  if (undoable) remember();
   map.colour = (await column(key)) ? key : null;
+  noted("colour", map.colour === map.value.plain ? "" : map.colour ?? "none");
   repaint();
   legendary();
   list();
@@ -62,8 +76,8 @@ function filtered() {
   for (const [key, filter] of active) {
     const { kind, values } = map.columns[key];
     for (let i = 0; i < map.n; i++) {
-      const passes = kind === "label" ? filter.has(values[i]) : values[i] >= filter[0] && values[i] <= filter[1];
-      if (!passes) map.allowed[i] = 0;
+      const fits = kind === "label" ? filter.has(values[i]) : values[i] >= filter[0] && values[i] <= filter[1];
+      if (!fits) map.allowed[i] = 0;
     }
   }
 }
@@ -75,7 +89,9 @@ function filterBy(key, filter) {
   else map.filters[key] = filter;
   filtered();
   repaint();
+  const at = [...legend.querySelectorAll("button, input")].indexOf(document.activeElement);
   legendary();
+  if (at >= 0) legend.querySelectorAll("button, input")[at]?.focus();
   list();
 }
 
@@ -96,15 +112,22 @@ function tools() {
   const saves = el("select", { "aria-label": "Save" }, el("option", { value: "" }, "Save…"),
     ...["PNG", "SVG", "CSV", "Parquet"].map((kind) => el("option", { value: kind }, kind)));
   saves.addEventListener("change", () => { save(saves.value); saves.value = ""; });
-  bar.replaceChildren(
+  bar.replaceChildren(...[
     el("span", { class: "t-map-group" }, ...modes),
     el("span", { class: "t-map-group" },
       button("+", () => zoom(0.6), { "aria-label": "Closer" }), button("−", () => zoom(1 / 0.6), { "aria-label": "Farther" }),
       button("All", () => fit(), { "aria-label": "Show all" })),
     el("span", { class: "t-map-group" }, button("Undo", () => travel(past, future)), button("Redo", () => travel(future, past)),
       button("Clear", clear)),
-    el("label", {}, "Colour ", pick), saves);
+    el("label", {}, "Colour ", pick), map.value.regions.length ? named() : null, saves,
+  ].filter(Boolean));
   choose(mode);
+}
+
+function named() {
+  const box = el("input", { type: "checkbox", checked: map.names });
+  box.addEventListener("change", () => { map.names = box.checked; annotate(); });
+  return el("label", {}, box, " Names");
 }
 
 function choose(name) {
@@ -128,13 +151,13 @@ function labelLegend(by) {
   const counts = new Uint32Array(by.labels.length + 1);
   for (const value of by.values) counts[Math.min(value, by.labels.length)]++;
   const order = by.labels.map((_, i) => i).sort((a, b) => counts[b] - counts[a]);
-  const rows = order.map((i) => {
+  const rows = order.slice(0, LEGEND_ROWS).map((i) => {
     const [r, g, b] = map.shades[i];
     const on = !filter || filter.has(i);
-    const row = el("button", { type: "button", "aria-pressed": String(on), class: "t-map-label", title: "Show only this; again to show all" },
+    const row = el("button", { type: "button", "aria-pressed": String(on), class: "t-map-label", title: "Show only this, again for all; with Shift, this one more or less" },
       el("i", { style: `background: rgb(${r} ${g} ${b})`, "aria-hidden": "true" }), el("span", {}, by.labels[i]),
       el("small", {}, count(counts[i])));
-    row.addEventListener("click", (event) => {
+    row.addEventListener("click", (event) => { // by key too: a button clicks on Enter, Shift and all
       const next = event.shiftKey && filter ? new Set(filter) : new Set();
       if (event.shiftKey && filter?.has(i)) next.delete(i);
       else next.add(i);
@@ -143,7 +166,9 @@ function labelLegend(by) {
     });
     return row;
   });
-  return el("div", { class: "t-map-labels" }, ...rows);
+  const rest = order.length - rows.length;
+  const more = rest > 0 ? el("p", { class: "t-small t-muted" }, `and ${count(rest)} smaller ones`) : null;
+  return el("div", { class: "t-map-labels" }, ...rows, more ?? "");
 }
 
 function rampLegend(by) {

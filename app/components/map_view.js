@@ -19,7 +19,6 @@ function projected(view, width, height, ratio) {
     shiftX: -view.x * scaleX,
     shiftY: -view.y * scaleY,
     span: view.span,
-    enlarged: 1,
     toScreen: (x, y) => [width / 2 + (x - view.x) * unit, height / 2 - (y - view.y) * unit],
     toPlane: (px, py) => [view.x + (px - width / 2) / unit, view.y - (py - height / 2) / unit],
   };
