@@ -56,6 +56,12 @@ async function load() {
   const value = props.value;
   root.hidden = !value;
   if (!value) return;
+  if (map && map.value.url === value.url && map.value.canvas === value.canvas) {
+    const anew = map.value.colour !== value.colour;
+    map.value = value;
+    if (anew) colourBy(value.colour);
+    return;
+  }
   status.textContent = "Fetching the points…";
   try {
     const xy = new Float32Array(await binary("points"));
@@ -111,6 +117,7 @@ function renew(before, plain = map.value.canvas) {
     setTimeout(() => { if (map === mine) { renew(map, map.value.canvas); repainted(); } }, AGAIN_MS);
   };
   map.scene = (!plain && webglScene(fresh(), map.xy, lost)) || canvasScene(fresh(), map.xy);
+  root.dataset.scene = map.scene.kind;
 }
 
 function repainted() {

@@ -18,9 +18,9 @@ const VERTEX = `
   uniform float size, opacity;
   varying vec4 shade;
   void main() {
-    float packed = floor(colour.a * 255.0 + 0.5);
-    float layer = floor(packed / 64.0);
-    float crowd = (packed - 64.0 * layer) / 63.0;
+    float code = floor(colour.a * 255.0 + 0.5);
+    float layer = floor(code / 64.0);
+    float crowd = (code - 64.0 * layer) / 63.0;
     gl_Position = vec4(place * scale + shift, -layer / 8.0, 1.0);
     gl_PointSize = size * mix(1.3, 0.85, crowd) + (layer > 2.5 ? 2.0 : 0.0);
     float plain = min(1.0, opacity * mix(1.5, 0.85, crowd));
@@ -32,12 +32,12 @@ const FRAGMENT = `
   varying vec4 shade;
   uniform float round;
   void main() {
-    vec2 d = gl_PointCoord - 0.5;
-    if (round > 0.5 && dot(d, d) > 0.25) discard;
-    gl_FragColor = shade;
+    float inside = round > 0.5 ? 1.0 - smoothstep(0.4, 0.5, length(gl_PointCoord - 0.5)) : 1.0;
+    if (inside < 0.05) discard;
+    gl_FragColor = shade * inside;
   }`;
 
-const layerOf = (packed) => packed >> 6;
+const layerOf = (code) => code >> 6;
 
 // Points look alike however many there are: large and solid when few, small and thin when many.
 function pointLook(n, view) {
@@ -48,8 +48,8 @@ function pointLook(n, view) {
 }
 
 // How one point looks, as the shader above has it; for the canvas and for SVG.
-function markLook(look, packed) {
-  const [layer, crowd] = [layerOf(packed), (packed & 63) / 63];
+function markLook(look, code) {
+  const [layer, crowd] = [layerOf(code), (code & 63) / 63];
   const plain = Math.min(1, look.opacity * (1.5 - 0.65 * crowd));
   const size = look.size * (1.3 - 0.45 * crowd) + (layer === LAYERS.chosen ? 2 : 0);
   return { size, opacity: layer === LAYERS.chosen ? 1 : layer === LAYERS.plain ? plain : plain * 0.35 };

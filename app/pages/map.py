@@ -38,7 +38,7 @@ def build(workspace: Workspace) -> None:
         collection = gr.Dropdown([], label="Collection", elem_id="collection", scale=2,
                                  min_width=220)  # fmt: skip
         method = gr.Radio(_methods(), label="Method", elem_id="method", scale=3, min_width=300)
-    with gr.Row(visible=True) as fine:
+    with gr.Accordion("Neighbours, least distance, seed", open=False) as fine, gr.Row():
         neighbours = gr.Number(15, label="Neighbours", minimum=2, maximum=maps.MOST_NEIGHBOURS,
                                precision=0, elem_id="neighbours", min_width=110,
                                info="Few show detail, many the whole.")  # fmt: skip
@@ -193,10 +193,11 @@ def _value(found: maps.StoredMap, view: dict[str, str]) -> dict[str, Any]:
 def _trust(workspace: Workspace, found: maps.StoredMap, meanwhile: bool) -> str:
     """How far the plane is to be believed, in words with numbers."""
     info, said = found.info, []
+    ask = "" if workspace.read_only else " Press Make the map."
     if meanwhile:
         said.append(
             "These are the first two principal components, drawn at once; the map asked for was "
-            "not made yet." + ("" if workspace.read_only else " Press Make the map.")
+            "not made yet." + ask
         )
     if info["explained"] is not None:
         said.append(
@@ -212,6 +213,8 @@ def _trust(workspace: Workspace, found: maps.StoredMap, meanwhile: bool) -> str:
             f"{trust['trustworthiness']:.3f} and continuity {trust['continuity']:.3f} (1 would be "
             "a plane without strangers among the near, and with none of them lost)."
         )
-    elif not meanwhile and info["n"] < 3:
+    elif info["n"] < 3:
         said.append("There are too few sentences to say how far the map can be trusted.")
+    elif not meanwhile:
+        said.append("Its trust, clusters and names were not worked out yet." + ask)
     return f'<p class="t-map-trust">{escape(" ".join(said))}</p>'
