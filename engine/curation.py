@@ -161,8 +161,10 @@ def leaks(
     """Sentences of `new` that stand in `seen`, word for word or nearly.
 
     Args:
-        seen, seen_vectors: what was trained on, n sentences and (n, dim).
-        new, new_vectors: what should be unseen, m sentences and (m, dim).
+        seen: what was trained on, n sentences.
+        seen_vectors: (n, dim).
+        new: what should be unseen, m sentences.
+        new_vectors: (m, dim).
         threshold: the least cosine to the nearest one that counts, whatever the words.
         progress: called with (sentences done, sentences); may raise.
         use_index: makes the index of `seen_vectors`; by default an exact one.

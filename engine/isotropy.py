@@ -25,10 +25,10 @@ def singular_values(vectors: np.ndarray) -> np.ndarray:
         float64 (min(n, dim),), the largest first. SimCSE's figure E.1 divides by the largest.
     """
     rows = np.asarray(vectors)
-    triangle = np.empty((0, rows.shape[1]))
+    triangle: np.ndarray = np.empty((0, rows.shape[1]))
     for start in range(0, len(rows), _ROWS):
         block = rows[start : start + _ROWS].astype(np.float64)
-        triangle = np.linalg.qr(np.concatenate([triangle, block]), mode="r")
+        triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, block]), mode="r"))
     return np.linalg.svd(triangle, compute_uv=False)
 
 

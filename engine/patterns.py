@@ -71,7 +71,7 @@ def matching(
         raise UserError(
             f"The pattern was not through {len(sentences):,} sentences after {seconds:g} seconds "
             "and was stopped.",
-            "Patterns that repeat a repetition, such as (a+)+, can take for ever: write it simpler.",
+            "Patterns that repeat a repetition, such as (a+)+, take for ever: write it simpler.",
         ) from None
     if done.returncode != 0:
         raise UserError(

@@ -50,8 +50,8 @@ class Sweep:
     def best(self, measure: str = "accuracy") -> Verdicts:
         """The threshold with the highest accuracy or F1; of several, the highest threshold."""
         place = int(np.argmax({"accuracy": self.accuracy, "f1": self.f1}[measure]))
-        return Verdicts(*(float(values[place]) for values in
-                          (self.thresholds, self.accuracy, self.precision, self.recall, self.f1)))  # fmt: skip
+        columns = (self.thresholds, self.accuracy, self.precision, self.recall, self.f1)
+        return Verdicts(*(float(values[place]) for values in columns))
 
 
 def sweep(cosines: np.ndarray, positive: np.ndarray) -> Sweep:

@@ -190,3 +190,17 @@ def m011_projections(db: sqlite_utils.Database) -> None:
             info TEXT NOT NULL,
             created REAL NOT NULL
         )""")
+
+
+@migrations()
+def m012_derived(db: sqlite_utils.Database) -> None:
+    """What was worked out of vectors, by content key; `files` are names in the folder `derived`."""
+    db.execute("""
+        CREATE TABLE derived (
+            key TEXT PRIMARY KEY,
+            kind TEXT NOT NULL,
+            files TEXT NOT NULL,
+            info TEXT NOT NULL,
+            created REAL NOT NULL
+        )""")
+    db.execute("CREATE INDEX derived_kind ON derived (kind, created)")

@@ -31,7 +31,7 @@ def test_no_duplicates() -> None:
 
 @pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
 def test_near_duplicates_are_the_components_of_all_pairs(threshold: float) -> None:
-    """networkx on the whole matrix of cosines."""
+    """By networkx on the whole matrix of cosines."""
     centres = RNG.normal(size=(40, 8))
     vectors = centres[RNG.integers(0, 40, 120)] + 0.25 * RNG.normal(size=(120, 8))
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

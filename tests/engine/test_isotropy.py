@@ -26,7 +26,7 @@ def test_singular_values_are_those_of_numpy(shape: tuple[int, int]) -> None:
 
 
 def test_effective_rank_by_hand() -> None:
-    """k equal values: k. One value: 1. Shares 1/2, 1/4, 1/4: 2 ** 1.5."""
+    """With k equal values: k. One value: 1. Shares 1/2, 1/4, 1/4: 2 ** 1.5."""
     assert isotropy.effective_rank(np.array([3.0, 3.0, 3.0, 3.0, 0.0])) == pytest.approx(4.0)
     assert isotropy.effective_rank(np.array([2.0, 0.0])) == pytest.approx(1.0)
     assert isotropy.effective_rank(np.array([2.0, 1.0, 1.0])) == pytest.approx(2**1.5)
@@ -47,7 +47,7 @@ def test_isoscore_of_one_direction_is_zero() -> None:
 
 @pytest.mark.parametrize("used", [1, 2, 3, 4])
 def test_isoscore_counts_the_directions_used(used: int) -> None:
-    """k of n directions used evenly give (k - 1) / (n - 1), worked by hand from algorithm 1."""
+    """Using k of n directions evenly gives (k - 1) / (n - 1), worked by hand from algorithm 1."""
     axes = np.eye(4)[:used]
     rotation = np.linalg.qr(RNG.normal(size=(4, 4)))[0]
     cloud = np.concatenate([axes, -axes]) @ rotation
@@ -62,7 +62,7 @@ def test_isoscore_needs_a_spread() -> None:
 
 
 def test_hubness_is_the_skew_of_brute_force_counts() -> None:
-    """scipy's skew of how often scikit-learn finds each among the ten nearest."""
+    """By scipy's skew of how often scikit-learn finds each among the ten nearest."""
     vectors = RNG.normal(size=(400, 30)) + 0.3
     near = NearestNeighbors(n_neighbors=10, metric="cosine").fit(vectors).kneighbors()[1]
     counts = [int((near == i).sum()) for i in range(400)]
