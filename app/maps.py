@@ -81,7 +81,7 @@ def wanted(encoder: str, dataset: str, **how: Any) -> Wanted:
     asked = Wanted(str(encoders.parse(encoder)), dataset, **how)
     if asked.method not in get_args(Method):
         raise UserError(
-            f"There is no method {asked.method!r}.", f"Choose one of {', '.join(get_args(Method))}."
+            f"There is no method {asked.method!r}.", "Choose one of umap, pacmap and pca."
         )
     if not 2 <= asked.neighbours <= MOST_NEIGHBOURS:
         raise UserError(
@@ -356,8 +356,8 @@ def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd
     import pandas as pd
 
     def text(values: list[str]) -> list[str]:
-        whole = [whole(value) for value in values]
-        return [f"'{v}" if spreadsheet and v.startswith(_FORMULA) else v for v in whole]
+        sound = [whole(value) for value in values]
+        return [f"'{v}" if spreadsheet and v.startswith(_FORMULA) else v for v in sound]
 
     places = found.points[ids]
     columns: dict[str, Any] = {

@@ -18,8 +18,9 @@ LEVELS = (8, 24, 72)
 
 _WORD = r"(?u)[^\W\d_][^\W_]+"
 """A letter and at least one more letter or digit."""
-_EVERYWHERE = 1 / 5
-_FEW_GROUPS = 6
+_EVEN = 0.6
+_TELLING = 3.0
+"""Groups a word must be expected in before its spread can be called even."""
 _RARE = 1e-6
 """Makes a word lighter than any that is not rare, and keeps the order among the rare."""
 _FITTED = 100_000
@@ -92,15 +93,22 @@ class Words:
         return [", ".join(self._heaviest(weights, group, most)) for group in range(k)]
 
     def everywhere(self, groups: np.ndarray, k: int) -> np.ndarray:
-        """For each word, whether it is in more than a fifth of the groups: bool (words,).
+        """For each word, whether it is spread over the groups as if by chance: bool (words,).
 
-        Such words tell no group from another, in whatever language. With fewer than six groups
-        nothing is left out.
+        Such a word tells no group from another, in whatever language: it is in at least 0.6 times
+        as many groups as its sentences would be in, were they dealt out blindly. Words so rare that
+        this cannot be said are not among them.
         """
-        if self._counts is None or k < _FEW_GROUPS:
-            return np.zeros(len(self._words), bool)
-        present = self._by_group(groups, k) > 0
-        return np.asarray(present.sum(axis=0)).ravel() > _EVERYWHERE * k
+        if self._counts is None:
+            return np.zeros(0, bool)
+        sizes = np.bincount(groups[groups >= 0], minlength=k)
+        table = self._by_group(groups, k)
+        share = np.asarray(table.sum(axis=0)).ravel() / max(1, sizes.sum())
+        expected = np.zeros(len(share))
+        for size in sizes:
+            expected += 1 - (1 - share) ** size
+        present = np.asarray((table > 0).sum(axis=0)).ravel()
+        return (expected >= _TELLING) & (present >= _EVEN * expected)
 
     def _by_group(self, groups: np.ndarray, k: int) -> Any:
         from scipy import sparse
