@@ -35,8 +35,8 @@ function zoomed(view, width, height, px, py, factor) {
 
 // `x,y,span` with as many digits as can be seen, for the address.
 function writtenView(view) {
-  const digits = Math.max(2, Math.ceil(-Math.log10(view.size * view.span)) + 3);
-  return [view.x.toFixed(digits), view.y.toFixed(digits), Number(view.span.toPrecision(3))].join(",");
+  const digits = Math.max(2, Math.ceil(-Math.log10(view.size * view.span)) + 5);
+  return [view.x.toFixed(digits), view.y.toFixed(digits), Number(view.span.toPrecision(6))].join(",");
 }
 
 function readView(text, whole) {
