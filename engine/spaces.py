@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.geometry import sample_pair_cosines
 from engine.neighbours import Index
 from engine.projection import unit
 
@@ -35,6 +36,9 @@ class Change:
         second: int64 (m, k), the same in the second space.
         jaccard: float64 (m,), shared neighbours over all that either space names; 1 is unchanged.
         overlap: float64 (m,), rank-biased overlap; 1 is the same neighbours in the same order.
+        gap: float64 (m,), how much less alike the neighbours of the other space are than its own:
+            mean cosine of the one less that of the other, in standard deviations of the cosines of
+            random pairs, on average over both spaces. Tells apart what shares no neighbour.
     """
 
     looked_at: np.ndarray
@@ -42,6 +46,7 @@ class Change:
     second: np.ndarray
     jaccard: np.ndarray
     overlap: np.ndarray
+    gap: np.ndarray
 
     @property
     def k(self) -> int:
@@ -51,10 +56,9 @@ class Change:
     def most(self, count: int) -> np.ndarray:
         """Rows of the points that changed most, first the most: int64 (min(count, m),).
 
-        By rank-biased overlap, which tells more apart than Jaccard does; ties by Jaccard, then by
-        position.
+        By rank-biased overlap; ties, such as of all that share nothing, by `gap`, then by position.
         """
-        return np.lexsort((self.looked_at, self.jaccard, self.overlap))[:count]
+        return np.lexsort((self.looked_at, -self.gap, self.overlap))[:count]
 
 
 def change(
@@ -92,7 +96,10 @@ def change(
     rest = (lambda share: None) if tick is None else (lambda share: tick(0.5 + share / 2))
     near = _nearest(first, looked_at, k, half)
     other = _nearest(second, looked_at, k, rest)
-    return Change(looked_at, near, other, jaccard(near, other), rank_biased_overlap(near, other))
+    gap = (_gap(first, looked_at, near, other) + _gap(second, looked_at, other, near)) / 2
+    return Change(
+        looked_at, near, other, jaccard(near, other), rank_biased_overlap(near, other), gap
+    )
 
 
 def _nearest(vectors: np.ndarray, looked_at: np.ndarray, k: int, tick: Tick) -> np.ndarray:
@@ -109,6 +116,22 @@ def _nearest(vectors: np.ndarray, looked_at: np.ndarray, k: int, tick: Tick) -> 
         found[start : start + _ROWS] = ids[others].reshape(len(own), k)
         tick(min(1.0, (start + _ROWS) / len(looked_at)))
     return found
+
+
+def _gap(
+    vectors: np.ndarray, looked_at: np.ndarray, own: np.ndarray, others: np.ndarray
+) -> np.ndarray:
+    """How much less alike `others` are than a point's own neighbours; see `Change.gap`."""
+    spread = float(np.std(sample_pair_cosines(vectors))) or 1.0
+    rows, k = unit(vectors), own.shape[1]
+    gap = np.empty(len(looked_at))
+    block = max(1, _CELLS // (k * rows.shape[1]))
+    for start in range(0, len(gap), block):
+        part = slice(start, start + block)
+        points = rows[looked_at[part]]
+        means = [np.einsum("md,mkd->m", points, rows[ids[part]]) / k for ids in (own, others)]
+        gap[part] = (means[0] - means[1]) / spread
+    return gap
 
 
 def jaccard(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -264,25 +287,27 @@ def figures(first: np.ndarray, second: np.ndarray, found: Change) -> Figures:
     )  # fmt: skip
 
 
-def halves(vectors: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Two random halves of the dimensions of one space: the noise floor where there is no seed.
+def twins(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One space drawn twice: the noise floor of an encoder that has no seed of its own.
 
-    Each half sees the same sentences through the same encoder. What differs between them is no
-    difference between encoders. A half is noisier than the whole, so the floor errs on the side of
-    calling a difference noise.
+    Two random projections to as many dimensions as there are, the step `dims:DIM,random` with seeds
+    0 and 1. Both keep every cosine but for the noise that so many dimensions leave, so what differs
+    between them is no difference between encoders. Another training run may differ by more.
 
     Args:
-        vectors: (n, dim), dim of at least 2.
-        seed: of the division.
+        vectors: (n, dim), finite.
 
-    Raises:
-        ValueError: one dimension cannot be halved.
+    Returns:
+        Two of float32 (n, dim).
+
+    Source: Johnson, Lindenstrauss 1984.
     """
     dim = vectors.shape[1]
-    if dim < 2:
-        raise ValueError("one dimension cannot be halved")
-    order = np.random.default_rng(seed).permutation(dim)
-    return vectors[:, np.sort(order[: dim // 2])], vectors[:, np.sort(order[dim // 2 :])]
+    first, second = (
+        (np.random.default_rng(seed).standard_normal((dim, dim)) / np.sqrt(dim)).astype(np.float32)
+        for seed in (0, 1)
+    )
+    return vectors @ first, vectors @ second
 
 
 def shuffled(vectors: np.ndarray, seed: int = 0) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes
 from scipy.spatial import procrustes as scipy_procrustes
+from scipy.spatial.distance import cdist, pdist
 from sklearn.neighbors import NearestNeighbors
 
 from engine import spaces
@@ -101,6 +102,8 @@ def test_the_most_changed_come_first() -> None:
     order = found.most(len(first))
     assert found.looked_at[order[0]] == 17
     assert (np.diff(found.overlap[order]) >= 0).all()
+    nothing = found.gap[order][found.overlap[order] == 0]
+    assert (np.diff(nothing) <= 0).all()
 
 
 def test_identical_points_and_zero_rows_have_neighbours_too() -> None:
@@ -161,15 +164,40 @@ def test_a_space_of_one_point_has_no_alignment() -> None:
     assert np.isnan(spaces.procrustes_residual(_cloud(10), same))
 
 
-def test_halves_share_out_the_dimensions() -> None:
-    """Every dimension is in exactly one half, and the seed decides which."""
-    marks = np.arange(9)[None, :].repeat(3, axis=0)
-    left, right = spaces.halves(marks, seed=4)
-    assert sorted([*left[0], *right[0]]) == list(range(9))
-    assert (len(left[0]), len(right[0])) == (4, 5)
-    assert left[0].tolist() != spaces.halves(marks, seed=5)[0][0].tolist()
-    with pytest.raises(ValueError, match="halved"):
-        spaces.halves(np.ones((3, 1)))
+def test_twins_are_the_projections_that_specs_name() -> None:
+    """`dims:DIM,random` with seeds 0 and 1."""
+    from engine.encoders.steps import random_projection
+
+    vectors = _cloud()
+    for seed, twin in enumerate(spaces.twins(vectors)):
+        oracle = vectors @ random_projection(12, 12, seed).matrix
+        np.testing.assert_allclose(twin, oracle, rtol=1e-4, atol=1e-5)
+
+
+def test_twins_keep_every_cosine_but_for_the_noise_of_their_dimensions() -> None:
+    """Like a correlation of as many numbers: a deviation of (1 - c^2) / sqrt(dim), Fisher 1915."""
+    vectors = np.random.default_rng(0).normal(0.3, 1, (200, 400))
+    before = 1 - pdist(vectors, "cosine")
+    for twin in spaces.twins(vectors):
+        noise = (1 - pdist(twin, "cosine") - before) / (1 - before**2)
+        assert noise.mean() == pytest.approx(0, abs=0.02)
+        assert noise.std() == pytest.approx(1 / np.sqrt(400), rel=0.1)
+
+
+def test_gap_is_the_loss_of_cosine_in_either_space() -> None:
+    """Worked out point by point; where the neighbours are the same there is none."""
+    first, second = _cloud(), _cloud(dim=7, seed=5)
+    found = spaces.change(first, second, 4)
+    for i in (0, 60, 119):
+        losses = []
+        for v, own, other in (
+            (first, found.first[i], found.second[i]), (second, found.second[i], found.first[i]),
+        ):  # fmt: skip
+            cosines = 1 - cdist(v[i : i + 1], v, "cosine")[0]
+            every = 1 - pdist(v, "cosine")
+            losses.append((cosines[own].mean() - cosines[other].mean()) / every.std())
+        assert found.gap[i] == pytest.approx(np.mean(losses), rel=0.03)
+    assert spaces.change(first, first, 4).gap == pytest.approx(np.zeros(120))
 
 
 def test_shuffled_rows_share_what_chance_shares() -> None:
