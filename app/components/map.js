@@ -23,7 +23,8 @@ const finder = el("div", { class: "t-map-bar t-map-finder" });
 const legend = el("div", { class: "t-map-legend" });
 const panel = el("div", { class: "t-map-panel" });
 const body = el("div", { class: "t-map-body" }, stage, legend);
-const root = el("div", { class: "t-map", hidden: "" }, bar, finder, body, status, panel, listing);
+const mover = el("div", { class: "t-map-bar t-map-mover", hidden: "" });
+const root = el("div", { class: "t-map", hidden: "" }, bar, finder, mover, body, status, panel, listing);
 element.replaceChildren(root);
 
 let map = null; // what is loaded: points, grid, columns, scene
@@ -94,11 +95,12 @@ async function show(value, xy) {
   finding();
   panel.replaceChildren();
   const wanted = same && value.columns.some((c) => c.key === before.colour) ? before.colour : value.colour;
+  sized();
   await colourBy(wanted ?? null, false);
-  resize();
   panelled();
   if (same) await glide(before);
   list();
+  await moving();
 }
 
 // A new canvas with a scene of its own; a context that was lost is not asked for a second time at once.
@@ -121,7 +123,7 @@ function renew(before, plain = map.value.canvas) {
 }
 
 function repainted() {
-  resize();
+  sized();
   repaint();
 }
 
@@ -178,13 +180,17 @@ async function texts(numbers) {
 
 // Drawing -----------------------------------------------------------------------------------
 
+// Gives both canvases the size of the stage, which empties them; false when they had it.
+function sized() {
+  const width = Math.max(1, Math.round(stage.clientWidth * ratio()));
+  const height = Math.max(1, Math.round(stage.clientHeight * ratio()));
+  const changed = [stage.firstChild, over].filter((canvas) => canvas.width !== width || canvas.height !== height);
+  for (const canvas of changed) [canvas.width, canvas.height] = [width, height];
+  return changed.length > 0;
+}
+
 function resize() {
-  if (!map) return;
-  for (const canvas of [stage.firstChild, over]) {
-    canvas.width = Math.max(1, Math.round(stage.clientWidth * ratio()));
-    canvas.height = Math.max(1, Math.round(stage.clientHeight * ratio()));
-  }
-  draw();
+  if (map?.scene && sized()) draw();
 }
 
 // While the view moves only a sample is drawn; all of it once it rests.
@@ -225,8 +231,13 @@ function repaint() {
   say();
 }
 
+const sum = (flags) => {
+  let total = 0;
+  for (let i = 0; i < flags.length; i++) total += flags[i];
+  return total;
+};
+
 function say() {
-  const sum = (flags) => flags.reduce((total, one) => total + one, 0);
   const chosen = map.chosen ? sum(map.chosen) : 0;
   const shown = map.allowed ? sum(map.allowed) : map.n;
   status.textContent = [
@@ -258,34 +269,6 @@ async function list() {
   listed.replaceChildren(
     el("p", { class: "t-small t-muted" }, `${count(first.length)} of ${count(kept.length)} in view${map.chosen ? ", selected ones only" : ""}.`),
     el("table", { class: "t-table" }, el("thead", {}, head), el("tbody", {}, ...rows)));
-}
-
-// Maps of one group hover, select and zoom together; each sends what a person did with it.
-function tellOthers(what) {
-  const group = map.value.linked;
-  if (group) window.dispatchEvent(new CustomEvent("theodolite:map", { detail: { group, from: root, ...what } }));
-}
-
-function heard({ detail }) {
-  if (!map || !root.isConnected || detail.from === root || !map.value.linked || detail.group !== map.value.linked) return;
-  if ("hovered" in detail && detail.hovered < map.n) {
-    hovered = detail.hovered;
-    annotate();
-  }
-  if (detail.view) {
-    map.view = { ...map.view, x: detail.view.x, y: detail.view.y, span: detail.view.share / map.view.size };
-    map.scene.draw(seen(), map.n > FEW);
-    annotate();
-    clearTimeout(settling);
-    settling = setTimeout(() => { draw(); list(); }, SETTLE_MS);
-  }
-  if ("chosen" in detail && (detail.chosen === null || detail.chosen.length === map.n)) {
-    map.chosen = detail.chosen;
-    repaint();
-    panelled();
-    list();
-  }
-  if ("opened" in detail && detail.opened < map.n) openPoint(detail.opened, false);
 }
 
 listing.addEventListener("toggle", list);

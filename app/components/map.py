@@ -22,7 +22,7 @@ __all__ = ["Column", "Region", "point_map", "points"]
 # Functions first, then the state they work on: together they are one body for `js_on_load`.
 _PARTS = (
     "map_points", "map_view", "map_colours", "map_scene", "map_over", "map_tools", "map_input",
-    "map_find", "map_panel", "map_files", "map",
+    "map_find", "map_panel", "map_files", "map_link", "map_moving", "map",
 )  # fmt: skip
 _JS = "\n".join(
     (Path(__file__).parent / f"{part}.js").read_text(encoding="utf-8") for part in _PARTS
@@ -59,6 +59,8 @@ def points(
     placing: bool = False,
     search: str = "",
     linked: str = "",
+    towards: str = "",
+    ends: tuple[str, str] = ("", ""),
     address: bool = False,
 ) -> dict[str, Any]:
     """Make the value of a map.
@@ -81,6 +83,8 @@ def points(
         placing: whether a sentence can be placed.
         search: address that looks for a sentence when `&q=` is added; empty for none.
         linked: maps of one page with the same text here hover, select and zoom together.
+        towards: `url` of a map of the same points: a slider moves these there; empty for none.
+        ends: names of the two ends of that slider.
         address: whether view, colour and words found are written to the page's address.
     """
     by_size = sorted(regions, key=lambda region: -region.size)
@@ -88,6 +92,7 @@ def points(
         "url": url, "label": label, "name": name, "colour": colour, "plain": plain, "view": view,
         "canvas": canvas, "find": find, "collection": collection, "neighbours": neighbours,
         "placing": placing, "search": search, "linked": linked, "address": address,
+        "towards": towards, "ends": list(ends),
         "columns": [asdict(column) for column in columns],
         "regions": [asdict(region) for region in by_size],
     }  # fmt: skip

@@ -27,8 +27,7 @@ function chosenAnew() {
   repaint();
   panelled();
   list();
-  const numbers = chosenNumbers();
-  trigger("select", { ids: numbers.slice(0, SENT), count: numbers.length });
+  trigger("select", { ids: chosenNumbers(SENT), count: map.chosen ? sum(map.chosen) : 0 });
   tellOthers({ chosen: map.chosen });
 }
 
@@ -54,9 +53,9 @@ function release() {
   else clear();
 }
 
-function chosenNumbers() {
+function chosenNumbers(most = Infinity) {
   const numbers = [];
-  if (map.chosen) for (let i = 0; i < map.n; i++) if (map.chosen[i]) numbers.push(i);
+  if (map.chosen) for (let i = 0; i < map.n && numbers.length < most; i++) if (map.chosen[i]) numbers.push(i);
   return numbers;
 }
 
@@ -87,6 +86,7 @@ function filterBy(key, filter) {
   map.filters = { ...map.filters };
   if (filter === null) delete map.filters[key];
   else map.filters[key] = filter;
+  tellOthers({ filters: map.filters });
   filtered();
   repaint();
   const at = [...legend.querySelectorAll("button, input")].indexOf(document.activeElement);
@@ -107,7 +107,10 @@ function tools() {
     button(name[0].toUpperCase() + name.slice(1), () => choose(name), { "data-mode": name }));
   const pick = el("select", { "aria-label": "Colour by" }, el("option", { value: "" }, "One colour"),
     ...map.value.columns.map((c) => el("option", { value: c.key }, c.name)));
-  pick.addEventListener("change", () => colourBy(pick.value || null));
+  pick.addEventListener("change", () => {
+    colourBy(pick.value || null);
+    tellOthers({ colour: pick.value || null });
+  });
   map.picked = () => { pick.value = map.colour ?? ""; };
   const saves = el("select", { "aria-label": "Save" }, el("option", { value: "" }, "Save…"),
     ...["PNG", "SVG", "CSV", "Parquet"].map((kind) => el("option", { value: kind }, kind)));
