@@ -84,14 +84,14 @@ function neighbourTable(neighbours) {
 }
 
 function chosenCard() {
-  const numbers = chosenNumbers();
+  const [numbers, all] = [chosenNumbers(IN_PANEL), sum(map.chosen)];
   const items = el("ol", {});
   const card = el("section", { class: "t-map-card", "aria-label": "Selected" },
-    el("h3", {}, `${count(numbers.length)} selected`),
+    el("h3", {}, `${count(all)} selected`),
     el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "Sentences selected" }, items),
-    numbers.length > IN_PANEL ? el("p", { class: "t-small t-muted" }, `The first ${IN_PANEL}; a CSV has all.`) : "",
+    all > IN_PANEL ? el("p", { class: "t-small t-muted" }, `The first ${IN_PANEL}; a CSV has all.`) : "",
     el("p", { class: "t-map-acts" }, pressable("CSV", () => save("CSV")), pressable("Parquet", () => save("Parquet")), pressable("Clear", clear)));
-  texts(numbers.slice(0, IN_PANEL)).then((words) => {
+  texts(numbers).then((words) => {
     items.replaceChildren(...words.map((text, k) => el("li", {}, pressable(text, () => openPoint(numbers[k])))));
   });
   return card;
