@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import typer
 
-from app.commands import manage, measure, project, serve
+from app.commands import explore, manage, measure, project, serve
 
 app = typer.Typer(
     name="theodolite",
@@ -25,6 +25,8 @@ app.command()(measure.encode)
 app.command()(measure.evaluate)
 app.command()(measure.compare)
 app.command()(measure.search)
+app.command()(explore.geometry)
+app.command()(explore.curate)
 app.command()(project.project)
 app.add_typer(manage.encoder_verbs, name="encoders")
 app.add_typer(manage.data_verbs, name="data")

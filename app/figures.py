@@ -138,7 +138,7 @@ def ridges(panels: Sequence[Panel], grid: np.ndarray) -> Figure:
         _draw_panel(figure, row, panel, grid, RIDGE_PEAK / float(highest))
     figure.update_xaxes(range=_shown(panels, grid), zeroline=True)
     figure.update_xaxes(title_text="cosine of the two sentences", row=len(panels))
-    return _finish(figure, height=96 + 250 * len(panels), left=74)
+    return finish(figure, height=96 + 250 * len(panels), left=74)
 
 
 def _draw_panel(figure: Figure, row: int, panel: Panel, grid: np.ndarray, scale: float) -> None:
@@ -243,7 +243,7 @@ def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
     )  # fmt: skip
     height = 150 + len(tasks) * max(34, 20 * len(encoders))
     legend = len(encoders) > 1
-    return _finish(figure, height=height, left=124, legend=legend)
+    return finish(figure, height=height, left=124, legend=legend)
 
 
 def space(points: Sequence[SpacePoint]) -> Figure:
@@ -265,10 +265,10 @@ def space(points: Sequence[SpacePoint]) -> Figure:
     )
     figure.update_xaxes(title_text="uniformity (lower: spread more evenly)")
     figure.update_yaxes(title_text="alignment (lower: paraphrases closer)", rangemode="tozero")
-    return _finish(figure, height=360, left=64)
+    return finish(figure, height=360, left=64)
 
 
-def _finish(figure: Figure, height: int, left: int, legend: bool = False) -> Figure:
+def finish(figure: Figure, height: int, left: int, legend: bool = False) -> Figure:
     """What all charts share. No template: every colour that is not a mark's is the page's."""
     layout: dict[str, Any] = {
         "template": "none",

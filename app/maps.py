@@ -344,6 +344,12 @@ def whole(text: str) -> str:
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
+def spreadsheet_text(text: str) -> str:
+    """Text with an apostrophe before it where a spreadsheet would take it for a formula."""
+    sound = whole(text)
+    return f"'{sound}" if sound.startswith(_FORMULA) else sound
+
+
 def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd.DataFrame:
     """Points as rows: number, sentence, place, and every column with its labels written out.
 
@@ -356,8 +362,7 @@ def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd
     import pandas as pd
 
     def text(values: list[str]) -> list[str]:
-        sound = [whole(value) for value in values]
-        return [f"'{v}" if spreadsheet and v.startswith(_FORMULA) else v for v in sound]
+        return [spreadsheet_text(v) if spreadsheet else whole(v) for v in values]
 
     places = found.points[ids]
     columns: dict[str, Any] = {

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from engine.neighbours import Index
 
 INDEXES_IN_MEMORY = 6
+SMALL = 500
+"""So many sentences are encoded at once, in a second or two; more become a background run."""
 
 _indexes: OrderedDict[tuple[str, str], tuple[Index, list[str]]] = OrderedDict()
 _lock = threading.Lock()

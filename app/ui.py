@@ -1,4 +1,4 @@
-"""The web app: nine pages in one frame, and its launch.
+"""The web app: twelve pages in one frame, and its launch.
 
 Knows the order of the pages, the frame around them and how to serve them safely; what is on a page
 is the page's business. Importing this module imports Gradio but nothing that computes.
@@ -19,17 +19,20 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from app import map_routes, theme
+from app import curation_routes, map_routes, theme
 from app.pages import (
     compare,
+    curate,
     data,
     distributions,
     encoders,
     evaluate,
+    geometry,
     jobs,
     map,
     overview,
     search,
+    spaces,
 )
 from app.routes import routes
 from engine.errors import UserError
@@ -37,7 +40,10 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-PAGES = (overview, encoders, data, evaluate, compare, search, map, distributions, jobs)
+PAGES = (
+    overview, encoders, data, evaluate, compare, search, map, spaces, distributions, geometry,
+    curate, jobs,
+)  # fmt: skip
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
 MAX_FILE_SIZE = "200mb"
@@ -169,6 +175,7 @@ def launch(
             "routes": [
                 *routes(uploads=not workspace.read_only),
                 *map_routes.routes(workspace),
+                *curation_routes.routes(workspace),
             ],
             "middleware": _names(host, auth, root_path),
         },
