@@ -110,16 +110,19 @@ def make(workspace: Workspace, question: Asked, tick: Tick = lambda share: None)
 
 
 def _onto(second: maps.StoredMap, first: maps.StoredMap) -> tuple[np.ndarray, list[Region]]:
-    """The second plane turned, mirrored and scaled onto the first, its names with it."""
+    """The second plane turned and mirrored onto the first and made as wide, its names with it.
+
+    Procrustes alone would shrink a plane the more, the less it has in common with the other.
+    """
     import numpy as np
 
     from engine.projection import procrustes
 
-    if len(first.points) < 2:
-        return np.array(second.points), second.regions
-    points = procrustes(second.points, first.points)
+    middle, width = first.points.mean(axis=0), float(first.points.std())
+    points = procrustes(second.points, first.points) - middle
+    points = (middle + points * (width / (float(points.std()) or 1.0))).astype(np.float32)
     ones = np.ones((len(points), 1))
-    # Procrustes is an affine map: fitted to the points it moved, it moves the names alike.
+    # All that is an affine map: fitted to the points it moved, it moves the names alike.
     moved, *_ = np.linalg.lstsq(np.hstack([second.points, ones]), points, rcond=None)
     regions = [
         replace(region, x=float(x), y=float(y))
@@ -297,6 +300,8 @@ def _names(words: Any, side: Clusters) -> list[str]:
     from engine.topics import distinct
 
     count = len(side.sizes)
+    if not count:
+        return []
     return distinct(words.names(side.of, count, words.everywhere(side.of, count)))
 
 

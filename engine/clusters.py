@@ -69,8 +69,8 @@ def cluster(
 
 
 def usual(method: Method, n: int) -> int:
-    """The size taken when none is given: about sqrt(n / 2) groups, or 1 % of n a group."""
-    return int(np.clip(round(np.sqrt(n / 2)), 2, 30)) if method == "k-means" else max(5, n // 100)
+    """The size taken when none is given: sqrt(n / 2) groups but at most 20, or 1 % of n a group."""
+    return int(np.clip(round(np.sqrt(n / 2)), 2, 20)) if method == "k-means" else max(5, n // 100)
 
 
 def _kmeans(rows: np.ndarray, k: int, seed: int) -> Clusters:
