@@ -152,6 +152,21 @@ def test_a_known_sentence_is_placed_where_it_is(workspace: Workspace, pca: maps.
         maps.place(workspace, pca, "  ", 5)
 
 
+def test_what_takes_long_to_encode_is_not_drawn_at_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page waits two seconds at most; what is encoded then is kept and drawn at once."""
+    with monkeypatch.context() as patch:
+        patch.setattr(map_making, "QUICK_SECONDS", -1.0)
+        assert map_making.quick(workspace, "random:19", "starter-topics") is None
+    drawn = map_making.quick(workspace, "random:19", "starter-topics")
+    assert drawn is not None
+    assert drawn.info["trust"] == {}
+    patched = map_making.quick(workspace, "random:19", "starter-topics")
+    assert patched is not None
+    assert patched.key == drawn.key
+
+
 def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
     """Units in order, a word on progress, and a second time nothing is made."""
     run = workspace.store.runs.get(maps.queue(workspace, ENCODER, "starter-pairs", method="pca"))
