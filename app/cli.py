@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import typer
 
-from app.commands import explore, manage, measure, project, serve
+from app.commands import explore, manage, measure, project, serve, spaces
 
 app = typer.Typer(
     name="theodolite",
@@ -28,6 +28,7 @@ app.command()(measure.search)
 app.command()(explore.geometry)
 app.command()(explore.curate)
 app.command()(project.project)
+app.command()(spaces.spaces)
 app.add_typer(manage.encoder_verbs, name="encoders")
 app.add_typer(manage.data_verbs, name="data")
 app.add_typer(manage.job_verbs, name="jobs")

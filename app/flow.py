@@ -87,7 +87,7 @@ def _nodes(
         count = sizes[side][group] if real else clusters["noise"][side]
         said.append(plain(f"{named[side][group]}, {encoders[side]}, {count:,} sentences"))
     return {
-        "label": [plain(shorten(named[side][group], 26)) for side, group in _both(used)],
+        "label": [plain(shorten(named[side][group], 22)) for side, group in _both(used)],
         "customdata": said, "hovertemplate": "%{customdata}<extra></extra>",
         "color": [_colour(group, len(sizes[side])) for side, group in _both(used)],
         "pad": 9, "thickness": 14, "line": {"width": 0},

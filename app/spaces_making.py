@@ -28,7 +28,7 @@ Tick = Callable[[float], None]
 KEPT = ("label", "split", "part", "role", "length", "recall")
 """Columns of a single map that mean the same on both sides."""
 CHANGED = 50
-FLOOR_SAMPLE = 2000
+FLOOR_SAMPLE = 5000
 
 
 def units(spec: Any) -> list[str]:

@@ -63,17 +63,14 @@ def headline(report: dict[str, Any]) -> str:
     """How much of the neighbourhoods both encoders share, beside what noise would leave."""
     between, floors = report["rows"][0], [r for r in report["rows"] if r["kind"] == "floor"]
     first, second = report["encoders"]
-    said = (
-        f"{first} and {second} share {percent(between['jaccard'])} of the {report['k']} nearest of "
-        "a sentence"
-    )
+    shared = percent(between["jaccard"])
+    said = f"{first} and {second} share {shared} of the neighbours that either names"
     if not floors:
         return said
-    lowest = min(row["jaccard"] for row in floors)
-    same = " to ".join(dict.fromkeys(percent(r) for r in sorted({f["jaccard"] for f in floors})))
-    if between["jaccard"] >= lowest:
+    same = " to ".join(dict.fromkeys(percent(f) for f in sorted(f["jaccard"] for f in floors)))
+    if between["jaccard"] >= min(floor["jaccard"] for floor in floors):
         return f"{said}: no less than an encoder shares with itself ({same})"
-    return f"{said}; either shares {same} with itself"
+    return f"{said}; noise alone would leave {same}"
 
 
 def _sampled(report: dict[str, Any]) -> str:
