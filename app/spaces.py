@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app import maps
 from app.maps import StoredMap
@@ -24,7 +24,8 @@ KIND = "spaces"
 FORMAT = 1
 """Raised when the same question would be answered otherwise."""
 MOST_NEIGHBOURS = 100
-METHODS = ("k-means", "hdbscan")
+CLUSTERINGS = ("k-means", "hdbscan")
+Method = Literal["umap", "pca", "quick"]
 MOST_GROUPS = 500
 
 
@@ -36,9 +37,9 @@ class Asked:
         first, second: canonical specs.
         dataset: name in the catalog.
         k: neighbours compared of each sentence.
-        clustering: one of `METHODS`.
+        clustering: one of `CLUSTERINGS`.
         size: groups for k-means, points of the smallest group for HDBSCAN; None is the usual one.
-        quick: only the principal components at once, nothing measured.
+        method: of the two maps: `umap`, `pca`, or `quick`, which is `pca` with nothing measured.
     """
 
     first: str
@@ -47,7 +48,7 @@ class Asked:
     k: int = 10
     clustering: str = "k-means"
     size: int | None = None
-    quick: bool = False
+    method: Method = "umap"
 
 
 def asked(first: str, second: str, dataset: str, **how: Any) -> Asked:
@@ -68,30 +69,30 @@ def asked(first: str, second: str, dataset: str, **how: Any) -> Asked:
             f"{question.k} neighbours cannot be compared.",
             f"Choose from 1 to {MOST_NEIGHBOURS}; 10 is usual.",
         )
-    if question.clustering not in METHODS:
+    if question.clustering not in CLUSTERINGS:
         raise UserError(
-            f"There is no clustering {question.clustering!r}.", f"Choose {' or '.join(METHODS)}."
+            f"There is no clustering {question.clustering!r}.",
+            f"Choose {' or '.join(CLUSTERINGS)}.",
         )
     if question.size is not None and not 2 <= question.size <= MOST_GROUPS:
         raise UserError(
             f"{question.size} is no size for {question.clustering}.",
             f"Choose from 2 to {MOST_GROUPS}, or leave it empty for the usual one.",
         )
-    if question.quick:  # nothing else decides it
-        return Asked(question.first, question.second, dataset, quick=True)
+    if question.method not in get_args(Method):
+        raise UserError(f"There is no method {question.method!r}.", "Choose umap or pca.")
+    if question.method == "quick":  # nothing else decides it
+        return Asked(question.first, question.second, dataset, method="quick")
     return question
 
 
 def planes(workspace: Workspace, question: Asked) -> tuple[maps.Wanted, maps.Wanted]:
-    """The two maps that the pair is made from: the second begins where the first ended."""
-    if question.quick:
-        return (
-            maps.wanted(question.first, question.dataset, method="quick"),
-            maps.wanted(question.second, question.dataset, method="quick"),
-        )
-    first = maps.wanted(question.first, question.dataset)
-    begun = maps.key(workspace, question.first, question.dataset)
-    return first, maps.wanted(question.second, question.dataset, initial=begun)
+    """The two maps that the pair is made from; a second UMAP begins where the first ended."""
+    first = maps.wanted(question.first, question.dataset, method=question.method)
+    how: dict[str, str] = {"method": question.method}
+    if question.method == "umap":
+        how["initial"] = maps.key(workspace, question.first, question.dataset)
+    return first, maps.wanted(question.second, question.dataset, **how)
 
 
 def keys(workspace: Workspace, question: Asked) -> tuple[str, str]:

@@ -33,43 +33,58 @@ FLOOR_SAMPLE = 5000
 
 def units(spec: Any) -> list[str]:
     """The parts of a run of the kind `spaces`, as its progress names them."""
-    question = spaces.of_spec(spec)
-    first, second, dataset = question.first, question.second, question.dataset
-    return [
-        f"Encoding {dataset} with {first}",
-        f"Encoding {dataset} with {second}",
-        "Warming UMAP up; its code is compiled once per worker",
-        f"UMAP of {dataset} with {first}",
-        f"UMAP of {dataset} with {second}, begun from the first",
-        "Neighbourhoods, noise floor and clusters in the full dimensions",
-    ]
+    return [label for label, _ in _parts(spaces.of_spec(spec))]
 
 
 def work(
     workspace: Workspace, spec: Any, position: int, progress: Callable[[int, int], None]
 ) -> None:
     """Do one of `units`; each leaves the same however often it is begun."""
-    question = spaces.of_spec(spec)
+    _, do = _parts(spaces.of_spec(spec))[position]
+    do(workspace, progress)
 
-    def tick(share: float) -> None:
-        progress(round(1000 * share), 1000)
 
-    if position < 2:
-        encoder = (question.first, question.second)[position]
-        maps.vectors(workspace, encoder, question.dataset, progress)
-    elif position == 2:
-        from engine.projection import warm_umap
+Part = Callable[["Workspace", Callable[[int, int], None]], object]
 
-        warm_umap(seeded=True)
-    elif position < 5:
-        map_making.make(workspace, spaces.planes(workspace, question)[position - 3], tick)
-    else:
-        make(workspace, question, tick)
+
+def _parts(question: Asked) -> list[tuple[str, Part]]:
+    """What a run does, in order: a label for people and the doing."""
+    from engine.projection import warm_umap
+
+    encoders, dataset = (question.first, question.second), question.dataset
+    name = maps.NAMES[question.method]
+    umap = question.method == "umap"
+
+    def ticking(progress: Callable[[int, int], None]) -> Tick:
+        return lambda share: progress(round(1000 * share), 1000)
+
+    def encode(side: int) -> Part:
+        return lambda workspace, progress: maps.vectors(
+            workspace, encoders[side], dataset, progress
+        )
+
+    def project(side: int) -> Part:
+        return lambda workspace, progress: map_making.make(
+            workspace, spaces.planes(workspace, question)[side], ticking(progress)
+        )
+
+    warm: list[tuple[str, Part]] = [
+        (f"Warming {name} up; its code is compiled once per worker",
+         lambda workspace, progress: warm_umap(seeded=True))
+    ]  # fmt: skip
+    return [
+        *((f"Encoding {dataset} with {encoders[side]}", encode(side)) for side in (0, 1)),
+        *(warm if umap else []),
+        (f"{name} of {dataset} with {encoders[0]}", project(0)),
+        (f"{name} of {dataset} with {encoders[1]}" + ", begun from the first" * umap, project(1)),
+        ("Neighbourhoods, noise floor and clusters in the full dimensions",
+         lambda workspace, progress: make(workspace, question, ticking(progress))),
+    ]  # fmt: skip
 
 
 def quick(workspace: Workspace, question: Asked) -> Pair | None:
     """The principal components of both, at once and aligned; None where that would take long."""
-    plain = spaces.asked(question.first, question.second, question.dataset, quick=True)
+    plain = spaces.asked(question.first, question.second, question.dataset, method="quick")
     for encoder in (plain.first, plain.second):
         if map_making.quick(workspace, encoder, plain.dataset) is None:
             return None
@@ -91,7 +106,7 @@ def make(workspace: Workspace, question: Asked, tick: Tick = lambda share: None)
     columns: list[Column] = []
     arrays: dict[str, np.ndarray] = {}
     report: dict[str, Any] = {}
-    if not question.quick:
+    if question.method != "quick":
         report, columns, arrays = measured(workspace, question, tick)
     points, regions = _onto(second, first)
     sides = ((first, first.points, first.regions), (second, points, regions))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TITLE = "Two spaces"
 PATH = "spaces"
 FIRST = ("minilm", "wordllama", "random:256")
-PLAIN = {"in": "starter-topics", "k": 10, "groups": "k-means", "show": "side"}
+PLAIN = {"in": "starter-topics", "k": 10, "groups": "k-means", "method": "umap", "show": "side"}
 VIEWS = [("Side by side", "side"), ("One map that moves", "move")]
 LEAD = (
     "The same sentences as two encoders have them: two maps that hover, select and zoom together, "
@@ -36,10 +36,12 @@ def build(workspace: Workspace) -> None:
         first = gr.Dropdown([], label="First encoder", elem_id="first", min_width=220)
         second = gr.Dropdown([], label="Second encoder", elem_id="second", min_width=220)
         collection = gr.Dropdown([], label="Collection", elem_id="collection", min_width=220)
-    with gr.Accordion("Neighbours and clusters", open=False), gr.Row():
+    with gr.Accordion("Neighbours, maps, clusters", open=False), gr.Row():
         k = gr.Number(10, label="Neighbours compared", minimum=1, maximum=spaces.MOST_NEIGHBOURS,
                       precision=0, elem_id="k", min_width=150,
                       info="Of each sentence, by cosine.")  # fmt: skip
+        method = gr.Radio([("UMAP", "umap"), ("Principal components", "pca")], value="umap",
+                          label="Maps", elem_id="method", min_width=260)  # fmt: skip
         groups = gr.Radio(
             [("k-means", "k-means"), ("HDBSCAN", "hdbscan")], value="k-means", label="Clusters",
             elem_id="groups", min_width=220,
@@ -63,7 +65,7 @@ def build(workspace: Workspace) -> None:
     changed = changes(elem_id="changed")
     flow_head = parts.static("")
     flow = chart(elem_id="flow")
-    controls = [first, second, collection, k, groups, size, show]
+    controls = [first, second, collection, k, method, groups, size, show]
     views = [words, show, left_name, left, right_side, right_name, right, changed_head, changed,
              flow_head, flow]  # fmt: skip
 
@@ -82,7 +84,8 @@ def build(workspace: Workspace) -> None:
             gr.update(choices=offered, value=other),
             gr.update(choices=names, value=address.choice(request, "in", names, "starter-topics")),
             int(asked) if asked.isdecimal() and len(asked) < 4 else 10,
-            address.choice(request, "groups", spaces.METHODS, "k-means"),
+            address.choice(request, "method", ("umap", "pca"), "umap"),
+            address.choice(request, "groups", spaces.CLUSTERINGS, "k-means"),
             address.first(request, "size")[:4],
             address.choice(request, "show", [value for _, value in VIEWS], "side"),
             run if run in {r["id"] for r in workspace.store.runs.list()} else "",
@@ -100,22 +103,29 @@ def build(workspace: Workspace) -> None:
         return (*_shown(workspace, *values), run)
 
     quiet = {"show_progress": "hidden"}
-    opened = parts.on_load(parts.telling(load, 8), None, [*controls, following.run, notice])
+    opened = parts.on_load(parts.telling(load, 9), None, [*controls, following.run, notice])
     opened.then(parts.telling(shown, len(views)), controls, [*views, notice], **quiet)
     gr.on([c.input for c in controls], parts.telling(shown, len(views)), controls,
           [*views, notice], trigger_mode="always_last", **quiet)  # fmt: skip
     go.click(parts.telling(make, len(views) + 1), controls, [*views, following.run, notice],
              **quiet)  # fmt: skip
     following.moved.change(parts.telling(shown, len(views)), controls, [*views, notice], **quiet)
-    address.keep({"in": collection, "k": k, "groups": groups, "size": size, "show": show,
-                  "run": following.run}, PLAIN)  # fmt: skip
+    address.keep({"in": collection, "k": k, "method": method, "groups": groups, "size": size,
+                  "show": show, "run": following.run}, PLAIN)  # fmt: skip
     # One name for both, so that links to and from other pages keep their encoders.
     gr.on([first.change, second.change], fn=None, inputs=[first, second],
           js="(a, b) => { theodolite.address(['encoder'], [[a, b]], {}); }")  # fmt: skip
 
 
 def _question(
-    first: str | None, second: str | None, collection: str, k: Any, groups: str, size: str, _: str
+    first: str | None,
+    second: str | None,
+    collection: str,
+    k: Any,
+    method: str,
+    groups: str,
+    size: str,
+    _: str,
 ) -> spaces.Asked:
     """The controls as `app.spaces` takes them.
 
@@ -128,7 +138,7 @@ def _question(
     if text and not (text.isascii() and text.isdigit()):
         raise UserError(f"{text!r} is not a number.", "Give a whole number, or leave it empty.")
     return spaces.asked(
-        first, second, collection, k=10 if k is None else int(k), clustering=groups,
+        first, second, collection, k=10 if k is None else int(k), clustering=groups, method=method,
         size=int(text) if text else None,
     )  # fmt: skip
 
