@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import typer
 
-from app.commands import data, fair, manage, measure, serve
+from app.commands import data, explore, fair, manage, measure, project, serve, spaces
 
 app = typer.Typer(
     name="theodolite",
@@ -26,6 +26,10 @@ app.command()(measure.evaluate)
 app.command()(measure.compare)
 app.command()(fair.fair)
 app.command()(measure.search)
+app.command()(explore.geometry)
+app.command()(explore.curate)
+app.command()(project.project)
+app.command()(spaces.spaces)
 app.add_typer(manage.encoder_verbs, name="encoders")
 app.add_typer(data.data_verbs, name="data")
 app.add_typer(manage.job_verbs, name="jobs")

@@ -98,6 +98,17 @@ def _spread(workspace: Workspace, result: int) -> Spread:
     )
 
 
+def of(
+    encoder: str, cosines: np.ndarray, gold: np.ndarray, scale: tuple[float, float], random: float
+) -> Spread:
+    """The spread of pairs that are at hand: no result of an evaluation is needed."""
+    import numpy as np
+
+    panel = figures.Panel(encoder, _ridges(np.asarray(cosines), np.asarray(gold), scale), random)
+    overlap = figures.panel_overlap(panel, grid())
+    return Spread(panel, overlap, float("nan"), random, None, None, len(gold))
+
+
 def _ridges(
     cosines: np.ndarray, gold: np.ndarray, scale: tuple[float, float]
 ) -> list[figures.Ridge]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +116,25 @@ def _encode(workspace: Workspace, spec: Spec, position: int, progress: Progress)
     return Outcome()
 
 
+def _of(module: str) -> Kind:
+    """A kind whose `units` and `work` stand in a module of their own, imported when needed."""
+
+    def units(spec: Spec) -> list[str]:
+        return import_module(module).units(spec)
+
+    def work(workspace: Workspace, spec: Spec, position: int, progress: Progress) -> Outcome:
+        import_module(module).work(workspace, spec, position, progress)
+        return Outcome()
+
+    return Kind(units, work)
+
+
 KINDS: dict[str, Kind] = {
     "evaluate": Kind(_evaluate_units, _evaluate, _evaluate_weights),
     "encode": Kind(_encode_units, _encode),
+    "project": _of("app.map_making"),
+    "spaces": _of("app.spaces_making"),
+    "geometry": _of("app.shapes"),
+    "index": _of("app.indexes"),
+    "curate": _of("app.curations"),
 }

@@ -1,35 +1,72 @@
-"""Nearest neighbours of a query in a collection: the search page and `theodolite search`."""
+"""Sentences of a collection by meaning, example, words or pattern: for the page and the command."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.encoders.base import Progress, sentence_key
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from app.workspace import Workspace
     from engine.encoders.base import Encoder
     from engine.encoders.cached import CachedEncoder
+    from engine.index_ladder import MappedIndex
     from engine.neighbours import Index
+
+    Searchable = Index | MappedIndex
 
 INDEXES_IN_MEMORY = 6
 _LOOKED_UP = 16_384
+SMALL = 500
+"""So many sentences are encoded at once, in a second or two; more become a background run."""
 
-_indexes: OrderedDict[tuple[str, str], tuple[Index, list[str]]] = OrderedDict()
+UNLIKE = 0.5
+"""Weight of the examples to be unlike, beside 1 for those to be like."""
+SENTENCES_A_SECOND = 100_000
+"""How many sentences a harmless pattern is through in a second, on a slow machine."""
+
+_indexes: OrderedDict[tuple[str, str], tuple[Searchable, list[str]]] = OrderedDict()
 _lock = threading.Lock()
+_few_patterns = threading.Semaphore(2)
+"""Each pattern keeps a processor busy, perhaps for all the time it has."""
 
 
 @dataclass(frozen=True)
 class Hit:
-    """One neighbour: its place in the collection, its text and its cosine to the query."""
+    """One sentence found.
+
+    Attributes:
+        index: its place in the collection's distinct sentences.
+        sentence: its text.
+        cosine: to the query; None where words were looked for.
+        span: (start, end) of the words found in it.
+    """
 
     index: int
     sentence: str
-    cosine: float
+    cosine: float | None
+    span: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What may be found.
+
+    Attributes:
+        k: at most so many.
+        least: the least cosine; None for any.
+        among: int64, positions to choose from; None for all.
+    """
+
+    k: int
+    least: float | None = None
+    among: np.ndarray | None = None
 
 
 def nearest(
@@ -37,12 +74,20 @@ def nearest(
     spec: str,
     collection: str,
     queries: Sequence[str],
-    k: int,
+    limits: int | Limits,
     progress: Progress | None = None,
 ) -> list[list[Hit]]:
-    """Return the k nearest sentences of the collection for each query, nearest first.
+    """Return the nearest sentences of the collection for each query, nearest first.
 
     Sentences that occur twice are searched once. The index stays in memory for the next query.
+
+    Args:
+        workspace: where everything is.
+        spec: an encoder.
+        collection: a data set.
+        queries: texts.
+        limits: what may be found; a number is how many.
+        progress: of the encoding of the collection.
 
     Raises:
         UserError: for an encoder, a collection or a query that cannot be used.
@@ -51,17 +96,153 @@ def nearest(
 
     if not queries or not all(query.strip() for query in queries):
         raise UserError("The query is empty.", "Write a sentence or a few words.")
-    index, sentences = _index(workspace, spec, collection, progress)
-    vectors = workspace.load(spec).encode(list(queries))
-    cosines, ids = index.search(vectors, k)
+    index, sentences, encoder = _index(workspace, spec, collection, progress)
+    return _found(index, sentences, encoder.encode(list(queries)), limits)
+
+
+def alike(
+    workspace: Workspace,
+    spec: str,
+    collection: str,
+    like: Sequence[str],
+    unlike: Sequence[str],
+    limits: int | Limits,
+    progress: Progress | None = None,
+) -> list[Hit]:
+    """Return the sentences near some examples and away from others, without the examples.
+
+    The query is the mean direction of the former less half that of the latter (Rocchio 1971).
+
+    Raises:
+        UserError: as `nearest`, or no example to be like.
+    """
+    import numpy as np
+
+    from engine.errors import UserError
+    from engine.neighbours import unit_rows
+
+    if not any(text.strip() for text in like):
+        raise UserError("There is no example.", "Write at least one sentence to be like.")
+    index, sentences, encoder = _index(workspace, spec, collection, progress)
+    query = unit_rows(encoder.encode(list(like))).mean(axis=0)
+    if unlike:
+        query = query - UNLIKE * unit_rows(encoder.encode(list(unlike))).mean(axis=0)
+    wide = limits if isinstance(limits, Limits) else Limits(limits)
+    known = {*like, *unlike}
+    more = replace(wide, k=wide.k + len(known))
+    (hits,) = _found(index, sentences, query[None].astype(np.float32), more)
+    return [hit for hit in hits if hit.sentence not in known][: wide.k]
+
+
+def _found(
+    index: Searchable, sentences: Sequence[str], vectors: np.ndarray, limits: int | Limits
+) -> list[list[Hit]]:
+    wide = limits if isinstance(limits, Limits) else Limits(limits)
+    cosines, ids = index.search(vectors, wide.k, wide.among)
     return [
         [
             Hit(int(i), sentences[i], float(cosine))
             for i, cosine in zip(row, scores, strict=True)
-            if i >= 0
+            if i >= 0 and (wide.least is None or cosine >= wide.least)
         ]
         for row, scores in zip(ids, cosines, strict=True)
     ]
+
+
+def containing(
+    workspace: Workspace, collection: str, words: str, limits: Limits
+) -> tuple[list[Hit], int]:
+    """Return the first sentences that hold some text, whatever the case, and how many do.
+
+    Raises:
+        UserError: no text, or a collection that cannot be used.
+    """
+    from engine.errors import UserError
+
+    if not words:
+        raise UserError("The query is empty.", "Write the words to look for.")
+    wanted, spans = words.casefold(), []
+    for i, sentence in _chosen(workspace, collection, limits):
+        folded = sentence.casefold()
+        start = folded.find(wanted)
+        if start >= 0:  # ß folds to ss: then the places are others, and nothing is marked
+            same = len(folded) == len(sentence)
+            spans.append((i, start, start + len(wanted)) if same else (i, 0, 0))
+    return _spanned(workspace, collection, spans, limits)
+
+
+def matching(
+    workspace: Workspace, collection: str, pattern: str, limits: Limits
+) -> tuple[list[Hit], int]:
+    """Return the first sentences in which a regular expression matches, and how many there are.
+
+    Raises:
+        UserError: a pattern that cannot be read or takes too long.
+    """
+    from engine import patterns
+
+    chosen = list(_chosen(workspace, collection, limits))
+    seconds = patterns.SECONDS + len(chosen) / SENTENCES_A_SECOND
+    with _few_patterns:
+        found = patterns.matching(pattern, [sentence for _, sentence in chosen], seconds=seconds)
+    spans = [(chosen[i][0], start, end) for i, start, end in found]
+    return _spanned(workspace, collection, spans, limits)
+
+
+def _chosen(workspace: Workspace, collection: str, limits: Limits) -> Iterator[tuple[int, str]]:
+    sentences, _ = workspace.catalog.sentences(collection)
+    if limits.among is None:
+        yield from enumerate(sentences)
+    else:
+        yield from ((int(i), sentences[i]) for i in limits.among)
+
+
+def _spanned(
+    workspace: Workspace, collection: str, spans: Sequence[tuple[int, int, int]], limits: Limits
+) -> tuple[list[Hit], int]:
+    sentences, _ = workspace.catalog.sentences(collection)
+    hits = [
+        Hit(i, sentences[i], None, (start, end) if end else None)
+        for i, start, end in spans[: limits.k]
+    ]
+    return hits, len(spans)
+
+
+def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.ndarray]]:
+    """What sentences of a collection can be chosen by: property -> value -> positions.
+
+    A sentence that occurs with several labels is found under each.
+
+    Raises:
+        UserError: an unknown collection.
+    """
+    import numpy as np
+
+    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
+
+    data = workspace.catalog.load(collection)
+    columns: dict[str, Sequence[str]] = {}
+    if isinstance(data, LabelledSentences):
+        columns["label"] = data.labels
+        if data.splits:
+            columns["split"] = data.splits
+        texts = data.sentences
+    elif isinstance(data, ScoredPairs):
+        columns["part"] = [n for n, part in data.parts.items() for _ in range(2 * len(part.left))]
+        texts = data.sentences
+    elif isinstance(data, LabelledPairs):
+        texts = [data.sentences[i] for side in (data.left, data.right) for i in side]
+        columns = {"label": [*data.labels, *data.labels], "split": [*data.splits, *data.splits]}
+    sentences, _ = workspace.catalog.sentences(collection)
+    place = {sentence: i for i, sentence in enumerate(sentences)}
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for name, values in columns.items():
+        held: dict[str, set[int]] = {}
+        for text, value in zip(texts, values, strict=True):
+            held.setdefault(str(value), set()).add(place[text])
+        if len(held) > 1:
+            found[name] = {v: np.array(sorted(ids), np.int64) for v, ids in held.items()}
+    return found
 
 
 def missing(workspace: Workspace, spec: str, collection: str) -> int:
@@ -104,19 +285,31 @@ def uncached(source: CachedEncoder, sentences: Sequence[str]) -> list[str]:
 
 def _index(
     workspace: Workspace, spec: str, collection: str, progress: Progress | None
-) -> tuple[Index, list[str]]:
+) -> tuple[Searchable, list[str], Encoder]:
+    """The index of a collection, its sentences, and the encoder for queries to it.
+
+    A large collection is searched by the index that a run made of it.
+    """
+    from app import indexes
+    from engine.encoders import bind_task
     from engine.neighbours import Index
 
     sentences, data_hash = workspace.catalog.sentences(collection)
-    encoder = workspace.load(spec)
+    encoder = bind_task(workspace.load(spec), sentences, data_hash)
     key = (encoder.fingerprint, data_hash)
     with _lock:
         if key in _indexes:
             _indexes.move_to_end(key)
-            return _indexes[key]
-    entry = (Index(encoder.encode(sentences, progress)), sentences)
+            return (*_indexes[key], encoder)
+    index: Searchable | None = None
+    if indexes.is_large(len(sentences)):
+        index = indexes.opened(workspace, *key)
+        if index is None and progress is not None:  # a command waits; a page queues a run before
+            indexes.make(workspace, spec, collection, progress)
+            index = indexes.opened(workspace, *key)
+    entry = (index or Index(encoder.encode(sentences, progress)), sentences)
     with _lock:
         _indexes[key] = entry
         while len(_indexes) > INDEXES_IN_MEMORY:
             _indexes.popitem(last=False)
-    return entry
+    return (*entry, encoder)

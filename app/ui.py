@@ -1,4 +1,4 @@
-"""The web app: nine pages in one frame, and its launch.
+"""The web app: thirteen pages in one frame, and its launch.
 
 Knows the order of the pages, the frame around them and how to serve them safely; what is on a page
 is the page's business. Importing this module imports Gradio but nothing that computes.
@@ -19,17 +19,21 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from app import theme
+from app import curation_routes, map_routes, theme
 from app.pages import (
     compare,
+    curate,
     data,
     distributions,
     encoders,
     evaluate,
     fair_play,
+    geometry,
     jobs,
+    map,
     overview,
     search,
+    spaces,
 )
 from app.routes import routes
 from engine.errors import UserError
@@ -37,7 +41,10 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-PAGES = (overview, encoders, data, evaluate, compare, fair_play, search, distributions, jobs)
+PAGES = (
+    overview, encoders, data, evaluate, compare, fair_play, search, map, spaces, distributions,
+    geometry, curate, jobs,
+)  # fmt: skip
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
 MAX_FILE_SIZE = "200mb"
@@ -68,7 +75,7 @@ def build(workspace: Workspace) -> gr.Blocks:
         _frame(first, workspace)
         for page in others:
             # What `demo.route` does. It must be called outside `with`, and at every end of a `with`
-            # Gradio builds its whole server anew: nine times 0.1 s of the launch.
+            # Gradio builds its whole server anew: each costs 0.1 s of the launch.
             demo.pages.append((page.PATH, page.TITLE, False))
             demo.current_page = page.PATH
             _frame(page, workspace)
@@ -166,7 +173,11 @@ def launch(
         show_error=False,
         max_file_size=MAX_FILE_SIZE,
         app_kwargs={
-            "routes": routes(uploads=not workspace.read_only),
+            "routes": [
+                *routes(uploads=not workspace.read_only),
+                *map_routes.routes(workspace),
+                *curation_routes.routes(workspace),
+            ],
             "middleware": _names(host, auth, root_path),
         },
     )

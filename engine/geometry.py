@@ -5,11 +5,13 @@ Pure functions from arrays to numbers and small arrays. Knows no encoders, data 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+
+Progress = Callable[[int, int], None]
 
 _BLOCK = 2048
 """Rows a block of pairwise work: 2048 x 2048 float64 is 32 MiB, however many sentences."""
@@ -58,7 +60,7 @@ def alignment(left: np.ndarray, right: np.ndarray) -> float:
     return float(np.mean(_row_dot(gaps, gaps)))
 
 
-def uniformity(vectors: np.ndarray, t: float = 2.0) -> float:
+def uniformity(vectors: np.ndarray, t: float = 2.0, progress: Progress | None = None) -> float:
     """Log of the mean Gaussian potential over all pairs on the unit sphere (Wang, Isola 2020).
 
     log mean exp(-t ||x_i - x_j||^2), over every unordered pair of positions, duplicates kept, in
@@ -67,6 +69,7 @@ def uniformity(vectors: np.ndarray, t: float = 2.0) -> float:
     Args:
         vectors: (n, dim), n >= 2.
         t: 2 in SimCSE.
+        progress: called with (pairs done, pairs); may raise to stop the work.
     """
     rows = unit_rows(vectors)
     n = len(rows)
@@ -85,6 +88,9 @@ def uniformity(vectors: np.ndarray, t: float = 2.0) -> float:
             if other == start:  # the block on the diagonal holds each pair twice, and the selves
                 potential = np.triu(potential, 1)
             total += float(weights[block] @ potential @ weights[columns])
+        if progress is not None:
+            left = max(0, n - start - _BLOCK)
+            progress((n * (n - 1) - left * (left - 1)) // 2, n * (n - 1) // 2)
     return float(np.log(total) - np.log(n * (n - 1) / 2))
 
 

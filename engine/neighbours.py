@@ -5,10 +5,13 @@ Knows vectors and positions, not sentences.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+_QUERIES = 2048
+"""Rows whose neighbours are looked for between two words of progress."""
 _CELLS = 8_000_000
 """Similarities held at once by the NumPy path: 32 MiB of float32."""
 
@@ -26,7 +29,7 @@ class Index:
     """
 
     def __init__(self, vectors: np.ndarray, *, use_faiss: bool | None = None) -> None:
-        rows = _unit(vectors)
+        rows = unit_rows(vectors)
         self.size, self.dim = rows.shape
         faulty = ~np.isfinite(rows).all(axis=1)
         self._positions = np.flatnonzero(~faulty) if faulty.any() else None
@@ -42,12 +45,15 @@ class Index:
             self._flat = faiss.IndexFlatIP(self.dim)
             self._flat.add(rows)
 
-    def search(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def search(
+        self, queries: np.ndarray, k: int, among: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k nearest rows of each query, nearest first, ties by position.
 
         Args:
             queries: (q, dim), finite.
             k: how many; more than there are gives all there are.
+            among: positions to choose from, distinct; None for all.
 
         Returns:
             scores: float32 (q, min(k, n)), cosines.
@@ -56,39 +62,47 @@ class Index:
         Raises:
             ValueError: k below 1, another dimension, or a query that is not finite.
         """
-        queries = _unit(queries)
-        if k < 1 or queries.shape[1] != self.dim:
-            raise ValueError(
-                f"expected k >= 1 and queries of {self.dim} dimensions, "
-                f"got k = {k} and {queries.shape[1]}"
-            )
-        if not np.isfinite(queries).all():
-            raise ValueError("a query vector holds NaN or infinity")
-        k = min(k, self._searchable)
+        queries = checked(queries, k, self.dim)
+        rows = None if among is None else self._rows_at(among)
+        k = min(k, self._searchable if rows is None else len(rows))
         if k == 0 or len(queries) == 0:
             return np.zeros((len(queries), k), np.float32), np.zeros((len(queries), k), np.int64)
-        if self._flat is not None:
-            scores, ids = self._flat.search(queries, k)
+        if self._flat is None:
+            scores, ids = self._search_numpy(queries, k, rows)
         else:
-            scores, ids = self._search_numpy(queries, k)
+            scores, ids = self._flat.search(queries, k, params=_only(rows))
         order = np.lexsort((ids, -scores))  # along each row: by score, then by position
         scores = np.clip(np.take_along_axis(scores, order, axis=1), -1.0, 1.0)
         ids = np.take_along_axis(ids, order, axis=1)
         return scores, ids if self._positions is None else self._positions[ids]
 
-    def _search_numpy(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        block = max(1, _CELLS // len(self._rows))
+    def _rows_at(self, positions: np.ndarray) -> np.ndarray:
+        """Which rows hold these positions; those with NaN are nowhere."""
+        if self._positions is None:
+            return np.asarray(positions, np.int64)
+        return np.flatnonzero(np.isin(self._positions, positions))
+
+    def _search_numpy(
+        self, queries: np.ndarray, k: int, among: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        rows = self._rows if among is None else self._rows[among]
+        block = max(1, _CELLS // len(rows))
         scores = np.empty((len(queries), k), np.float32)
         ids = np.empty((len(queries), k), np.int64)
         for start in range(0, len(queries), block):
-            cosines = queries[start : start + block] @ self._rows.T
+            cosines = queries[start : start + block] @ rows.T
             best = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
             ids[start : start + block] = best
             scores[start : start + block] = np.take_along_axis(cosines, best, axis=1)
-        return scores, ids
+        return scores, ids if among is None else among[ids]
 
 
-def neighbours_of_each(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def neighbours_of_each(
+    vectors: np.ndarray,
+    k: int,
+    index: Any = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest other rows of every row: itself is left out by position.
 
     Another row with the same vector counts as a neighbour.
@@ -96,6 +110,8 @@ def neighbours_of_each(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndar
     Args:
         vectors: (n, dim), finite, n > k.
         k: how many.
+        index: an index of these very rows; by default an exact one is made.
+        progress: called with (rows done, rows); may raise to stop the work.
 
     Returns:
         scores: float32 (n, k), ids: int64 (n, k).
@@ -103,13 +119,45 @@ def neighbours_of_each(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndar
     n = len(vectors)
     if n <= k:
         raise ValueError(f"{k} neighbours of each need more than {k} vectors, got {n}")
-    scores, ids = Index(vectors).search(vectors, k + 1)
-    others = ids != np.arange(n)[:, None]
-    others[others.all(axis=1), -1] = False  # duplicates pushed the row itself out: drop the last
-    return scores[others].reshape(n, k), ids[others].reshape(n, k)
+    index = Index(vectors) if index is None else index
+    scores, ids = np.empty((n, k), np.float32), np.empty((n, k), np.int64)
+    for start in range(0, n, _QUERIES):
+        block = slice(start, min(n, start + _QUERIES))
+        some, found = index.search(vectors[block], k + 1)
+        others = found != np.arange(n)[block, None]
+        others[others.all(axis=1), -1] = False  # duplicates pushed the row itself out: drop one
+        scores[block], ids[block] = some[others].reshape(-1, k), found[others].reshape(-1, k)
+        if progress is not None:
+            progress(block.stop, n)
+    return scores, ids
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
+def checked(queries: np.ndarray, k: int, dim: int) -> np.ndarray:
+    """Queries as rows of length 1, float32.
+
+    Raises:
+        ValueError: k below 1, another dimension, or a query that is not finite.
+    """
+    rows = unit_rows(queries)
+    if k < 1 or rows.shape[1] != dim:
+        raise ValueError(
+            f"expected k >= 1 and queries of {dim} dimensions, got k = {k} and {rows.shape[1]}"
+        )
+    if not np.isfinite(rows).all():
+        raise ValueError("a query vector holds NaN or infinity")
+    return rows
+
+
+def _only(rows: np.ndarray | None) -> Any:
+    """FAISS's way to search among some rows."""
+    if rows is None:
+        return None
+    faiss = _faiss()
+    return faiss.SearchParameters(sel=faiss.IDSelectorBatch(rows))
+
+
+def unit_rows(vectors: np.ndarray) -> np.ndarray:
+    """Rows of length 1, float32 and contiguous; a zero row stays zero."""
     rows = np.asarray(vectors, dtype=np.float32)
     if rows.ndim != 2:
         raise ValueError(f"expected vectors of shape (n, dim), got {rows.shape}")

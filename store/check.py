@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlite_utils
 
@@ -46,6 +47,7 @@ def check(store: Store) -> list[Finding]:
         return [
             *_databases(store),
             *_named_files(store),
+            *_worked_out(store),
             *_vectors(store),
             *_orphan_findings(store),
         ]
@@ -68,6 +70,10 @@ def clean(store: Store, grace: float = GRACE) -> int:
     with said_plainly(store.folder):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         before = _size(store.folder)
+        for noun, table in ((store.projections, "projections"), (store.derived, "derived")):
+            for row in store.database.rows(f"SELECT key, files FROM {table}"):  # noqa: S608
+                if any(_trouble(noun.folder / file) for file in _files(row)):
+                    noun.remove(row["key"])
         for path in orphans(store, grace):
             path.unlink(missing_ok=True)
         for fingerprint in _abandoned(store):
@@ -86,6 +92,8 @@ def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
         },
         "uploads": {r["file"] for r in rows("SELECT file FROM uploads")},
         "logs": {f"{r['id']}.log" for r in rows("SELECT id FROM runs")},
+        "projections": {file for r in rows("SELECT files FROM projections") for file in _files(r)},
+        "derived": {file for r in rows("SELECT files FROM derived") for file in _files(r)},
     }
     latest = time.time() - grace
     for folder, names in named.items():
@@ -137,6 +145,26 @@ def _named_files(store: Store) -> Iterator[Finding]:
                 f"The bytes of the upload {row['name']!r} {trouble}.",
                 "Remove it and upload it again.",
             )
+
+
+def _worked_out(store: Store) -> Iterator[Finding]:
+    """Files of maps and of whatever else was worked out of vectors."""
+    maps = "SELECT key, 'map' AS kind, files FROM projections"
+    others = "SELECT key, kind, files FROM derived"
+    for rows, folder in ((maps, store.projections.folder), (others, store.derived.folder)):
+        for row in store.database.rows(rows):
+            for file in _files(row):
+                trouble = _trouble(folder / file)
+                if trouble:
+                    yield Finding(
+                        f"{folder.name}/{file}",
+                        f"Numbers of the {row['kind']} {row['key'][:8]} {trouble}.",
+                        "`theodolite store clean` forgets it; make it again.",
+                    )
+
+
+def _files(row: dict[str, Any]) -> list[str]:
+    return list(json.loads(row["files"]).values())
 
 
 def _trouble(path: Path) -> str:

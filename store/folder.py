@@ -8,8 +8,10 @@ from store.check import Finding
 from store.check import check as check_folder
 from store.check import clean as clean_folder
 from store.database import Database
+from store.derived import Derived
 from store.encoders import Encoders
 from store.errors import StoreError, said_plainly
+from store.projections import Projections
 from store.results import Results
 from store.runs import Runs
 from store.settings import Settings
@@ -23,7 +25,8 @@ class Store:
 
     Attributes:
         folder: where it lies.
-        encoders, uploads, results, runs, vectors, settings, workers: one object a noun.
+        encoders, uploads, results, runs, vectors, projections, derived, settings, workers: one
+            object a noun.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -36,6 +39,8 @@ class Store:
         self.runs = Runs(self.database, folder / "logs")
         self.workers = Workers(self.database)
         self.vectors = VectorStore(folder / "vectors", self.database)
+        self.derived = Derived(self.database, folder / "derived")
+        self.projections = Projections(self.database, folder / "projections")
 
     @classmethod
     def open(cls, folder: Path) -> Store:

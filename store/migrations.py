@@ -185,3 +185,29 @@ def m011_weights(db: sqlite_utils.Database) -> None:
     """Units are not all as long: each has a weight, and the running one says how far it is."""
     db.execute("ALTER TABLE units ADD COLUMN weight REAL NOT NULL DEFAULT 1")
     db.execute("ALTER TABLE runs ADD COLUMN unit_fraction REAL NOT NULL DEFAULT 0")
+
+
+@migrations()
+def m012_projections(db: sqlite_utils.Database) -> None:
+    """Planes by content key; `files` are names in the folder `projections`."""
+    db.execute("""
+        CREATE TABLE projections (
+            key TEXT PRIMARY KEY,
+            files TEXT NOT NULL,
+            info TEXT NOT NULL,
+            created REAL NOT NULL
+        )""")
+
+
+@migrations()
+def m013_derived(db: sqlite_utils.Database) -> None:
+    """What was worked out of vectors, by content key; `files` are names in the folder `derived`."""
+    db.execute("""
+        CREATE TABLE derived (
+            key TEXT PRIMARY KEY,
+            kind TEXT NOT NULL,
+            files TEXT NOT NULL,
+            info TEXT NOT NULL,
+            created REAL NOT NULL
+        )""")
+    db.execute("CREATE INDEX derived_kind ON derived (kind, created)")

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,9 @@ from app.commands.output import (
     say,
 )
 from app.workspace import Workspace, default_data, default_store
+
+if TYPE_CHECKING:
+    from app.retrieval import Limits
 
 EncodersArgument = Annotated[
     list[str],
@@ -295,31 +298,57 @@ def search(
     encoder: Annotated[
         list[str] | None, typer.Option("--encoder", "-e", help="Once for each encoder.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many neighbours.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many at most.")] = 10,
+    by: Annotated[str, typer.Option(help="meaning, words or pattern.")] = "meaning",
+    unlike: Annotated[
+        list[str] | None, typer.Option(help="A sentence to be unlike; once for each.")
+    ] = None,
+    least: Annotated[float | None, typer.Option(min=-1, max=1, help="The least cosine.")] = None,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the nearest sentences of a collection, one list for each encoder.
+    """Find sentences of a collection: the nearest, one list for each encoder, or by their words.
 
     theodolite search "a dog runs on the grass" --in flickr30k -e minilm -e random:256 -k 5
+
+    theodolite search "a dog runs" --unlike "a dog sleeps" --least 0.4
+
+    theodolite search "^Who .*[?]$" --by pattern
     """
-    from app.retrieval import nearest
+    from app.retrieval import Limits, alike, nearest
+    from engine.errors import UserError
 
     workspace = open_workspace(store, data)
+    limits = Limits(k, least)
+    if by in ("words", "pattern"):
+        _by_words(workspace, by, collection, query, limits, as_json)
+        return
+    if by != "meaning":
+        raise UserError(f"There is no search by {by!r}.", "Choose meaning, words or pattern.")
     rows: list[dict[str, Any]] = []
     with progress_bar("encoding") as move:
         for spec in encoder or ["minilm"]:
-            hits = nearest(
-                workspace,
-                spec,
-                collection,
-                [query],
-                k,
-                lambda done, total, spec=spec: move(done, total, spec),  # type: ignore[misc]
+            moved = lambda done, total, spec=spec: move(done, total, spec)  # noqa: E731
+            hits = (
+                [alike(workspace, spec, collection, [query], unlike, limits, moved)]
+                if unlike
+                else nearest(workspace, spec, collection, [query], limits, moved)
             )
             rows += [
                 {"encoder": spec, "rank": rank, "cosine": hit.cosine, "sentence": hit.sentence}
                 for rank, hit in enumerate(hits[0], 1)
             ]
     emit(rows, ("encoder", "rank", "cosine", "sentence"), as_json)
+
+
+def _by_words(
+    workspace: Workspace, by: str, collection: str, query: str, limits: Limits, as_json: bool
+) -> None:
+    from app import retrieval
+
+    find = retrieval.containing if by == "words" else retrieval.matching
+    hits, total = find(workspace, collection, query, limits)
+    rows = [{"id": hit.index, "sentence": hit.sentence} for hit in hits]
+    emit(rows, ("id", "sentence"), as_json)
+    say(f"{total:,} found, the first {len(rows)} shown.")

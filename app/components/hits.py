@@ -6,7 +6,7 @@ Knows nothing of how neighbours are found: a column is hits or a piece of HTML t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -17,6 +17,9 @@ import gradio as gr
 from app import formats, parts
 from app.retrieval import Hit
 from app.theme import SERIES
+
+More = Callable[[str], Sequence[tuple[str, str]]]
+"""From a sentence to links that stand beside it: words and address."""
 
 _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
@@ -30,12 +33,14 @@ class Column:
         hits: one list a query, nearest first; empty when `instead` says why.
         seconds: how long the search took.
         instead: HTML shown in place of hits, such as progress; escaped by the caller.
+        note: a word on how it was found. Plain text.
     """
 
     encoder: str
     hits: Sequence[Sequence[Hit]] = ()
     seconds: float | None = None
     instead: str = ""
+    note: str = ""
 
 
 def hits(**kwargs: Any) -> gr.HTML:
@@ -43,18 +48,19 @@ def hits(**kwargs: Any) -> gr.HTML:
     return gr.HTML("", js_on_load=_JS, apply_default_css=False, **kwargs)
 
 
-def columns(queries: Sequence[str], found: Sequence[Column]) -> str:
-    """One block a query, in it one column an encoder."""
-    return "".join(_query(place, query, found) for place, query in enumerate(queries))
+def columns(queries: Sequence[str], found: Sequence[Column], more: More | None = None) -> str:
+    """One block a query, in it one column an encoder; `more` gives each hit its links."""
+    links = more or (lambda sentence: ())
+    return "".join(_query(place, query, found, links) for place, query in enumerate(queries))
 
 
-def _query(place: int, query: str, found: Sequence[Column]) -> str:
+def _query(place: int, query: str, found: Sequence[Column], more: More) -> str:
     ranks = [_ranks(column, place) for column in found]
     times = Counter(index for column in ranks for index in column)
     shared = [index for index, n in times.items() if n > 1]
     badges = {index: number for number, index in enumerate(shared)}
     body = "".join(
-        _column(column, place, query, badges, _elsewhere(found, ranks, i))
+        _column(column, place, query, badges, _elsewhere(found, ranks, i), more)
         for i, column in enumerate(found)
     )
     said = _agreement(found, ranks)
@@ -102,20 +108,23 @@ def _column(
     query: str,
     badges: dict[int, int],
     elsewhere: dict[int, list[tuple[str, int]]],
+    more: More,
 ) -> str:
     time = "" if column.seconds is None else f"<small>{_time(column.seconds)}</small>"
     head = f'<header><span class="t-spec">{escape(column.encoder)}</span>{time}</header>'
+    note = f'<p class="t-note">{escape(column.note)}</p>' if column.note else ""
     if column.instead:
-        return f'<div class="t-column">{head}{column.instead}</div>'
+        return f'<div class="t-column">{head}{note}{column.instead}</div>'
     items = "".join(
-        _hit(hit, rank, query, badges.get(hit.index), elsewhere[hit.index])
+        _hit(hit, rank, query, badges.get(hit.index), elsewhere[hit.index], more)
         for rank, hit in enumerate(column.hits[place], 1)
     )
-    return f'<div class="t-column">{head}<ol>{items}</ol></div>'
+    return f'<div class="t-column">{head}{note}<ol>{items}</ol></div>'
 
 
-def _hit(hit: Hit, rank: int, query: str, badge: int | None, others: list[tuple[str, int]]) -> str:
-    width = round(100 * max(0.0, hit.cosine))
+def _hit(
+    hit: Hit, rank: int, query: str, badge: int | None, others: list[tuple[str, int]], more: More
+) -> str:
     marks = parts.tag("the query itself") if hit.sentence == query else ""
     extra, letter = "", ""
     if badge is not None:
@@ -124,13 +133,32 @@ def _hit(hit: Hit, rank: int, query: str, badge: int | None, others: list[tuple[
         marks += "".join(
             f"<span>{escape(_shift(rank, name, there))}</span>" for name, there in others
         )
+    marks += "".join(
+        f'<a href="{escape(to)}" aria-label="{escape(f"{words}: {hit.sentence[:80]}")}">{words}</a>'
+        for words, to in more(hit.sentence)
+    )
     below = f'<div class="t-also">{letter}{marks}</div>' if letter or marks else ""
     return (
         f'<li data-hit="{hit.index}"{extra}><span class="t-rank">{rank}</span>'
-        f'<div><p dir="auto">{escape(hit.sentence)}</p>{below}</div>'
-        f'<span class="t-cosine">{f"{hit.cosine:.3f}".replace("-", "−")}'
-        f'<i style="--share:{width}%"></i></span></li>'
+        f'<div><p dir="auto">{_text(hit)}</p>{below}</div>{_cosine(hit.cosine)}</li>'
     )
+
+
+def _text(hit: Hit) -> str:
+    """The sentence, with the words that were found in it marked."""
+    if hit.span is None:
+        return escape(hit.sentence)
+    start, end = hit.span
+    before, words, after = hit.sentence[:start], hit.sentence[start:end], hit.sentence[end:]
+    return f"{escape(before)}<mark>{escape(words)}</mark>{escape(after)}"
+
+
+def _cosine(cosine: float | None) -> str:
+    if cosine is None:
+        return ""
+    width = round(100 * max(0.0, cosine))
+    shown = f"{cosine:.3f}".replace("-", "−")
+    return f'<span class="t-cosine">{shown}<i style="--share:{width}%"></i></span>'
 
 
 def _time(seconds: float) -> str:

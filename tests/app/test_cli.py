@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
-VERBS = ["serve", "encode", "evaluate", "compare", "search", "encoders", "data", "jobs", "store",
+VERBS = ["serve", "encode", "evaluate", "compare", "search", "geometry", "curate", "encoders", "data", "jobs", "store",
          "worker"]  # fmt: skip
 TWO = ["random:16", "random:64"]
 

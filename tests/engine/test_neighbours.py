@@ -59,6 +59,20 @@ def test_ties_are_ordered_by_position(use_faiss: bool) -> None:
     np.testing.assert_allclose(scores, [[1, 1, 1, 0]], atol=1e-7)
 
 
+@BOTH
+def test_among_some_positions(use_faiss: bool) -> None:
+    """As scikit-learn over those rows alone, under their own positions; NaN rows are nowhere."""
+    if use_faiss:
+        pytest.importorskip("faiss")
+    vectors, among = VECTORS.copy(), np.arange(3, 500, 4)
+    vectors[7] = np.nan
+    _, ids = Index(vectors, use_faiss=use_faiss).search(QUERIES, 6, among)
+    kept = among[among != 7]
+    peer = NearestNeighbors(n_neighbors=6, metric="cosine").fit(vectors[kept])
+    np.testing.assert_array_equal(ids, kept[peer.kneighbors(QUERIES)[1]])
+    assert Index(vectors, use_faiss=use_faiss).search(QUERIES, 6, among[:0])[1].shape == (30, 0)
+
+
 def test_numpy_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit of one query a block gives the same answer."""
     whole = Index(VECTORS, use_faiss=False).search(QUERIES, 5)

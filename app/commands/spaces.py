@@ -1,0 +1,79 @@
+"""`theodolite spaces`: how much two encoders agree about a collection, from a terminal."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from app.commands.measure import open_workspace
+from app.commands.output import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit,
+    emit_json,
+    plain_errors,
+    progress_bar,
+    say,
+)
+
+SHOWN = 10
+
+
+@plain_errors
+def spaces(
+    first: Annotated[str, typer.Argument(metavar="ENCODER_A", help="A spec string.")],
+    second: Annotated[str, typer.Argument(metavar="ENCODER_B", help="Another one.")],
+    collection: Annotated[
+        str, typer.Option("--in", metavar="DATASET", help="The sentences; see `theodolite data`.")
+    ] = "starter-topics",
+    k: Annotated[int, typer.Option("--k", "-k", help="Neighbours compared.")] = 10,
+    clusters: Annotated[str, typer.Option(help="k-means or hdbscan.")] = "k-means",
+    size: Annotated[
+        int | None, typer.Option(help="Groups, or points in the smallest for hdbscan.")
+    ] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the spaces of two encoders in all their dimensions.
+
+    theodolite spaces minilm wordllama
+
+    theodolite spaces minilm "minilm | dims:64,pca,starter" --in STSBenchmark -k 20 --json
+
+    Shared neighbours, rank-biased overlap and linear CKA are 1 for the same space, the Procrustes
+    residual is 0. The rows below the first say what noise and chance would give. With --json every
+    row, changed sentence and the clusters are one object each; `what` tells them apart.
+    """
+    from app import spaces as questions
+    from app import spaces_making
+
+    workspace = open_workspace(store, data)
+    asked = questions.asked(first, second, collection, k=k, clustering=clusters, size=size)
+    with progress_bar("comparing") as move:
+        report, _, _ = spaces_making.measured(
+            workspace, asked, lambda share: move(share, 1, "comparing")
+        )
+    sentences, _ = workspace.catalog.sentences(collection)
+    changed = [
+        {"what": "changed", "rank": rank, "sentence": sentences[one["id"]], **one}
+        for rank, one in enumerate(report["changed"], 1)
+    ]
+    if as_json:
+        for row in report["rows"]:
+            emit_json({"what": "figures", "k": report["k"], **row})
+        for one in changed:
+            emit_json(one)
+        emit_json({"what": "clusters", **report["clusters"]})
+        return
+    keys = ("name", "how", "jaccard", "overlap", "cka", "residual")
+    emit([_rounded(row) for row in report["rows"]], keys, False)
+    say(f"{report['n']} sentences, {report['k']} neighbours. Those that changed most:")
+    emit([_rounded(one) for one in changed[:SHOWN]], ("rank", "overlap", "sentence"), False)
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """Shares of one need a third decimal, which the tables do not give to points of a hundred."""
+    return {key: f"{v:.3f}" if isinstance(v, float) else v or None for key, v in row.items()}

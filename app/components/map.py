@@ -1,0 +1,98 @@
+"""A map of points with sentences behind them: WebGL, a million points, everything in the browser.
+
+Hover, zoom, pan, lasso, filter and recolour never leave the browser; it fetches coordinates and
+columns once, as binary, and texts when they are looked at. Knows nothing of encoders or
+projections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from app.components.map_columns import Column, Region
+from app.theme import SERIES
+
+__all__ = ["Column", "Region", "point_map", "points"]
+
+# Functions first, then the state they work on: together they are one body for `js_on_load`.
+_PARTS = (
+    "map_points", "map_view", "map_colours", "map_scene", "map_over", "map_tools", "map_input",
+    "map_find", "map_panel", "map_files", "map_link", "map_moving", "map",
+)  # fmt: skip
+_JS = "\n".join(
+    (Path(__file__).parent / f"{part}.js").read_text(encoding="utf-8") for part in _PARTS
+)
+
+
+def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
+    """Make the component. Events: `select` (`ids`, `count`), `click` (`id`), `view` (`view`).
+
+    Args:
+        value: what `points` returns, or None for nothing.
+        **kwargs: as `gr.HTML` takes them.
+    """
+    return gr.HTML(
+        value, html_template="", js_on_load=_JS, apply_default_css=False, palette=list(SERIES),
+        **kwargs,
+    )  # fmt: skip
+
+
+def points(
+    url: str,
+    label: str,
+    *,
+    name: str = "map",
+    columns: Sequence[Column] = (),
+    regions: Sequence[Region] = (),
+    colour: str | None = None,
+    plain: str | None = None,
+    view: str = "",
+    find: str = "",
+    canvas: bool = False,
+    collection: str = "",
+    neighbours: bool = False,
+    placing: bool = False,
+    search: str = "",
+    linked: str = "",
+    towards: str = "",
+    ends: tuple[str, str] = ("", ""),
+    address: bool = False,
+) -> dict[str, Any]:
+    """Make the value of a map.
+
+    Args:
+        url: where `points` (float32 x, y in turn), `column/KEY`, `texts?ids=`, `find?text=`,
+            `point?id=`, `place` and `table.csv` are; see `app.map_routes`.
+        label: what is seen, in a sentence, for those who cannot see it.
+        name: of saved files, without ending.
+        columns: to colour and filter by.
+        regions: names to write on it.
+        colour: key of the column it opens with.
+        plain: key of the column that the address need not name.
+        view: `x,y,span` of an address.
+        find: words to light up from the start.
+        canvas: draw without WebGL, as where there is none.
+        collection: names the sentences: the next value with the same one keeps the selection, and
+            its points glide to their new places.
+        neighbours: whether a click asks for the true neighbours of a point.
+        placing: whether a sentence can be placed.
+        search: address that looks for a sentence when `&q=` is added; empty for none.
+        linked: maps of one page with the same text here hover, select and zoom together.
+        towards: `url` of a map of the same points: a slider moves these there; empty for none.
+        ends: names of the two ends of that slider.
+        address: whether view, colour and words found are written to the page's address.
+    """
+    by_size = sorted(regions, key=lambda region: -region.size)
+    return {
+        "url": url, "label": label, "name": name, "colour": colour, "plain": plain, "view": view,
+        "canvas": canvas, "find": find, "collection": collection, "neighbours": neighbours,
+        "placing": placing, "search": search, "linked": linked, "address": address,
+        "towards": towards, "ends": list(ends),
+        "columns": [asdict(column) for column in columns],
+        "regions": [asdict(region) for region in by_size],
+    }  # fmt: skip

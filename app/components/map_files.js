@@ -1,0 +1,72 @@
+// What can be taken away from the map as a file. Function declarations only: map.js holds the state.
+
+const SVG_POINTS = 50000;
+
+async function save(kind) {
+  const name = map.value.name;
+  if (kind === "PNG") return file(`${name}.png`, await new Promise((done) => picture().toBlob(done)));
+  if (kind === "SVG") return file(`${name}.svg`, new Blob([drawing()], { type: "image/svg+xml" }));
+  const ending = kind.toLowerCase();
+  const numbers = map.chosen ? chosenNumbers() : Array.from(inView()).filter(passes).sort((a, b) => a - b);
+  const answer = await fetch(`${map.value.url}/table.${ending}`, {
+    method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: Uint32Array.from(numbers),
+  });
+  if (!answer.ok) {
+    status.textContent = "The table could not be made.";
+    return;
+  }
+  file(`${name}.${ending}`, await answer.blob());
+}
+
+function file(name, blob) {
+  const url = URL.createObjectURL(blob);
+  el("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}
+
+// The cloud and what lies over it, on paper.
+function picture() {
+  const whole = el("canvas", { width: over.width, height: over.height });
+  const context = whole.getContext("2d");
+  context.fillStyle = token("surface");
+  context.fillRect(0, 0, whole.width, whole.height);
+  map.scene.draw(seen(), false);
+  context.drawImage(stage.firstChild, 0, 0);
+  context.drawImage(over, 0, 0);
+  return whole;
+}
+
+const escapedText = (text) =>
+  text.replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")
+    .replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+
+// Circles and texts while they are few enough for other programs; otherwise the picture.
+function drawing() {
+  const view = seen();
+  const inside = Array.from(inView());
+  const frame = `width="${view.width}" height="${view.height}"`;
+  const few = inside.length <= SVG_POINTS;
+  const body = few ? circles(view, inside) + writtenNames(view) : `<image ${frame} href="${picture().toDataURL()}"/>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${frame} role="img" aria-label="${escapedText(map.value.label)}">` +
+    `<rect width="100%" height="100%" fill="${token("surface")}"/>${body}</svg>`;
+}
+
+function circles(view, numbers) {
+  const look = pointLook(map.n, view);
+  const { rgba } = map;
+  numbers.sort((a, b) => layerOf(rgba[4 * a + 3]) - layerOf(rgba[4 * b + 3]));
+  return numbers.map((i) => {
+    const [x, y] = placeOf(view, i);
+    const mark = markLook(look, rgba[4 * i + 3]);
+    return `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${(mark.size / 2).toFixed(2)}" ` +
+      `fill="rgb(${rgba.subarray(4 * i, 4 * i + 3).join(" ")})" fill-opacity="${mark.opacity.toFixed(2)}"/>`;
+  }).join("");
+}
+
+function writtenNames(view) {
+  if (!map.names) return "";
+  const style = `font-family="IBM Plex Sans, sans-serif" font-size="13" font-weight="600" text-anchor="middle" ` +
+    `dominant-baseline="central" paint-order="stroke" stroke="${token("surface")}" stroke-width="4" fill="${token("ink")}"`;
+  const names = namesInView(over.getContext("2d"), view);
+  return names.map(({ text, x, y }) => `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${style}>${escapedText(text)}</text>`).join("");
+}

@@ -1,0 +1,166 @@
+"""What a map knows of each of its points: labels, length, density, trust, clusters, topics.
+
+From a data set and arrays to columns; the store keeps what comes out. Computes with the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.components.map_columns import Column, Region
+from engine.datasets.types import Dataset, LabelledSentences, ScoredPairs, Triplets
+
+Tick = Callable[[float], None]
+
+TRUSTED_WHOLE = 5000
+"""Up to so many points trust is measured at each; of more, at a fixed sample of 2,000."""
+NEIGHBOURS = 15
+MOST_LABELS = 65_534
+_CELLS = 256
+
+
+@dataclass
+class Facts:
+    """Columns and regions as they are gathered."""
+
+    columns: list[Column] = field(default_factory=list)
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    regions: list[Region] = field(default_factory=list)
+
+    def label(self, key: str, name: str, labels: Sequence[str], numbers: np.ndarray) -> None:
+        """Add a column of labels; what stands beyond the 65,534th label becomes one, `other`."""
+        kept = list(labels)
+        if len(kept) > MOST_LABELS:
+            kept = [*kept[:MOST_LABELS], "other"]
+            numbers = np.minimum(numbers, MOST_LABELS)
+        self.columns.append(Column(key, name, "label", tuple(kept)))
+        self.arrays[key] = np.asarray(numbers, np.uint16)
+
+    def number(self, key: str, name: str, values: np.ndarray) -> None:
+        """Add a column of numbers; NaN where there is none. Without any it is left out."""
+        known = values[np.isfinite(values)]
+        if not len(known):
+            return
+        low, high = float(known.min()), float(known.max())
+        self.columns.append(Column(key, name, "number", (), low, high))
+        self.arrays[key] = np.asarray(values, np.float32)
+
+
+def at_once(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) -> Facts:
+    """What needs no measuring: labels of the data set, length, density."""
+    facts = Facts()
+    for key, name, of in _labels(dataset):
+        first: dict[str, int] = {}
+        numbers = np.array([first.setdefault(of[s], len(first)) for s in sentences])
+        if len(first) > 1 or key == "label":
+            facts.label(key, name, list(first), numbers)
+    facts.number("length", "Length in characters", np.array([len(s) for s in sentences], float))
+    facts.number("density", "Density on the map", density(points))
+    return facts
+
+
+def _labels(dataset: Dataset) -> list[tuple[str, str, dict[str, str]]]:
+    """(key, name, sentence -> label) for whatever tells the sentences of a data set apart.
+
+    A sentence that occurs twice goes by its first place.
+    """
+    if isinstance(dataset, LabelledSentences):
+        columns = [("label", "Label", dataset.labels)]
+        if dataset.splits:
+            columns.append(("split", "Split", dataset.splits))
+        return [(key, name, _first(dataset.sentences, values)) for key, name, values in columns]
+    if isinstance(dataset, ScoredPairs):
+        names = [name for name, part in dataset.parts.items() for _ in range(2 * len(part.left))]
+        return [("part", "Part", _first(dataset.sentences, names))]
+    if isinstance(dataset, Triplets):
+        n = len(dataset.anchors)
+        roles = ["anchor"] * n + ["positive"] * n + ["negative"] * (len(dataset.sentences) - 2 * n)
+        return [("role", "Role", _first(dataset.sentences, roles))]
+    return []
+
+
+def _first(sentences: Sequence[str], values: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for sentence, value in zip(sentences, values, strict=True):
+        found.setdefault(sentence, str(value))
+    return found
+
+
+def density(points: np.ndarray) -> np.ndarray:
+    """How crowded the map is at each point: log10 of points a cell of 1/256 of its side, smoothed.
+
+    Args:
+        points: (n, 2).
+
+    Returns:
+        float32 (n,).
+    """
+    from scipy.ndimage import gaussian_filter
+
+    low = points.min(axis=0)
+    side = float((points.max(axis=0) - low).max()) or 1.0
+    cells = np.minimum(((points - low) / side * _CELLS).astype(int), _CELLS - 1)
+    table = np.zeros((_CELLS, _CELLS))
+    np.add.at(table, (cells[:, 0], cells[:, 1]), 1)
+    smooth = gaussian_filter(table, 2.5, mode="constant")
+    return np.log10(np.maximum(smooth[cells[:, 0], cells[:, 1]], 1e-6)).astype(np.float32)
+
+
+def measured(
+    facts: Facts, vectors: np.ndarray, sentences: Sequence[str], points: np.ndarray, tick: Tick
+) -> dict[str, float | int]:
+    """Add clusters of the full space, topics of the plane with their names, and trust.
+
+    Returns:
+        The means of trust, the neighbours compared and the points looked at; empty where there are
+        too few points to say.
+    """
+    from engine.topics import Words, distinct, groups, regions
+
+    n = len(points)
+    words = Words(sentences)
+    k = int(np.clip(round(np.sqrt(n / 2)), 2, 30))
+    if n > 2 * k:
+        clusters = groups(vectors, k)
+        count = int(clusters.max()) + 1
+        names = distinct(words.names(clusters, count, words.everywhere(clusters, count)))
+        facts.label("cluster", "Cluster, k-means of the vectors", names, clusters)
+    tick(0.2)
+    if n >= 10:
+        for depth, level in enumerate(regions(points, words)):
+            facts.regions += [
+                Region(float(x), float(y), name, depth, int(size))
+                for (x, y), name, size in zip(level.centres, level.names, level.sizes, strict=True)
+            ]
+            if len(level.names) > 1:
+                name = f"Topic, {len(level.names)} regions of the map"
+                facts.label(f"topic{depth}", name, level.names, level.of)
+    tick(0.4)
+    return trusted(facts, vectors, points, lambda share: tick(0.4 + 0.6 * share))
+
+
+def trusted(
+    facts: Facts, vectors: np.ndarray, points: np.ndarray, tick: Tick
+) -> dict[str, float | int]:
+    """Add trustworthiness, continuity and recall of neighbours; see `measured`."""
+    from engine.projection import trust
+
+    n = len(points)
+    k = min(NEIGHBOURS, (n - 1) // 2)
+    if k < 1:
+        return {}
+    found = trust(vectors, points, k, sample=n if n <= TRUSTED_WHOLE else 2000, tick=tick)
+    means: dict[str, float | int] = {"k": k, "looked_at": len(found.looked_at)}
+    for key, name, values in (
+        ("trustworthiness", "Trustworthiness", found.trustworthiness),
+        ("continuity", "Continuity", found.continuity),
+        ("recall", f"Share of its {k} nearest kept", found.recall),
+    ):
+        column = np.full(n, np.nan)
+        column[found.looked_at] = values
+        facts.number(key, name, column)
+        means[key] = float(values.mean())
+    return means

@@ -1,0 +1,170 @@
+"""The making of maps: project, measure, keep. Run by the worker; the quick one by the pages too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from app import maps
+from app.maps import StoredMap, Tick, Wanted
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.workspace import Workspace
+
+PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "pacmap": 0.6}
+"""About which share of the making is the projection itself."""
+
+QUICK_SECONDS = 2.0
+
+
+def make(workspace: Workspace, asked: Wanted, tick: Tick = lambda share: None) -> StoredMap:
+    """The map that is asked for: from the store, or made now and kept there.
+
+    Args:
+        workspace: where everything is.
+        asked: what `maps.wanted` returned.
+        tick: called with the share done; what it raises stops the work.
+
+    Raises:
+        UserError: an encoder, data set or package that cannot be used.
+    """
+    sentences, data_hash = workspace.catalog.sentences(asked.dataset)
+    bound = maps.bound(workspace, asked)
+    key = maps.key_of(asked, bound.fingerprint, data_hash)
+    found = maps.stored(workspace, key)
+    if found is not None:
+        return found
+    from app import map_facts
+
+    vectors = maps.vectors(workspace, asked.encoder, asked.dataset)
+    began = time.perf_counter()
+    share = PARTS[asked.method]
+    points, explained = _project(workspace, asked, vectors, lambda done: tick(share * done))
+    projected = time.perf_counter()
+    dataset = workspace.catalog.load(asked.dataset)
+    facts = map_facts.at_once(dataset, sentences, points)
+    trust: dict[str, Any] = {}
+    if asked.method != "quick":
+        trust = map_facts.measured(
+            facts, vectors, sentences, points, lambda done: tick(share + (1 - share) * done)
+        )
+    info = {
+        "method": asked.method, "neighbours": asked.neighbours, "min_dist": asked.min_dist,
+        "seed": asked.seed, "initial": asked.initial, "encoder": asked.encoder,
+        "fingerprint": bound.fingerprint, "dataset": asked.dataset, "data_hash": data_hash,
+        "n": len(points), "dim": int(vectors.shape[1]), "explained": explained, "trust": trust,
+        "seconds": {"projection": projected - began, "measuring": time.perf_counter() - projected},
+        "versions": _versions(asked), "columns": [vars(column) for column in facts.columns],
+        "regions": [vars(region) for region in facts.regions],
+    }  # fmt: skip
+    workspace.store.projections.put(key, {"points": points, **facts.arrays}, info)
+    kept = maps.stored(workspace, key)
+    if kept is None:
+        raise UserError("The collection changed while its map was made.", "Make the map again.")
+    return kept
+
+
+def _project(
+    workspace: Workspace, asked: Wanted, vectors: np.ndarray, tick: Tick
+) -> tuple[np.ndarray, float | None]:
+    """Points float32 (n, 2), and the share of variance kept where it has a meaning.
+
+    A collection too small for its method is laid out by its principal components, a single sentence
+    in the middle.
+    """
+    import numpy as np
+
+    from engine import projection
+
+    if len(vectors) < 2:
+        return np.zeros((len(vectors), 2), np.float32), None
+    if asked.method in ("pca", "quick") or len(vectors) < 4:
+        plane = projection.pca(vectors)
+    elif asked.method == "pacmap":
+        plane = projection.pacmap(vectors, neighbours=asked.neighbours, seed=asked.seed, tick=tick)
+    else:
+        plane = projection.umap(
+            vectors, neighbours=asked.neighbours, min_dist=asked.min_dist, seed=asked.seed,
+            initial=_initial(workspace, asked, len(vectors)), tick=tick,
+        )  # fmt: skip
+    return plane.points, plane.explained
+
+
+def _initial(workspace: Workspace, asked: Wanted, n: int) -> np.ndarray | None:
+    if asked.initial is None:
+        return None
+    first = maps.stored(workspace, asked.initial)
+    if first is None or len(first.points) != n:
+        raise UserError(
+            "The map to begin from is not there, or is of another collection.",
+            "Make that one first.",
+        )
+    return first.points
+
+
+def _versions(asked: Wanted) -> dict[str, str]:
+    used = {"numpy", "scikit-learn", maps.LIBRARIES[asked.method]}
+    used |= {"numba", "faiss-cpu"} if asked.method in ("umap", "pacmap") else set()
+    return {package: version(package) for package in sorted(used)}
+
+
+class _TooSlow(Exception):
+    """Encoding takes longer than a page may wait."""
+
+
+def quick(workspace: Workspace, encoder: str, dataset: str) -> StoredMap | None:
+    """The first two principal components, at once; None where that would take long.
+
+    Long is a collection of more than 100,000 sentences, or one whose sentences are not encoded yet
+    and cannot be within two seconds; what was encoded by then is kept.
+    """
+    from app import retrieval
+
+    asked = maps.wanted(encoder, dataset, method="quick")
+    sentences, _ = workspace.catalog.sentences(dataset)
+    if not 0 < len(sentences) <= maps.QUICK_POINTS:
+        return None
+    if "@task" not in asked.encoder and retrieval.missing(workspace, asked.encoder, dataset):
+        began = time.monotonic()
+
+        def hurry(done: int, total: int) -> None:
+            if done < total and time.monotonic() - began > QUICK_SECONDS:
+                raise _TooSlow
+
+        try:
+            maps.vectors(workspace, asked.encoder, dataset, hurry)
+        except _TooSlow:
+            return None
+    return make(workspace, asked)
+
+
+def units(spec: Any) -> list[str]:
+    """The parts of a run of the kind `project`, as its progress names them."""
+    asked = maps.of_spec(spec)
+    name = maps.NAMES[asked.method]
+    warm = [f"Warming {name} up; its code is compiled once per worker"]
+    return [
+        f"Encoding {asked.dataset} with {asked.encoder}",
+        *(warm if asked.method == "umap" else []),
+        f"{name} of {asked.dataset}, its topics and how far it can be trusted",
+    ]
+
+
+def work(
+    workspace: Workspace, spec: Any, position: int, progress: Callable[[int, int], None]
+) -> None:
+    """Do one of `units`; each leaves the same however often it is begun."""
+    asked = maps.of_spec(spec)
+    if position == 0:
+        maps.vectors(workspace, asked.encoder, asked.dataset, progress)
+    elif position == 1 and asked.method == "umap":
+        from engine.projection import warm_umap
+
+        warm_umap(seeded=asked.seed is not None)
+    else:
+        make(workspace, asked, lambda share: progress(round(1000 * share), 1000))

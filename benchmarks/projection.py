@@ -1,0 +1,141 @@
+"""How fast vectors become a map, against umap-learn called plainly on the same vectors.
+
+    THEODOLITE_DATA=... python -m benchmarks.projection [--points N] [--encoder SPEC] [--rounds N]
+
+The sentences are the distinct lines of the unlabelled collection `sentences_mix`. Each round runs
+both once, in turn, so that a busy machine slows both; ratios are of one round. Both are warm: each
+has compiled on a few hundred of the same vectors before, once unseeded and once seeded, and what
+that took stands in its own column. The first principal components are timed from vectors in memory
+to points and density, as the page draws them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from app.map_facts import density
+from engine import projection
+from engine.datasets import Catalog
+from engine.encoders import MemoryCache, load
+
+POINTS, PCA_POINTS = 20_000, 100_000
+WARMING = 5000  # above 4,096 points umap-learn runs other code, which is compiled too
+TARGETS = {"unseeded": 0.6, "seeded": 0.6, "trustworthiness": -0.01, "pca": 3.0}
+SEEDS: dict[str, int | None] = {"unseeded": None, "seeded": 0}
+
+
+def vectors(root: Path, spec: str, n: int) -> np.ndarray:
+    """Vectors of the first n distinct sentences, kept beside the temporary files between runs."""
+    kept = Path(tempfile.gettempdir()) / f"theodolite-bench-{abs(hash_of(spec)):x}-{n}.npy"
+    if kept.exists():
+        return np.load(kept, allow_pickle=False)
+    sentences, _ = Catalog(root).sentences("unlabelled/sentences_mix")
+    found = load(spec, cache=MemoryCache()).encode(sentences[:n])
+    np.save(kept, found, allow_pickle=False)
+    return found
+
+
+def hash_of(text: str) -> int:
+    """The same number in every process."""
+    return int.from_bytes(text.encode(), "little") % (1 << 64)
+
+
+def plain(rows: np.ndarray, seed: int | None) -> np.ndarray:
+    """umap-learn as its own documentation calls it, with the same parameters."""
+    from umap import UMAP
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return UMAP(n_neighbors=15, min_dist=0.1, metric="cosine", random_state=seed).fit_transform(
+            rows
+        )
+
+
+def ours(rows: np.ndarray, seed: int | None) -> np.ndarray:
+    """The engine's."""
+    return projection.umap(rows, seed=seed).points
+
+
+def timed(work: Callable[[], np.ndarray]) -> tuple[float, float, np.ndarray]:
+    """Wall seconds, CPU seconds, what came out."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    out = work()
+    return time.perf_counter() - wall, time.process_time() - cpu, out
+
+
+def claim(name: str, values: list[float], clock: str | None) -> None:
+    """Print one JSON line."""
+    line = {
+        "name": f"projection.{name}", "ratio": round(statistics.median(values), 5),
+        "target": TARGETS[name], "clock": clock, "repeats": len(values),
+        "min": round(min(values), 5), "max": round(max(values), 5),
+    }  # fmt: skip
+    print(json.dumps(line))
+
+
+def main() -> int:
+    """Measure, print a table, then a JSON line a claim; 1 when a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--points", type=int, default=POINTS)
+    parser.add_argument("--pca-points", type=int, default=PCA_POINTS)
+    parser.add_argument("--encoder", default="minilm", help="random:384 where encoding is slow")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    root = os.environ.get("THEODOLITE_DATA")
+    if not root:
+        print("THEODOLITE_DATA is not set: no sentences to measure on.")
+        return 0
+    rows = vectors(Path(root), options.encoder, options.points)
+    compiling = {
+        f"{name} {kind}": timed(lambda run=run, seed=seed: run(rows[:WARMING], seed))[0]
+        for kind, seed in SEEDS.items()
+        for name, run in (("ours", ours), ("plain", plain))
+    }
+    print(f"{len(rows)} x {rows.shape[1]} of {options.encoder}, {options.rounds} rounds")
+    print(f"{'':16}{'first call s':>14}{'wall s':>9}{'CPU s':>9}{'trust':>9}")
+    ratios: dict[str, list[float]] = {}
+    losses: list[float] = []
+    for kind, seed in SEEDS.items():
+        found = [
+            (timed(lambda seed=seed: ours(rows, seed)), timed(lambda seed=seed: plain(rows, seed)))
+            for _ in range(options.rounds)
+        ]
+        trusts = []
+        for name, which in (("ours", 0), ("plain", 1)):
+            runs = [pair[which] for pair in found]
+            trust = [float(projection.trust(rows, r[2]).trustworthiness.mean()) for r in runs]
+            trusts.append(trust)
+            wall, cpu = (statistics.median(run[clock] for run in runs) for clock in (0, 1))
+            first = compiling[f"{name} {kind}"]
+            label = f"{name} {kind}"
+            print(f"{label:16}{first:14.1f}{wall:9.1f}{cpu:9.1f}{statistics.median(trust):9.4f}")
+        ratios[kind] = [a[0] / b[0] for a, b in found]
+        losses += [mine - theirs for mine, theirs in zip(*trusts, strict=True)]
+    many = vectors(Path(root), "random:384", options.pca_points)
+    seconds = [timed(lambda: density(projection.pca(many).points))[0] for _ in range(5)]
+    print(f"first principal components of {len(many)} x {many.shape[1]}: {min(seconds):.2f} s")
+    for kind, values in ratios.items():
+        claim(kind, values, "wall")
+    claim("trustworthiness", losses, None)
+    claim("pca", seconds, "wall seconds")
+    met = (
+        all(statistics.median(ratios[kind]) <= TARGETS[kind] for kind in ratios)
+        and statistics.median(losses) >= TARGETS["trustworthiness"]
+        and statistics.median(seconds) <= TARGETS["pca"]
+    )
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,216 @@
+"""Groups in an embedding space, how they agree with labels, and which group went where.
+
+k-means and HDBSCAN as scikit-learn has them, on unit rows, so that distances go with cosines. Pure
+functions from arrays to arrays; knows neither encoders nor sentences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from engine.neighbours import Index
+from engine.projection import unit
+
+Method = Literal["k-means", "hdbscan"]
+NOISE = -1
+"""The label of what HDBSCAN puts into no group."""
+
+FITTED = 50_000
+DENSITY_FITTED = 10_000
+"""HDBSCAN takes time with the square of the points: so many are clustered, the others follow."""
+DENSITY_DIMS = 15
+"""HDBSCAN sees so many principal components: in many dimensions density tells little."""
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """A division of points into groups.
+
+    Attributes:
+        of: int32 (n,), group of each point, the largest group 0; -1 for none.
+        sizes: int64 (k,).
+        how: what was done, for people: method, parameters, what was reduced or sampled.
+    """
+
+    of: np.ndarray
+    sizes: np.ndarray
+    how: str
+
+    @property
+    def noise(self) -> int:
+        """Points in no group."""
+        return len(self.of) - int(self.sizes.sum())
+
+
+def cluster(
+    vectors: np.ndarray, method: Method = "k-means", size: int | None = None, seed: int = 0
+) -> Clusters:
+    """Divide points into groups.
+
+    Args:
+        vectors: (n, dim), finite, n of at least 1.
+        method: `k-means` or `hdbscan`.
+        size: how many groups for k-means, how many points a group has at least for HDBSCAN; None
+            is `usual`. More groups than different points gives as many as these.
+        seed: of k-means and of samples.
+
+    Raises:
+        ValueError: an unknown method, or a size below 1 (below 2 for HDBSCAN).
+    """
+    if method not in get_args(Method):
+        raise ValueError(f"expected one of {get_args(Method)}, got {method!r}")
+    size = usual(method, len(vectors)) if size is None else size
+    if size < (1 if method == "k-means" else 2):
+        raise ValueError(f"a size of {size} is too small for {method}")
+    return (_kmeans if method == "k-means" else _hdbscan)(unit(vectors), size, seed)
+
+
+def usual(method: Method, n: int) -> int:
+    """The size taken when none is given: sqrt(n / 2) groups but at most 20, or 1 % of n a group."""
+    return int(np.clip(round(np.sqrt(n / 2)), 2, 20)) if method == "k-means" else max(5, n // 100)
+
+
+def _kmeans(rows: np.ndarray, k: int, seed: int) -> Clusters:
+    from sklearn.cluster import KMeans
+
+    fitted = rows[_sample(len(rows), FITTED, seed)]
+    k = min(k, len(np.unique(fitted, axis=0)))
+    model = KMeans(k, n_init=4, random_state=seed).fit(fitted)
+    how = f"k-means with {k} groups on unit vectors"
+    if len(fitted) < len(rows):
+        how += f", fitted on {FITTED:,} of {len(rows):,}"
+    return _numbered(model.predict(rows), how)
+
+
+def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
+    """HDBSCAN of principal components; points beyond a sample go with their nearest in it.
+
+    Source: Campello, Moulavi, Sander 2013.
+    """
+    from sklearn.cluster import HDBSCAN
+    from sklearn.decomposition import PCA
+
+    fitted = _sample(len(rows), DENSITY_FITTED, seed)
+    known = rows[fitted]
+    how = f"HDBSCAN with at least {least} points a group, on unit vectors"
+    if len(known) < least:
+        return _numbered(np.full(len(rows), NOISE), how)
+    dims = min(DENSITY_DIMS, *known.shape)
+    seen = known
+    if dims < known.shape[1]:
+        seen = PCA(dims, random_state=seed).fit_transform(known)
+        how += f" reduced to {dims} principal components"
+    found = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(seen)
+    if len(known) < len(rows):
+        _, nearest = Index(known).search(rows, 1)
+        found = found[nearest[:, 0]]
+        how += f"; {len(known):,} of {len(rows):,} points, the others join their nearest"
+    return _numbered(found, how)
+
+
+def _sample(n: int, most: int, seed: int) -> np.ndarray:
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
+def _numbered(found: np.ndarray, how: str) -> Clusters:
+    """Number groups by size, the largest 0; what is below 0 stays noise."""
+    inside = found >= 0
+    numbers, sizes = np.unique(found[inside], return_counts=True)
+    order = np.argsort(-sizes, kind="stable")
+    place = np.empty(len(numbers), np.int32)
+    place[order] = np.arange(len(numbers), dtype=np.int32)
+    of = np.full(len(found), NOISE, np.int32)
+    of[inside] = place[np.searchsorted(numbers, found[inside])]
+    return Clusters(of, sizes[order], how)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well groups match labels. Noise counts as one more group.
+
+    Attributes:
+        v_measure: harmonic mean of homogeneity and completeness (Rosenberg, Hirschberg 2007); the
+            same as normalised mutual information with the arithmetic mean. From 0 to 1.
+        ami: mutual information adjusted for chance (Vinh, Epps, Bailey 2010); about 0 by chance.
+        ari: Rand index adjusted for chance (Hubert, Arabie 1985); about 0 by chance.
+    """
+
+    v_measure: float
+    ami: float
+    ari: float
+
+
+def agreement(labels: np.ndarray, clusters: np.ndarray) -> Agreement:
+    """Compare groups to labels, or to other groups: every figure is symmetric.
+
+    Args:
+        labels: (n,) of anything that can be told apart.
+        clusters: int (n,).
+
+    Source: scikit-learn's `v_measure_score`, `adjusted_mutual_info_score`, `adjusted_rand_score`.
+    """
+    from sklearn import metrics
+
+    return Agreement(
+        float(metrics.v_measure_score(labels, clusters)),
+        float(metrics.adjusted_mutual_info_score(labels, clusters)),
+        float(metrics.adjusted_rand_score(labels, clusters)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Which groups of one division became which of another.
+
+    Attributes:
+        counts: int64 (k, l), points in group i before and group j after; noise is the last row and
+            column where there is any.
+        pairs: of real groups, matched so that as many points as possible stay with their match.
+        kept: points in matched groups, of all.
+    """
+
+    counts: np.ndarray
+    pairs: tuple[tuple[int, int], ...]
+    kept: int
+
+
+def flow(first: Clusters, second: Clusters) -> Flow:
+    """Match the groups of two divisions of the same points, one to one, by the points they share.
+
+    Groups that share nothing are not matched. With other numbers of groups some stay alone.
+
+    Source: Kuhn 1955, as SciPy's `linear_sum_assignment`.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    k, other = len(first.sizes), len(second.sizes)
+    shape = (k + (first.noise > 0), other + (second.noise > 0))
+    counts = np.zeros(shape, np.int64)
+    rows = np.where(first.of < 0, k, first.of)
+    columns = np.where(second.of < 0, other, second.of)
+    np.add.at(counts, (rows, columns), 1)
+    groups = counts[:k, :other]
+    found = zip(*linear_sum_assignment(groups, maximize=True), strict=True)
+    pairs = tuple((int(i), int(j)) for i, j in found if groups[i, j])
+    return Flow(counts, pairs, int(sum(groups[i, j] for i, j in pairs)))
+
+
+def renumbered(first: Clusters, second: Clusters) -> Clusters:
+    """The second division with the numbers of the first where groups are matched.
+
+    A number of the first that found no match has size 0. Groups without a match follow with numbers
+    that the first does not have, the largest first.
+    """
+    number = {j: i for i, j in flow(first, second).pairs}
+    rest = (j for j in range(len(second.sizes)) if j not in number)
+    number |= {j: at for at, j in enumerate(rest, len(first.sizes))}
+    table = np.full(len(second.sizes) + 1, NOISE, np.int32)  # the last is found by -1, for noise
+    sizes = np.zeros(max(number.values(), default=-1) + 1, np.int64)
+    for j, i in number.items():
+        table[j], sizes[i] = i, second.sizes[j]
+    return Clusters(table[second.of], sizes, second.how)

@@ -1,0 +1,249 @@
+"""The index for large collections: an inverted file on disk, opened without being read.
+
+Up to `EXACT_BELOW` vectors a flat index in memory is exact and quick enough. Above, vectors are put
+into lists around centroids (k-means), a query looks only into the lists nearest to it, and the
+lists stay on disk until they are looked into. That misses a neighbour now and then: how often is
+measured when the index is built, and kept beside it. Needs FAISS.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import UserError
+from engine.neighbours import checked, unit_rows
+
+EXACT_BELOW = 200_000
+RECALL_AT = 10
+WANTED_RECALL = 0.99
+_ROUNDS = 10
+_SAMPLE_A_LIST = 48
+"""Vectors a centroid is fitted on; FAISS warns below 39."""
+_ASKED = 200
+"""Queries that recall is measured with."""
+_BLOCK = 50_000
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What an index is and what it is worth.
+
+    Attributes:
+        n, dim: of the vectors.
+        lists: how many the vectors are put into.
+        probed: how many of them a query looks into.
+        recall: share of the exact 10 nearest that it finds, over `asked` vectors of the collection,
+            each without itself.
+        asked: how many those were.
+        exact_ms, indexed_ms: median milliseconds a query, comparing with all and with the index.
+    """
+
+    n: int
+    dim: int
+    lists: int
+    probed: int
+    recall: float
+    asked: int
+    exact_ms: float
+    indexed_ms: float
+
+
+class MappedIndex:
+    """An index on disk to search by cosine; the same interface as `neighbours.Index`.
+
+    Args:
+        file: what `build` wrote. It must come from a place that only we write to.
+        probed: how many lists a query looks into, as `build` found it.
+
+    Attributes:
+        size: n.
+        dim: length of a vector.
+    """
+
+    def __init__(self, file: Path, probed: int) -> None:
+        faiss = _faiss()
+        self._index = faiss.read_index(str(file), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
+        self._index.nprobe = probed
+        self.size, self.dim = int(self._index.ntotal), int(self._index.d)
+
+    def search(
+        self, queries: np.ndarray, k: int, among: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return about the k nearest rows of each query, as `neighbours.Index.search` does.
+
+        Where fewer are found than asked for, the row ends with cosine -inf and position -1.
+        """
+        queries = checked(queries, k, self.dim)
+        k = min(k, self.size if among is None else len(among))
+        if k == 0 or len(queries) == 0:
+            return np.zeros((len(queries), k), np.float32), np.zeros((len(queries), k), np.int64)
+        scores, ids = self._index.search(queries, k, params=self._among(among))
+        scores[ids < 0] = -np.inf
+        order = np.lexsort((ids, -scores))
+        scores = np.take_along_axis(scores, order, axis=1)
+        return np.minimum(scores, 1.0), np.take_along_axis(ids, order, axis=1)
+
+    def probing(self, lists: int) -> None:
+        """Look into so many lists from now on."""
+        self._index.nprobe = lists
+
+    def _among(self, positions: np.ndarray | None) -> Any:
+        if positions is None:
+            return None
+        faiss = _faiss()
+        # The fewer may be found, the more lists must be looked into to fill a page.
+        wider = self._index.nprobe * self.size / max(1, len(positions))
+        chosen = faiss.IDSelectorBatch(np.asarray(positions, np.int64))
+        return faiss.SearchParametersIVF(sel=chosen, nprobe=int(min(self._index.nlist, wider)))
+
+
+def lists_for(n: int) -> int:
+    """4 sqrt(n) lists, the rule of FAISS's guide for up to a million vectors."""
+    return max(1, round(4 * float(np.sqrt(n))))
+
+
+def build(vectors: np.ndarray, file: Path, progress: Progress | None = None) -> Built:
+    """Make the index, choose how many lists a query looks into, and write it to a file.
+
+    The lists looked into are doubled until recall reaches 0.99 or all are looked into; the number
+    is returned, not written into the file.
+
+    Args:
+        vectors: (n, dim), finite, n >= 100.
+        file: written anew.
+        progress: called with (steps done, steps); may raise to stop the work.
+
+    Raises:
+        ValueError: too few vectors, or values that are not finite.
+        UserError: FAISS is not installed.
+    """
+    n, dim = vectors.shape
+    if n < 100:
+        raise ValueError(f"an index with lists needs 100 vectors, got {n}")
+    blocks = range(0, n, _BLOCK)
+    if not all(np.isfinite(vectors[start : start + _BLOCK]).all() for start in blocks):
+        raise ValueError("a vector holds NaN or infinity")
+    steps = _Steps(_ROUNDS + 2 * len(blocks) + 1, progress)
+    faiss = _faiss()
+    lists = min(lists_for(n), n // 2)
+    quantiser = faiss.IndexFlatIP(dim)
+    quantiser.add(_centroids(vectors, lists, steps))
+    index = faiss.IndexIVFFlat(quantiser, dim, lists, faiss.METRIC_INNER_PRODUCT)
+    index.train(np.empty((0, dim), np.float32))
+    for start in blocks:
+        index.add(unit_rows(vectors[start : start + _BLOCK]))
+        steps.one()
+    faiss.write_index(index, str(file))
+    del index
+    return _probe(MappedIndex(file, 1), vectors, lists, steps)
+
+
+def _centroids(vectors: np.ndarray, lists: int, steps: _Steps) -> np.ndarray:
+    """Spherical k-means on a sample, a round at a time, so that it can be followed and stopped."""
+    faiss = _faiss()
+    wanted = min(len(vectors), lists * _SAMPLE_A_LIST)
+    chosen = np.random.default_rng(0).choice(len(vectors), wanted, replace=False)
+    sample = unit_rows(vectors[np.sort(chosen)])
+    centroids = None
+    for _ in range(_ROUNDS):
+        rounds = faiss.Kmeans(
+            sample.shape[1], lists, niter=1, spherical=True, seed=1,
+            min_points_per_centroid=1, max_points_per_centroid=_SAMPLE_A_LIST + 1,
+        )  # fmt: skip
+        rounds.train(sample, init_centroids=centroids)
+        centroids = rounds.centroids
+        steps.one()
+    return np.ascontiguousarray(centroids)
+
+
+def _probe(mapped: MappedIndex, vectors: np.ndarray, lists: int, steps: _Steps) -> Built:
+    """Look into more and more lists until the wanted recall is met."""
+    n, dim = vectors.shape
+    rng = np.random.default_rng(1)
+    asked = np.sort(rng.choice(n, min(_ASKED, n), replace=False))
+    exact, exact_ms = _exact(vectors, asked, steps)
+    probed = 1
+    while True:
+        mapped.probing(probed)
+        found = _others(mapped.search(vectors[asked], RECALL_AT + 1)[1], asked)
+        share = recall(found, exact)
+        if share >= WANTED_RECALL or probed >= lists:
+            break
+        probed = min(lists, 2 * probed)
+    steps.one()
+    times = []
+    for row in asked[:50]:
+        began = time.perf_counter()
+        mapped.search(vectors[row : row + 1], RECALL_AT)
+        times.append(time.perf_counter() - began)
+    return Built(n, dim, lists, probed, share, len(asked), exact_ms, 1000 * float(np.median(times)))
+
+
+def _exact(vectors: np.ndarray, asked: np.ndarray, steps: _Steps) -> tuple[np.ndarray, float]:
+    """The 10 nearest others of some rows by comparing with all, and the time a query takes so."""
+    queries = unit_rows(vectors[asked])
+    scores = np.empty((len(asked), 0), np.float32)
+    ids = np.empty((len(asked), 0), np.int64)
+    alone = 0.0
+    for start in range(0, len(vectors), _BLOCK):
+        rows = unit_rows(vectors[start : start + _BLOCK])
+        began = time.perf_counter()
+        rows @ queries[0]
+        alone += time.perf_counter() - began
+        cosines = queries @ rows.T
+        here = asked - start
+        inside = (here >= 0) & (here < len(rows))
+        cosines[np.flatnonzero(inside), here[inside]] = -np.inf
+        best = np.argpartition(-cosines, min(RECALL_AT, len(rows)) - 1, axis=1)[:, :RECALL_AT]
+        scores = np.concatenate([scores, np.take_along_axis(cosines, best, axis=1)], axis=1)
+        ids = np.concatenate([ids, best + start], axis=1)
+        keep = np.argsort(-scores, axis=1, kind="stable")[:, :RECALL_AT]
+        scores = np.take_along_axis(scores, keep, axis=1)
+        ids = np.take_along_axis(ids, keep, axis=1)
+        steps.one()
+    return ids, 1000 * alone
+
+
+def _others(found: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """The 10 nearest without the row itself."""
+    others = found != asked[:, None]
+    others[others.all(axis=1), -1] = False
+    return found[others].reshape(len(asked), -1)
+
+
+def recall(found: np.ndarray, exact: np.ndarray) -> float:
+    """Mean share of each row of `exact` that stands in the same row of `found`; both int (q, k)."""
+    shares = [len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, exact, strict=True)]
+    return float(np.mean(shares))
+
+
+class _Steps:
+    """Counts steps and tells them."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self._done, self._total, self._progress = 0, total, progress
+
+    def one(self) -> None:
+        """One more is done."""
+        self._done += 1
+        if self._progress is not None:
+            self._progress(min(self._done, self._total), self._total)
+
+
+def _faiss() -> Any:
+    try:
+        import faiss
+    except ImportError as error:
+        raise UserError(
+            "An index for so large a collection needs FAISS, which is not installed.",
+            "Install it: pip install faiss-cpu.",
+        ) from error
+    return faiss

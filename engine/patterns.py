@@ -1,0 +1,87 @@
+"""Sentences that match a regular expression, found in a process that can be stopped.
+
+A short pattern can keep Python's `re` busy for years, and nothing in the same process can interrupt
+it. So a child with nothing but `re` in it does the search, and is killed when its time is over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from engine.errors import UserError
+
+LONGEST = 1000
+"""Characters of a pattern."""
+SECONDS = 3.0
+_MEMORY = 2 << 30
+
+_CHILD = """
+import json, re, sys, warnings
+warnings.simplefilter("ignore")
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (%d, %d))
+except (ImportError, ValueError, OSError):
+    pass
+given = json.load(sys.stdin)
+try:
+    find = re.compile(given["pattern"], given["flags"]).search
+except (re.error, OverflowError, RecursionError) as error:
+    json.dump({"error": str(error)}, sys.stdout)
+else:
+    found = [[i, *m.span()] for i, s in enumerate(given["sentences"]) if (m := find(s))]
+    json.dump(found, sys.stdout)
+""" % (_MEMORY, _MEMORY)  # noqa: UP031 - braces stand in the code
+
+
+def matching(
+    pattern: str, sentences: Sequence[str], *, case: bool = False, seconds: float = SECONDS
+) -> list[tuple[int, int, int]]:
+    """Find the sentences in which a pattern of Python's `re` matches somewhere.
+
+    Args:
+        pattern: the expression.
+        sentences: where to look.
+        case: whether small and capital letters differ.
+        seconds: after so long the search is given up.
+
+    Returns:
+        (position, start, end) for each sentence that matches, in order; start and end are those of
+        the first match in it.
+
+    Raises:
+        UserError: an expression that cannot be read, or that takes too long.
+    """
+    if not pattern or len(pattern) > LONGEST:
+        raise UserError(
+            f"The pattern has {len(pattern)} characters.", f"Write from 1 to {LONGEST}."
+        )
+    given = {"pattern": pattern, "flags": 0 if case else int(re.IGNORECASE),
+             "sentences": list(sentences)}  # fmt: skip
+    try:
+        done = subprocess.run(  # noqa: S603 - this interpreter, code of ours, data on its input
+            [sys.executable, "-I", "-S", "-c", _CHILD],
+            input=json.dumps(given).encode(), capture_output=True, timeout=seconds, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise UserError(
+            f"The pattern was not through {len(sentences):,} sentences after {seconds:g} seconds "
+            "and was stopped.",
+            "Patterns that repeat a repetition, such as (a+)+, take for ever: write it simpler.",
+        ) from None
+    if done.returncode != 0:
+        raise UserError(
+            "The pattern could not be used: it needs too much memory.",
+            "Repeat fewer times: large counts in braces multiply.",
+        )
+    found = json.loads(done.stdout)
+    if isinstance(found, dict):
+        raise UserError(
+            f"{pattern[:80]!r} is no regular expression: {found['error']}.",
+            r"Put a backslash before signs that are meant as they are: \( \. \?",
+        )
+    return [(i, start, end) for i, start, end in found]

@@ -1,0 +1,302 @@
+"""Projections of an embedding space onto the plane, and how far each may be trusted.
+
+PCA at once, UMAP or PaCMAP when asked. Pure functions from arrays to arrays; knows neither
+encoders nor sentences. Everything is measured on unit rows, so that distances go with cosines.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.neighbours import Index, neighbours_of_each
+
+Tick = Callable[[float], None]
+"""Called with the share done; what it raises stops the work."""
+
+_PCA_SAMPLE = 20_000
+_BLOCK_CELLS = 16_000_000
+"""Distances held at once: 64 MiB of float32."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Points of the plane.
+
+    Attributes:
+        points: float32 (n, 2), centred on 0.
+        explained: share of the variance that the plane keeps; None where it has no meaning.
+    """
+
+    points: np.ndarray
+    explained: float | None = None
+
+
+def pca(vectors: np.ndarray) -> Plane:
+    """The first two principal components of unit rows, fitted on up to 20,000 of them.
+
+    Each axis points where its largest coordinate is positive, so that two fits agree.
+
+    Args:
+        vectors: (n, dim), finite; n of at least 2.
+
+    Raises:
+        ValueError: fewer than two rows.
+    """
+    rows = unit(vectors)
+    if len(rows) < 2:
+        raise ValueError(f"a plane needs two points, got {len(rows)}")
+    fitted = rows[:: -(-len(rows) // _PCA_SAMPLE)]
+    mean = fitted.mean(axis=0, dtype=np.float64)
+    centred = fitted - mean
+    variances, axes = np.linalg.eigh(centred.T.astype(np.float64) @ centred / len(fitted))
+    axes = axes[:, ::-1][:, :2]
+    axes *= np.where(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])] < 0, -1.0, 1.0)
+    points = np.zeros((len(rows), 2), np.float32)
+    points[:, : axes.shape[1]] = (rows - mean.astype(np.float32)) @ axes.astype(np.float32)
+    whole = variances.sum()
+    explained = float(variances[::-1][:2].sum() / whole) if whole > 0 else 1.0
+    return Plane(points, explained)
+
+
+def umap(
+    vectors: np.ndarray,
+    *,
+    neighbours: int = 15,
+    min_dist: float = 0.1,
+    seed: int | None = 0,
+    initial: np.ndarray | None = None,
+    tick: Tick | None = None,
+) -> Plane:
+    """UMAP of unit rows, its neighbours found exactly by FAISS instead of by descent.
+
+    Args:
+        vectors: (n, dim), finite.
+        neighbours: of each point, itself included; fewer when there are not as many points.
+        min_dist: how close points may lie in the plane.
+        seed: the same seed gives the same plane on one machine, on one core; None uses all cores
+            and is not reproducible.
+        initial: (n, 2) to begin from, such as another encoder's plane; None is the first two
+            principal components.
+        tick: called with the share done.
+
+    Raises:
+        ValueError: fewer than four rows.
+
+    Source: McInnes, Healy, Melville 2018.
+    """
+    from umap import UMAP
+
+    rows = unit(vectors)
+    if len(rows) < 4:
+        raise ValueError(f"UMAP needs four points, got {len(rows)}")
+    k = min(neighbours, len(rows) - 1)
+    start = pca(rows).points if initial is None else np.asarray(initial, np.float32)
+    scale = np.abs(start).max() or 1.0
+    noise = np.random.default_rng(seed).normal(0, 1e-4, start.shape)
+    knn = _knn(rows, k)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a seed means one core, that `transform` is off
+        model = UMAP(
+            n_neighbors=k,
+            min_dist=min_dist,
+            metric="cosine",
+            random_state=seed,
+            init=(10 * start / scale + noise).astype(np.float32),
+            precomputed_knn=knn,
+            n_jobs=1 if seed is not None else -1,
+            tqdm_kwds=None if tick is None else _bar(lambda share: tick(0.3 + 0.7 * share)),
+        )
+        points = np.asarray(model.fit_transform(rows), np.float32)
+    return Plane(points - points.mean(axis=0))
+
+
+def warm_umap(*, seeded: bool) -> None:
+    """Have UMAP compile what it needs, on a few points; at once where that has been done.
+
+    Args:
+        seeded: a seeded map runs other code than an unseeded one.
+    """
+    few = np.random.default_rng(0).normal(size=(64, 8))
+    umap(few, seed=0 if seeded else None)
+
+
+def _bar(tick: Tick) -> dict[str, Any]:
+    """Settings of UMAP's own progress bar that make it tell us instead of a terminal."""
+
+    class Ear(io.StringIO):
+        def write(self, text: str) -> int:
+            if text.strip().isdigit():
+                tick(int(text) / 100)
+            return len(text)
+
+    return {"disable": False, "file": Ear(), "bar_format": "{percentage:.0f}", "mininterval": 0.3}
+
+
+def pacmap(
+    vectors: np.ndarray,
+    *,
+    neighbours: int = 10,
+    seed: int | None = 0,
+    tick: Tick | None = None,
+) -> Plane:
+    """PaCMAP of unit rows: like UMAP for what is near, better at how groups lie to one another.
+
+    Args:
+        vectors: (n, dim), finite.
+        neighbours: of each point; fewer when there are not as many points.
+        seed: None is not reproducible.
+        tick: called with the share done.
+
+    Raises:
+        ImportError: the package pacmap is not installed.
+        ValueError: fewer than four rows.
+
+    Source: Wang, Huang, Rudin, Shaposhnik 2021.
+    """
+    from pacmap import PaCMAP
+
+    rows = unit(vectors)
+    if len(rows) < 4:
+        raise ValueError(f"PaCMAP needs four points, got {len(rows)}")
+    if tick is not None:
+        tick(0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a seed was set
+        model = PaCMAP(2, n_neighbors=min(neighbours, len(rows) - 2), random_state=seed)
+        points = np.asarray(model.fit_transform(rows, init="pca"), np.float32)
+    return Plane(points - points.mean(axis=0))
+
+
+def _knn(rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    """Neighbours as UMAP wants them: itself first, cosine distances; and no search index."""
+    cosines, ids = neighbours_of_each(rows, k - 1)
+    own = np.arange(len(rows))[:, None]
+    distances = np.clip(1 - cosines, 0, 2)
+    zeros = np.zeros((len(rows), 1), np.float32)
+    return np.hstack([own, ids]), np.hstack([zeros, distances]).astype(np.float32), None
+
+
+def placed(vectors: np.ndarray, known: np.ndarray, points: np.ndarray, k: int = 8) -> np.ndarray:
+    """Place new vectors on an existing plane: the mean of their neighbours' places, by cosine.
+
+    Args:
+        vectors: (m, dim) to be placed.
+        known: (n, dim), those on the plane.
+        points: (n, 2), where these lie.
+        k: neighbours that have a say.
+
+    Returns:
+        float32 (m, 2).
+    """
+    cosines, ids = Index(known).search(vectors, min(k, len(known)))
+    weights = np.exp((cosines - cosines[:, :1]) / 0.05)  # what is 0.05 less alike weighs a third
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.einsum("mk,mkd->md", weights, points[ids]).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """How well a plane keeps the neighbourhoods of the full space, point by point.
+
+    Attributes:
+        looked_at: int64 (m,) numbers of the points measured; all of them unless there are many.
+        trustworthiness: float64 (m,), 1 where nobody stands near who is far in the full space.
+        continuity: float64 (m,), 1 where nobody stands far who is near in the full space.
+        recall: float64 (m,), share of the k nearest that are among the k nearest on the plane.
+        k: neighbours compared.
+    """
+
+    looked_at: np.ndarray
+    trustworthiness: np.ndarray
+    continuity: np.ndarray
+    recall: np.ndarray
+    k: int
+
+
+def trust(
+    vectors: np.ndarray,
+    points: np.ndarray,
+    k: int = 15,
+    *,
+    sample: int = 2000,
+    tick: Tick | None = None,
+) -> Trust:
+    """Measure trustworthiness and continuity (Venna, Kaski 2001) and neighbour recall by point.
+
+    The mean of a point's values over all points is the figure usually given. Above `sample`
+    points, a fixed random sample of them is measured, against all the others.
+
+    Args:
+        vectors: (n, dim).
+        points: (n, 2).
+        k: neighbours; must be below n / 2.
+        sample: how many points are measured at most.
+        tick: called with the share done.
+
+    Raises:
+        ValueError: k is not below n / 2.
+    """
+    n = len(vectors)
+    if not 1 <= k < n / 2:
+        raise ValueError(f"expected 1 <= k < n / 2, got k = {k} and n = {n}")
+    rows, plane = unit(vectors), np.asarray(points, np.float32)
+    looked_at = np.arange(n)
+    if n > sample:
+        looked_at = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
+    worst = k * (2 * n - 3 * k - 1) / 2
+    block = max(1, _BLOCK_CELLS // n)
+    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    for start in range(0, len(looked_at), block):
+        own = looked_at[start : start + block]
+        full = _ranks(-(rows[own] @ rows.T), own)
+        flat = _ranks(_squared_distances(plane[own], plane), own)
+        near_full, near_flat = full <= k, flat <= k
+        intruders = np.where(near_flat & ~near_full, full - k, 0).sum(axis=1)
+        lost = np.where(near_full & ~near_flat, flat - k, 0).sum(axis=1)
+        shared = (near_full & near_flat).sum(axis=1) / k
+        found.append((1 - intruders / worst, 1 - lost / worst, shared))
+        if tick is not None:
+            tick(min(1.0, (start + block) / len(looked_at)))
+    near, whole, kept = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return Trust(looked_at, near, whole, kept, k)
+
+
+def _ranks(distances: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Rank of every column in each row, nearest 1; a row's own point n, so that it never counts."""
+    distances[np.arange(len(own)), own] = np.inf
+    order = np.argsort(distances, axis=1, kind="stable")
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(1, distances.shape[1] + 1)[None, :], axis=1)
+    return ranks
+
+
+def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return ((a[:, None, 0] - b[None, :, 0]) ** 2 + (a[:, None, 1] - b[None, :, 1]) ** 2).astype(
+        np.float32
+    )
+
+
+def procrustes(points: np.ndarray, onto: np.ndarray) -> np.ndarray:
+    """Turn, mirror, scale and shift a plane onto another of the same points: float32 (n, 2).
+
+    Orthogonal Procrustes (Schönemann 1966) with one scale; least squares over all points.
+    """
+    a = points - points.mean(axis=0)
+    b = onto - onto.mean(axis=0)
+    left, strengths, right = np.linalg.svd(a.T.astype(np.float64) @ b)
+    spread = float((a.astype(np.float64) ** 2).sum())
+    scale = strengths.sum() / spread if spread > 0 else 1.0
+    return (scale * (a @ (left @ right)) + onto.mean(axis=0)).astype(np.float32)
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Rows of length 1, float32; a zero row stays."""
+    rows = np.asarray(vectors, np.float32)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms == 0, 1, norms)

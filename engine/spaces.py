@@ -1,0 +1,315 @@
+"""Two embedding spaces of the same sentences compared in their full dimensions, not on a picture.
+
+Neighbourhoods point by point, whole spaces by linear CKA and by what remains after the best turn.
+Pure functions from arrays to arrays; knows neither encoders nor sentences. The two spaces may have
+different dimensions; row i of both is the same sentence. n x n is never formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.geometry import sample_pair_cosines
+from engine.neighbours import Index
+from engine.projection import unit
+
+Tick = Callable[[float], None]
+"""Called with the share done; what it raises stops the work."""
+
+PERSISTENCE = 0.9
+"""p of rank-biased overlap: the first ten ranks carry 86 % of the weight."""
+SAMPLE = 20_000
+_ROWS = 4096
+_CELLS = 16_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """How much the neighbourhood of each point differs between two spaces.
+
+    Attributes:
+        looked_at: int64 (m,) numbers of the points measured, rising; all unless there are many.
+        first: int64 (m, k), the k nearest in the first space, nearest first.
+        second: int64 (m, k), the same in the second space.
+        jaccard: float64 (m,), shared neighbours over all that either space names; 1 is unchanged.
+        overlap: float64 (m,), rank-biased overlap; 1 is the same neighbours in the same order.
+        gap: float64 (m,), how much less alike the neighbours of the other space are than its own:
+            mean cosine of the one less that of the other, in standard deviations of the cosines of
+            random pairs, on average over both spaces. Tells apart what shares no neighbour.
+    """
+
+    looked_at: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    jaccard: np.ndarray
+    overlap: np.ndarray
+    gap: np.ndarray
+
+    @property
+    def k(self) -> int:
+        """Neighbours compared."""
+        return int(self.first.shape[1])
+
+    def most(self, count: int) -> np.ndarray:
+        """Rows of the points that changed most, first the most: int64 (min(count, m),).
+
+        By rank-biased overlap; ties, such as of all that share nothing, by `gap`, then by position.
+        """
+        return np.lexsort((self.looked_at, -self.gap, self.overlap))[:count]
+
+
+def change(
+    first: np.ndarray,
+    second: np.ndarray,
+    k: int = 10,
+    *,
+    sample: int = SAMPLE,
+    tick: Tick | None = None,
+) -> Change:
+    """Compare the k nearest neighbours by cosine of every point in two spaces.
+
+    A point is not its own neighbour. Above `sample` points a fixed random sample of them is
+    measured, each against all the others.
+
+    Args:
+        first: (n, dim), finite.
+        second: (n, other dim), finite.
+        k: neighbours, from 1 to n - 1.
+        sample: how many points are measured at most.
+        tick: called with the share done.
+
+    Raises:
+        ValueError: another number of rows, or k that cannot be used.
+    """
+    n = len(first)
+    if len(second) != n:
+        raise ValueError(f"expected the same sentences in both spaces, got {n} and {len(second)}")
+    if not 1 <= k < n:
+        raise ValueError(f"expected 1 <= k < n, got k = {k} and n = {n}")
+    looked_at = np.arange(n)
+    if n > sample:
+        looked_at = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
+    half = (lambda share: None) if tick is None else (lambda share: tick(share / 2))
+    rest = (lambda share: None) if tick is None else (lambda share: tick(0.5 + share / 2))
+    near = _nearest(first, looked_at, k, half)
+    other = _nearest(second, looked_at, k, rest)
+    gap = (_gap(first, looked_at, near, other) + _gap(second, looked_at, other, near)) / 2
+    return Change(
+        looked_at, near, other, jaccard(near, other), rank_biased_overlap(near, other), gap
+    )
+
+
+def _nearest(vectors: np.ndarray, looked_at: np.ndarray, k: int, tick: Tick) -> np.ndarray:
+    """The k nearest others of some rows, int64 (m, k), searched in blocks so that it can tell."""
+    index = Index(vectors)
+    found = np.empty((len(looked_at), k), np.int64)
+    for start in range(0, len(looked_at), _ROWS):
+        own = looked_at[start : start + _ROWS]
+        _, ids = index.search(vectors[own], k + 1)
+        others = ids != own[:, None]
+        others[others.all(axis=1), -1] = (
+            False  # duplicates pushed the row itself out: drop the last
+        )
+        found[start : start + _ROWS] = ids[others].reshape(len(own), k)
+        tick(min(1.0, (start + _ROWS) / len(looked_at)))
+    return found
+
+
+def _gap(
+    vectors: np.ndarray, looked_at: np.ndarray, own: np.ndarray, others: np.ndarray
+) -> np.ndarray:
+    """How much less alike `others` are than a point's own neighbours; see `Change.gap`."""
+    spread = float(np.std(sample_pair_cosines(vectors))) or 1.0
+    rows, k = unit(vectors), own.shape[1]
+    gap = np.empty(len(looked_at))
+    block = max(1, _CELLS // (k * rows.shape[1]))
+    for start in range(0, len(gap), block):
+        part = slice(start, start + block)
+        points = rows[looked_at[part]]
+        means = [np.einsum("md,mkd->m", points, rows[ids[part]]) / k for ids in (own, others)]
+        gap[part] = (means[0] - means[1]) / spread
+    return gap
+
+
+def jaccard(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Jaccard similarity of two sets in each row: shared members over members of either.
+
+    Args:
+        first: int (m, k), no number twice in a row.
+        second: int (m, k), likewise.
+
+    Returns:
+        float64 (m,), from 0 to 1.
+    """
+    shared = _shared_at(first, second).sum(axis=1)
+    return shared / (2 * first.shape[1] - shared)
+
+
+def rank_biased_overlap(
+    first: np.ndarray, second: np.ndarray, persistence: float = PERSISTENCE
+) -> np.ndarray:
+    """Similarity of two rankings in each row that weighs early ranks most, extrapolated at depth k.
+
+    With X_d members shared by the first d of both: (X_k / k) p^k + (1 - p) / p * sum of
+    (X_d / d) p^d over d from 1 to k. Extrapolated, equal rankings have 1 however short they are.
+
+    Args:
+        first: int (m, k), ranked, no number twice in a row.
+        second: int (m, k), likewise.
+        persistence: p, between 0 and 1.
+
+    Returns:
+        float64 (m,), from 0 to 1.
+
+    Source: Webber, Moffat, Zobel 2010, there RBO_EXT, for two lists of equal length.
+    """
+    if not 0 < persistence < 1:
+        raise ValueError(f"expected a persistence between 0 and 1, got {persistence}")
+    depths = np.arange(1, first.shape[1] + 1)
+    agreement = np.cumsum(_shared_at(first, second), axis=1) / depths
+    weights = (1 - persistence) * persistence ** (depths - 1)
+    return agreement @ weights + agreement[:, -1] * persistence ** depths[-1]
+
+
+def _shared_at(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """How many members become shared at each depth 1 … k: int64 (m, k)."""
+    m, k = first.shape
+    if second.shape != (m, k):
+        raise ValueError(f"expected lists of one shape, got {first.shape} and {second.shape}")
+    ranks = np.arange(k)
+    deeper = np.maximum(ranks[:, None], ranks[None, :]).ravel()
+    counts = np.zeros((m, k), np.int64)
+    block = max(1, _CELLS // (k * k))
+    for start in range(0, m, block):
+        part = slice(start, start + block)
+        same = (first[part, :, None] == second[part, None, :]).reshape(-1, k * k)
+        rows, cells = np.nonzero(same)
+        np.add.at(counts[part], (rows, deeper[cells]), 1)
+    return counts
+
+
+def linear_cka(first: np.ndarray, second: np.ndarray) -> float:
+    """Linear centred kernel alignment: 1 for spaces that differ by a turn and a scale only.
+
+    With centred X and Y: |Y'X|^2 / (|X'X| |Y'Y|), Frobenius norms, in time n * dim^2 and memory
+    dim^2. With fewer sentences than dimensions it is high even by chance: see `shuffled`.
+
+    Args:
+        first: (n, dim), finite.
+        second: (n, other dim), finite.
+
+    Returns:
+        From 0 to 1; NaN when all rows of a space are the same.
+
+    Source: Kornblith, Norouzi, Lee, Hinton 2019, section 3.
+    """
+    return _cka(*_products(first, second))
+
+
+def procrustes_residual(first: np.ndarray, second: np.ndarray) -> float:
+    """What is left between two spaces after the best rotation and reflection of one onto the other.
+
+    Both are centred and scaled to Frobenius norm 1, the smaller dimension is padded with zeros.
+    The least squared distance is then 2 - 2 |A'B| in nuclear norm.
+
+    Args:
+        first: (n, dim), finite.
+        second: (n, other dim), finite.
+
+    Returns:
+        From 0 (the same but for a turn) to 2; NaN when all rows of a space are the same.
+
+    Source: Schönemann 1966; as a distance of representations Ding, Denain, Steinhardt 2021.
+    """
+    return _residual(*_products(first, second))
+
+
+def _products(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X'X, Y'Y and X'Y of centred columns, float64, summed block by block."""
+    if len(first) != len(second):
+        raise ValueError(f"expected one number of rows, got {len(first)} and {len(second)}")
+    means = [x.mean(axis=0, dtype=np.float64) for x in (first, second)]
+    dims = [x.shape[1] for x in (first, second)]
+    xx, yy, xy = (np.zeros(s) for s in ((dims[0],) * 2, (dims[1],) * 2, tuple(dims)))
+    for start in range(0, len(first), _ROWS):
+        x, y = (v[start : start + _ROWS] - m for v, m in zip((first, second), means, strict=True))
+        xx += x.T @ x
+        yy += y.T @ y
+        xy += x.T @ y
+    return xx, yy, xy
+
+
+def _cka(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float:
+    norms = np.linalg.norm(xx) * np.linalg.norm(yy)
+    return float(np.linalg.norm(xy) ** 2 / norms) if norms > 0 else float("nan")
+
+
+def _residual(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float:
+    sizes = np.sqrt(np.trace(xx) * np.trace(yy))
+    if sizes == 0:
+        return float("nan")
+    shared = np.linalg.svd(xy, compute_uv=False).sum() / sizes
+    return float(max(0.0, 2 - 2 * shared))
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Two spaces in four numbers.
+
+    Attributes:
+        jaccard: mean over the points; 1 is unchanged.
+        overlap: mean rank-biased overlap; 1 is unchanged.
+        cka: linear CKA of the unit rows; 1 is unchanged.
+        residual: Procrustes residual of the unit rows; 0 is unchanged.
+    """
+
+    jaccard: float
+    overlap: float
+    cka: float
+    residual: float
+
+
+def figures(first: np.ndarray, second: np.ndarray, found: Change) -> Figures:
+    """Sum up a comparison. Whole spaces are compared on unit rows, as cosines see them.
+
+    Args:
+        first: (n, dim).
+        second: (n, other dim).
+        found: what `change` said of them.
+    """
+    products = _products(unit(first), unit(second))
+    return Figures(
+        float(found.jaccard.mean()), float(found.overlap.mean()), _cka(*products),
+        _residual(*products),
+    )  # fmt: skip
+
+
+def twins(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One space drawn twice: the noise floor of an encoder that has no seed of its own.
+
+    Two random projections to as many dimensions as there are, the step `dims:DIM,random` with seeds
+    0 and 1. Both keep every cosine but for the noise that so many dimensions leave, so what differs
+    between them is no difference between encoders. Another training run may differ by more.
+
+    Args:
+        vectors: (n, dim), finite.
+
+    Returns:
+        Two of float32 (n, dim).
+
+    Source: Johnson, Lindenstrauss 1984.
+    """
+    dim = vectors.shape[1]
+    first, second = (
+        (np.random.default_rng(seed).standard_normal((dim, dim)) / np.sqrt(dim)).astype(np.float32)
+        for seed in (0, 1)
+    )
+    return vectors @ first, vectors @ second
+
+
+def shuffled(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
+    """The same rows in another order: what two spaces that share nothing look like."""
+    return vectors[np.random.default_rng(seed).permutation(len(vectors))]

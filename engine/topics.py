@@ -1,0 +1,202 @@
+"""Names for groups of sentences: the words that one group has and the others lack.
+
+Class-based TF-IDF (Grootendorst 2022, equation 2) over plain counts, and regions of a plane at
+several levels with a name each. Knows sentences and numbers of groups, neither encoders nor pages.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+LEVELS = (8, 24, 72)
+"""Regions seen from afar, from nearer, from close by."""
+
+_WORD = r"(?u)[^\W\d_][^\W_]+"
+"""A letter and at least one more letter or digit."""
+_EVEN = 0.6
+_TELLING = 3.0
+"""Groups a word must be expected in before its spread can be called even."""
+_RARE = 1e-6
+"""Makes a word lighter than any that is not rare, and keeps the order among the rare."""
+_FITTED = 100_000
+
+
+def class_tfidf(counts: Any) -> Any:
+    """Weigh each word for each group: frequency in the group times log(1 + A / f).
+
+    A is the mean number of words of a group and f how often the word occurs in all groups. The
+    frequency is divided by the words of the group, so that large groups weigh no more.
+
+    Args:
+        counts: (groups, words), NumPy or SciPy sparse: how often each word occurs in each group.
+
+    Returns:
+        SciPy CSR float64 of the same shape.
+
+    Source: Grootendorst 2022, BERTopic, equation 2.
+    """
+    from scipy import sparse
+
+    table = sparse.csr_matrix(counts, dtype=np.float64)
+    lengths = np.asarray(table.sum(axis=1)).ravel()
+    frequencies = np.asarray(table.sum(axis=0)).ravel()
+    inverse = np.log1p(lengths.mean() / np.maximum(frequencies, 1))
+    shares = sparse.diags(1 / np.maximum(lengths, 1)) @ table
+    return sparse.csr_matrix(shares @ sparse.diags(inverse))
+
+
+class Words:
+    """The words of a collection, counted once, to name groups of it by.
+
+    Args:
+        sentences: n of them.
+    """
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        counter = CountVectorizer(token_pattern=_WORD, dtype=np.int32)
+        try:
+            self._counts: Any = counter.fit_transform(sentences)
+            self._words = counter.get_feature_names_out()
+        except ValueError:  # no sentence has a word
+            self._counts, self._words = None, np.empty(0, object)
+
+    def names(
+        self, groups: np.ndarray, k: int, stop: np.ndarray | None = None, most: int = 3
+    ) -> list[str]:
+        """Name each of k groups by its heaviest words; an empty name where it has none of its own.
+
+        A word counts once a sentence. One that is in a single sentence of a group of more than
+        three names it only where no other word does.
+
+        Args:
+            groups: int (n,), group of each sentence, below k; negative for none.
+            k: how many groups.
+            stop: bool, for each word whether to leave it out; see `everywhere`.
+            most: words in a name.
+        """
+        if self._counts is None:
+            return [""] * k
+        table = self._by_group(groups, k)
+        sizes = np.bincount(groups[groups >= 0], minlength=k)
+        rare = table.data < np.repeat(np.where(sizes > 3, 2, 1), np.diff(table.indptr))
+        weights = class_tfidf(table)
+        weights.data[rare] *= _RARE
+        if stop is not None:
+            weights.data[stop[weights.indices]] = 0
+        return [", ".join(self._heaviest(weights, group, most)) for group in range(k)]
+
+    def everywhere(self, groups: np.ndarray, k: int) -> np.ndarray:
+        """For each word, whether it is spread over the groups as if by chance: bool (words,).
+
+        Such a word tells no group from another, in whatever language: it is in at least 0.6 times
+        as many groups as its sentences would be in, were they dealt out blindly. Words so rare that
+        this cannot be said are not among them.
+        """
+        if self._counts is None:
+            return np.zeros(0, bool)
+        sizes = np.bincount(groups[groups >= 0], minlength=k)
+        table = self._by_group(groups, k)
+        share = np.asarray(table.sum(axis=0)).ravel() / max(1, sizes.sum())
+        expected = np.zeros(len(share))
+        for size in sizes:
+            expected += 1 - (1 - share) ** size
+        present = np.asarray((table > 0).sum(axis=0)).ravel()
+        return (expected >= _TELLING) & (present >= _EVEN * expected)
+
+    def _by_group(self, groups: np.ndarray, k: int) -> Any:
+        from scipy import sparse
+
+        inside = np.flatnonzero(groups >= 0)
+        ones = np.ones(len(inside), np.int32)
+        member = sparse.csr_matrix((ones, (groups[inside], inside)), shape=(k, len(groups)))
+        return sparse.csr_matrix(member @ (self._counts > 0).astype(np.int32))
+
+    def _heaviest(self, weights: Any, group: int, most: int) -> Iterator[str]:
+        part = slice(weights.indptr[group], weights.indptr[group + 1])
+        heavy, words = weights.data[part], weights.indices[part]
+        for at in np.lexsort((words, -heavy))[:most]:
+            if heavy[at] > _RARE * heavy.max():
+                yield str(self._words[words[at]])
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One division of a plane into regions.
+
+    Attributes:
+        of: int32 (n,), region of each point.
+        names: one a region, no two alike, from its words.
+        centres: float32 (k, 2), the median place of its points.
+        sizes: int64 (k,).
+    """
+
+    of: np.ndarray
+    names: list[str]
+    centres: np.ndarray
+    sizes: np.ndarray
+
+
+def groups(rows: np.ndarray, k: int, seed: int = 0) -> np.ndarray:
+    """k-means in small batches: int32 (n,), numbered by size, the largest group 0.
+
+    Empty groups get no number, so there may be fewer than k.
+
+    Source: Sculley 2010, as scikit-learn has it.
+    """
+    from sklearn.cluster import MiniBatchKMeans
+
+    k = min(k, len(np.unique(rows[:_FITTED], axis=0)))
+    model = MiniBatchKMeans(k, random_state=seed, n_init=3, batch_size=2048)
+    found = model.fit(rows[:: -(-len(rows) // _FITTED)]).predict(rows)
+    sizes = np.bincount(found, minlength=k)
+    order = np.argsort(-sizes, kind="stable")
+    number = np.empty(k, np.int32)
+    number[order] = np.arange(k, dtype=np.int32)
+    return number[found]
+
+
+def regions(
+    points: np.ndarray, words: Words, levels: Sequence[int] = LEVELS, least: int = 5
+) -> list[Level]:
+    """Divide a plane at several levels and name the parts, from the coarsest.
+
+    Args:
+        points: float32 (n, 2).
+        words: of its sentences.
+        levels: how many regions each level has, rising; fewer where a region would have less than
+            `least` points.
+        least: points of a region on average.
+    """
+    n = len(points)
+    counts = sorted({max(1, min(k, n // least)) for k in levels})
+    divisions = [groups(points, k) for k in counts]
+    finest = divisions[-1]
+    stop = words.everywhere(finest, int(finest.max()) + 1)
+    found = []
+    for division in divisions:
+        k = int(division.max()) + 1
+        centres = [np.median(points[division == i], axis=0) for i in range(k)]
+        names = distinct(words.names(division, k, stop))
+        found.append(Level(division, names, np.array(centres, np.float32), np.bincount(division)))
+    return found
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Number what would be called the same, and call what has no name by its number."""
+    repeated = {name for name, count in Counter(names).items() if count > 1}
+    seen: Counter[str] = Counter()
+    out = []
+    for place, name in enumerate(names, 1):
+        seen[name] += 1
+        if not name:
+            out.append(f"region {place}")
+        else:
+            out.append(f"{name} ({seen[name]})" if name in repeated else name)
+    return out

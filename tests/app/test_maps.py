@@ -1,0 +1,354 @@
+"""Maps by their question: keys, what is made, what is known of a point, tables, hard cases."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pandas as pd
+import pytest
+
+from app import map_facts, map_making, maps, ui
+from app.kinds import KINDS
+from app.uploads import keep
+from app.workspace import Workspace
+from engine.datasets.tables import preview
+from engine.errors import UserError
+
+ENCODER = "random:16"
+HOSTILE = "=1+1 <b>bold</b>"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """The starter set alone, and one encoder that is listed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path_factory.mktemp("maps") / "store")
+    made.add_encoder(ENCODER)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def pca(workspace: Workspace) -> maps.StoredMap:
+    """The principal components of the starter topics."""
+    return map_making.make(workspace, maps.wanted(ENCODER, "starter-topics", method="pca"))
+
+
+def collection(workspace: Workspace, tmp_path: Path, name: str, lines: list[str]) -> str:
+    """Upload sentences, one a line."""
+    file = tmp_path / f"{name}.txt"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    mapping = preview(file, file.name).mapping
+    return "upload:" + keep(workspace, file, file.name, name, mapping)["name"]
+
+
+def test_a_key_changes_with_everything_that_decides_the_map(workspace: Workspace) -> None:
+    """And with nothing else."""
+    base: dict[str, Any] = {"method": "umap", "neighbours": 15, "min_dist": 0.1, "seed": 0}
+    changes = [{}, {"neighbours": 5}, {"min_dist": 0.2}, {"seed": 1}, {"seed": None},
+               {"method": "pca"}, {"initial": "0" * 32}]  # fmt: skip
+    keys = [maps.key(workspace, ENCODER, "starter-topics", **base | c) for c in changes]
+    keys.append(maps.key(workspace, "random:17", "starter-topics", **base))
+    keys.append(maps.key(workspace, ENCODER, "starter-pairs", **base))
+    assert len(set(keys)) == len(keys)
+    assert maps.key(workspace, ENCODER, "starter-topics") == keys[0]
+    pca = [maps.key(workspace, ENCODER, "starter-topics", method="pca", seed=s) for s in (0, 1)]
+    assert pca[0] == pca[1]
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"method": "tsne"}, "no method 'tsne'"),
+        ({"neighbours": 1}, "1 neighbours"),
+        ({"neighbours": 201}, "201 neighbours"),
+        ({"min_dist": 1.0}, "least distance of 1.0"),
+        ({"seed": -1}, "cannot be a seed"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(workspace: Workspace, how: dict[str, Any], said: str) -> None:
+    """Before anything is queued or computed."""
+    with pytest.raises(UserError, match=said):
+        maps.queue(workspace, ENCODER, "starter-topics", **how)
+    assert workspace.store.runs.list() == []
+
+
+def test_a_missing_package_is_said_plainly(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PaCMAP is an extra."""
+    monkeypatch.setitem(maps.LIBRARIES, "pacmap", "no-such-package-here")
+    with pytest.raises(UserError, match="needs the package") as caught:
+        maps.key(workspace, ENCODER, "starter-topics", method="pacmap")
+    assert "theodolite[maps]" in caught.value.hint
+
+
+def test_points_are_the_principal_components_of_scikit_learn(
+    workspace: Workspace, pca: maps.StoredMap
+) -> None:
+    """Up to the sign of an axis; rows are the collection's sentences in order."""
+    from sklearn.decomposition import PCA
+
+    sentences, _ = workspace.catalog.sentences("starter-topics")
+    assert pca.sentences == sentences
+    rows = workspace.load(ENCODER).encode(sentences)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    expected = PCA(2, svd_solver="full").fit_transform(rows)
+    np.testing.assert_allclose(np.abs(pca.points), np.abs(expected), atol=1e-4)
+
+
+def test_columns_say_what_the_data_set_says(workspace: Workspace, pca: maps.StoredMap) -> None:
+    """Labels, length; trust is measured at every point of a small collection."""
+    dataset = workspace.catalog.load("starter-topics")
+    of = dict(zip(reversed(dataset.sentences), reversed(dataset.labels), strict=True))
+    labels = next(column for column in pca.columns if column.key == "label").labels
+    assert [labels[i] for i in pca.values["label"]] == [of[s] for s in pca.sentences]
+    assert pca.values["length"].tolist() == [len(s) for s in pca.sentences]
+    assert np.isfinite(pca.values["recall"]).all()
+    assert pca.info["trust"]["recall"] == pytest.approx(pca.values["recall"].mean(), abs=1e-6)
+    assert {region.level for region in pca.regions} == {0, 1, 2}
+    assert set(pca.values) == {column.key for column in pca.columns}
+
+
+def test_trust_is_that_of_scikit_learn(workspace: Workspace, pca: maps.StoredMap) -> None:
+    """The mean of the points is the figure usually given."""
+    from sklearn.manifold import trustworthiness
+
+    rows = workspace.load(ENCODER).encode(pca.sentences)
+    expected = trustworthiness(rows, pca.points, n_neighbors=15, metric="cosine")
+    assert pca.info["trust"]["trustworthiness"] == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_point_knows_its_true_neighbours(workspace: Workspace, pca: maps.StoredMap) -> None:
+    """By cosine as scikit-learn has it, and whether the map kept them near."""
+    from sklearn.neighbors import NearestNeighbors
+
+    rows = workspace.load(ENCODER).encode(pca.sentences)
+    full = NearestNeighbors(n_neighbors=11, metric="cosine").fit(rows)
+    flat = NearestNeighbors(n_neighbors=11).fit(pca.points)
+    distances, near = full.kneighbors(rows[7:8])
+    found = maps.point(workspace, pca, 7, 10)
+    assert {one["id"] for one in found["neighbours"]} == set(near[0].tolist()) - {7}
+    np.testing.assert_allclose(
+        [one["cosine"] for one in found["neighbours"]], 1 - distances[0][1:], atol=1e-5
+    )
+    on_map = set(flat.kneighbors(pca.points[7:8], return_distance=False)[0].tolist())
+    assert {o["id"] for o in found["neighbours"] if o["kept"]} == on_map & set(near[0]) - {7}
+    assert dict(found["facts"])["Length in characters"] == str(len(pca.sentences[7]))
+
+
+def test_a_known_sentence_is_placed_where_it_is(workspace: Workspace, pca: maps.StoredMap) -> None:
+    """Its own neighbour with cosine 1 outweighs the rest."""
+    found = maps.place(workspace, pca, pca.sentences[3], 5)
+    assert found["neighbours"][0]["id"] == 3
+    assert found["neighbours"][0]["cosine"] == pytest.approx(1, abs=1e-5)
+    with pytest.raises(UserError, match="no sentence"):
+        maps.place(workspace, pca, "  ", 5)
+
+
+def test_what_takes_long_to_encode_is_not_drawn_at_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page waits two seconds at most; what is encoded then is kept and drawn at once."""
+    with monkeypatch.context() as patch:
+        patch.setattr(map_making, "QUICK_SECONDS", -1.0)
+        assert map_making.quick(workspace, "random:19", "starter-topics") is None
+    drawn = map_making.quick(workspace, "random:19", "starter-topics")
+    assert drawn is not None
+    assert drawn.info["trust"] == {}
+    patched = map_making.quick(workspace, "random:19", "starter-topics")
+    assert patched is not None
+    assert patched.key == drawn.key
+
+
+def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
+    """Units in order, a word on progress, and a second time nothing is made."""
+    run = workspace.store.runs.get(maps.queue(workspace, ENCODER, "starter-pairs", method="pca"))
+    kind, said = KINDS["project"], []
+    labels = kind.units(run["spec"])
+    assert labels[0] == f"Encoding starter-pairs with {ENCODER}"
+    for position in range(len(labels)):
+        kind.work(workspace, run["spec"], position, lambda done, all_: said.append(done / all_))
+    assert said == sorted(said) or said[-1] == 1
+    key = maps.key(workspace, ENCODER, "starter-pairs", method="pca")
+    found = maps.stored(workspace, key)
+    assert found is not None
+    before = workspace.store.projections.get(key)
+    map_making.make(workspace, maps.of_spec(run["spec"]))
+    assert workspace.store.projections.get(key) == before
+    workspace.store.runs.cancel(run["id"])
+
+
+def test_a_umap_run_says_that_it_warms_up() -> None:
+    """The compiling is a unit of its own, with a label for people."""
+    spec = {"version": 1, **vars(maps.Wanted(ENCODER, "starter-topics"))}
+    assert any(label.startswith("Warming UMAP up") for label in KINDS["project"].units(spec))
+
+
+def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path: Path) -> None:
+    """The name of an upload may be given again to other sentences."""
+    name = collection(workspace, tmp_path, "changing", ["a b", "c d", "e f"])
+    key = map_making.make(workspace, maps.wanted(ENCODER, name, method="pca")).key
+    assert maps.stored(workspace, key) is not None
+    workspace.store.uploads.remove("changing")
+    assert maps.stored(workspace, key) is None
+    collection(workspace, tmp_path, "changing", ["other", "words", "here"])
+    assert maps.stored(workspace, key) is None
+
+
+@pytest.mark.slow  # UMAP is compiled first
+@pytest.mark.parametrize("method", ["pca", "umap"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["only one"],
+        ["two", "of them"],
+        ["a", "b", "c", "d", "e"],
+        ["البيت كبير", "👩‍🚀 in space", "שלום עולם", "<script>alert(1)</script>", "x" * 5000],
+    ],
+    ids=["one", "two", "fewer than neighbours", "scripts and signs"],
+)
+def test_hard_collections_have_maps(
+    workspace: Workspace, tmp_path: Path, lines: list[str], method: str
+) -> None:
+    """A single sentence, fewer points than neighbours, text of every kind."""
+    name = collection(workspace, tmp_path, f"hard{len(lines)}{len(lines[0])}", lines)
+    found = map_making.make(workspace, maps.wanted(ENCODER, name, method=method))
+    assert found.points.shape == (len(lines), 2)
+    assert np.isfinite(found.points).all()
+    assert maps.point(workspace, found, 0, 15)["text"] == lines[0]
+
+
+def test_ten_thousand_labels_and_more() -> None:
+    """Up to 65,534 labels are told apart; what lies beyond is one label, other."""
+    facts = map_facts.Facts()
+    facts.label("label", "Label", [str(i) for i in range(70_000)], np.arange(70_000))
+    assert facts.columns[0].labels[-1] == "other"
+    assert facts.arrays["label"].max() == map_facts.MOST_LABELS
+    assert (facts.arrays["label"] == map_facts.MOST_LABELS).sum() == 70_000 - map_facts.MOST_LABELS
+
+
+def test_density_knows_a_crowd() -> None:
+    """A heap of a thousand is denser than a point alone; identical points are no trouble."""
+    points = np.concatenate([np.random.default_rng(0).normal(size=(1000, 2)), [[50.0, 50.0]]])
+    found = map_facts.density(points)
+    assert found[-1] == found.min() < found[0]
+    assert len(np.unique(map_facts.density(np.ones((9, 2))))) == 1
+
+
+# Over HTTP
+
+
+@pytest.fixture(scope="module")
+def hostile(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> maps.StoredMap:
+    """A small map with a formula and markup in it."""
+    lines = [HOSTILE, "A boat, at sea", 'She said "no"', "plain"]
+    name = collection(workspace, tmp_path_factory.mktemp("h"), "hostile", lines)
+    return map_making.make(workspace, maps.wanted(ENCODER, name, method="pca"))
+
+
+@pytest.fixture(scope="module")
+def site(workspace: Workspace) -> Iterator[str]:
+    """The app, read-only and behind a password."""
+    looking = Workspace(workspace.store.folder, read_only=True)
+    demo = ui.launch(looking, open_browser=False, auth=("reader", "secret"), block=False)
+    yield str(demo.local_url)
+    demo.close()
+    looking.close()
+
+
+@pytest.fixture(scope="module")
+def reader(site: str) -> Iterator[httpx.Client]:
+    """A visitor who is signed in."""
+    with httpx.Client(base_url=site, timeout=30) as client:
+        client.post("/login", data={"username": "reader", "password": "secret"})
+        yield client
+
+
+PARTS = ["points", "column/length", "texts?ids=0", "texts", "find?text=a", "point?id=0"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_strangers_get_nothing(site: str, pca: maps.StoredMap, part: str) -> None:
+    """401 without the login, whether or not there is such a map."""
+    for key in (pca.key, "0" * 32):
+        assert httpx.get(f"{site}theodolite/map/{key}/{part}").status_code == 401
+    for name in ("table.csv", "table.parquet", "place"):
+        answer = httpx.post(f"{site}theodolite/map/{pca.key}/{name}", content=b"")
+        assert answer.status_code == 401
+
+
+def test_binaries_are_the_arrays(reader: httpx.Client, pca: maps.StoredMap) -> None:
+    """Little-endian, immutable, for visitors too."""
+    answer = reader.get(f"/theodolite/map/{pca.key}/points").raise_for_status()
+    assert "immutable" in answer.headers["cache-control"]
+    np.testing.assert_array_equal(np.frombuffer(answer.content, "<f4").reshape(-1, 2), pca.points)
+    labels = reader.get(f"/theodolite/map/{pca.key}/column/label").content
+    np.testing.assert_array_equal(np.frombuffer(labels, "<u2"), pca.values["label"])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{'0' * 32}/points", "nonsense/points", "..%2f..%2fetc/points", "KEY/column/points",
+        "KEY/column/..%2f..%2fx", "KEY/column/nothing", "KEY/texts?ids=-1", "KEY/texts?ids=999999",
+        "KEY/texts?ids=1,x", "KEY/texts?ids=", "KEY/texts?ids=" + ",".join(["1"] * 201),
+        "KEY/point?id=999999", "KEY/point", "KEY/point?id=1,2",
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_404(reader: httpx.Client, pca: maps.StoredMap, path: str) -> None:
+    """Nothing of a request opens a path."""
+    answer = reader.get(f"/theodolite/map/{path.replace('KEY', pca.key)}")
+    assert answer.status_code == 404
+
+
+def test_texts_by_number(reader: httpx.Client, pca: maps.StoredMap) -> None:
+    """In the order asked for, or all."""
+    found = reader.get(f"/theodolite/map/{pca.key}/texts?ids=5,0,5").json()
+    assert found == [pca.sentences[i] for i in (5, 0, 5)]
+    assert reader.get(f"/theodolite/map/{pca.key}/texts").json() == pca.sentences
+
+
+def test_words_are_found_there(reader: httpx.Client, pca: maps.StoredMap) -> None:
+    """Whatever their case, by number."""
+    body = reader.get(f"/theodolite/map/{pca.key}/find", params={"text": "THE SEA"}).content
+    expected = [i for i, s in enumerate(pca.sentences) if "the sea" in s.lower()]
+    assert np.frombuffer(body, "<u4").tolist() == expected != []
+
+
+def test_tables_of_given_points(reader: httpx.Client, hostile: maps.StoredMap) -> None:
+    """CSV for spreadsheets, with formulas made harmless; Parquet as it is."""
+    ids = np.array([2, 0], "<u4").tobytes()
+    base = f"/theodolite/map/{hostile.key}/table"
+    text = reader.post(f"{base}.csv", content=ids).raise_for_status().content
+    rows = pd.read_csv(io.BytesIO(text))
+    assert rows["id"].tolist() == [2, 0]
+    assert rows["sentence"].tolist() == ['She said "no"', f"'{HOSTILE}"]
+    np.testing.assert_allclose(rows[["x", "y"]].to_numpy(), hostile.points[[2, 0]], atol=1e-5)
+    held = reader.post(f"{base}.parquet", content=ids).raise_for_status().content
+    assert pd.read_parquet(io.BytesIO(held))["sentence"].tolist()[1] == HOSTILE
+
+
+def test_tables_are_bounded(reader: httpx.Client, hostile: maps.StoredMap) -> None:
+    """Numbers of points that are there, whole ones, and not without end."""
+    base = f"/theodolite/map/{hostile.key}/table.csv"
+    assert reader.post(base, content=np.array([4], "<u4").tobytes()).status_code == 404
+    assert reader.post(base, content=b"123").status_code == 404
+    assert reader.post(base, content=bytes(8_000_004)).status_code == 413
+    assert reader.get(base).status_code == 405
+
+
+def test_a_sentence_is_placed_for_visitors(reader: httpx.Client, hostile: maps.StoredMap) -> None:
+    """What goes wrong is a sentence, not a traceback."""
+    base = f"/theodolite/map/{hostile.key}/place"
+    placed = reader.post(base, content="A boat").raise_for_status().json()
+    assert placed["neighbours"][0]["text"] == "A boat, at sea"
+    empty = reader.post(base, content="  ")
+    assert (empty.status_code, empty.text) == (400, "There is no sentence to place. Write one.")
+    assert reader.post(base, content="x" * 8001).status_code == 413

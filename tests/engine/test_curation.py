@@ -1,0 +1,91 @@
+"""Duplicates, outliers, leaks and typical sentences, by brute force and by hand."""
+
+from __future__ import annotations
+
+import networkx
+import numpy as np
+import pytest
+from sklearn.neighbors import NearestNeighbors
+
+from engine import curation
+
+RNG = np.random.default_rng(4)
+
+
+def test_exact_duplicates_by_hand() -> None:
+    """Case, spaces, end marks and full-width letters do not count; the largest group is first."""
+    sentences = ["A cat.", "A dog", "a  CAT", "Ａ cat!", "a dog?", "a bird", "...", "!"]
+    found = curation.exact_duplicates(sentences)
+    assert found.ids.tolist() == [0, 2, 3, 1, 4]
+    assert found.group.tolist() == [0, 0, 0, 1, 1]
+    assert found.count == 2
+
+
+def test_no_duplicates() -> None:
+    """Neither in an empty collection."""
+    assert curation.exact_duplicates(["a", "b"]).count == 0
+    assert curation.exact_duplicates([]).count == 0
+    assert curation.near_duplicates(np.empty((0, 3)), 0.9).count == 0
+    assert curation.near_duplicates(np.ones((1, 3)), 0.9).count == 0
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
+def test_near_duplicates_are_the_components_of_all_pairs(threshold: float) -> None:
+    """By networkx on the whole matrix of cosines."""
+    centres = RNG.normal(size=(40, 8))
+    vectors = centres[RNG.integers(0, 40, 120)] + 0.25 * RNG.normal(size=(120, 8))
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -1)
+    graph = networkx.Graph(np.argwhere(cosines >= threshold).tolist())
+    expected = {frozenset(part) for part in networkx.connected_components(graph)}
+    found = curation.near_duplicates(vectors, threshold)
+    groups = {frozenset(found.ids[found.group == g].tolist()) for g in range(found.count)}
+    assert groups == expected
+    np.testing.assert_allclose(found.closest, cosines.max(axis=1)[found.ids], atol=1e-5)
+
+
+def test_equal_vectors_are_near_at_a_threshold_of_one() -> None:
+    """Also a hundred of them, more than the neighbours that are looked at."""
+    vectors = np.repeat(RNG.normal(size=(2, 50)), 100, axis=0).astype(np.float32)
+    found = curation.near_duplicates(vectors, 1.0)
+    assert len(found.ids) == 200
+    assert (found.closest > 0.999).all()
+
+
+def test_outliers_are_those_far_from_their_nearest() -> None:
+    """The mean cosine distance of scikit-learn's neighbours, in its order."""
+    vectors = RNG.normal(size=(200, 10)) + 1.0
+    distances, _ = NearestNeighbors(n_neighbors=5, metric="cosine").fit(vectors).kneighbors()
+    expected = distances.mean(axis=1)
+    found = curation.outliers(vectors, 5)
+    np.testing.assert_allclose(found.scores, 1 - np.sort(-expected) * -1, atol=1e-5)
+    assert found.ids[0] == expected.argmax()
+    assert sorted(found.ids.tolist()) == list(range(200))
+
+
+def test_typical_by_hand() -> None:
+    """Two along x, one along y, one against x: the mean is (1, 1) / 4."""
+    vectors = np.array([[2.0, 0.0], [0.5, 0.0], [0.0, 1.0], [-3.0, 0.0]])
+    found = curation.typical(vectors)
+    assert found.ids.tolist() == [0, 1, 2, 3]
+    np.testing.assert_allclose(found.scores, np.array([1, 1, 1, -1]) / 2**0.5, atol=1e-6)
+
+
+def test_leaks_by_hand() -> None:
+    """The same words whatever the vectors, near vectors whatever the words, exact ones first."""
+    seen, new = ["A cat.", "A dog.", "A hen."], ["a cat", "The dog", "Snow", "a hen"]
+    seen_vectors = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    new_vectors = np.array([[1.0, 0.1], [0.1, 1.0], [-1.0, -1.0], [-1.0, 1.0]])
+    found = curation.leaks(seen, seen_vectors, new, new_vectors, 0.9)
+    assert found.ids.tolist() == [0, 3, 1]
+    assert found.twins.tolist() == [0, 2, 1]
+    assert found.exact.tolist() == [True, True, False]
+    np.testing.assert_allclose(found.cosines, [1 / 1.01**0.5, 0, 1 / 1.01**0.5], atol=1e-6)
+
+
+def test_progress_reaches_the_end() -> None:
+    """Of what takes long."""
+    said: list[tuple[int, int]] = []
+    curation.outliers(RNG.normal(size=(50, 4)), progress=lambda done, n: said.append((done, n)))
+    assert said[-1] == (50, 50)

@@ -1,0 +1,95 @@
+"""Planes of an embedding space, against scikit-learn, scipy and cases worked by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial import procrustes as scipy_procrustes
+from sklearn.decomposition import PCA
+from sklearn.manifold import trustworthiness
+
+from engine import projection
+
+
+def _cloud(n: int = 300, dim: int = 12, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=(n, dim)) * np.linspace(3, 0.2, dim) + 0.5).astype(np.float32)
+
+
+def test_pca_is_that_of_scikit_learn_on_unit_rows() -> None:
+    """Pca is that of scikit learn on unit rows."""
+    vectors = _cloud()
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    oracle = PCA(2).fit(unit.astype(np.float64))
+    ours = projection.pca(vectors)
+    theirs = oracle.transform(unit)
+    for axis in range(2):
+        sign = np.sign(ours.points[:, axis] @ theirs[:, axis])
+        np.testing.assert_allclose(ours.points[:, axis], sign * theirs[:, axis], atol=1e-5)
+    assert ours.explained == pytest.approx(oracle.explained_variance_ratio_.sum(), abs=1e-5)
+
+
+def test_pca_of_one_dimension_lies_on_a_line() -> None:
+    """Pca of one dimension lies on a line."""
+    points = projection.pca(np.array([[1.0], [-1.0], [2.0]])).points
+    np.testing.assert_array_equal(points[:, 1], 0)
+
+
+@pytest.mark.parametrize("k", [5, 15])
+def test_trust_is_scikit_learns_trustworthiness_both_ways(k: int) -> None:
+    """Trust is scikit learns trustworthiness both ways."""
+    vectors = _cloud()
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    plane = projection.pca(vectors).points
+    found = projection.trust(vectors, plane, k)
+    assert found.trustworthiness.mean() == pytest.approx(
+        trustworthiness(unit, plane, n_neighbors=k), abs=1e-6
+    )
+    # Continuity is trustworthiness with the two spaces exchanged.
+    assert found.continuity.mean() == pytest.approx(
+        trustworthiness(plane, unit, n_neighbors=k), abs=1e-6
+    )
+
+
+def test_a_plane_that_is_the_space_itself_is_trusted_fully() -> None:
+    """A plane that is the space itself is trusted fully."""
+    angles = np.random.default_rng(3).uniform(0, np.pi / 2, 40)
+    plane = np.column_stack([np.cos(angles), np.sin(angles)])
+    found = projection.trust(plane, plane, 3)
+    for values in (found.trustworthiness, found.continuity, found.recall):
+        np.testing.assert_array_equal(values, 1)
+
+
+def test_a_sample_of_points_has_the_values_these_points_have_among_all() -> None:
+    """A sample of points has the values these points have among all."""
+    vectors = _cloud()
+    plane = projection.pca(vectors).points
+    every = projection.trust(vectors, plane, 10)
+    some = projection.trust(vectors, plane, 10, sample=50)
+    assert len(some.looked_at) == 50
+    np.testing.assert_allclose(some.trustworthiness, every.trustworthiness[some.looked_at])
+    np.testing.assert_allclose(some.recall, every.recall[some.looked_at])
+
+
+def test_trust_needs_fewer_neighbours_than_half_the_points() -> None:
+    """Trust needs fewer neighbours than half the points."""
+    with pytest.raises(ValueError, match=r"k < n / 2"):
+        projection.trust(np.eye(6), np.eye(6)[:, :2], 3)
+
+
+def test_procrustes_is_that_of_scipy() -> None:
+    """Procrustes is that of scipy."""
+    rng = np.random.default_rng(1)
+    onto = rng.normal(size=(50, 2))
+    turned = onto @ np.array([[0.0, -2.0], [2.0, 0.0]]) + 7 + 0.1 * rng.normal(size=(50, 2))
+    ours = projection.procrustes(turned, onto)
+    _, _, disparity = scipy_procrustes(onto, turned)
+    left = ((ours - onto) ** 2).sum() / ((onto - onto.mean(0)) ** 2).sum()
+    assert left == pytest.approx(disparity, abs=1e-6)
+
+
+def test_a_known_vector_is_placed_where_it_lies() -> None:
+    """A known vector is placed where it lies."""
+    vectors = np.eye(5, dtype=np.float32)
+    plane = np.arange(10, dtype=np.float32).reshape(5, 2)
+    np.testing.assert_allclose(projection.placed(vectors, vectors, plane), plane, atol=1e-4)

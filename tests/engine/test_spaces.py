@@ -1,0 +1,218 @@
+"""Two spaces compared: against scipy, Gram matrices, sets counted one by one, numbers by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import orthogonal_procrustes
+from scipy.spatial import procrustes as scipy_procrustes
+from scipy.spatial.distance import cdist, pdist
+from sklearn.neighbors import NearestNeighbors
+
+from engine import spaces
+
+
+def _cloud(n: int = 120, dim: int = 12, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=(n, dim)) * np.linspace(3, 0.2, dim) + 0.5).astype(np.float32)
+
+
+def _turn(dim: int, seed: int = 1) -> np.ndarray:
+    return np.linalg.qr(np.random.default_rng(seed).normal(size=(dim, dim)))[0]
+
+
+def test_neighbours_are_those_of_scikit_learn_by_cosine() -> None:
+    """Each point's own row is left out."""
+    first, second = _cloud(), _cloud(dim=7, seed=5)
+    found = spaces.change(first, second, 6)
+    for vectors, ours in ((first, found.first), (second, found.second)):
+        oracle = NearestNeighbors(n_neighbors=6, metric="cosine").fit(vectors)
+        np.testing.assert_array_equal(ours, oracle.kneighbors(return_distance=False))
+
+
+def test_jaccard_is_that_of_sets() -> None:
+    """Shared over all named, point by point."""
+    found = spaces.change(_cloud(), _cloud(seed=5), 8)
+    for row, (a, b) in enumerate(zip(found.first.tolist(), found.second.tolist(), strict=True)):
+        assert found.jaccard[row] == pytest.approx(len({*a} & {*b}) / len({*a} | {*b}))
+
+
+def test_rank_biased_overlap_worked_by_hand() -> None:
+    """(a, b, c) against (b, a, d), p = 1/2.
+
+    Shared at depths 1, 2, 3: 0, 2, 2, so agreement 0, 1, 2/3. The sum 1/2 (0 + 1/2 + 2/3 / 4) is
+    1/3, the tail 2/3 / 8 is 1/12.
+    """
+    value = spaces.rank_biased_overlap(np.array([[1, 2, 3]]), np.array([[2, 1, 4]]), 0.5)
+    assert value == pytest.approx([1 / 3 + 1 / 12])
+
+
+def test_rank_biased_overlap_is_the_endless_sum_with_the_last_agreement_going_on() -> None:
+    """Its definition over infinitely many depths, summed until nothing is added."""
+    rng = np.random.default_rng(0)
+    first, second = (np.array([rng.permutation(14)[:9] for _ in range(20)]) for _ in range(2))
+    ours = spaces.rank_biased_overlap(first, second, 0.8)
+    for row in range(20):
+        total, agreement = 0.0, 0.0
+        for depth in range(1, 400):
+            if depth <= 9:
+                a, b = set(first[row, :depth].tolist()), set(second[row, :depth].tolist())
+                agreement = len(a & b) / depth
+            total += 0.2 * 0.8 ** (depth - 1) * agreement
+        assert ours[row] == pytest.approx(total)
+
+
+def test_the_same_neighbours_are_one_and_others_are_nought() -> None:
+    """Order counts for rank-biased overlap alone."""
+    same, backwards, other = (np.array([ids]) for ids in ([1, 2, 3], [3, 2, 1], [4, 5, 6]))
+    assert spaces.jaccard(same, same) == spaces.rank_biased_overlap(same, same) == 1
+    assert spaces.jaccard(same, other) == spaces.rank_biased_overlap(same, other) == 0
+    assert spaces.jaccard(same, backwards) == 1
+    assert spaces.rank_biased_overlap(same, backwards) < 1
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is worked off in parts is what is worked off at once."""
+    first, second = _cloud(), _cloud(dim=5, seed=2)
+    whole = spaces.change(first, second, 7)
+    numbers = spaces.figures(first, second, whole)
+    monkeypatch.setattr(spaces, "_ROWS", 11)
+    monkeypatch.setattr(spaces, "_CELLS", 100)
+    parts = spaces.change(first, second, 7)
+    np.testing.assert_array_equal(parts.overlap, whole.overlap)
+    np.testing.assert_array_equal(parts.jaccard, whole.jaccard)
+    again = spaces.figures(first, second, parts)
+    assert (again.cka, again.residual) == pytest.approx((numbers.cka, numbers.residual))
+
+
+def test_a_sample_has_the_values_its_points_have_among_all() -> None:
+    """A sampled point is still measured against all the others."""
+    first, second = _cloud(), _cloud(seed=3)
+    every, some = spaces.change(first, second, 5), spaces.change(first, second, 5, sample=30)
+    assert len(some.looked_at) == 30
+    np.testing.assert_array_equal(some.overlap, every.overlap[some.looked_at])
+
+
+def test_the_most_changed_come_first() -> None:
+    """One point is moved across; it changes more than those it left."""
+    first = _cloud()
+    second = first.copy()
+    second[17] = -first[17]
+    found = spaces.change(first, second, 5)
+    order = found.most(len(first))
+    assert found.looked_at[order[0]] == 17
+    assert (np.diff(found.overlap[order]) >= 0).all()
+    nothing = found.gap[order][found.overlap[order] == 0]
+    assert (np.diff(nothing) <= 0).all()
+
+
+def test_identical_points_and_zero_rows_have_neighbours_too() -> None:
+    """Forty times the same sentence vector: every point still has k others."""
+    same = np.ones((40, 4), np.float32)
+    same[3] = 0
+    found = spaces.change(same, same, 6)
+    assert (found.jaccard == 1).all()
+    assert not (found.first == found.looked_at[:, None]).any()
+
+
+@pytest.mark.parametrize("k", [0, 120])
+def test_k_must_leave_a_point_to_itself(k: int) -> None:
+    """Neighbours are others."""
+    with pytest.raises(ValueError, match="k < n"):
+        spaces.change(_cloud(), _cloud(), k)
+
+
+def test_cka_is_that_of_gram_matrices() -> None:
+    """The n x n form with centred kernels (Kornblith et al. 2019, equations 1 to 3)."""
+    first, second = _cloud(), _cloud(dim=7, seed=5)
+    n = len(first)
+    centring = np.eye(n) - 1 / n
+    k, m = (centring @ (v.astype(float) @ v.astype(float).T) @ centring for v in (first, second))
+    oracle = np.trace(k @ m) / np.sqrt(np.trace(k @ k) * np.trace(m @ m))
+    assert spaces.linear_cka(first, second) == pytest.approx(oracle)
+
+
+def test_residual_is_that_of_scipy_with_padding() -> None:
+    """The best turn found explicitly; the disparity of `scipy.spatial` is of the same strength."""
+    first, second = _cloud(dim=9).astype(float), _cloud(dim=6, seed=5).astype(float)
+    a, b = first - first.mean(axis=0), np.pad(second - second.mean(axis=0), ((0, 0), (0, 3)))
+    a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
+    turn, strength = orthogonal_procrustes(a, b)
+    ours = spaces.procrustes_residual(first, second)
+    assert ours == pytest.approx(np.linalg.norm(a @ turn - b) ** 2)
+    _, _, disparity = scipy_procrustes(first, np.pad(second, ((0, 0), (0, 3))))
+    assert disparity == pytest.approx(1 - (1 - ours / 2) ** 2)
+    assert strength == pytest.approx(1 - ours / 2)
+
+
+def test_a_turn_and_a_scale_change_nothing() -> None:
+    """All four figures are blind to how a space is turned."""
+    first = _cloud()
+    second = (3 * first @ _turn(12)).astype(np.float32)
+    found = spaces.change(first, second, 5)
+    numbers = spaces.figures(first, second, found)
+    assert numbers.jaccard == pytest.approx(1, abs=0.01)
+    assert numbers.overlap == pytest.approx(1, abs=0.01)
+    assert numbers.cka == pytest.approx(1)
+    assert numbers.residual == pytest.approx(0, abs=1e-5)
+
+
+def test_a_space_of_one_point_has_no_alignment() -> None:
+    """Nothing varies, so nothing can vary together."""
+    same = np.ones((10, 3))
+    assert np.isnan(spaces.linear_cka(same, _cloud(10)))
+    assert np.isnan(spaces.procrustes_residual(_cloud(10), same))
+
+
+def test_twins_are_the_projections_that_specs_name() -> None:
+    """`dims:DIM,random` with seeds 0 and 1."""
+    from engine.encoders.steps import random_projection
+
+    vectors = _cloud()
+    for seed, twin in enumerate(spaces.twins(vectors)):
+        oracle = vectors @ random_projection(12, 12, seed).matrix
+        np.testing.assert_allclose(twin, oracle, rtol=1e-4, atol=1e-5)
+
+
+def test_twins_keep_every_cosine_but_for_the_noise_of_their_dimensions() -> None:
+    """Like a correlation of as many numbers: a deviation of (1 - c^2) / sqrt(dim), Fisher 1915."""
+    vectors = np.random.default_rng(0).normal(0.3, 1, (200, 400))
+    before = 1 - pdist(vectors, "cosine")
+    for twin in spaces.twins(vectors):
+        noise = (1 - pdist(twin, "cosine") - before) / (1 - before**2)
+        assert noise.mean() == pytest.approx(0, abs=0.02)
+        assert noise.std() == pytest.approx(1 / np.sqrt(400), rel=0.1)
+
+
+def test_gap_is_the_loss_of_cosine_in_either_space() -> None:
+    """Worked out point by point; where the neighbours are the same there is none."""
+    first, second = _cloud(), _cloud(dim=7, seed=5)
+    found = spaces.change(first, second, 4)
+    for i in (0, 60, 119):
+        losses = []
+        for v, own, other in (
+            (first, found.first[i], found.second[i]), (second, found.second[i], found.first[i]),
+        ):  # fmt: skip
+            cosines = 1 - cdist(v[i : i + 1], v, "cosine")[0]
+            every = 1 - pdist(v, "cosine")
+            losses.append((cosines[own].mean() - cosines[other].mean()) / every.std())
+        assert found.gap[i] == pytest.approx(np.mean(losses), rel=0.03)
+    assert spaces.change(first, first, 4).gap == pytest.approx(np.zeros(120))
+
+
+def test_shuffled_rows_share_what_chance_shares() -> None:
+    """A neighbour list against a random one: k / (n - 1) of each is shared, by expectation."""
+    vectors = _cloud(n=1000)
+    shares = []
+    for seed in range(8):
+        found = spaces.change(vectors, spaces.shuffled(vectors, seed), 20)
+        shares.append((2 * found.jaccard / (1 + found.jaccard)).mean())  # of a list of k
+    assert np.mean(shares) == pytest.approx(20 / 999, rel=0.1)
+
+
+def test_progress_rises_to_one() -> None:
+    """Whoever waits is told."""
+    told: list[float] = []
+    spaces.change(_cloud(), _cloud(), 5, tick=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1
