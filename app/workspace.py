@@ -166,6 +166,7 @@ class Workspace:
         progress: Progress | None = None,
         *,
         seeds: int = 1,
+        listed: bool = True,
     ) -> Iterator[dict[str, Any]]:
         """Yield the store's result row for each encoder and task, measured now if it is not there.
 
@@ -176,6 +177,7 @@ class Workspace:
             seed: the first; None is the protocol's own.
             progress: called with (done, total) of the present task.
             seeds: how many in a row; a task that draws nothing is measured once all the same.
+            listed: False to leave the encoders out of the list that the pages offer.
 
         Raises:
             UserError: before anything is computed, for a spec or seed that cannot be read. What
@@ -186,7 +188,7 @@ class Workspace:
 
         protocols.check_seed(seed, seeds)
         names = [str(encoders.parse(spec)) for spec in specs]
-        for name in names:
+        for name in names if listed else ():
             self._list(name)
         return (
             self.evaluate_one(name, task, protocol, number, progress)

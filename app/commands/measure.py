@@ -133,6 +133,9 @@ def evaluate(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Say what it would cost, and measure nothing.")
     ] = False,
+    unlisted: Annotated[
+        bool, typer.Option("--unlisted", help="Keep the encoders out of the list on the pages.")
+    ] = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -168,7 +171,10 @@ def evaluate(
         def within_task(done: int, of: int) -> None:
             move(len(table) + done / max(of, 1), total, "evaluating")
 
-        for row in workspace.evaluate(encoders, names, protocol, seed, within_task, seeds=seeds):
+        rows = workspace.evaluate(
+            encoders, names, protocol, seed, within_task, seeds=seeds, listed=not unlisted
+        )
+        for row in rows:
             if as_json:
                 _emit_scores(workspace, row)
             table.append(row)

@@ -46,6 +46,8 @@ class Wanted:
             words += ["--protocol", self.protocol]
         if self.seeds > 1:
             words += ["--seeds", str(self.seeds)]
+        if not self.listed:
+            words.append("--unlisted")
         return shlex.join(words)
 
 

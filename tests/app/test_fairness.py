@@ -68,6 +68,7 @@ def test_sizes_that_differ_ask_for_the_variants(workspace: Workspace) -> None:
     found = point(workspace, "size")
     assert found.verdict == "missing"
     run = next(run for run in found.wanted if f"{BIG} | dims:64,pca,@task" in run.encoders)
+    assert run.command.endswith(" --unlisted")
     assert (run.tasks, run.protocol, run.listed) == (("StarterSTS",), None, False)
     assert not any(spec.startswith(SMALL) for spec in run.encoders)
 

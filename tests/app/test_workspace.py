@@ -129,3 +129,10 @@ def test_search_counts_what_is_still_to_be_encoded(workspace: Workspace) -> None
     assert hits[0].sentence == sentences[7]
     assert retrieval.missing(workspace, A, "starter-topics") == 0
     assert retrieval.missing(workspace, f"{A} | normalise", "starter-topics") == 0
+
+
+def test_an_encoder_measured_unlisted_is_not_offered_by_the_pages(workspace: Workspace) -> None:
+    """Size variants of a study would crowd the list."""
+    (row,) = workspace.evaluate(["random:8"], ["StarterSearch"], listed=False)
+    assert row["error"] is None
+    assert workspace.store.encoders.get("random:8") is None
