@@ -120,7 +120,7 @@ def _ways(found: Answer, encoder: str) -> str:
     if len(found.ids) > SHOWN:
         more.append(f"The first {SHOWN} are shown here.")
     note = f'<p class="t-muted">{" ".join(more)}</p>' if more else ""
-    return f'<div class="t-actions">{"".join(links)}</div>{note}'
+    return f'<div class="t-actions t-ways">{"".join(links)}</div>{note}'
 
 
 def _cell(name: str, value: Any, found: Answer, encoder: str) -> str:

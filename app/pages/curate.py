@@ -43,18 +43,18 @@ def build(workspace: Workspace) -> None:
         collection = gr.Dropdown([], label="Collection", elem_id="collection", min_width=220)
         split = gr.Dropdown([], label="Split", elem_id="split", min_width=140)
         encoder = gr.Dropdown([], label="Encoder", elem_id="encoder", min_width=220)
-    with gr.Row():
+    with gr.Row(visible=False) as seen:
         against = gr.Dropdown([], label="Already seen: collection", elem_id="against",
                               min_width=220)  # fmt: skip
         against_split = gr.Dropdown([], label="Already seen: split", elem_id="against-split",
                                     min_width=140)  # fmt: skip
-    with gr.Row():
+    with gr.Row(visible=False) as near:
         least = gr.Number(0.9, label="Least cosine", minimum=-1, maximum=1, step=0.01,
                           elem_id="least", min_width=140, scale=0)  # fmt: skip
-    with gr.Row():
+    with gr.Row(visible=False) as lonely:
         nearest = gr.Number(10, label="Nearest others", minimum=1, maximum=100, precision=0,
                             elem_id="nearest", min_width=140, scale=0)  # fmt: skip
-    with gr.Row():
+    with gr.Row(visible=False) as some:
         many = gr.Number(100, label="How many", minimum=1, maximum=curations.MOST_KEPT // 2,
                          precision=0, elem_id="many", min_width=140, scale=0)  # fmt: skip
     go = gr.Button("Look", variant="primary", elem_id="look", visible=not workspace.read_only)
@@ -86,12 +86,11 @@ def build(workspace: Workspace) -> None:
 
     def shape(what: str) -> tuple[Any, ...]:
         """Only the controls that matter to a job are shown."""
-        leaks = what == "leaks"
         return (
             f'<p class="t-muted">{WORDS[what]}</p>', gr.update(visible=what != "exact"),
             gr.update(visible=what in ("near", "leaks")), gr.update(visible=what == "outliers"),
-            gr.update(visible=what in ("outliers", "typical")), gr.update(visible=leaks),
-            gr.update(visible=leaks),
+            gr.update(visible=what in ("outliers", "typical")),
+            gr.update(visible=what == "leaks"),
         )  # fmt: skip
 
     def show(*values: Any) -> str:
@@ -105,12 +104,12 @@ def build(workspace: Workspace) -> None:
         return "", _shown(workspace, *values)
 
     quiet = {"show_progress": "hidden"}
-    shaped = [about, encoder, least, nearest, many, against, against_split]
+    shaped = [about, encoder, near, lonely, some, seen]  # rows: an empty one would leave a gap
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, following.run, notice])
-    opened.then(parts.telling(shape, 7), job, [*shaped, notice], **quiet).then(
+    opened.then(parts.telling(shape, 6), job, [*shaped, notice], **quiet).then(
         parts.telling(show, 1), controls, [table, notice], **quiet
     )
-    job.input(parts.telling(shape, 7), job, [*shaped, notice], **quiet).then(
+    job.input(parts.telling(shape, 6), job, [*shaped, notice], **quiet).then(
         parts.telling(show, 1), controls, [table, notice], **quiet
     )
     for place, box in ((collection, split), (against, against_split)):

@@ -51,19 +51,22 @@ def build(workspace: Workspace) -> None:
     following = Following(workspace)
     numbers = parts.static("", elem_id="numbers")
     views: list[Any] = [missing, measure, numbers]
-    cut, label = None, None
-    for name in SECTIONS:
-        title = parts.static("")
-        if name == "thresholds":
-            with gr.Row():  # one each: a hidden box would leave its place empty
-                cut = gr.Number(label="The same: graded from", elem_id="cut", visible=False,
-                                min_width=180, scale=0)  # fmt: skip
-            with gr.Row():
-                label = gr.Dropdown([], label="The same: labelled", elem_id="label",
-                                    visible=False, min_width=220, scale=0)  # fmt: skip
-        views += [title, chart(elem_id=name), parts.static("", elem_id=f"{name}-readings")]
+    for name in SECTIONS[:-1]:
+        views += _section(name)
+    last = _section("thresholds", shown=False)
+    views += last
+    last[0].render()
+    with gr.Row(visible=False) as graded:  # a row each: a hidden box would leave a gap
+        cut = gr.Number(label="The same: graded from", elem_id="cut", min_width=180,
+                        scale=0)  # fmt: skip
+    with gr.Row(visible=False) as labelled:
+        label = gr.Dropdown([], label="The same: labelled", elem_id="label", min_width=220,
+                            scale=0)  # fmt: skip
+    for view in last[1:]:
+        view.render()
     controls = [encoders, dataset, split, rule, cut, label]
     picked = [split, rule, cut, label]
+    offered = [*picked, graded, labelled]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
         names = [info.name for info in workspace.catalog.list()]
@@ -93,12 +96,14 @@ def build(workspace: Workspace) -> None:
 
     quiet = {"show_progress": "hidden"}
     told = parts.telling(show, len(views))
-    opened = parts.on_load(parts.telling(load, 7), None, [*controls, following.run, notice])
+    opened = parts.on_load(
+        parts.telling(load, 9), None, [*controls, graded, labelled, following.run, notice]
+    )
     opened.then(told, controls, [*views, notice], **quiet)
-    other = dataset.input(parts.telling(changed, 4), dataset, [*picked, notice], **quiet)
+    other = dataset.input(parts.telling(changed, 6), dataset, [*offered, notice], **quiet)
     other.then(told, controls, [*views, notice], **quiet)
     gr.on(
-        [encoders.input, *(c.input for c in picked if c), following.moved.change],
+        [encoders.input, *(c.input for c in picked), following.moved.change],
         told, controls, [*views, notice], trigger_mode="always_last", **quiet,
     )  # fmt: skip
     address.keep(
@@ -109,8 +114,17 @@ def build(workspace: Workspace) -> None:
         measure.click(parts.telling(start, 1), controls, [following.run, notice], **quiet)
 
 
+def _section(name: str, shown: bool = True) -> list[Any]:
+    """Title, chart and readings of one kind of number."""
+    return [
+        parts.static("", render=shown),
+        chart(elem_id=name, render=shown),
+        parts.static("", elem_id=f"{name}-readings", render=shown),
+    ]
+
+
 def _picked(workspace: Workspace, dataset: str, asked: dict[str, str]) -> tuple[Any, ...]:
-    """Split, rule, cut and label as the data set offers them and the address asks."""
+    """Split, rule, cut, label and the rows of the last two, as data and address have them."""
     from engine.datasets.types import LabelledPairs, ScoredPairs
 
     data = workspace.catalog.load(dataset)
@@ -126,10 +140,11 @@ def _picked(workspace: Workspace, dataset: str, asked: dict[str, str]) -> tuple[
                   visible=len(offered) > 1),
         gr.update(choices=rules, value="from" if asked.get("rule") == "from" else "over",
                   visible=scored),
-        gr.update(value=_number(asked.get("cut", ""), at), visible=scored),
-        gr.update(choices=labels, visible=bool(labels),
-                  value=label if label in labels else
+        _number(asked.get("cut", ""), at),
+        gr.update(choices=labels, value=label if label in labels else
                   (shape_views.default_label(labels) if labels else None)),
+        gr.update(visible=scored),
+        gr.update(visible=bool(labels)),
     )  # fmt: skip
 
 

@@ -173,7 +173,8 @@ def _more(asked: Question, like: Sequence[str], unlike: Sequence[str]) -> Any:
     def links(sentence: str) -> list[tuple[str, str]]:
         mine = list(like) if examples else []
         where = {"in": asked.collection, "encoder": list(asked.encoders), "mode": "examples",
-                 "only": list(asked.only)}  # fmt: skip
+                 "only": list(asked.only), "k": str(asked.k),
+                 "least": None if asked.least is None else str(asked.least)}  # fmt: skip
         found = [("more like this", {"q": [*mine, sentence], "unlike": list(unlike)})]
         if examples:
             found.append(("less like this", {"q": mine, "unlike": [*unlike, sentence]}))

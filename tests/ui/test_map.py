@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from urllib.parse import quote
-from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
 from app import map_making, maps
-from tests.ui.conftest import NARROW
+from tests.ui.maps import ENCODER, QUERY, drawn, inside, on_screen, over, said, table
 
 HOSTILE = "<img src=x onerror=alert(1)> a boat"
-ENCODER = "random:64"
-QUERY = f"map?encoder={ENCODER}&method=pca"
-
 COLOURS = """() => {
     const cloud = document.querySelector(".t-map-cloud"), copy = document.createElement("canvas");
     [copy.width, copy.height] = [cloud.width, cloud.height];
@@ -51,54 +45,6 @@ def boats(workspace, tmp_path):
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     yield keep(workspace, file, file.name, "boats", preview(file, file.name).mapping)["name"]
     workspace.store.uploads.remove("boats")
-
-
-def drawn(visit, query=QUERY, points="2,040"):
-    """Open the page and wait until its map is there."""
-    page = visit.open(query)
-    expect(said(page)).to_contain_text(f"{points} points")
-    over(page).scroll_into_view_if_needed()
-    return page
-
-
-def said(page):
-    """The line under the map."""
-    return page.locator(".t-map > [role=status]")
-
-
-def over(page):
-    """The canvas that takes pointer and keys."""
-    return page.locator(".t-map-over")
-
-
-def on_screen(page, points):
-    """Where points lie on the screen when all are seen, worked out from the canvas alone."""
-    box = over(page).bounding_box()
-    low, high = points.min(axis=0), points.max(axis=0)
-    unit = min(box["width"], box["height"]) / (float((high - low).max()) * 1.08)
-    middle = (low + high) / 2
-    x = box["x"] + box["width"] / 2 + (points[:, 0] - middle[0]) * unit
-    y = box["y"] + box["height"] / 2 - (points[:, 1] - middle[1]) * unit
-    return np.stack([x, y], axis=1)
-
-
-def inside(polygon, points):
-    """Even-odd rule, one edge after another."""
-    hit = np.zeros(len(points), bool)
-    x, y = points.T
-    for (ax, ay), (bx, by) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        crosses = (ay > y) != (by > y)
-        at = ax + (y - ay) * (bx - ax) / (by - ay if by != ay else 1)
-        hit ^= crosses & (x < at)
-    return hit
-
-
-def table(page, kind="CSV"):
-    """What Save gives."""
-    with page.expect_download() as waiting:
-        page.get_by_label("Save", exact=True).select_option(kind)
-    data = open(waiting.value.path(), "rb").read()  # noqa: PTH123
-    return pd.read_csv(io.BytesIO(data)) if kind == "CSV" else data
 
 
 def draw_lasso(page, polygon):
@@ -338,61 +284,6 @@ def test_the_address_restores_the_view(visit, visitor, site):
     assert counts[0] == counts[1]
 
 
-def test_without_webgl_a_canvas_draws(browser, site, made):
-    """Where the browser has none; what is selected is the same."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.add_init_script("""
-        const get = HTMLCanvasElement.prototype.getContext;
-        HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
-            return kind.startsWith("webgl") ? null : get.call(this, kind, ...rest);
-        };""")
-    page = context.new_page()
-    page.goto(f"{site}/{QUERY}")
-    expect(said(page)).to_contain_text("2,040 points")
-    expect(page.locator(".t-map")).to_have_attribute("data-scene", "canvas")
-    over(page).focus()
-    page.keyboard.press("v")
-    expect(said(page)).to_contain_text("2,040 selected")
-    context.close()
-
-
-def test_a_lost_context_falls_back_and_comes_again(visit, made):
-    """The browser may take the drawing away at any time; nothing is lost but a moment."""
-    page = drawn(visit)
-    over(page).focus()
-    page.keyboard.press("v")
-    page.evaluate("""() => document.querySelector(".t-map-cloud").getContext("webgl")
-        .getExtension("WEBGL_lose_context").loseContext()""")
-    expect(page.locator(".t-map")).to_have_attribute("data-scene", "canvas")
-    expect(page.locator(".t-map")).to_have_attribute("data-scene", "webgl", timeout=10_000)
-    expect(said(page)).to_contain_text("2,040 selected")
-
-
-def test_a_window_of_nothing_is_no_trouble(visit, made):
-    """Resized away and back, in another theme."""
-    page = drawn(visit)
-    page.evaluate("document.querySelector('.t-map-stage').style.height = '0px'")
-    page.set_viewport_size({"width": 320, "height": 1})
-    page.wait_for_timeout(200)
-    page.set_viewport_size({"width": 1440, "height": 900})
-    page.evaluate("document.querySelector('.t-map-stage').style.height = ''")
-    page.evaluate("theodolite.toggleTheme()")
-    over(page).focus()
-    page.keyboard.press("v")
-    expect(said(page)).to_contain_text("2,040 selected")
-
-
-def test_pictures_can_be_saved(visit, made):
-    """PNG, SVG with a circle for each point in view, Parquet with every row."""
-    page = drawn(visit)
-    assert table(page, "PNG").startswith(b"\x89PNG")
-    svg = table(page, "SVG").decode()
-    assert svg.count("<circle") == 2040
-    assert svg.count("<text") > 3
-    ElementTree.fromstring(svg)  # noqa: S314 - ours
-    assert len(pd.read_parquet(io.BytesIO(table(page, "Parquet")))) == 2040
-
-
 def test_the_table_lists_what_is_in_view(visit, made):
     """For those who read instead of look."""
     page = drawn(visit)
@@ -423,12 +314,3 @@ def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, wo
     expect(page.locator("#trust")).to_contain_text("are its nearest here", timeout=20_000)
     expect(said(page)).to_contain_text("2,040 points")
     workspace.store.projections.remove(key)
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_on_a_phone(visitor, site, made, dark):
-    """Nothing is wider than the window."""
-    visit = visitor(site, dark=dark, size=NARROW)
-    drawn(visit)
-    assert not visit.scrolls_sideways()
-    visit.picture(f"map-phone-{'dark' if dark else 'light'}")

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+expect.set_options(timeout=15_000)
+
 HOSTILE = "<img src=x onerror=alert(1)> a boat"
 TWO = "search?encoder=random:256&encoder=random:64&in=starter-pairs"
 
@@ -104,3 +106,66 @@ def test_an_endless_query_is_refused_calmly(visit):
     page.keyboard.insert_text("long " * 20_000)
     page.locator("#search-button").click()
     expect(page.get_by_role("alert")).to_contain_text("too much for one page")
+
+
+def test_words_are_marked_where_they_stand(visit, workspace):
+    """One column, no encoders; the number found is that of all."""
+    page = visit.open("search?mode=words&q=the bo&k=2")
+    expect(page.locator("#hits mark").first).to_have_text("the bo", ignore_case=True)
+    sentences, _ = workspace.catalog.sentences("starter-topics")
+    total = sum("the bo" in sentence.lower() for sentence in sentences)
+    expect(page.locator(".t-note")).to_contain_text(f"{total} found")
+    expect(page.locator("#encoders")).to_be_hidden()
+
+
+def test_a_pattern_that_would_hang_is_stopped(visit, monkeypatch):
+    """The page says so and goes on answering."""
+    monkeypatch.setattr("engine.patterns.SECONDS", 0.5)
+    page = visit.open("search?mode=pattern&q=(.*.*.*)*~")
+    expect(page.get_by_role("alert")).to_contain_text("stopped")
+    page.locator("#query textarea, #query input").first.fill("^Who .*[?]$")
+    page.locator("#search-button").click()
+    expect(page.locator("#hits mark").first).to_contain_text("Who ")
+
+
+def test_by_example_from_a_hit(visit):
+    """`more like this` asks by example; the examples are not among the hits."""
+    page = visit.open("search?encoder=random:256&in=starter-pairs&q=The train is late&k=4")
+    first = page.locator("#hits li").first
+    text = first.locator("p").inner_text()
+    first.get_by_role("link", name="more like this").click()
+    expect(page.locator("#hits h2")).to_have_text("Like 1 example")
+    expect(page.locator("#hits li")).to_have_count(4)
+    assert text not in page.locator("#hits li p").all_inner_texts()
+    page.locator("#hits li").nth(1).get_by_role("link", name="less like this").click()
+    expect(page.locator("#hits h2")).to_have_text("Like 1 example, unlike 1 example")
+    expect(page.locator("#unlike")).to_be_visible()
+
+
+def test_least_cosine_and_label(visit, workspace):
+    """Both stand in the address; a least cosine that nothing reaches is said."""
+    data = workspace.catalog.load("starter-topics")
+    label = data.labels[0]
+    page = visit.open(f"search?encoder=random:256&q=rain&k=5&only=label: {label}")
+    expect(page.locator("#hits li")).to_have_count(5)
+    mine = {s for s, own in zip(data.sentences, data.labels, strict=True) if own == label}
+    assert set(page.locator("#hits li p").all_inner_texts()) <= mine
+    box = page.locator("#least input")
+    box.fill("0.999")
+    box.press("Enter")
+    expect(page.locator("#hits")).to_contain_text("None has a cosine of 0.999")
+    assert "least=0.999" in page.url
+
+
+def test_the_ways_of_searching_by_keyboard(visit):
+    """Tab and the space bar change what the page asks for."""
+    page = visit.open("search?encoder=random:256")
+    page.wait_for_selector(".t-empty")
+    page.get_by_label("Meaning").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    expect(page.locator("#unlike")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    expect(page.locator("#encoders")).to_be_hidden()
+    expect(page.locator("#query")).to_contain_text("Words")

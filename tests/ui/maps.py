@@ -1,0 +1,60 @@
+"""What the tests of the map share: opening it, where its points are, what Save gives."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+from playwright.sync_api import expect
+
+ENCODER = "random:64"
+QUERY = f"map?encoder={ENCODER}&method=pca"
+
+
+def drawn(visit, query=QUERY, points="2,040"):
+    """Open the page and wait until its map is there."""
+    page = visit.open(query)
+    expect(said(page)).to_contain_text(f"{points} points")
+    over(page).scroll_into_view_if_needed()
+    return page
+
+
+def said(page):
+    """The line under the map."""
+    return page.locator(".t-map > [role=status]")
+
+
+def over(page):
+    """The canvas that takes pointer and keys."""
+    return page.locator(".t-map-over")
+
+
+def on_screen(page, points):
+    """Where points lie on the screen when all are seen, worked out from the canvas alone."""
+    box = over(page).bounding_box()
+    low, high = points.min(axis=0), points.max(axis=0)
+    unit = min(box["width"], box["height"]) / (float((high - low).max()) * 1.08)
+    middle = (low + high) / 2
+    x = box["x"] + box["width"] / 2 + (points[:, 0] - middle[0]) * unit
+    y = box["y"] + box["height"] / 2 - (points[:, 1] - middle[1]) * unit
+    return np.stack([x, y], axis=1)
+
+
+def inside(polygon, points):
+    """Even-odd rule, one edge after another."""
+    hit = np.zeros(len(points), bool)
+    x, y = points.T
+    for (ax, ay), (bx, by) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+        crosses = (ay > y) != (by > y)
+        at = ax + (y - ay) * (bx - ax) / (by - ay if by != ay else 1)
+        hit ^= crosses & (x < at)
+    return hit
+
+
+def table(page, kind="CSV"):
+    """What Save gives."""
+    with page.expect_download() as waiting:
+        page.get_by_label("Save", exact=True).select_option(kind)
+    data = open(waiting.value.path(), "rb").read()  # noqa: PTH123
+    return pd.read_csv(io.BytesIO(data)) if kind == "CSV" else data
