@@ -93,7 +93,7 @@ from pathlib import Path
 from engine.index_ladder import MappedIndex
 queries = np.load(sys.argv[2])
 began = time.perf_counter()
-index = MappedIndex(Path(sys.argv[1]), int(sys.argv[3]))
+index = MappedIndex(Path(sys.argv[1]), Path(sys.argv[4]), int(sys.argv[3]))
 opened = time.perf_counter() - began
 for query in queries:
     index.search(query[None], 10)
@@ -101,12 +101,12 @@ print(opened, psutil.Process().memory_info().rss / 2**30)
 """
 
 
-def opened(file: Path, queries: np.ndarray, probed: int) -> tuple[float, float]:
+def opened(file: Path, rows: Path, queries: np.ndarray, probed: int) -> tuple[float, float]:
     """Seconds to open the index in a fresh process, and its memory (GiB) after all queries."""
     asked = file.with_suffix(".npy")
     np.save(asked, queries)
     done = subprocess.run(
-        [sys.executable, "-c", _OPEN, str(file), str(asked), str(probed)],
+        [sys.executable, "-c", _OPEN, str(file), str(asked), str(probed), str(rows)],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     seconds, memory = map(float, done.stdout.split())
@@ -135,12 +135,12 @@ def measured(
     import faiss
 
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "lists.faiss"
+        file, stored = Path(folder) / "lists.faiss", Path(folder) / "rows.npy"
         began = time.perf_counter()
-        built = build(vectors, file)
+        built = build(vectors, file, stored)
         took = time.perf_counter() - began
-        seconds, memory = opened(file, queries, built.probed)
-        mapped = MappedIndex(file, built.probed)
+        seconds, memory = opened(file, stored, queries, built.probed)
+        mapped = MappedIndex(file, stored, built.probed)
         flat = faiss.IndexFlatIP(vectors.shape[1])
         flat.add(vectors)
         truth = flat.search(queries, K)[1]
@@ -167,10 +167,10 @@ def measured(
                 f"{contestant:14}{builds[contestant]:9.1f}{statistics.median(flat_times):11.2f}"
                 f"{np.percentile(flat_times, 95):9.2f}{found[contestant]:11.4f}"
             )
+        disk = sum(written.stat().st_size for written in (file, stored)) / 2**30
         print(
             f"{built.probed} of {built.lists} lists looked into; opened in {seconds:.3f} s; "
-            f"{memory:.2f} GiB resident after all queries; {file.stat().st_size / 2**30:.2f} GiB "
-            "on disk"
+            f"{memory:.2f} GiB resident after all queries; {disk:.2f} GiB on disk"
         )
     per_round = [statistics.median(one) for one in times["lists"]]
     brute = [statistics.median(one) for one in times["brute force"]]
