@@ -124,7 +124,7 @@ class MappedIndex:
 def _best(
     scores: np.ndarray, ids: np.ndarray, cosines: np.ndarray, places: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k best so far and of new cosines at `places`, both (q, m), nearest first, then by place."""
+    """The k best of those so far and of new ones at `places`: nearest first, then by place."""
     scores = np.concatenate([scores, cosines], axis=1)
     ids = np.concatenate([ids, np.broadcast_to(places, cosines.shape)], axis=1)
     order = np.lexsort((ids, -scores))[:, :k]
