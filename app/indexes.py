@@ -41,7 +41,10 @@ def opened(workspace: Workspace, fingerprint: str, data_hash: str) -> MappedInde
     from engine.index_ladder import MappedIndex
 
     row = workspace.store.derived.get(key(fingerprint, data_hash))
-    return None if row is None else MappedIndex(row["files"]["lists"], row["info"]["probed"])
+    if row is None:
+        return None
+    files = row["files"]
+    return MappedIndex(files["lists"], files["rows"], row["info"]["probed"])
 
 
 def facts(workspace: Workspace, fingerprint: str, data_hash: str) -> Built | None:
@@ -72,10 +75,10 @@ def make(
         return
     vectors = maps.vectors(workspace, encoder, dataset)
     with _room(workspace) as folder:
-        file = Path(folder) / "lists.faiss"
-        built = index_ladder.build(vectors, file, progress)
+        files = {"lists": Path(folder) / "lists.faiss", "rows": Path(folder) / "rows.npy"}
+        built = index_ladder.build(vectors, files["lists"], files["rows"], progress)
         info = asdict(built) | {"encoder": encoder, "dataset": dataset}
-        workspace.store.derived.put(place, KIND, info, files={"lists": file})
+        workspace.store.derived.put(place, KIND, info, files=files)
 
 
 def _room(workspace: Workspace) -> tempfile.TemporaryDirectory[str]:
@@ -90,10 +93,10 @@ def passing(vectors: np.ndarray) -> Index | MappedIndex:
     if not is_large(len(vectors)):
         return neighbours.Index(vectors)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "lists.faiss"
-        built = index_ladder.build(vectors, file)
-        # The mapping keeps the file's content alive after its name is gone.
-        return index_ladder.MappedIndex(file, built.probed)
+        lists, rows = Path(folder) / "lists.faiss", Path(folder) / "rows.npy"
+        built = index_ladder.build(vectors, lists, rows)
+        # The mapping keeps the rows alive after the name of their file is gone.
+        return index_ladder.MappedIndex(lists, rows, built.probed)
 
 
 def spec(encoder: str, dataset: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The index with lists: what it finds, what it says of itself, that it is read from the disk."""
+"""The index with lists: what it finds and what it says of itself."""
 
 from __future__ import annotations
 
@@ -11,45 +11,51 @@ from engine import index_ladder
 from engine.neighbours import Index, neighbours_of_each
 
 pytest.importorskip("faiss")
+Files = tuple[Path, Path]
 RNG = np.random.default_rng(6)
 CENTRES = RNG.normal(size=(50, 16))
 VECTORS = (CENTRES[RNG.integers(0, 50, 4000)] + 0.7 * RNG.normal(size=(4000, 16))).astype("f4")
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, index_ladder.Built]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Files, index_ladder.Built]:
     """An index of the vectors above, and what it says of itself."""
-    file = tmp_path_factory.mktemp("index") / "lists.faiss"
-    return file, index_ladder.build(VECTORS, file)
+    folder = tmp_path_factory.mktemp("index")
+    files = folder / "lists.faiss", folder / "rows.npy"
+    return files, index_ladder.build(VECTORS, *files)
 
 
-def test_its_recall_is_what_it_says(built: tuple[Path, index_ladder.Built]) -> None:
+def test_its_recall_is_what_it_says(built: tuple[Files, index_ladder.Built]) -> None:
     """Over every vector it finds about the share of exact neighbours that it measured on 200."""
-    file, said = built
+    files, said = built
     assert said.recall >= 0.99
     assert said.probed < said.lists == 253
-    mapped = index_ladder.MappedIndex(file, said.probed)
+    mapped = index_ladder.MappedIndex(*files, said.probed)
     exact = neighbours_of_each(VECTORS, 10)[1]
     found = neighbours_of_each(VECTORS, 10, mapped)[1]
     assert index_ladder.recall(found, exact) == pytest.approx(said.recall, abs=0.01)
 
 
-def test_looking_into_every_list_is_exact(built: tuple[Path, index_ladder.Built]) -> None:
-    """Positions and cosines of the flat index, also among some positions only."""
-    mapped = index_ladder.MappedIndex(built[0], 253)
+def test_cosines_are_those_of_the_vectors(built: tuple[Files, index_ladder.Built]) -> None:
+    """Not those of the codes: what is found has the flat index's cosine, in its order."""
+    mapped = index_ladder.MappedIndex(*built[0], 253)
+    scores, ids = mapped.search(VECTORS[:20], 12)
+    expected, places = Index(VECTORS).search(VECTORS[:20], 12)
+    assert index_ladder.recall(ids, places) > 0.98
+    np.testing.assert_array_equal(ids[:, 0], np.arange(20))
+    same = ids == places
+    np.testing.assert_allclose(scores[same], expected[same], atol=1e-6)
+    assert (np.diff(scores, axis=1) <= 0).all()
+
+
+def test_among_some_positions_it_is_exact(built: tuple[Files, index_ladder.Built]) -> None:
+    """Positions and cosines of the flat index, however few lists are looked into otherwise."""
+    mapped = index_ladder.MappedIndex(*built[0], 1)
     queries, among = RNG.normal(size=(9, 16)), np.arange(5, 4000, 7)
-    for chosen in (None, among):
-        scores, ids = mapped.search(queries, 12, chosen)
-        expected, places = Index(VECTORS).search(queries, 12, chosen)
-        np.testing.assert_array_equal(ids, places)
-        np.testing.assert_allclose(scores, expected, atol=1e-6)
-
-
-def test_a_few_chosen_positions_are_found(built: tuple[Path, index_ladder.Built]) -> None:
-    """However few lists are looked into otherwise."""
-    mapped = index_ladder.MappedIndex(built[0], 1)
-    _, ids = mapped.search(VECTORS[:3], 5, np.array([7, 77, 3777]))
-    assert np.sort(ids).tolist() == [[7, 77, 3777]] * 3
+    scores, ids = mapped.search(queries, 12, among)
+    expected, places = Index(VECTORS).search(queries, 12, among)
+    np.testing.assert_array_equal(ids, places)
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
 
 
 def test_recall_by_hand() -> None:
@@ -59,12 +65,13 @@ def test_recall_by_hand() -> None:
 
 def test_progress_and_refusals(tmp_path: Path) -> None:
     """Steps are counted to the end; too few vectors and NaN are refused."""
+    files = tmp_path / "lists", tmp_path / "rows.npy"
     said: list[tuple[int, int]] = []
-    index_ladder.build(VECTORS[:300], tmp_path / "a", lambda done, n: said.append((done, n)))
+    index_ladder.build(VECTORS[:300], *files, lambda done, n: said.append((done, n)))
     assert [done for done, _ in said] == list(range(1, said[-1][1] + 1))
     with pytest.raises(ValueError, match="100 vectors"):
-        index_ladder.build(VECTORS[:99], tmp_path / "b")
+        index_ladder.build(VECTORS[:99], *files)
     faulty = VECTORS[:300].copy()
     faulty[5, 5] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        index_ladder.build(faulty, tmp_path / "c")
+        index_ladder.build(faulty, *files)

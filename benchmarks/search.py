@@ -1,0 +1,218 @@
+"""How fast a million vectors are searched by lists, and how much of the truth that finds.
+
+    THEODOLITE_DATA=... python -m benchmarks.search [--n N] [--queries N] [--rounds N]
+
+Real vectors are those of distinct unlabelled sentences under the static encoder `wordllama`, put
+into 384 dimensions by a fixed random rotation (256 of its own, the rest zero before it). They are
+extended to N by a recipe: every further vector is the mean of two random real ones, one of weight
+0.7 and one of weight 0.3, plus Gaussian noise of a fifth of their length, made length 1. Queries
+are real vectors that are left out of both sets. Recall is printed for the real set and for the
+extended one, each against comparing with all.
+
+In each round brute force (FAISS Flat) and the lists answer the same queries one by one, in turn; on
+200,000 vectors hnswlib answers too, where it is installed. Wall seconds: a query is waited for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from engine import load
+from engine.index_ladder import MappedIndex, build, recall
+
+N, DIM, SMALL = 1_000_000, 384, 200_000
+TARGETS = {"median_ms": 10.0, "recall": 0.99, "open_s": 0.2, "resident_gib": 2.5}
+MOST_REAL = 400_000
+K = 10
+
+
+def real_vectors(root: Path, wanted: int) -> np.ndarray:
+    """Distinct sentences of the unlabelled files as unit rows of 384 dimensions."""
+    sentences: dict[str, None] = {}
+    for file in sorted((root / "unlabelled").glob("*.txt.gz")):
+        with gzip.open(file, "rt", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if len(line) > 20:
+                    sentences[line.strip()[:300]] = None
+                if len(sentences) >= wanted:
+                    break
+    encoder = load("wordllama")
+    vectors = encoder.encode(list(sentences))
+    wide = np.zeros((len(vectors), DIM), np.float32)
+    wide[:, : vectors.shape[1]] = vectors
+    turned = np.linalg.qr(np.random.default_rng(0).normal(size=(DIM, DIM)))[0].astype(np.float32)
+    rows = unit(wide @ turned)
+    return rows[np.linalg.norm(rows, axis=1) > 0.5]
+
+
+def extended(real: np.ndarray, n: int, seed: int = 1) -> np.ndarray:
+    """The real rows, then mixtures of two of them with noise, to n rows."""
+    rng = np.random.default_rng(seed)
+    rows = np.empty((n, real.shape[1]), np.float32)
+    rows[: len(real)] = real[:n]
+    for start in range(len(real), n, 50_000):
+        m = min(50_000, n - start)
+        first, second = rng.integers(0, len(real), (2, m))
+        mixed = 0.7 * real[first] + 0.3 * real[second]
+        noise = rng.standard_normal(mixed.shape, dtype=np.float32) / np.sqrt(real.shape[1])
+        rows[start : start + m] = unit(mixed + 0.2 * noise)
+    return rows
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    """Rows of length 1."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(norms == 0, 1, norms)).astype(np.float32)
+
+
+def one_by_one(search: Callable[[np.ndarray], np.ndarray], queries: np.ndarray) -> list[float]:
+    """Milliseconds of each query."""
+    times = []
+    for query in queries:
+        began = time.perf_counter()
+        search(query[None])
+        times.append(1000 * (time.perf_counter() - began))
+    return times
+
+
+_OPEN = """
+import sys, time, numpy as np, faiss, psutil
+from pathlib import Path
+from engine.index_ladder import MappedIndex
+queries = np.load(sys.argv[2])
+began = time.perf_counter()
+index = MappedIndex(Path(sys.argv[1]), Path(sys.argv[4]), int(sys.argv[3]))
+opened = time.perf_counter() - began
+for query in queries:
+    index.search(query[None], 10)
+print(opened, psutil.Process().memory_info().rss / 2**30)
+"""
+
+
+def opened(file: Path, rows: Path, queries: np.ndarray, probed: int) -> tuple[float, float]:
+    """Seconds to open the index in a fresh process, and its memory (GiB) after all queries."""
+    asked = file.with_suffix(".npy")
+    np.save(asked, queries)
+    done = subprocess.run(
+        [sys.executable, "-c", _OPEN, str(file), str(asked), str(probed), str(rows)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    seconds, memory = map(float, done.stdout.split())
+    return seconds, memory
+
+
+def hnsw(vectors: np.ndarray) -> tuple[float, Callable[[np.ndarray], np.ndarray]] | None:
+    """Build time of hnswlib (M 16, ef 200, searched with ef 100), and its search."""
+    try:
+        import hnswlib
+    except ImportError:
+        return None
+    index = hnswlib.Index("ip", vectors.shape[1])
+    began = time.perf_counter()
+    index.init_index(len(vectors), M=16, ef_construction=200)
+    index.add_items(vectors)
+    index.set_ef(100)
+    took = time.perf_counter() - began
+    return took, lambda query: index.knn_query(query, K)[0]
+
+
+def measured(
+    name: str, vectors: np.ndarray, queries: np.ndarray, rounds: int, peer: bool
+) -> dict[str, float | list[float]]:
+    """Build, open and ask one set; print a line for each contestant."""
+    import faiss
+
+    with tempfile.TemporaryDirectory() as folder:
+        file, stored = Path(folder) / "lists.faiss", Path(folder) / "rows.npy"
+        began = time.perf_counter()
+        built = build(vectors, file, stored)
+        took = time.perf_counter() - began
+        seconds, memory = opened(file, stored, queries, built.probed)
+        mapped = MappedIndex(file, stored, built.probed)
+        flat = faiss.IndexFlatIP(vectors.shape[1])
+        flat.add(vectors)
+        truth = flat.search(queries, K)[1]
+        runs = {
+            "brute force": lambda q: flat.search(q, K)[1],
+            "lists": lambda q: mapped.search(q, K)[1],
+        }
+        builds = {"brute force": 0.0, "lists": took}
+        other = hnsw(vectors) if peer else None
+        if other is not None:
+            builds["hnswlib"], runs["hnswlib"] = other
+        times: dict[str, list[list[float]]] = {contestant: [] for contestant in runs}
+        for _ in range(rounds):
+            for contestant, search in runs.items():
+                some = queries[:20] if contestant == "brute force" else queries
+                times[contestant].append(one_by_one(search, some))
+        print(f"{name}: {len(vectors):,} x {vectors.shape[1]}, {len(queries)} queries")
+        print(f"{'':14}{'build s':>9}{'median ms':>11}{'p95 ms':>9}{'recall@10':>11}")
+        found = {}
+        for contestant, all_rounds in times.items():
+            flat_times = [t for one in all_rounds for t in one]
+            found[contestant] = recall(runs[contestant](queries), truth)
+            print(
+                f"{contestant:14}{builds[contestant]:9.1f}{statistics.median(flat_times):11.2f}"
+                f"{np.percentile(flat_times, 95):9.2f}{found[contestant]:11.4f}"
+            )
+        disk = sum(written.stat().st_size for written in (file, stored)) / 2**30
+        print(
+            f"{built.probed} of {built.lists} lists looked into; opened in {seconds:.3f} s; "
+            f"{memory:.2f} GiB resident after all queries; {disk:.2f} GiB on disk"
+        )
+    per_round = [statistics.median(one) for one in times["lists"]]
+    brute = [statistics.median(one) for one in times["brute force"]]
+    return {
+        "median_ms": per_round, "recall": [found["lists"]], "open_s": [seconds],
+        "resident_gib": [memory], "faster": [b / a for a, b in zip(per_round, brute, strict=True)],
+    }  # fmt: skip
+
+
+def main() -> int:
+    """Measure, print tables, then a JSON line a claim; 1 when a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, default=N)
+    parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    root = os.environ.get("THEODOLITE_DATA")
+    if not root:
+        print("THEODOLITE_DATA is not set: no sentences to search.")
+        return 0
+    real = real_vectors(Path(root), min(MOST_REAL, options.n))
+    order = np.random.default_rng(2).permutation(len(real))
+    queries, real = real[order[: options.queries]], real[order[options.queries :]]
+    measured("real", real, queries, options.rounds, peer=False)
+    small = min(SMALL, options.n)
+    measured(f"{small:,}", extended(real, small), queries, options.rounds, peer=True)
+    rows = extended(real, options.n)
+    del real
+    found = measured("extended", rows, queries, options.rounds, peer=False)
+    met = True
+    for name, values in found.items():
+        target = TARGETS.get(name)
+        middle = statistics.median(values)
+        line = {"name": f"search.{name}", "ratio": round(middle, 5), "target": target,
+                "clock": None if name in ("recall", "resident_gib") else "wall",
+                "repeats": len(values), "min": round(min(values), 5),
+                "max": round(max(values), 5)}  # fmt: skip
+        print(json.dumps(line))
+        if target is not None:
+            met &= middle >= target if name == "recall" else middle <= target
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
