@@ -13,8 +13,8 @@ import httpx
 import numpy as np
 import pytest
 
-VERBS = ["serve", "encode", "evaluate", "compare", "search", "geometry", "curate", "encoders", "data", "jobs", "store",
-         "worker"]  # fmt: skip
+VERBS = ["serve", "encode", "evaluate", "compare", "fair", "search", "project", "spaces",
+         "geometry", "curate", "encoders", "data", "jobs", "store", "worker"]  # fmt: skip
 TWO = ["random:16", "random:64"]
 
 
