@@ -68,7 +68,7 @@ def sentence(found: Answer) -> str:
         return (
             f"{info['found']:,} of {n} of {_part(asked.dataset, asked.split)} "
             f"({info['found'] / info['n']:.1%}) stand in {where} too, {info['exact']:,} of them "
-            "word for word."
+            "word for word and the others nearly."
         )
     if asked.job == "outliers":
         return (

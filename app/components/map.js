@@ -99,6 +99,7 @@ async function show(value, xy) {
   await colourBy(wanted ?? null, false);
   panelled();
   if (same) await glide(before);
+  else if (value.chosen.length) select(value.chosen.filter((i) => i < map.n), "replace");
   list();
   await moving();
 }

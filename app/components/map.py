@@ -53,6 +53,7 @@ def points(
     plain: str | None = None,
     view: str = "",
     find: str = "",
+    chosen: Sequence[int] = (),
     canvas: bool = False,
     collection: str = "",
     neighbours: bool = False,
@@ -76,6 +77,7 @@ def points(
         plain: key of the column that the address need not name.
         view: `x,y,span` of an address.
         find: words to light up from the start.
+        chosen: numbers of the points that are selected from the start.
         canvas: draw without WebGL, as where there is none.
         collection: names the sentences: the next value with the same one keeps the selection, and
             its points glide to their new places.
@@ -90,7 +92,8 @@ def points(
     by_size = sorted(regions, key=lambda region: -region.size)
     return {
         "url": url, "label": label, "name": name, "colour": colour, "plain": plain, "view": view,
-        "canvas": canvas, "find": find, "collection": collection, "neighbours": neighbours,
+        "canvas": canvas, "find": find, "chosen": list(chosen), "collection": collection,
+        "neighbours": neighbours,
         "placing": placing, "search": search, "linked": linked, "address": address,
         "towards": towards, "ends": list(ends),
         "columns": [asdict(column) for column in columns],

@@ -22,6 +22,7 @@ PATH = "map"
 FIRST = ("minilm", "wordllama", "random:256")
 PLAIN = {"in": "starter-topics", "method": "umap", "neighbours": 15, "distance": 0.1, "seed": "0"}
 ANY_SEED = "any"
+MOST_CHOSEN = 1000
 COLOURS = ("label", "cluster", "topic1", "part", "role", "length")
 LEAD = (
     "Every sentence of a collection is a point; points near each other mean alike to the encoder, "
@@ -74,7 +75,10 @@ def build(workspace: Workspace) -> None:
             _number(address.first(request, "distance"), 0.1),
             address.first(request, "seed", "0")[:10],
             gr.update(visible=way != "pca"),
-            {name: address.first(request, name) for name in ("view", "colour", "find", "draw")},
+            {
+                name: address.first(request, name)
+                for name in ("view", "colour", "find", "draw", "ids", "in")
+            },
             run if run in {r["id"] for r in workspace.store.runs.list()} else "",
         )
 
@@ -181,6 +185,7 @@ def _value(found: maps.StoredMap, view: dict[str, str]) -> dict[str, Any]:
         plain=plain,
         view=view.get("view", ""),
         find=view.get("find", ""),
+        chosen=_chosen(view, info["dataset"]),
         canvas=view.get("draw") == "canvas",
         collection=info["data_hash"],
         neighbours=True,
@@ -188,6 +193,14 @@ def _value(found: maps.StoredMap, view: dict[str, str]) -> dict[str, Any]:
         search=address.link("search", **{"in": info["dataset"], "encoder": info["encoder"]}),
         address=True,
     )
+
+
+def _chosen(view: dict[str, str], dataset: str) -> list[int]:
+    """The sentences that an address names, as long as the collection is the one it was made for."""
+    if view.get("in") != dataset:
+        return []
+    numbers = view.get("ids", "").split(",")[:MOST_CHOSEN]
+    return [int(n[:9]) for n in numbers if n.isascii() and n.isdigit()]
 
 
 def _trust(workspace: Workspace, found: maps.StoredMap, meanwhile: bool) -> str:

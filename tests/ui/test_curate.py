@@ -104,3 +104,12 @@ def test_it_fits(visitor, site, workspace, dark, size):
     expect(page.locator("#found tbody tr").first).to_be_visible()
     assert not visit.scrolls_sideways()
     visit.picture(f"curate-{size[0]}-{'dark' if dark else 'light'}")
+
+
+def test_what_was_found_is_selected_on_the_map(visit, workspace):
+    """The two ends of `typical`, as the map's own count says."""
+    asked = curations.wanted("typical", "starter-topics", encoder="random:256", many=3)
+    curations.answer(workspace, asked)
+    page = visit.open("curate?job=typical&encoder=random:256&many=3")
+    page.get_by_role("link", name="on the map").click()
+    expect(page.locator("#map")).to_contain_text("6 selected", timeout=60_000)
