@@ -200,7 +200,6 @@ def test_threads_that_put_one_result_make_one_row(store: Store) -> None:
     assert len(list(store.results.folder.glob("*"))) == 1
 
 
-@pytest.mark.slow
 def test_a_large_table_is_quick(store: Store) -> None:
     """100 encoders on 50 tasks in less than 50 ms, the best of five."""
     for encoder in range(100):

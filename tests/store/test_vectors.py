@@ -198,7 +198,6 @@ def test_other_disk_errors_are_said_plainly(store: Store) -> None:
         store.vectors.put(F, keys("a"), rows(1))
 
 
-@pytest.mark.slow
 def test_reading_is_fast(store: Store) -> None:
     """20,000 keys of 100,000 in well under 100 ms: over 200,000 vectors a second."""
     n = 100_000
