@@ -202,7 +202,6 @@ def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path: Path) -
     assert maps.stored(workspace, key) is None
 
 
-@pytest.mark.slow  # UMAP is compiled first
 @pytest.mark.parametrize("method", ["pca", "umap"])
 @pytest.mark.parametrize(
     "lines",

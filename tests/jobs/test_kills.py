@@ -16,8 +16,6 @@ from app.supervisor import Supervisor
 from store.check import JOBS_FILE
 from tests.jobs.conftest import KINDS, Bench, alive, child_of, until
 
-pytestmark = pytest.mark.slow
-
 APP = """
 import sys, time
 from pathlib import Path

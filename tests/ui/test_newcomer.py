@@ -21,7 +21,7 @@ from playwright.sync_api import Page, expect
 
 from store import Store
 
-pytestmark = [pytest.mark.slow, pytest.mark.data]
+pytestmark = pytest.mark.data
 TASKS = ("STSBenchmark", "SICKRelatedness")
 FIRST_RESULTS = 30.0  # seconds from the first page to the first number on it
 ALL_RESULTS = 300_000  # milliseconds; the cores of a test machine are few and busy
