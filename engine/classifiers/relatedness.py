@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.features import Features, pieces
+from engine.classifiers.features import Features, one_thread, pieces
 from engine.classifiers.models import Parameter, linear_start
 from engine.classifiers.optimisers import Adam
 from engine.classifiers.setting import Tick
@@ -42,6 +42,7 @@ def soft_labels(gold: np.ndarray) -> np.ndarray:
     return (upper + lower).astype(np.float32)
 
 
+@one_thread()
 def fit(
     features: Features,
     gold: np.ndarray,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine.classifiers import columns, exact, logistic
-from engine.classifiers.features import Features
+from engine.classifiers.features import Features, one_thread
 from engine.classifiers.setting import WEIGHT_DECAYS, Fit, Fitted, Setting, Solver, Tick
 
 OUTER_SEED = 1111
@@ -77,7 +77,8 @@ class Trainer:
         def tick(done: float = 0.0, /) -> None:
             self._tick((before + done * len(fits)) / expected)
 
-        answers = solver(self.features, self.labels, fits, self.setting, self.seed, tick)
+        with one_thread():
+            answers = solver(self.features, self.labels, fits, self.setting, self.seed, tick)
         self.fits += len(fits)
         self.passes += sum(answer.passes for answer in answers)
         return answers

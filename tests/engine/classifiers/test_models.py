@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from engine.classifiers import models, optimisers
+from engine.classifiers.features import one_thread
 
 ROWS, WIDTH, COLUMNS = 12, 7, 3
 
@@ -140,3 +141,14 @@ def test_dropout_drops_the_share_and_keeps_the_mean() -> None:
     dropped = (out[0][-1, 0] == 0).float().mean()
     assert dropped == pytest.approx(0.25, abs=0.06)
     assert (model.predict(x, torch.tensor([0])) == model.predict(x, torch.tensor([0]))).all()
+
+
+def test_training_on_one_thread_leaves_the_others_as_they_were() -> None:
+    """Whatever happens inside."""
+    import torch
+
+    before = torch.get_num_threads()
+    with pytest.raises(KeyError), one_thread():
+        assert torch.get_num_threads() == 1
+        raise KeyError
+    assert torch.get_num_threads() == before
