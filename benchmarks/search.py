@@ -202,7 +202,7 @@ def main() -> int:
         measured(f"{small:,}", extended(real, small), queries, options.rounds, peer=True)
     rows = extended(real, options.n)
     del real
-    found = measured("extended", rows, queries, options.rounds, peer=False)
+    found = measured("extended", rows, queries, options.rounds, peer=options.n <= SMALL)
     met = True
     for name, values in found.items():
         target = TARGETS.get(name)
