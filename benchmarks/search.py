@@ -1,6 +1,7 @@
 """How fast a million vectors are searched by lists, and how much of the truth that finds.
 
     THEODOLITE_DATA=... python -m benchmarks.search [--n N] [--queries N] [--rounds N]
+        [--only-extended]
 
 Real vectors are those of distinct unlabelled sentences under the static encoder `wordllama`, put
 into 384 dimensions by a fixed random rotation (256 of its own, the rest zero before it). They are
@@ -186,6 +187,7 @@ def main() -> int:
     parser.add_argument("--n", type=int, default=N)
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only-extended", action="store_true", help="leave out the smaller sets")
     options = parser.parse_args()
     root = os.environ.get("THEODOLITE_DATA")
     if not root:
@@ -194,12 +196,13 @@ def main() -> int:
     real = real_vectors(Path(root), min(MOST_REAL, options.n))
     order = np.random.default_rng(2).permutation(len(real))
     queries, real = real[order[: options.queries]], real[order[options.queries :]]
-    measured("real", real, queries, options.rounds, peer=False)
-    small = min(SMALL, options.n)
-    measured(f"{small:,}", extended(real, small), queries, options.rounds, peer=True)
+    if not options.only_extended:
+        measured("real", real, queries, options.rounds, peer=False)
+        small = min(SMALL, options.n)
+        measured(f"{small:,}", extended(real, small), queries, options.rounds, peer=True)
     rows = extended(real, options.n)
     del real
-    found = measured("extended", rows, queries, options.rounds, peer=False)
+    found = measured("extended", rows, queries, options.rounds, peer=options.n <= SMALL)
     met = True
     for name, values in found.items():
         target = TARGETS.get(name)
