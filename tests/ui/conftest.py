@@ -69,6 +69,14 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     made.close()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left_waiting(workspace: Workspace) -> Iterator[None]:
+    """Nobody works here: runs that one file's tests began would wait in the next one's pages."""
+    yield
+    for run in workspace.store.runs.list(("queued", "running")):
+        workspace.jobs.cancel(run["id"])
+
+
 @pytest.fixture(scope="session")
 def site(workspace: Workspace) -> Iterator[str]:
     """Address of the running app, without a slash at its end."""
