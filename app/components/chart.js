@@ -66,7 +66,7 @@ async function draw() {
   if (waiting) return;
   const turn = ++drawn;
   await script(props.plotly);
-  if (turn !== drawn) return; // a newer value came while plotly.js was loading
+  if (turn !== drawn || !props.value?.figure) return; // another value, or none, came meanwhile
   plot.setAttribute("aria-label", value.label);
   plot.style.minHeight = `${layout().height}px`;
   const picture = { format: "png", filename: value.name, scale: 2 };

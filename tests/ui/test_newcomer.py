@@ -86,6 +86,8 @@ def ready(page: Page, *texts: str) -> None:
 
 def pick_tasks(page: Page) -> None:
     """Tick exactly STS-B and SICK-R on the page Evaluate."""
+    page.get_by_role("button", name="Single tasks").click()
+    page.locator("#tasks-sts").get_by_label(TASKS[0], exact=True).wait_for()
     for box in page.locator("[id^=tasks-] input[type=checkbox]").all():
         if box.is_visible() and box.is_checked():
             box.uncheck()
