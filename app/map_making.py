@@ -35,7 +35,7 @@ def make(workspace: Workspace, asked: Wanted, tick: Tick = lambda share: None) -
     """
     sentences, data_hash = workspace.catalog.sentences(asked.dataset)
     bound = maps.bound(workspace, asked)
-    key = maps.key_of(asked, bound.fingerprint, data_hash)
+    key = maps.key_of(workspace, asked)
     found = maps.stored(workspace, key)
     if found is not None:
         return found

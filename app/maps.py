@@ -113,16 +113,21 @@ def key(workspace: Workspace, encoder: str, dataset: str, **how: Any) -> str:
         UserError: an encoder, data set, method or parameter that cannot be used; a method whose
             package is not installed.
     """
-    asked = wanted(encoder, dataset, **how)
-    _, data_hash = workspace.catalog.sentences(asked.dataset)
-    return key_of(asked, bound(workspace, asked).fingerprint, data_hash)
+    return key_of(workspace, wanted(encoder, dataset, **how))
 
 
-def key_of(asked: Wanted, fingerprint: str, data_hash: str) -> str:
-    """The key of a question whose encoder and data are known by their hashes."""
+def key_of(workspace: Workspace, asked: Wanted) -> str:
+    """The content key of a question.
+
+    The name of the data set is part of it, and so are its labels: the columns of a map hold
+    them, and a map is opened by the name it was made under.
+
+    Raises:
+        UserError: an encoder or data set that cannot be used.
+    """
     facts = asdict(asked) | {
-        "format": FORMAT, "encoder": fingerprint, "dataset": data_hash,
-        "library": _library(asked.method),
+        "format": FORMAT, "fingerprint": bound(workspace, asked).fingerprint,
+        "data": workspace.catalog.load(asked.dataset).hash, "library": _library(asked.method),
     }  # fmt: skip
     return hashlib.blake2b(to_json(facts).encode(), digest_size=16).hexdigest()
 

@@ -101,11 +101,7 @@ def keys(workspace: Workspace, question: Asked) -> tuple[str, str]:
     Raises:
         UserError: an encoder or data set that cannot be used.
     """
-    _, data_hash = workspace.catalog.sentences(question.dataset)
-    of = [
-        maps.key_of(plane, maps.bound(workspace, plane).fingerprint, data_hash)
-        for plane in planes(workspace, question)
-    ]
+    of = [maps.key_of(workspace, plane) for plane in planes(workspace, question)]
     facts = {
         "format": FORMAT, "maps": of, "k": question.k, "clustering": question.clustering,
         "size": question.size, "library": f"scikit-learn {version('scikit-learn')}",

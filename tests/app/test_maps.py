@@ -62,6 +62,25 @@ def test_a_key_changes_with_everything_that_decides_the_map(workspace: Workspace
     assert pca[0] == pca[1]
 
 
+def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path: Path) -> None:
+    """Even when the first was removed; and a new label is a new map, for its column is."""
+    lines = ["A boat at sea.", "A train in the rain.", "Bread and salt."]
+    first = collection(workspace, tmp_path, "first-name", lines)
+    assert len(map_making.make(workspace, maps.wanted(ENCODER, first, method="pca")).points) == 3
+    workspace.store.uploads.remove("first-name")
+    second = collection(workspace, tmp_path, "second-name", lines)
+    assert len(map_making.make(workspace, maps.wanted(ENCODER, second, method="pca")).points) == 3
+    file = tmp_path / "labelled.csv"
+    keys = []
+    for label in ("dry", "wet"):
+        file.write_text(f"sentence,label\nA boat at sea.,{label}\nBread and salt.,dry\n", "utf-8")
+        mapping = preview(file, file.name).mapping
+        keep(workspace, file, file.name, "labelled", mapping)
+        keys.append(maps.key(workspace, ENCODER, "upload:labelled", method="pca"))
+        workspace.store.uploads.remove("labelled")
+    assert keys[0] != keys[1]
+
+
 @pytest.mark.parametrize(
     ("how", "said"),
     [
