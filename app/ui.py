@@ -19,7 +19,8 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from app import curation_routes, map_routes, theme
+from app import theme
+from app.collection import curation_routes
 from app.pages import (
     compare,
     curate,
@@ -36,6 +37,7 @@ from app.pages import (
     spaces,
 )
 from app.routes import routes
+from app.space import map_routes
 from engine.errors import UserError
 
 if TYPE_CHECKING:

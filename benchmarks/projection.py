@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.map_facts import density
+from app.space.map_facts import density
 from engine import projection
 from engine.datasets import Catalog
 from engine.encoders import MemoryCache, load

@@ -1,8 +1,8 @@
 """The queue as a person sees it: put work in, stop it, start it again.
 
 A run is queued by its row in the store, in one transaction. Workers move rows into the durable
-queue of `dbos` (see `app/worker.py`), which therefore need not exist when the first run is asked
-for, and a crash between the two loses nothing.
+queue of `dbos` (see `app/jobs/worker.py`), which therefore need not exist when the first run is
+asked for, and a crash between the two loses nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Jobs:
         """Queue a run and return its id; the same work still waiting or running is not doubled.
 
         Args:
-            kind: `evaluate`, `encode`, …: a key of the table in `app/kinds.py`.
+            kind: `evaluate`, `encode`, …: a key of the table in `app/jobs/kinds.py`.
             spec: what exactly is asked; JSON.
             title: for people.
             priority: lower runs earlier; 0 is usual.

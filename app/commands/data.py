@@ -83,7 +83,7 @@ def add_data(
 
     theodolite evaluate minilm --tasks upload:mine
     """
-    from app.uploads import keep, mapping_of
+    from app.collection.uploads import keep, mapping_of
 
     mapping = mapping_of(file, kind, columns)
     row = keep(open_workspace(store, data), file, file.name, name or file.stem, mapping)

@@ -41,7 +41,7 @@ def geometry(
     Alignment is given over pairs graded above four fifths of the scale (`over`, the paper's) and
     from there on (`from`), each with its number of pairs.
     """
-    from app import shape_views, shapes
+    from app.space import shape_views, shapes
 
     workspace = open_workspace(store, data)
     names = {info.name for info in workspace.catalog.list()}
@@ -89,7 +89,7 @@ def curate(
 
     theodolite curate leaks STSBenchmark --split test --against-split train -e wordllama --json
     """
-    from app import curation_tables, curations
+    from app.collection import curation_tables, curations
     from app.commands.measure import _check_writable
 
     if out is not None:

@@ -43,7 +43,7 @@ def fair(
     with a verdict, and the commands that measure what is missing. After Eger, Rücklé, Gurevych
     2019. With --json every point is one object, with its numbers under `evidence`.
     """
-    from app.fairness import advise
+    from app.fair.fairness import advise
 
     workspace = open_workspace(store, data)
     advice = advise(workspace, encoders or (), tasks, projection=_known(projection))

@@ -88,7 +88,7 @@ def examine_encoder(
 
     theodolite encoders doctor hf:princeton-nlp/sup-simcse-bert-base-uncased --check
     """
-    from app.pooling_check import check_on_dev
+    from app.evaluation.pooling_check import check_on_dev
     from engine.encoders import doctor
 
     diagnosis = doctor.diagnose(source)
@@ -120,7 +120,7 @@ def cover_tasks(
 
     theodolite encoders coverage vectors:mine.parquet --tasks sts
     """
-    from app.coverage import coverage
+    from app.evaluation.coverage import coverage
 
     rows = list(coverage(open_workspace(store, data), spec, tasks))
     emit(rows, ("task", "sentences", "lacking", "first"), as_json)

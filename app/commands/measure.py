@@ -24,7 +24,7 @@ from app.commands.output import (
 from app.workspace import Workspace, default_data, default_store
 
 if TYPE_CHECKING:
-    from app.retrieval import Limits
+    from app.collection.retrieval import Limits
 
 EncodersArgument = Annotated[
     list[str],
@@ -188,8 +188,8 @@ def evaluate(
 
 def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: bool) -> None:
     """Rows for people, and the spread over seeds for both."""
-    from app.scores import measure
-    from app.spread import spreads, words
+    from app.evaluation.scores import measure
+    from app.evaluation.spread import spreads, words
 
     found = spreads(table)
     if as_json:
@@ -217,7 +217,7 @@ def _print_estimate(
     seeds: int,
     as_json: bool,
 ) -> None:
-    from app import costs
+    from app.evaluation import costs
 
     found: list[costs.Estimate] = []
     with progress_bar("estimating") as move:
@@ -267,7 +267,7 @@ def compare(
     wrong). Encoders with the letter a tie with the best. With --json: every p-value, and the ranks
     that hold 95 % of the resamples. What was not measured yet is measured by `theodolite evaluate`.
     """
-    from app import comparison
+    from app.ranking import comparison
 
     workspace = open_workspace(store, data)
     report = comparison.compare(workspace, encoders, tasks, protocol)
@@ -322,7 +322,7 @@ def search(
 
     theodolite search "^Who .*[?]$" --by pattern
     """
-    from app.retrieval import Limits, alike, nearest
+    from app.collection.retrieval import Limits, alike, nearest
     from engine.errors import UserError
 
     workspace = open_workspace(store, data)
@@ -351,7 +351,7 @@ def search(
 def _by_words(
     workspace: Workspace, by: str, collection: str, query: str, limits: Limits, as_json: bool
 ) -> None:
-    from app import retrieval
+    from app.collection import retrieval
 
     find = retrieval.containing if by == "words" else retrieval.matching
     hits, total = find(workspace, collection, query, limits)

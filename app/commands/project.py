@@ -20,7 +20,7 @@ from app.commands.output import (
 )
 
 if TYPE_CHECKING:
-    from app.maps import StoredMap
+    from app.space.maps import StoredMap
 
 ENDINGS = (".csv", ".parquet", ".npy")
 SHOWN = 10
@@ -51,7 +51,7 @@ def project(
 
     A map made before is read, not made again; the page Map shows it.
     """
-    from app import map_making, maps
+    from app.space import map_making, maps
     from engine.errors import UserError
 
     if out is not None and out.suffix not in ENDINGS:
@@ -75,7 +75,7 @@ def project(
 def _write(found: StoredMap, out: Path) -> None:
     import numpy as np
 
-    from app import maps
+    from app.space import maps
     from engine.errors import UserError
 
     ids = np.arange(len(found.points))

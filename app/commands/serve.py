@@ -83,7 +83,7 @@ def _serve(
 ) -> None:
     """Page first, worker after it: the person waits for the page."""
     from app import ui
-    from app.supervisor import Supervisor
+    from app.jobs.supervisor import Supervisor
 
     with contextlib.redirect_stdout(sys.stderr):  # Gradio prints why it has no tunnel
         demo = ui.launch(workspace, host, port, open_browser, share, login, block=False)
@@ -114,7 +114,7 @@ def worker(
 
     theodolite worker --slot second --store /shared/theodolite
     """
-    from app import worker as process
+    from app.jobs import worker as process
     from app.workspace import default_data, default_store
 
     folder: Path = store or default_store()

@@ -47,8 +47,8 @@ def spaces(
     residual is 0. The rows below the first say what noise and chance would give. With --json every
     row, changed sentence and the clusters are one object each; `what` tells them apart.
     """
-    from app import spaces as questions
-    from app import spaces_making
+    from app.space import spaces as questions
+    from app.space import spaces_making
 
     workspace = open_workspace(store, data)
     asked = questions.asked(first, second, collection, k=k, clustering=clusters, size=size)

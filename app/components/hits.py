@@ -15,7 +15,7 @@ from typing import Any
 import gradio as gr
 
 from app import formats, parts
-from app.retrieval import Hit
+from app.collection.retrieval import Hit
 from app.theme import SERIES
 
 More = Callable[[str], Sequence[tuple[str, str]]]

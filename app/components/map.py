@@ -68,7 +68,7 @@ def points(
 
     Args:
         url: where `points` (float32 x, y in turn), `column/KEY`, `texts?ids=`, `find?text=`,
-            `point?id=`, `place` and `table.csv` are; see `app.map_routes`.
+            `point?id=`, `place` and `table.csv` are; see `app.space.map_routes`.
         label: what is seen, in a sentence, for those who cannot see it.
         name: of saved files, without ending.
         columns: to colour and filter by.

@@ -1,1 +1,1 @@
-"""The points of advice on a fair comparison, one subject a module. The way in is `app.fairness`."""
+"""The points of advice on a fair comparison, one subject a module; `fairness` is the way in."""

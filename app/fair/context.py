@@ -35,7 +35,7 @@ from engine.fairness import (
 )
 
 if TYPE_CHECKING:
-    from app.spread import Spread
+    from app.evaluation.spread import Spread
 
 BASELINES = {"random": "random:256", "bag-of-words": "wordllama"}
 """Kind -> the encoder to add when none of it is there."""
@@ -207,7 +207,7 @@ def _grid(protocol: str, table: Mapping[tuple[str, str], Stability]) -> Exhibit:
 
 def seeds(evidence: Evidence) -> Point:
     """Whether differences are larger than what another seed would have given."""
-    from app.spread import spreads
+    from app.evaluation.spread import spreads
 
     key, title = "seeds", "Seeds and significance"
     groups: dict[tuple[str, str], dict[str, Spread]] = {}

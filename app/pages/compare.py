@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, comparison, figures, parts, progress
+from app import address, figures, parts, progress
 from app.components.chart import chart, drawing
 from app.pages import choices, compare_table, published, ranking_view
-from app.stability import KINDS
+from app.ranking import comparison
+from app.ranking.stability import KINDS
 
 if TYPE_CHECKING:
-    from app.comparison import Comparison
+    from app.ranking.comparison import Comparison
     from app.workspace import Workspace
 
 TITLE = "Compare"
@@ -200,7 +201,7 @@ def _warm(
 
 
 def _spreads(workspace: Workspace, report: Comparison) -> dict[tuple[str, str, str], str]:
-    from app import spread
+    from app.evaluation import spread
 
     rows = workspace.store.results.table(encoders=report.encoders, tasks=report.tasks)
     return {key: spread.words(found) for key, found in spread.spreads(rows).items()}

@@ -7,12 +7,12 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
-from app.cautions import measured_as
-from app.scores import METRICS
+from app.evaluation.scores import METRICS
+from app.ranking.cautions import measured_as
 
 if TYPE_CHECKING:
-    from app.comparison import Comparison, Verdict
     from app.pages.published import Reference
+    from app.ranking.comparison import Comparison, Verdict
     from engine.significance import Difference
 
 _WORDS = {"a": "better", "b": "worse", "tie": "tie"}

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, curations, parts
+from app import address, parts
+from app.collection import curations
 from app.pages import choices
 from app.pages.following import Following
 from engine.errors import UserError
@@ -130,7 +131,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _splits(workspace: Workspace, dataset: str, wanted: str) -> Any:
-    from app import shapes
+    from app.space import shapes
 
     offered = shapes.splits(workspace, dataset)
     return gr.update(choices=offered, value=wanted if wanted in offered else curations.ALL)
@@ -164,7 +165,7 @@ def _wanted(
 
 def _shown(workspace: Workspace, *values: Any) -> str:
     """The table when the question was asked before, else what to do."""
-    from app import curation_tables
+    from app.collection import curation_tables
 
     asked = _wanted(*values)
     found = curations.found(workspace, asked)
@@ -180,7 +181,7 @@ def _shown(workspace: Workspace, *values: Any) -> str:
 
 def _small(workspace: Workspace, asked: curations.Wanted) -> bool:
     """Whether the answer takes no more than a second or two."""
-    from app import retrieval
+    from app.collection import retrieval
 
     for place in {asked.dataset, asked.against or asked.dataset}:
         if len(workspace.catalog.load(place).sentences) > AT_ONCE:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats, parts, uploads
+from app import formats, parts
+from app.collection import uploads
 from app.pages.data_views import KINDS, cell
 from engine.errors import UserError
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, densities, figures, formats, parts
+from app import address, figures, formats, parts
 from app.components.chart import chart, drawing
 from app.pages import choices
 from app.pages.following import Following
+from app.space import densities
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

@@ -179,7 +179,7 @@ def _entry(row: dict[str, Any], tasks: int, read_only: bool) -> str:
 
 def _poolings(workspace: Workspace, name: str) -> str:
     """Measure every pooling of one encoder and show them, best first."""
-    from app.pooling_check import check_on_dev
+    from app.evaluation.pooling_check import check_on_dev
 
     source = name.split("|")[0].strip()
     measured_on, rows = check_on_dev(workspace, source)
@@ -198,7 +198,7 @@ def _poolings(workspace: Workspace, name: str) -> str:
 
 def _coverage(workspace: Workspace, name: str) -> Iterator[str]:
     """Count, task by task, the sentences that a file of vectors lacks."""
-    from app.coverage import coverage
+    from app.evaluation.coverage import coverage
     from engine import tasks
 
     wanted = [task.name for task in tasks.available(workspace.catalog)]

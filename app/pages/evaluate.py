@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, parts, suites
+from app import address, parts
 from app.components.actions import actions
+from app.evaluation import suites
+from app.evaluation.suites import GROUPS
 from app.pages import choices, plan
 from app.pages.following import Following
 from app.pages.plan import Plan
-from app.suites import GROUPS
 from engine.errors import UserError
 from engine.protocols import MOST_SEEDS, PROTOCOLS
 
@@ -162,7 +163,7 @@ def _start(workspace: Workspace, *values: Any) -> str:
 
 def _estimated(workspace: Workspace, *values: Any) -> Iterator[str]:
     """What it would cost, after a probe of a few seconds."""
-    from app import costs
+    from app.evaluation import costs
 
     workspace.refuse_visitors()
     made = _ready(workspace, *values)

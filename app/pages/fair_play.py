@@ -16,8 +16,8 @@ from app.pages import choices
 from app.pages.following import Following
 
 if TYPE_CHECKING:
+    from app.fair.fairness import Advice
     from app.fair.points import Point
-    from app.fairness import Advice
     from app.workspace import Workspace
 
 TITLE = "Fair play"
@@ -51,7 +51,7 @@ def build(workspace: Workspace) -> None:
     views = [summary, *texts, *charts]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        from app.fairness import advise
+        from app.fair.fairness import advise
 
         asked = address.every(request, "encoder") or choices.names(workspace)
         if not asked:
@@ -141,7 +141,7 @@ def _switches(key: str) -> list[Any]:
 
 
 def _advice(workspace: Workspace, encoders: list[str], tasks: list[str], *switches: Any) -> Advice:
-    from app.fairness import advise
+    from app.fair.fairness import advise
 
     projection, curve, classifier = switches
     return advise(workspace, encoders, tasks, projection=projection or "pca", curve=curve or "",

@@ -83,7 +83,7 @@ class Following:
 
     def _unit_again(self, run_id: str, event: gr.EventData) -> tuple[Any, str]:
         """Measure what failed once more: a run of its own, followed when this one is over."""
-        from app.kinds import questions
+        from app.jobs.kinds import questions
 
         self._workspace.refuse_visitors()
         run = self._workspace.store.runs.get(run_id)

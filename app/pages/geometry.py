@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, formats, parts, shape_views, shapes
+from app import address, formats, parts
 from app.components.chart import chart
 from app.pages import choices
 from app.pages.following import Following
+from app.space import shape_views, shapes
 from engine.errors import UserError
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, maps, parts
+from app import address, parts
 from app.components.map import point_map, points
 from app.pages import choices
 from app.pages.following import Following
+from app.space import maps
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _number(text: str, default: float) -> float:
 def _how(
     encoder: str | None, collection: str, method: str, neighbours: Any, distance: Any, seed: str
 ) -> tuple[tuple[str, str], dict[str, Any]]:
-    """The controls as `app.maps` takes them.
+    """The controls as `app.space.maps` takes them.
 
     Raises:
         UserError: no encoder, or a seed that is not a number.
@@ -142,7 +143,7 @@ def _how(
 
 def _shown(workspace: Workspace, view: dict[str, str], *values: Any) -> tuple[Any, ...]:
     """The map if it was made, else its principal components at once, else what to do."""
-    from app import map_making
+    from app.space import map_making
 
     fine = gr.update(visible=values[2] != "pca")
     name, how = _how(*values)

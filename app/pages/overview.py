@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, parts, progress, scores
+from app import address, parts, progress
 from app.components.heatmap import grid, heatmap
+from app.evaluation import scores
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import address, formats, parts, protocol_card, scores, spread, suites
+from app import address, formats, parts
 from app.components.actions import button
+from app.evaluation import protocol_card, scores, spread, suites
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from app.cautions import Caution
+from app.ranking.cautions import Caution
 
 if TYPE_CHECKING:
-    from app.comparison import Comparison
+    from app.ranking.comparison import Comparison
     from engine.published import Published
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import address, formats, parts, rank_figures, stability
+from app import address, formats, parts
 from app.components.chart import drawing
-from app.stability import KINDS
+from app.ranking import rank_figures, stability
+from app.ranking.stability import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.cautions import Caution
-    from app.comparison import Comparison
+    from app.ranking.cautions import Caution
+    from app.ranking.comparison import Comparison
     from app.workspace import Workspace
     from engine.ranks import RankInterval
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import gradio as gr
 
-from app import address, formats, parts, retrieval
+from app import address, formats, parts
+from app.collection import retrieval
 from app.components.hits import Column, columns
 from app.pages import choices
 from app.pages.following import card
@@ -233,7 +234,8 @@ def _none_near(asked: Question) -> str:
 
 def _note(workspace: Workspace, name: str, collection: str) -> str:
     """For a collection searched by lists, what that costs and saves."""
-    from app import indexes, maps
+    from app.collection import indexes
+    from app.space import maps
 
     sentences, data_hash = workspace.catalog.sentences(collection)
     if not indexes.is_large(len(sentences)):
@@ -251,7 +253,8 @@ def _note(workspace: Workspace, name: str, collection: str) -> str:
 
 def _lacking(workspace: Workspace, name: str, collection: str, n: int) -> str:
     """What has to be done before a search, in words; empty when nothing has."""
-    from app import indexes, maps
+    from app.collection import indexes
+    from app.space import maps
 
     lacking = retrieval.missing(workspace, name, collection)
     if lacking > retrieval.SMALL:
@@ -293,7 +296,7 @@ def marks(workspace: Workspace, collection: str) -> list[Any]:
 
 def _waiting(workspace: Workspace, name: str, collection: str, lacking: str, start: bool) -> str:
     """The column of an encoder that has yet to encode or index the collection."""
-    from app import indexes
+    from app.collection import indexes
 
     if start:
         sentences, _ = workspace.catalog.sentences(collection)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, parts, spaces
+from app import address, parts
 from app.components.changes import changes
 from app.components.chart import chart
 from app.components.map import point_map
 from app.pages import choices, spaces_views
 from app.pages.following import Following
+from app.space import spaces
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _question(
     size: str,
     _: str,
 ) -> spaces.Asked:
-    """The controls as `app.spaces` takes them.
+    """The controls as `app.space.spaces` takes them.
 
     Raises:
         UserError: fewer than two encoders, or a size that is not a number.
@@ -145,7 +146,7 @@ def _question(
 
 def _shown(workspace: Workspace, *values: Any) -> tuple[Any, ...]:
     """The pair if it was made, else its principal components at once, else what to do."""
-    from app import spaces_making
+    from app.space import spaces_making
 
     question = _question(*values)
     sentences = spaces.need(workspace, question)

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import address, formats, maps, parts
-from app import flow as flows
+from app import address, formats, parts
 from app.components.changes import Changed, Near, listed
 from app.components.chart import drawing
 from app.components.map import points
 from app.figures import percent
+from app.space import flow as flows
+from app.space import maps
 
 if TYPE_CHECKING:
-    from app.maps import StoredMap
-    from app.spaces import Pair
+    from app.space.maps import StoredMap
+    from app.space.spaces import Pair
 
 GROUP = "spaces"
 COLOURS = ("label", "change", "cluster_a", "part", "role", "length")

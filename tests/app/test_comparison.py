@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app import comparison
-from app.comparison import Verdict
 from app.pages import compare_table, published
+from app.ranking import comparison
+from app.ranking.comparison import Verdict
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.significance import Difference

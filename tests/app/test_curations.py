@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app import curation_tables, curations, uploads
+from app.collection import curation_tables, curations, uploads
 from app.workspace import Workspace
 from engine.errors import UserError
 

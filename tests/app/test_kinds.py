@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.kinds import KINDS
-from app.spread import spreads
+from app.evaluation.spread import spreads
+from app.jobs.kinds import KINDS
 from app.workspace import Workspace
 from engine.errors import UserError
 

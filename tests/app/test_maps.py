@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app import map_facts, map_making, maps, ui
-from app.kinds import KINDS
-from app.uploads import keep
+from app import ui
+from app.collection.uploads import keep
+from app.jobs.kinds import KINDS
+from app.space import map_facts, map_making, maps
 from app.workspace import Workspace
 from engine.datasets.tables import preview
 from engine.errors import UserError

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from app import indexes, retrieval
+from app.collection import indexes, retrieval
+from app.collection.retrieval import Limits
 from app.pages import search_columns
 from app.pages.search_columns import Question
-from app.retrieval import Limits
 from app.workspace import Workspace
 from engine import index_ladder
 from engine.errors import UserError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial import distance
 
-from app import shape_views, shapes
+from app.space import shape_views, shapes
 from app.workspace import Workspace
 from engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
 from engine.errors import UserError

@@ -14,12 +14,13 @@ from scipy.spatial import procrustes
 from sklearn.metrics import v_measure_score
 from typer.testing import CliRunner
 
-from app import flow, formats, maps, spaces, spaces_making
+from app import formats
 from app.cli import app
+from app.collection.uploads import keep
 from app.components.changes import Changed, Near, listed
-from app.kinds import KINDS
+from app.jobs.kinds import KINDS
 from app.pages import spaces_views
-from app.uploads import keep
+from app.space import flow, maps, spaces, spaces_making
 from app.workspace import Workspace
 from engine import spaces as engine
 from engine.datasets.tables import preview

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from app.spread import spreads, words
+from app.evaluation.spread import spreads, words
 
 
 def row(seed: int, score: float | None, **other: object) -> dict[str, object]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app import stability
+from app.ranking import stability
 from app.workspace import Workspace
 from tests.fakes.results import invent
 

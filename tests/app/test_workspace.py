@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app import comparison, retrieval
+from app.collection import retrieval
+from app.ranking import comparison
 from app.workspace import STARTER_ENCODERS, Workspace
 from engine.errors import UserError
 

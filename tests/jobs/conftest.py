@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app import processes
+from app.jobs import processes
 from store import Store
 from store.jobs import Jobs
 from store.runs import RunRow
@@ -27,11 +27,11 @@ class Bench:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def start_worker(self, slot: str = "local-0") -> subprocess.Popen[bytes]:
-        """Start `python -m app.worker` on the store."""
+        """Start `python -m app.jobs.worker` on the store."""
         given = ["--store", str(self.store.folder), "--slot", slot, "--kinds", KINDS]
         return self.keep(
             processes.start(
-                "app.worker", [*given, "--supervised"], stdout=self._log, stderr=self._log
+                "app.jobs.worker", [*given, "--supervised"], stdout=self._log, stderr=self._log
             )
         )
 

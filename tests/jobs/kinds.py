@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from app.kinds import Kind, Outcome, Progress, Spec
+from app.jobs.kinds import Kind, Outcome, Progress, Spec
 from app.workspace import Workspace
 from engine.errors import UserError
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.supervisor import Supervisor
+from app.jobs.supervisor import Supervisor
 from store.check import JOBS_FILE
 from tests.jobs.conftest import KINDS, Bench, alive, child_of, until
 
 APP = """
 import sys, time
 from pathlib import Path
-from app.supervisor import Supervisor
+from app.jobs.supervisor import Supervisor
 with Supervisor(Path(sys.argv[1]), kinds=sys.argv[2]):
     time.sleep(1000)
 """

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from app import curations, uploads
+from app.collection import curations, uploads
 from tests.ui.conftest import NARROW
 
 LINES = "A cat.\na cat\nA dog.\nA boat at sea.\n<img src=x onerror=alert(1)> a bird\n"

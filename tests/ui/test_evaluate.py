@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app import ui
-from app.kinds import KINDS
+from app.jobs.kinds import KINDS
 from app.workspace import Workspace
 from tests.fakes import folder
 from tests.ui.conftest import NARROW, WIDE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from app import shapes
+from app.space import shapes
 from tests.ui.conftest import NARROW
 
 expect.set_options(timeout=15_000)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app import map_making, maps
+from app.space import map_making, maps
 from tests.ui.maps import ENCODER, QUERY, drawn, inside, on_screen, over, said, table
 
 HOSTILE = "<img src=x onerror=alert(1)> a boat"
@@ -37,7 +37,7 @@ def made(workspace):
 @pytest.fixture
 def boats(workspace, tmp_path):
     """A collection of a few sentences, one of them with markup."""
-    from app.uploads import keep
+    from app.collection.uploads import keep
     from engine.datasets.tables import preview
 
     file = tmp_path / "boats.txt"

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from app import map_making, maps
+from app.space import map_making, maps
 from tests.ui.conftest import NARROW
 from tests.ui.maps import ENCODER, QUERY, drawn, over, said, table
 

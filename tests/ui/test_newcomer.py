@@ -43,7 +43,7 @@ class App:
         return self.url
 
     def running(self, module: str) -> list[psutil.Process]:
-        """Processes of ours that run a module, such as `app.worker`."""
+        """Processes of ours that run a module, such as `app.jobs.worker`."""
         if self.process is None or self.process.poll() is not None:
             return []
         family = psutil.Process(self.process.pid).children(recursive=True)
@@ -151,7 +151,7 @@ def test_nothing_is_lost_when_everything_is_killed(
     app.start()
     store = Store.open(tmp_path / "store")
     wait_until(lambda: len(store.results.table()) >= 2)
-    for module in ("app.child", "app.worker", "app", "app.child", "app"):
+    for module in ("app.jobs.child", "app.jobs.worker", "app", "app.jobs.child", "app"):
         done = len(store.results.table())
         wait_until(lambda module=module: app.kill(module))
         if module == "app":

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from app import spaces, spaces_making
+from app.space import spaces, spaces_making
 from tests.ui.conftest import NARROW
 
 A, B = "random:64", "random:256"
@@ -32,7 +32,7 @@ def pair(workspace):
 @pytest.fixture
 def boats(workspace, tmp_path):
     """A collection of a few sentences, one of them with markup."""
-    from app.uploads import keep
+    from app.collection.uploads import keep
     from engine.datasets.tables import preview
 
     file = tmp_path / "boats.txt"

@@ -1,4 +1,4 @@
-"""`python -m app.worker`: takes runs from the durable queue and has a child do their units.
+"""`python -m app.jobs.worker`: takes runs from the durable queue and has a child do their units.
 
 The queue is `dbos`: a run is a workflow, a unit is a step of it. Steps run at least once: a worker
 that was killed finds its workflows again by the name of its slot and goes on with the first unit
@@ -27,8 +27,8 @@ from typing import Any
 from dbos import DBOS, DBOSConfig, WorkflowStatus
 from dbos import DBOSPortableJSONSerializer as JSONSerializer
 
-from app import processes
-from app.kinds import Kind
+from app.jobs import processes
+from app.jobs.kinds import Kind
 from store import Store, StoreError
 from store.check import JOBS_FILE
 from store.locks import FileLock
@@ -98,7 +98,7 @@ class Child:
     def _start(self) -> None:
         self.kill()
         self._process = processes.start(
-            "app.child", self._arguments, stdout=subprocess.PIPE, stderr=None
+            "app.jobs.child", self._arguments, stdout=subprocess.PIPE, stderr=None
         )
         answers = self._answers = queue.SimpleQueue()
         pipe = self._process.stdout
@@ -115,7 +115,7 @@ class Worker:
     """One slot: at most one run at a time."""
 
     def __init__(
-        self, store: Store, data_root: Path | None, slot: str, kinds: str = "app.kinds"
+        self, store: Store, data_root: Path | None, slot: str, kinds: str = "app.jobs.kinds"
     ) -> None:
         self._store = store
         self._slot = slot
@@ -327,7 +327,7 @@ def run(
     store_folder: Path,
     data_root: Path | None,
     slot: str,
-    kinds: str = "app.kinds",
+    kinds: str = "app.jobs.kinds",
     *,
     supervised: bool = False,
 ) -> None:
@@ -373,7 +373,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--slot", required=True)
-    parser.add_argument("--kinds", default="app.kinds")
+    parser.add_argument("--kinds", default="app.jobs.kinds")
     parser.add_argument("--supervised", action="store_true")
     given = parser.parse_args()
     try:

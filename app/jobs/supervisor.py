@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 
-from app import processes
+from app.jobs import processes
 from store.locks import FileLock
 
 SLOT = "local-0"
@@ -33,7 +33,7 @@ class Supervisor:
     """
 
     def __init__(
-        self, store_folder: Path, data_root: Path | None = None, kinds: str = "app.kinds"
+        self, store_folder: Path, data_root: Path | None = None, kinds: str = "app.jobs.kinds"
     ) -> None:
         self._folder = store_folder
         data = [] if data_root is None else ["--data", str(data_root)]
@@ -88,7 +88,9 @@ class Supervisor:
         if path.exists() and path.stat().st_size > _LOG_LIMIT:
             path.unlink()
         with path.open("ab") as output:
-            process = processes.start("app.worker", self._arguments, stdout=output, stderr=output)
+            process = processes.start(
+                "app.jobs.worker", self._arguments, stdout=output, stderr=output
+            )
         self._process = process
         while process.poll() is None and not self._ending.wait(0.1):
             pass

@@ -1,7 +1,7 @@
 """Several encoders on the same tasks: which differences are real, and what a rank is worth.
 
 Reads the store's results and asks `engine.significance` and `engine.ranks`; used by the page
-Compare and by `theodolite compare`. What makes a comparison unfair: `app.cautions`.
+Compare and by `theodolite compare`. What makes a comparison unfair: `app.ranking.cautions`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
-from app.cautions import Caution, cautions
+from app.ranking.cautions import Caution, cautions
 from engine.errors import UserError
 
 if TYPE_CHECKING:

@@ -210,7 +210,7 @@ def part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np.
     """
     import numpy as np
 
-    from app.shapes import take
+    from app.space.shapes import take
 
     whole, _ = workspace.catalog.sentences(dataset)
     if split == ALL:
@@ -231,7 +231,7 @@ def _exact(workspace: Workspace, asked: Wanted, progress: Progress | None) -> tu
     """Every occurrence counts: a sentence twice word for word is one row that says so."""
     import numpy as np
 
-    from app.shapes import take
+    from app.space.shapes import take
     from engine import curation
 
     taken = take(workspace.catalog.load(asked.dataset), asked.split, most=None)
@@ -333,7 +333,7 @@ def _finite(vectors: np.ndarray, sentences: list[str]) -> np.ndarray:
 
 def _index(vectors: np.ndarray) -> Any:
     """Exact, or with lists where comparing all with all would take hours."""
-    from app import indexes
+    from app.collection import indexes
 
     return indexes.passing(vectors)
 

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from app import maps
 from app.routes import FOREVER, guarded
+from app.space import maps
 from engine.errors import UserError
 from store.errors import StoreError
 

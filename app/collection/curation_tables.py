@@ -5,12 +5,13 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import address, formats, maps, parts
+from app import address, formats, parts
+from app.space import maps
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from app.curations import Answer
+    from app.collection.curations import Answer
 
 SHOWN = 200
 """Rows of a table on a page; the CSV has all."""

@@ -7,8 +7,9 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import address, formats, parts, protocol_card, spread
+from app import address, formats, parts
 from app.components.heatmap import Cell, Column, Row
+from app.evaluation import protocol_card, spread
 from engine.errors import UserError
 
 if TYPE_CHECKING:

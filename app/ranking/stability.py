@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from app.cautions import Caution, is_trained, measured_as
+from app.ranking.cautions import Caution, is_trained, measured_as
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

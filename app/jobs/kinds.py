@@ -132,9 +132,9 @@ def _of(module: str) -> Kind:
 KINDS: dict[str, Kind] = {
     "evaluate": Kind(_evaluate_units, _evaluate, _evaluate_weights),
     "encode": Kind(_encode_units, _encode),
-    "project": _of("app.map_making"),
-    "spaces": _of("app.spaces_making"),
-    "geometry": _of("app.shapes"),
-    "index": _of("app.indexes"),
-    "curate": _of("app.curations"),
+    "project": _of("app.space.map_making"),
+    "spaces": _of("app.space.spaces_making"),
+    "geometry": _of("app.space.shapes"),
+    "index": _of("app.collection.indexes"),
+    "curate": _of("app.collection.curations"),
 }

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from app import map_making, maps, spaces
 from app.components.map_columns import Column, Region
-from app.spaces import Asked, Pair
+from app.space import map_making, maps, spaces
+from app.space.spaces import Asked, Pair
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def measured(
     Raises:
         UserError: an encoder or collection that cannot be used.
     """
-    from app.map_facts import Facts
+    from app.space.map_facts import Facts
     from engine import spaces as engine
 
     sentences = spaces.need(workspace, question)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from app import maps
-from app.maps import StoredMap, Tick, Wanted
+from app.space import maps
+from app.space.maps import StoredMap, Tick, Wanted
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def make(workspace: Workspace, asked: Wanted, tick: Tick = lambda share: None) -
     found = maps.stored(workspace, key)
     if found is not None:
         return found
-    from app import map_facts
+    from app.space import map_facts
 
     vectors = maps.vectors(workspace, asked.encoder, asked.dataset)
     began = time.perf_counter()
@@ -123,7 +123,7 @@ def quick(workspace: Workspace, encoder: str, dataset: str) -> StoredMap | None:
     Long is a collection of more than 100,000 sentences, or one whose sentences are not encoded yet
     and cannot be within two seconds; what was encoded by then is kept.
     """
-    from app import retrieval
+    from app.collection import retrieval
 
     asked = maps.wanted(encoder, dataset, method="quick")
     sentences, _ = workspace.catalog.sentences(dataset)

@@ -290,7 +290,7 @@ def _index(
 
     A large collection is searched by the index that a run made of it.
     """
-    from app import indexes
+    from app.collection import indexes
     from engine.encoders import bind_task
     from engine.neighbours import Index
 

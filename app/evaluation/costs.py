@@ -137,7 +137,7 @@ def _estimate(
 
 def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
     """Sentences to encode, seconds for them, and bytes they take in the cache."""
-    from app.retrieval import sources, uncached
+    from app.collection.retrieval import sources, uncached
     from engine.cost import disk_bytes, sentences_per_second
 
     most, seconds, disk = 0, 0.0, 0

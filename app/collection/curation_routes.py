@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from app import curation_tables, curations
+from app.collection import curation_tables, curations
 from app.routes import guarded
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 A pair is two maps of the same points, the second begun from the first and turned onto it, with what
 was measured of the full spaces. It is kept as two projections, so that the browser reads it as it
-reads any map. The making is `app.spaces_making`.
+reads any map. The making is `app.space.spaces_making`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from app import maps
-from app.maps import StoredMap
+from app.space import maps
+from app.space.maps import StoredMap
 from engine.errors import UserError
 from store.database import to_json
 
@@ -121,7 +121,7 @@ class Pair:
 
     Attributes:
         first, second: the maps; the second is turned and scaled onto the first.
-        report: what was measured, see `app.spaces_making.measured`; empty for a quick pair.
+        report: what was measured, see `app.space.spaces_making.measured`; empty for a quick pair.
     """
 
     first: StoredMap

@@ -65,7 +65,7 @@ def make(
     Raises:
         UserError: an encoder or data set that cannot be used, or vectors that hold no numbers.
     """
-    from app import maps
+    from app.space import maps
     from engine import index_ladder
 
     bound = maps.bound(workspace, maps.Wanted(encoder, dataset))
@@ -125,7 +125,7 @@ def units(asked: Mapping[str, Any]) -> list[str]:
 
 def work(workspace: Workspace, asked: Mapping[str, Any], position: int, progress: Progress) -> None:
     """Do one of `units`; each leaves the same however often it is begun."""
-    from app import maps
+    from app.space import maps
 
     if position == 0:
         maps.vectors(workspace, asked["encoder"], asked["dataset"], progress)

@@ -1,4 +1,4 @@
-"""`python -m app.child`: does the units of runs, one at a time, for the worker that started it.
+"""`python -m app.jobs.child`: does units of runs, one at a time, for the worker that started it.
 
 It reads one JSON object a line and answers each with one. It stays between units, so that torch and
 the models are loaded once, and ends by itself when nothing was asked for a while, to give the
@@ -21,8 +21,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from app import processes
-from app.kinds import Kind, Outcome, Progress
+from app.jobs import processes
+from app.jobs.kinds import Kind, Outcome, Progress
 from app.workspace import Workspace
 from engine.errors import UserError
 from store import StoreError
@@ -36,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--kinds", default="app.kinds")
+    parser.add_argument("--kinds", default="app.jobs.kinds")
     given = parser.parse_args()
     lines = processes.follow_parent()
     # The pipe to the worker is kept from whatever prints: from here on 1 and 2 are the run's log.

@@ -206,7 +206,7 @@ def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[s
 
 def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Shape | None:
     """`found`, or measured now when that takes no more than a second or two; else None."""
-    from app import retrieval
+    from app.collection import retrieval
 
     before = found(workspace, encoder, dataset, split)
     if before is not None:

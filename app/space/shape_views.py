@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import densities, figures, formats, space_figures
+from app import figures, formats
 from app.components.chart import drawing
-from app.densities import CROWDED, SPREAD, number
+from app.space import densities, space_figures
+from app.space.densities import CROWDED, SPREAD, number
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.shapes import Shape
+    from app.space.shapes import Shape
 
 View = tuple[str, Any, str]
 """Title, value of a chart, readings; empty texts and None where there is nothing to show."""
@@ -283,7 +284,7 @@ def thresholds(shapes: Sequence[Shape], positive_from: float | None, label: str 
 def _positive(
     shape: Shape, positive_from: float | None, label: str | None
 ) -> tuple[np.ndarray, str]:
-    from app.shapes import cut
+    from app.space.shapes import cut
 
     labels = shape.info["labels"]
     if labels:

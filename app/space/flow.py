@@ -49,7 +49,7 @@ def figure(clusters: dict[str, Any], encoders: Sequence[str]) -> Figure:
     """A Sankey diagram: groups that are matched are joined in colour, all else in grey.
 
     Args:
-        clusters: as `app.spaces_making.measured` reports them.
+        clusters: as `app.space.spaces_making.measured` reports them.
         encoders: names of the two sides.
     """
     import plotly.graph_objects as go

@@ -1,0 +1,1 @@
+"""Sentences of a collection: added, found, indexed, looked over."""

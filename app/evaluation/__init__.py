@@ -1,0 +1,1 @@
+"""What can be measured, what it costs, and what was: suites, costs, scores, cards."""
