@@ -1,0 +1,120 @@
+"""What a training run says while it goes on, in the order it happens; each is JSON-able."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened; `kind` names which."""
+
+    kind: ClassVar[str] = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields and the kind."""
+        return {"kind": self.kind} | asdict(self)
+
+
+@dataclass(frozen=True)
+class Started(Event):
+    """Training begins, or goes on from a checkpoint.
+
+    Attributes:
+        step: updates already made; 0 for a new run.
+        steps: updates in all.
+        examples: in the training data.
+        parameters: of the model that are trained.
+        device, precision: as chosen.
+        data_hash: content hash of the training data.
+    """
+
+    kind: ClassVar[str] = "started"
+    step: int
+    steps: int
+    examples: int
+    parameters: int
+    device: str
+    precision: str
+    data_hash: str
+
+
+@dataclass(frozen=True)
+class Stepped(Event):
+    """Some updates were made.
+
+    Attributes:
+        step: updates made in all.
+        steps: updates in all when the run ends.
+        loss: mean over the updates since the last of these.
+        learning_rate: of the last update.
+        grad_norm: of the last update, before clipping.
+        sentences_per_second: since the last of these, every column counted.
+        seconds: since training began, those before a kill included.
+        seconds_left: at this speed.
+        gpu_bytes: most memory held on the GPU so far; None on a CPU.
+    """
+
+    kind: ClassVar[str] = "stepped"
+    step: int
+    steps: int
+    loss: float
+    learning_rate: float
+    grad_norm: float
+    sentences_per_second: float
+    seconds: float
+    seconds_left: float
+    gpu_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Looked(Event):
+    """The dev task was scored.
+
+    Attributes:
+        step: updates made.
+        score: cosine Spearman x 100 of the dev part.
+        alignment, uniformity: of the dev part (Wang and Isola 2020; lower is better), float64.
+        best: whether no look before was better; this checkpoint is then kept.
+    """
+
+    kind: ClassVar[str] = "looked"
+    step: int
+    score: float
+    alignment: float
+    uniformity: float
+    best: bool
+
+
+@dataclass(frozen=True)
+class Noted(Event):
+    """Something a person should know: a smaller micro-batch, lines left out, an early stop."""
+
+    kind: ClassVar[str] = "noted"
+    step: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Finished(Event):
+    """The encoder is in its folder; always the last event.
+
+    Attributes:
+        step: updates made.
+        best_step: the update whose weights were kept.
+        best_score: their dev score; None when nothing was looked at.
+        seconds: of training, those before a kill included.
+        out: the folder.
+        encoder: spec string that loads it.
+        why: `done`, `stopped` (asked to), `patience` or `diverged` (a loss that was no number).
+    """
+
+    kind: ClassVar[str] = "finished"
+    step: int
+    best_step: int
+    best_score: float | None
+    seconds: float
+    out: str
+    encoder: str
+    why: str

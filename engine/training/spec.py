@@ -1,0 +1,204 @@
+"""What a training run is asked to do: one frozen, versioned, hashed answer to every question.
+
+Defaults are those of unsupervised SimCSE on BERT-base (Gao et al. 2021, section 5 and appendix A).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args, get_type_hints
+
+from engine.errors import UserError
+
+VERSION = 1
+
+ObjectiveName = Literal["unsup", "sup", "mlm", "next-sentence"]
+Similarity = Literal["cosine", "dot"]
+Augmentation = Literal["none", "crop", "delete", "delete-one", "mlm"]
+Pooling = Literal["cls", "avg", "avg_first_last", "avg_top2", "max"]
+Head = Literal["none", "mlp", "mlp-train-only"]
+Precision = Literal["auto", "fp32", "bf16", "fp16"]
+
+
+@dataclass(frozen=True)
+class TrainSpec:
+    """A training run.
+
+    Attributes:
+        objective: `unsup` (eq. 4), `sup` (eq. 5, eq. 8 with a weight), `mlm` (masked language
+            modelling alone), `next-sentence` (a sentence and one that follows it; table 2).
+        base: what is trained: `dir:FOLDER`, `hf:NAME`, a packaged encoder such as `minilm`, or
+            `new:layers=4,hidden=256,heads=4,vocab=8000`, a BERT with random weights and its own
+            vocabulary, learned from the training sentences.
+        train: a file (one sentence a line, csv or tsv columns, NLI as JSON lines), or the name
+            of a data set of the catalog.
+        out: the folder that becomes the encoder.
+        seed: decides order, dropout, augmentation and fresh weights.
+        batch_size: examples that are each other's negatives.
+        micro_batch: examples that pass through the model at once; None for the whole batch. The
+            gradients are those of the whole batch (GradCache, Gao et al. 2021).
+        limit: train on the first so many examples only; None for all.
+        epochs: passes over the data; not whole ones allowed.
+        steps: stop after so many updates instead; None to go by `epochs`.
+        learning_rate: the highest of the linear schedule.
+        warmup: share of the steps (0 to 1) until that rate is reached.
+        weight_decay: of AdamW, not on biases and layer norms.
+        max_grad_norm: gradients are scaled down to this norm; 0 for never.
+        max_length: tokens kept of a sentence, special ones included.
+        temperature: the similarities are divided by it.
+        similarity: of two vectors.
+        hard_negatives: use the third column, if there is one.
+        hard_negative_weight: alpha of eq. 8 as the reference code reads it: added, as a logit, to
+            the similarity of a sentence to its own hard negative. 0 is a weight of one.
+        next_sentences: how many following sentences count as positives of `next-sentence`, 1 or 3.
+        mlm_weight: lambda of the auxiliary MLM loss (table D.1); 0 for none.
+        mlm_probability: share of the tokens that MLM predicts.
+        dropout: of the whole model; None leaves the base's own (0.1 in BERT).
+        fixed_mask: the same dropout mask in both passes (table 3's "Fixed 0.1").
+        augmentation: made to the second copy of an unsupervised sentence.
+        augmentation_rate: share of the words or tokens it changes.
+        dual: train a second encoder for the second column (table 2's f_theta1, f_theta2).
+        pooling: of the vectors in the loss.
+        head: a dense layer with tanh after the pooling: none, kept, or in training only (table 4).
+        dev: a scored task that chooses the best checkpoint; None keeps the last.
+        dev_every: steps between looks at it.
+        patience: looks without a better score until training stops; None for never.
+        precision: `auto` takes bf16 on a GPU that has it, fp16 on others, and fp32 on a CPU.
+        compile: pass the model through `torch.compile`.
+        gradient_checkpointing: compute activations again instead of keeping them.
+        device: `cpu`, `cuda`, `cuda:1`, `mps`; None takes the first GPU if there is one.
+    """
+
+    objective: ObjectiveName
+    base: str
+    train: str
+    out: str
+    seed: int = 42
+    batch_size: int = 64
+    micro_batch: int | None = None
+    limit: int | None = None
+    epochs: float = 1.0
+    steps: int | None = None
+    learning_rate: float = 3e-5
+    warmup: float = 0.0
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    max_length: int = 32
+    temperature: float = 0.05
+    similarity: Similarity = "cosine"
+    hard_negatives: bool = True
+    hard_negative_weight: float = 0.0
+    next_sentences: int = 1
+    mlm_weight: float = 0.0
+    mlm_probability: float = 0.15
+    dropout: float | None = None
+    fixed_mask: bool = False
+    augmentation: Augmentation = "none"
+    augmentation_rate: float = 0.1
+    dual: bool = False
+    pooling: Pooling = "cls"
+    head: Head = "mlp-train-only"
+    dev: str | None = "STSBenchmark"
+    dev_every: int = 125
+    patience: int | None = None
+    precision: Precision = "auto"
+    compile: bool = False
+    gradient_checkpointing: bool = False
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained.
+
+        Raises:
+            UserError: names the field, what was given and what fits.
+        """
+        for name, choices in _CHOICES.items():
+            given = getattr(self, name)
+            if given not in choices:
+                raise _refused(name, given, f"one of {', '.join(choices)}")
+        for name, (fits, expected) in _RANGES.items():
+            given = getattr(self, name)
+            if given is not None and not fits(given):
+                raise _refused(name, given, expected)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field and the version, JSON-able."""
+        return {"version": VERSION} | asdict(self)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> TrainSpec:
+        """The spec that `to_dict` wrote, or one with only some of its fields.
+
+        Raises:
+            UserError: an unknown field, a missing one, or a later version.
+        """
+        if given.get("version", VERSION) != VERSION:
+            raise UserError(
+                f"This training spec is of version {given['version']}, not {VERSION}.",
+                "Use the program that wrote it, or a newer one.",
+            )
+        known = {field.name for field in fields(cls)}
+        wanted = {name: value for name, value in given.items() if name != "version"}
+        if unknown := sorted(wanted.keys() - known):
+            raise UserError(
+                f"A training spec has no field {unknown[0]!r}.",
+                f"The fields are {', '.join(sorted(known))}.",
+            )
+        if missing := [
+            name for name in ("objective", "base", "train", "out") if name not in wanted
+        ]:
+            raise UserError(f"A training spec needs {' and '.join(missing)}.", "Give it.")
+        return cls(**wanted)
+
+    @property
+    def hash(self) -> str:
+        """32 hexadecimal digits over everything that decides the weights; `out` does not."""
+        facts = {name: value for name, value in self.to_dict().items() if name != "out"}
+        text = json.dumps(facts, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+_HINTS = get_type_hints(TrainSpec)
+_CHOICES = {
+    name: get_args(_HINTS[name])
+    for name in ("objective", "similarity", "augmentation", "pooling", "head", "precision")
+}
+
+
+def _whole(least: int) -> tuple[Any, str]:
+    return (
+        lambda n: isinstance(n, int) and not isinstance(n, bool) and n >= least,
+        f"a whole number of at least {least}",
+    )
+
+
+def _share(n: Any) -> bool:
+    return 0 <= n < 1
+
+
+_RANGES = {
+    "seed": (lambda n: isinstance(n, int) and 0 <= n < 2**32, "a whole number below 2^32"),
+    "batch_size": _whole(1), "micro_batch": _whole(1), "limit": _whole(1), "steps": _whole(1),
+    "max_length": _whole(3), "dev_every": _whole(1), "patience": _whole(1),
+    "epochs": (lambda n: 0 < n < math.inf, "more than 0"),
+    "learning_rate": (lambda n: 0 < n < 1, "more than 0 and below 1"),
+    "warmup": (lambda n: 0 <= n <= 1, "a share from 0 to 1"),
+    "weight_decay": (lambda n: 0 <= n < 1, "from 0 to 1"),
+    "max_grad_norm": (lambda n: 0 <= n < math.inf, "0 or more"),
+    "temperature": (lambda n: 0 < n < math.inf, "more than 0; the paper takes 0.05"),
+    "hard_negative_weight": (lambda n: math.isfinite(n), "a number"),
+    "next_sentences": (lambda n: n in (1, 3), "1 or 3"),
+    "mlm_weight": (lambda n: 0 <= n < math.inf, "0 or more"),
+    "mlm_probability": (lambda n: 0 < n < 1, "more than 0 and below 1"),
+    "dropout": (_share, "from 0 to below 1"),
+    "augmentation_rate": (_share, "from 0 to below 1"),
+}  # fmt: skip
+
+
+def _refused(name: str, given: Any, expected: str) -> UserError:
+    shown = name.replace("_", " ")
+    return UserError(f"The {shown} cannot be {given!r}.", f"Expected {expected}.")
