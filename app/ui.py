@@ -1,4 +1,4 @@
-"""The web app: thirteen pages in one frame, and its launch.
+"""The web app: its pages in one frame, and its launch.
 
 Knows the order of the pages, the frame around them and how to serve them safely; what is on a page
 is the page's business. Importing this module imports Gradio but nothing that computes.
@@ -33,8 +33,10 @@ from app.pages import (
     jobs,
     map,
     overview,
+    runs,
     search,
     spaces,
+    train,
 )
 from app.routes import routes
 from app.space import map_routes
@@ -43,10 +45,15 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-PAGES = (
-    overview, encoders, data, evaluate, compare, fair_play, search, map, spaces, distributions,
-    geometry, curate, jobs,
-)  # fmt: skip
+GROUPS = {
+    "Start": (overview, encoders, data),
+    "Train": (train, runs),
+    "Measure": (evaluate, compare, fair_play),
+    "Explore": (search, map, spaces, distributions, geometry, curate),
+    "Work": (jobs,),
+}
+"""The pages by what one comes for. A narrow bar folds them into a menu that names the groups."""
+PAGES = tuple(page for pages in GROUPS.values() for page in pages)
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
 MAX_FILE_SIZE = "200mb"
@@ -60,11 +67,7 @@ MARK = (
     '<circle cx="5" cy="26" r="2" fill="currentColor" stroke="none"/></svg>'
 )
 
-# The window says which page it is, and on a narrow screen the bar shows its link.
-_ARRIVED = """
-document.title = `${props.page} · Theodolite`;
-element.querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "center" });
-"""
+_ARRIVED = "document.title = `${props.page} · Theodolite`;"
 
 
 def build(workspace: Workspace) -> gr.Blocks:
@@ -88,16 +91,14 @@ def build(workspace: Workspace) -> gr.Blocks:
 
 def _frame(page: Any, workspace: Workspace) -> None:
     """Put the bar of pages above a page."""
-    links = "".join(
-        f'<a href="./{escape(other.PATH)}"{" aria-current=page" if other is page else ""}>'
-        f"{escape(other.TITLE)}</a>"
-        for other in PAGES
-    )
+    links = "".join(_links(name, pages, page) for name, pages in GROUPS.items())
     gr.HTML(
         f'<a class="t-skip" href="#t-main" onclick="theodolite.skip(event)">Skip to content</a>'
         f'<div class="t-top"><a class="t-brand" href="./" aria-label="Theodolite">{MARK}'
         f"<span>Theodolite</span></a>"
-        f'<nav aria-label="Pages">{links}</nav>'
+        f'<button type="button" class="t-menu" aria-expanded="false" aria-controls="t-pages" '
+        f'onclick="theodolite.menu(event)"><span>{escape(page.TITLE)}</span></button>'
+        f'<nav id="t-pages" aria-label="Pages">{links}</nav>'
         f'<button type="button" class="t-theme" aria-label="Light or dark" title="Light or dark" '
         f'onclick="theodolite.toggleTheme()"><i aria-hidden="true"></i></button></div>',
         js_on_load=_ARRIVED,
@@ -107,6 +108,17 @@ def _frame(page: Any, workspace: Workspace) -> None:
     )
     with gr.Column(elem_id="t-main", elem_classes=["t-page", f"p-{page.PATH or 'overview'}"]):
         page.build(workspace)
+
+
+def _links(name: str, pages: tuple[Any, ...], here: Any) -> str:
+    """One group of the bar."""
+    links = "".join(
+        f'<a href="./{escape(page.PATH)}"{" aria-current=page" if page is here else ""}>'
+        f"{escape(page.TITLE)}</a>"
+        for page in pages
+    )
+    title = escape(name)
+    return f'<div role="group" aria-label="{title}"><b aria-hidden="true">{title}</b>{links}</div>'
 
 
 def head() -> str:

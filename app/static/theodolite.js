@@ -19,6 +19,26 @@
   const root = document.documentElement.classList;
   root.toggle("t-welcomed", localStorage.getItem(WELCOME) !== null);
 
+  // Gradio gives every radio a name of its own. Under one name they are a group to the browser: one stop
+  // of the Tab key, the arrow keys move the choice, and it is announced with its label.
+  function groupRadios() {
+    for (const group of document.querySelectorAll("fieldset:has(input[type=radio])")) {
+      const radios = group.querySelectorAll("input[type=radio]");
+      const { name } = radios[0];
+      radios.forEach((radio) => { if (radio.name !== name) radio.name = name; });
+      const label = group.querySelector("[data-testid=block-info]")?.textContent.trim();
+      if (group.getAttribute("aria-label") === label) continue;
+      group.setAttribute("role", "radiogroup");
+      if (label) group.setAttribute("aria-label", label);
+    }
+  }
+  let asking = 0;
+  const regroup = () => {
+    cancelAnimationFrame(asking);
+    asking = requestAnimationFrame(groupRadios);
+  };
+  new MutationObserver(regroup).observe(document, { childList: true, subtree: true, characterData: true });
+
   const loading = {};
 
   window.theodolite = {
@@ -26,6 +46,24 @@
       const theme = document.body.classList.contains("dark") ? "light" : "dark";
       localStorage.setItem(KEY, theme);
       setTheme(theme);
+    },
+
+    // On a narrow screen the pages are a menu: Escape and a click elsewhere close it.
+    menu(event) {
+      const button = event.currentTarget;
+      const open = button.getAttribute("aria-expanded") !== "true";
+      button.setAttribute("aria-expanded", String(open));
+      if (!open) return;
+      const listening = new AbortController();
+      const close = (back) => {
+        button.setAttribute("aria-expanded", "false");
+        listening.abort();
+        if (back) button.focus();
+      };
+      const { signal } = listening;
+      document.addEventListener("keydown", ({ key }) => key === "Escape" && close(true), { signal });
+      document.addEventListener(
+        "click", ({ target }) => !button.parentElement.contains(target) && close(false), { signal });
     },
 
     // By hand: Gradio's <base> would make of the link's "#t-main" the first page.
