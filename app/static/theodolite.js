@@ -19,25 +19,28 @@
   const root = document.documentElement.classList;
   root.toggle("t-welcomed", localStorage.getItem(WELCOME) !== null);
 
-  // Gradio gives every radio a name of its own. Under one name they are a group to the browser: one stop
-  // of the Tab key, the arrow keys move the choice, and it is announced with its label.
-  function groupRadios() {
-    for (const group of document.querySelectorAll("fieldset:has(input[type=radio])")) {
-      const radios = group.querySelectorAll("input[type=radio]");
-      const { name } = radios[0];
-      radios.forEach((radio) => { if (radio.name !== name) radio.name = name; });
-      const label = group.querySelector("[data-testid=block-info]")?.textContent.trim();
-      if (group.getAttribute("aria-label") === label) continue;
-      group.setAttribute("role", "radiogroup");
-      if (label) group.setAttribute("aria-label", label);
-    }
+  // Gradio gives every radio a name of its own, and a new one at every change. Under one name they are a
+  // group to the browser: one stop of the Tab key, the arrow keys move the choice.
+  function groupRadios(group) {
+    const radios = group.querySelectorAll("input[type=radio]");
+    radios.forEach((radio) => { if (radio.name !== radios[0].name) radio.name = radios[0].name; });
+    const label = group.querySelector("[data-testid=block-info]")?.textContent.trim() ?? "";
+    if (group.getAttribute("aria-label") === label) return;
+    group.setAttribute("role", "radiogroup");
+    group.setAttribute("aria-label", label);
   }
-  let asking = 0;
-  const regroup = () => {
-    cancelAnimationFrame(asking);
-    asking = requestAnimationFrame(groupRadios);
-  };
-  new MutationObserver(regroup).observe(document, { childList: true, subtree: true, characterData: true });
+  const RADIO = "input[type=radio]";
+  new MutationObserver((changes) => {
+    const touched = new Set();
+    for (const { type, target, addedNodes } of changes) {
+      const added = type === "attributes" ? [target] : [...addedNodes].filter((node) => node.nodeType === Node.ELEMENT_NODE);
+      for (const node of added) {
+        for (const radio of node.matches(RADIO) ? [node] : node.querySelectorAll(RADIO)) touched.add(radio.closest("fieldset"));
+      }
+    }
+    touched.delete(null);
+    touched.forEach(groupRadios);
+  }).observe(document, { childList: true, subtree: true, attributeFilter: ["name"] });
 
   const loading = {};
 

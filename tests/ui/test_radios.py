@@ -1,0 +1,41 @@
+"""Radio buttons on every page: one group, one stop of the Tab key, moved by the arrow keys."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+CHECKED = "input:checked"
+
+
+@pytest.mark.parametrize(
+    ("path", "radios", "words", "after"),
+    [
+        ("map?encoder=random:64", "#method", "Method", ("umap", "pca")),
+        ("search?encoder=random:64", "#mode", "Search by", ("meaning", "examples", "words")),
+        ("curate?job=exact", "#job", "Look for", ("exact", "near", "outliers")),
+        ("geometry?encoder=random:64&data=starter-pairs", "#rule", "Positive pairs of alignment",
+         ("over", "from")),
+        ("spaces?encoder=random:64&encoder=random:256", "#groups", "Clusters",
+         ("k-means", "hdbscan")),
+    ],
+)  # fmt: skip
+def test_arrow_keys_move_the_choice(visit, path, radios, words, after):
+    """To the next one and back, with what the page does about it; Tab leaves the group."""
+    page = visit.open(path)
+    group = page.locator(radios)
+    for closed in page.locator("button.label-wrap").all():
+        closed.click()
+    expect(group.locator(f"[value='{after[0]}']")).to_be_checked(timeout=20_000)
+    expect(group).to_have_attribute("role", "radiogroup")
+    assert words in group.get_attribute("aria-label")
+    group.locator(CHECKED).focus()
+    for value in after[1:]:
+        page.keyboard.press("ArrowRight")
+        expect(group.locator(f"[value='{value}']")).to_be_checked()
+        expect(group.locator(f"[value='{value}']")).to_be_focused()
+    page.wait_for_url(f"**={after[-1]}*")
+    page.keyboard.press("ArrowLeft")
+    expect(group.locator(f"[value='{after[-2]}']")).to_be_checked()
+    page.keyboard.press("Tab")
+    expect(group.locator("input:focus")).to_have_count(0)
