@@ -1,0 +1,257 @@
+"""The fields of the page *Train*: which there are, when each applies, and the spec they make.
+
+Numbers are typed as text, so that `3e-5` stays as it was written and a slip is answered beside the
+form instead of being cut.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+import gradio as gr
+
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from engine.training.spec import TrainSpec
+
+Kind = Literal["whole", "number", "choice", "flag"]
+Values = Mapping[str, Any]
+
+OBJECTIVES = (
+    ("Unsupervised SimCSE: a sentence and itself under another dropout", "unsup"),
+    ("Supervised SimCSE: pairs that mean the same, with hard negatives", "sup"),
+    ("Next sentence: a sentence and what follows it", "next-sentence"),
+    ("Masked language modelling: pretrain a model of your own", "mlm"),
+)
+CONTRASTIVE = ("unsup", "sup", "next-sentence")
+NEW = (("layers", "Layers", 4), ("hidden", "Hidden size", 256), ("heads", "Attention heads", 4),
+       ("vocab", "Vocabulary", 8000))  # fmt: skip
+GROUPS = {
+    "how": "",
+    "dev": "",
+    "vectors": "Loss and vectors",
+    "noise": "Dropout and augmentation",
+    "optimiser": "Optimiser and batches",
+    "machine": "Machine",
+}
+"""Group -> title of the fold it stands in; none for what is always in sight."""
+
+
+def _always(values: Values) -> bool:
+    return True
+
+
+def _for(*objectives: str) -> Callable[[Values], bool]:
+    return lambda values: values["objective"] in objectives
+
+
+def _positive(text: Any) -> bool:
+    try:
+        return float(text or 0) > 0
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a TrainSpec on the form.
+
+    Attributes:
+        name: as in TrainSpec.
+        label, info: for people.
+        kind: how it is asked and read.
+        group: key of GROUPS.
+        applies: from all values as typed, whether it is shown and read.
+        choices: (label, value) of a choice.
+        optional: empty is None; `info` says what that means.
+    """
+
+    name: str
+    label: str
+    kind: Kind
+    group: str
+    info: str = ""
+    applies: Callable[[Values], bool] = _always
+    choices: Sequence[tuple[str, str]] = ()
+    optional: bool = False
+
+
+FIELDS = (
+    Field("batch_size", "Batch size", "whole", "how", "Examples that are each other's negatives."),
+    Field("learning_rate", "Learning rate", "number", "how", "The highest of the schedule."),
+    Field("epochs", "Epochs", "number", "how", "Passes over the data.",
+          lambda v: not str(v.get("steps") or "").strip()),
+    Field("steps", "Steps", "whole", "how", "Empty: as many as the epochs have.", optional=True),
+    Field("max_length", "Longest sentence", "whole", "how", "Tokens; longer ones are cut."),
+    Field("temperature", "Temperature", "number", "how", "Similarities are divided by it.",
+          _for(*CONTRASTIVE)),
+    Field("hard_negatives", "Use the hard negatives of the third column", "flag", "how", "",
+          _for("sup")),
+    Field("next_sentences", "Sentences that follow", "choice", "how", "Which count as positives.",
+          _for("next-sentence"), (("the next one", "1"), ("the next three", "3"))),
+    Field("seed", "Seed", "whole", "how", "Of order, dropout and fresh weights."),
+    Field("dev_every", "Steps between looks", "whole", "dev", "How often it is scored.",
+          lambda v: bool(v.get("dev"))),
+    Field("patience", "Patience", "whole", "dev", "Looks without a better score. Empty: never.",
+          lambda v: bool(v.get("dev")), optional=True),
+    Field("pooling", "Pooling", "choice", "vectors", "How token vectors become one.",
+          choices=(("[CLS]", "cls"), ("mean", "avg"), ("first and last layer", "avg_first_last"),
+                   ("last two layers", "avg_top2"), ("max", "max"))),
+    Field("head", "MLP head on it", "choice", "vectors", "Table 4: in training only is best.",
+          _for(*CONTRASTIVE), (("in training only", "mlp-train-only"), ("kept", "mlp"),
+                               ("none", "none"))),
+    Field("similarity", "Similarity", "choice", "vectors", "", _for(*CONTRASTIVE),
+          (("cosine", "cosine"), ("dot product", "dot"))),
+    Field("hard_negative_weight", "Weight of hard negatives", "number", "vectors",
+          "Added to their logit; 0 is a weight of one.",
+          lambda v: v["objective"] == "sup" and bool(v.get("hard_negatives"))),
+    Field("mlm_weight", "Weight of an MLM loss beside it", "number", "vectors",
+          "Lambda of table D.1; 0 for none.", _for(*CONTRASTIVE)),
+    Field("mlm_probability", "Share of masked tokens", "number", "vectors", "",
+          lambda v: v["objective"] == "mlm" or _positive(v.get("mlm_weight"))),
+    Field("dual", "Train a second encoder for the second column", "flag", "vectors", "",
+          _for(*CONTRASTIVE)),
+    Field("dropout", "Dropout", "number", "noise", "Empty: the model's own, usually 0.1.",
+          optional=True),
+    Field("augmentation", "Augmentation of the second copy", "choice", "noise", "",
+          _for("unsup"), (("none", "none"), ("crop", "crop"), ("delete words", "delete"),
+                          ("delete one word", "delete-one"), ("replace by MLM", "mlm"))),
+    Field("augmentation_rate", "Share that it changes", "number", "noise", "",
+          lambda v: v["objective"] == "unsup" and v.get("augmentation") in ("crop", "delete",
+                                                                           "mlm")),
+    Field("fixed_mask", "The same dropout mask in both passes", "flag", "noise", "",
+          _for("unsup")),
+    Field("warmup", "Warm-up", "number", "optimiser", "Share of the steps, 0 to 1."),
+    Field("weight_decay", "Weight decay", "number", "optimiser", "Of AdamW."),
+    Field("max_grad_norm", "Largest gradient norm", "number", "optimiser", "0: never clipped."),
+    Field("micro_batch", "Micro-batch", "whole", "optimiser",
+          "Examples in memory at once, same gradients. Empty: the whole batch.", optional=True),
+    Field("limit", "First examples only", "whole", "optimiser", "Empty: all of them.",
+          optional=True),
+    Field("precision", "Precision", "choice", "machine", "",
+          choices=(("by device", "auto"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16", "fp16"))),
+    Field("device", "Device", "choice", "machine", "",
+          choices=(("the first GPU, if any", ""), ("CPU", "cpu"), ("CUDA", "cuda"),
+                   ("Apple MPS", "mps")), optional=True),
+    Field("compile", "torch.compile", "flag", "machine"),
+    Field("gradient_checkpointing", "Compute activations again, to save memory", "flag",
+          "machine"),
+)  # fmt: skip
+BY_NAME = {field.name: field for field in FIELDS}
+
+
+def usual() -> dict[str, Any]:
+    """Every field as TrainSpec has it, as the controls show it."""
+    from engine.training.spec import TrainSpec
+
+    known = {f.name: f.default for f in fields(TrainSpec) if f.default is not MISSING}
+    return {name: shown(name, known[name]) for name in BY_NAME}
+
+
+def shown(name: str, value: Any) -> Any:
+    """A field's value as its control has it: text, except for a flag."""
+    if BY_NAME[name].kind == "flag":
+        return bool(value)
+    if value is None:
+        return ""
+    return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
+
+
+def control(field: Field) -> Any:
+    """The component of one field."""
+    about: dict[str, Any] = {"label": field.label, "elem_id": f"train-{field.name}"}
+    if field.kind == "flag":
+        return gr.Checkbox(**about, container=False, elem_classes="t-flag")
+    about["info"] = field.info or None
+    if field.kind == "choice":
+        return gr.Dropdown(list(field.choices), filterable=False, min_width=190, **about)
+    plain = gr.InputHTMLAttributes(spellcheck=False, autocapitalize="none", autocomplete="off")
+    return gr.Textbox(max_lines=1, min_width=150, html_attributes=plain, **about)
+
+
+def read(field: Field, typed: Any) -> Any:
+    """The value that was meant.
+
+    Raises:
+        UserError: it cannot be read; names the field and what was given.
+    """
+    if field.kind == "flag":
+        return bool(typed)
+    text = "" if typed is None else str(typed).strip()
+    if not text:
+        if field.optional:
+            return None
+        raise UserError(f"{field.label} is empty.", f"Usual is {usual()[field.name]}.")
+    if field.kind == "choice":
+        return int(text) if field.name == "next_sentences" else text
+    return _number(field, text)
+
+
+def _number(field: Field, text: str) -> int | float:
+    expected = "a whole number" if field.kind == "whole" else "a number"
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or (field.kind == "whole" and value != int(value)):
+        raise UserError(
+            f"{field.label}: {text[:40]!r} is no number that fits.",
+            f"Expected {expected}, such as {usual()[field.name] or 8}.",
+        )
+    return int(value) if field.kind == "whole" else value
+
+
+def applying(values: Values) -> dict[str, bool]:
+    """Field -> whether it is asked, given what the others say."""
+    return {field.name: field.applies(values) for field in FIELDS}
+
+
+def new_base(sizes: Sequence[Any]) -> str:
+    """`new:layers=4,hidden=256,heads=4,vocab=8000` from what was typed.
+
+    Raises:
+        UserError: a size is no whole number of at least 1, or the heads do not divide the width.
+    """
+    numbers = {}
+    for (name, label, example), typed in zip(NEW, sizes, strict=True):
+        text = str(typed or "").strip()
+        if not text.isdecimal() or int(text) < 1:
+            raise UserError(f"{label}: {text[:40]!r} is no size.", f"Write one such as {example}.")
+        numbers[name] = int(text)
+    if numbers["hidden"] % numbers["heads"]:
+        raise UserError(
+            f"{numbers['heads']} heads do not divide a hidden size of {numbers['hidden']}.",
+            "Take a hidden size that is a multiple of the heads, such as 256 and 4.",
+        )
+    return "new:" + ",".join(f"{name}={number}" for name, number in numbers.items())
+
+
+def sizes(base: str) -> list[str]:
+    """What `new_base` was given; the usual sizes for another base."""
+    given = dict(pair.partition("=")[::2] for pair in base.removeprefix("new:").split(","))
+    if not base.startswith("new:"):
+        given = {}
+    return [given.get(name, str(usual_size)) for name, _, usual_size in NEW]
+
+
+def spec(objective: str, base: str, train: str, values: Values) -> TrainSpec:
+    """The spec that the form describes; fields that do not apply keep their default.
+
+    Raises:
+        UserError: something is missing, cannot be read, or cannot be trained.
+    """
+    from engine.training.spec import TrainSpec
+
+    if not base:
+        raise UserError("There is no model to train.", "Choose one under What is trained.")
+    if not train:
+        raise UserError("There is nothing to train on.", "Choose data, or upload a file.")
+    asked = applying(values)
+    given = {field.name: read(field, values[field.name]) for field in FIELDS if asked[field.name]}
+    return TrainSpec(
+        objective=objective, base=base, train=train, out="", dev=values.get("dev") or None, **given
+    )  # type: ignore[arg-type]
