@@ -1,0 +1,173 @@
+"""Changes to the second copy of a sentence, which dropout is compared with.
+
+Gao, Yao and Chen 2021, table 1: crop k % (keep 100 - k % of the length), word deletion k %, delete
+one word, MLM k % (BERT-base replaces k % of the words). Words are what spaces separate, kept or
+deleted whole (their repository, issue 231); dropout stays on (that table lists "w/o dropout" as a
+row of its own). Not said there, and so chosen here:
+
+- k % of the words is rarely a whole number: it is rounded up or down at random, so that k % go on
+  average at any length. One word always stays.
+- MLM replaces tokens, each with probability k %: all of them are masked at once and the base, as
+  it was before training and without dropout, draws new ones from what it predicts. It may draw
+  the same token again, never a special one.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from engine.training.objectives.objective import Model
+
+
+class Augment(Protocol):
+    """Changes the second copies of a batch."""
+
+    def begin(self, model: Model) -> None:
+        """Keep what is needed of the untrained base."""
+        ...
+
+    def __call__(
+        self,
+        sentences: Sequence[str],
+        ids: list[list[int]],
+        model: Model,
+        rng: np.random.Generator,
+    ) -> list[list[int]]:
+        """Token ids of the changed sentences; `ids` are those of the unchanged ones."""
+        ...
+
+
+def crop(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:
+    """Keep a run of (1 - rate) of the words that starts anywhere.
+
+    Examples:
+        >>> " ".join(crop("to be or not to be".split(), 0.5, np.random.default_rng(1)))
+        'not to be'
+    """
+    kept = len(words) - _share(len(words), rate, rng)
+    start = int(rng.integers(0, len(words) - kept + 1))
+    return words[start : start + kept]
+
+
+def delete(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:
+    """Delete `rate` of the words, anywhere.
+
+    Examples:
+        >>> len(delete("to be or not to be".split(), 0.5, np.random.default_rng(0)))
+        3
+    """
+    return _without(words, _share(len(words), rate, rng), rng)
+
+
+def delete_one(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:
+    """Delete one word, anywhere; `rate` says nothing here.
+
+    Examples:
+        >>> len(delete_one("to be or not to be".split(), 0.5, np.random.default_rng(0)))
+        5
+    """
+    return _without(words, min(1, len(words) - 1), rng)
+
+
+def _share(n: int, rate: float, rng: np.random.Generator) -> int:
+    """`rate` of n, rounded at random so that the mean is exact, and less than n."""
+    return min(n - 1, int(n * rate + rng.random()))
+
+
+def _without(words: list[str], number: int, rng: np.random.Generator) -> list[str]:
+    gone = set(rng.choice(len(words), size=number, replace=False).tolist())
+    return [word for place, word in enumerate(words) if place not in gone]
+
+
+CHANGES = {"crop": crop, "delete": delete, "delete-one": delete_one}
+
+
+class ChangedWords:
+    """Crops or deletes words before the sentence is tokenised.
+
+    Args:
+        change: `crop`, `delete` or `delete-one`.
+        rate: share of the words that go.
+    """
+
+    def __init__(self, change: str, rate: float) -> None:
+        self.change = CHANGES[change]
+        self.rate = rate
+
+    def begin(self, model: Model) -> None:
+        """Nothing is kept."""
+
+    def __call__(
+        self,
+        sentences: Sequence[str],
+        ids: list[list[int]],
+        model: Model,
+        rng: np.random.Generator,
+    ) -> list[list[int]]:
+        """Token ids of what is left of the sentences."""
+        return model.ids([self._changed(sentence, rng) for sentence in sentences])
+
+    def _changed(self, sentence: str, rng: np.random.Generator) -> str:
+        words = sentence.split()
+        return " ".join(self.change(words, self.rate, rng)) if len(words) > 1 else sentence
+
+
+class ReplacedTokens:
+    """Replaces tokens by what the base's own MLM head predicts in their place.
+
+    Args:
+        rate: share of the tokens that are replaced.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.base: Model | None = None
+
+    def begin(self, model: Model) -> None:
+        """Keep a copy of the base, in eval mode, on the same device."""
+        base: torch.nn.Module = copy.deepcopy(model)  # type: ignore[assignment]
+        self.base = base.eval().requires_grad_(False)  # type: ignore[assignment]
+
+    @torch.no_grad()
+    def __call__(
+        self,
+        sentences: Sequence[str],
+        ids: list[list[int]],
+        model: Model,
+        rng: np.random.Generator,
+    ) -> list[list[int]]:
+        """Token ids of the same lengths."""
+        if self.base is None:
+            raise RuntimeError("begin() comes first: the base predicts the replacements")
+        tokenizer = model.tokenizer
+        flat = np.concatenate([np.asarray(row, dtype=np.int64) for row in ids])
+        special = np.asarray(tokenizer.all_special_ids)
+        chosen = (rng.random(len(flat)) < self.rate) & ~np.isin(flat, special)
+        masked = np.where(chosen, tokenizer.mask_token_id, flat)
+        if chosen.any():
+            states, _ = self.base.token_states(_like(masked, ids))
+            places = torch.from_numpy(np.flatnonzero(chosen)).to(states.device)
+            logits = self.base.mlm_logits(states[places]).double()
+            logits[:, special] = -torch.inf
+            masked[chosen] = _drawn(logits.softmax(dim=1), rng)
+        return _like(masked, ids)
+
+
+def _drawn(chances: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
+    """One column of each row, with the row's chances; drawn from `rng` on any device."""
+    heights = torch.from_numpy(rng.random((len(chances), 1))).to(chances.device)
+    steps = chances.cumsum(dim=1)
+    # The last step falls short of 1 by rounding: drawn below the last step instead.
+    drawn = torch.searchsorted(steps, heights * steps[:, -1:], right=True)
+    return drawn.clamp(max=chances.shape[1] - 1).squeeze(1).cpu().numpy()
+
+
+def _like(flat: np.ndarray, ids: list[list[int]]) -> list[list[int]]:
+    """Cut a flat array of ids into rows as long as those of `ids`."""
+    ends = np.cumsum([len(row) for row in ids])[:-1]
+    return [row.tolist() for row in np.split(flat, ends)]

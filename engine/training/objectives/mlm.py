@@ -1,0 +1,146 @@
+"""Masked language modelling: the objective of BERT, alone or beside a contrastive one.
+
+    loss = - 1/|M| sum_{t in M} log p(x_t | x with M hidden)
+
+Devlin et al. 2019, section 3.1: every token but the special ones is chosen (in M) with 15 %; of the
+chosen 80 % become [MASK], 10 % any token, 10 % stay. SimCSE adds it with a weight lambda as an
+auxiliary loss in a second forward over the same sentences (Gao, Yao and Chen 2021, section 6.4 and
+table D.1); the mean runs over the chosen tokens of all columns together. Scores of the vocabulary
+are computed for the chosen tokens alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from engine.training.objectives.objective import Column, Model, Objective
+
+IGNORED = -100
+"""Label of a token that is not predicted; torch's and transformers' own."""
+
+
+@dataclass(frozen=True)
+class Masked:
+    """Sentences with tokens hidden.
+
+    Attributes:
+        ids: what the model sees.
+        labels: of each token what it was, or -100 where it is not predicted.
+    """
+
+    ids: list[list[int]]
+    labels: list[list[int]]
+
+    @property
+    def chosen(self) -> int:
+        """Tokens that are predicted."""
+        return sum(label != IGNORED for row in self.labels for label in row)
+
+    def part(self, start: int, stop: int) -> Masked:
+        """Some of the sentences."""
+        return Masked(self.ids[start:stop], self.labels[start:stop])
+
+
+def mask(
+    ids: Sequence[Sequence[int]],
+    rng: np.random.Generator,
+    *,
+    probability: float,
+    mask_id: int,
+    special: Collection[int],
+    vocabulary: int,
+) -> Masked:
+    """Choose tokens, and hide most of them.
+
+    Args:
+        ids: token ids of the sentences.
+        rng: what is random is drawn from it.
+        probability: of a token to be chosen.
+        mask_id: id of [MASK].
+        special: ids that are never chosen.
+        vocabulary: a random token is one of so many.
+
+    Examples:
+        >>> hidden = mask([[1, 7, 8, 2]], np.random.default_rng(0), probability=0.999,
+        ...               mask_id=3, special={1, 2}, vocabulary=10)
+        >>> hidden.labels
+        [[-100, 7, 8, -100]]
+    """
+    if not ids:
+        return Masked([], [])
+    flat = np.concatenate([np.asarray(row, dtype=np.int64) for row in ids])
+    chosen = (rng.random(len(flat)) < probability) & ~np.isin(flat, list(special))
+    lot = rng.random(len(flat))
+    seen = np.where(chosen & (lot < 0.8), mask_id, flat)
+    anything = chosen & (lot >= 0.8) & (lot < 0.9)
+    seen[anything] = rng.integers(0, vocabulary, size=int(anything.sum()))
+    labels = np.where(chosen, flat, IGNORED)
+    ends = np.cumsum([len(row) for row in ids])[:-1]
+    return Masked(
+        [row.tolist() for row in np.split(seen, ends)],
+        [row.tolist() for row in np.split(labels, ends)],
+    )
+
+
+def hidden(
+    columns: Sequence[Column], model: Model, rng: np.random.Generator, probability: float
+) -> Masked:
+    """The sentences of all columns of the first encoder with tokens hidden.
+
+    A second encoder has no part in MLM: it is not the one that is kept.
+    """
+    tokenizer = model.tokenizer
+    return mask(
+        [row for column in columns if column.side == 0 for row in column.ids],
+        rng,
+        probability=probability,
+        mask_id=tokenizer.mask_token_id,
+        special=tokenizer.all_special_ids,
+        vocabulary=len(tokenizer),
+    )
+
+
+def mlm_loss(model: Model, masked: Masked) -> torch.Tensor:
+    """Summed cross entropy of the chosen tokens, a scalar in float32 or float64.
+
+    A sum, so that micro-batches add up to the batch: divide by the batch's `chosen`.
+    """
+    states, _ = model.token_states(masked.ids)
+    labels = np.concatenate([np.asarray(row, dtype=np.int64) for row in masked.labels])
+    places = np.flatnonzero(labels != IGNORED)
+    if not len(places):
+        return states.sum() * 0
+    device = states.device
+    logits = model.mlm_logits(states[torch.from_numpy(places).to(device)])
+    if logits.dtype != torch.float64:
+        logits = logits.float()
+    wanted = torch.from_numpy(labels[places]).to(device)
+    return functional.cross_entropy(logits, wanted, reduction="sum")
+
+
+class MaskedLanguageModelling(Objective):
+    """MLM alone: pretrains a base from scratch, or goes on with one.
+
+    Args:
+        probability: share of the tokens that are predicted.
+
+    Examples:
+        >>> MaskedLanguageModelling(0.15).contrasts
+        False
+    """
+
+    contrasts = False
+
+    def __init__(self, probability: float = 0.15) -> None:
+        super().__init__(mlm_weight=1.0, mlm_probability=probability)
+
+    def columns(
+        self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator
+    ) -> list[Column]:
+        """All sentences of an example, a column each."""
+        return [Column(model.ids(list(sentences))) for sentences in zip(*examples, strict=True)]

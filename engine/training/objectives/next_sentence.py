@@ -1,0 +1,39 @@
+"""Next-sentence pairs: a sentence and one that follows it in running text.
+
+The contrastive loss of equation 1 (Gao, Yao and Chen 2021) on the pairs of Logeswaran and Lee
+(2018, quick thoughts), as compared in table 2. "Next sentence" takes the one that follows, "next
+3 sentences" one of the next three, drawn anew whenever the sentence comes up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.training.objectives.objective import Column, Model
+from engine.training.objectives.sup import Supervised
+
+
+class NextSentence(Supervised):
+    """Finds a sentence that follows among those of the batch.
+
+    Args:
+        **settings: `temperature`, `similarity`, `dual`, `mlm_weight` and `mlm_probability`.
+
+    Examples:
+        >>> class Letters:
+        ...     def ids(self, sentences):
+        ...         return [[ord(letter) for letter in sentence] for sentence in sentences]
+        >>> draws = np.random.default_rng(0)
+        >>> first, following = NextSentence().columns([("a", "b", "c", "d")], Letters(), draws)
+        >>> chr(first.ids[0][0]), chr(following.ids[0][0]) in "bcd"
+        ('a', True)
+    """
+
+    def columns(
+        self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator
+    ) -> list[Column]:
+        """The first sentence of every example, and one of the others."""
+        pairs = [(example[0], example[rng.integers(1, len(example))]) for example in examples]
+        return super().columns(pairs, model, rng)

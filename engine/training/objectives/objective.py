@@ -1,0 +1,81 @@
+"""What every objective has: views of the examples, and a loss over their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import torch
+
+
+class Model(Protocol):
+    """What an objective asks of the model; `engine.training.model.TrainingModel` has it all."""
+
+    tokenizer: Any
+    """A tokenizer of transformers."""
+
+    def parameters(self) -> Iterator[torch.nn.Parameter]:
+        """Weights, all on one device."""
+        ...
+
+    def ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Token ids with the special ones, cut to the greatest length."""
+        ...
+
+    def vectors(
+        self, ids: Sequence[Sequence[int]], *, side: int = 0, head: bool = True
+    ) -> torch.Tensor:
+        """Pooled vectors (n, d)."""
+        ...
+
+    def token_states(self, ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Last hidden states (tokens, hidden), one sentence after the other, and their ids."""
+        ...
+
+    def mlm_logits(self, states: torch.Tensor) -> torch.Tensor:
+        """Scores of the vocabulary (m, vocabulary) for hidden states (m, hidden)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Column:
+    """One view of every example of a batch.
+
+    Attributes:
+        ids: token ids of each example's sentence.
+        side: which encoder makes the vectors: 0, or 1 for the second one of a dual encoder.
+    """
+
+    ids: list[list[int]]
+    side: int = 0
+
+
+class Objective:
+    """What is minimised: a contrastive loss, a masked-language-modelling loss, or their sum.
+
+    Attributes:
+        contrasts: whether there is a contrastive loss.
+        mlm_weight: lambda of the MLM loss; 0 for none.
+        mlm_probability: share of the tokens it predicts.
+    """
+
+    contrasts: ClassVar[bool] = True
+
+    def __init__(self, *, mlm_weight: float = 0.0, mlm_probability: float = 0.15) -> None:
+        self.mlm_weight = mlm_weight
+        self.mlm_probability = mlm_probability
+
+    def begin(self, model: Model) -> None:
+        """Take what is needed of the untrained base; called once, before any weight changes."""
+
+    def columns(
+        self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator
+    ) -> list[Column]:
+        """The views of a batch; what is random in them is drawn from `rng`."""
+        raise NotImplementedError
+
+    def loss(self, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The contrastive loss of the columns' vectors, each (n, d)."""
+        raise NotImplementedError

@@ -1,0 +1,84 @@
+"""Unsupervised SimCSE: a sentence is its own partner, told apart by dropout alone.
+
+    loss = - 1/N sum_i log( exp(cos(h_i^z, h_i^z')/t) / sum_j exp(cos(h_i^z, h_j^z')/t) )
+
+with two dropout masks z, z' (Gao, Yao and Chen 2021, equation 4). Both passes are rows of one
+forward, where each row has a mask of its own.
+
+Alternatives to dropout as the only difference between the copies: an augmentation of the second
+copy (table 1, see `augment`), and the same mask twice (table 3, "Fixed 0.1"). With the same mask
+the two vectors are the same numbers and their gradients add up, so one pass serves as both, as
+the authors did it too (their repository, issue 36). A dual encoder (table 2, f_theta1 and
+f_theta2) makes the second vectors with the second encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from engine.training.objectives.augment import Augment
+from engine.training.objectives.contrastive import Similarity, in_batch_loss
+from engine.training.objectives.objective import Column, Model, Objective
+
+
+class Unsupervised(Objective):
+    """Finds a sentence's second copy among those of the batch.
+
+    Args:
+        augment: changes the second copies; None leaves them as they are.
+        fixed_mask: the same dropout mask for both copies.
+        dual: the second copies pass through the second encoder.
+        temperature, similarity: of the contrastive loss.
+        mlm_weight, mlm_probability: of the auxiliary MLM loss.
+
+    Examples:
+        Without dropout every sentence finds itself at cosine 1; two sentences at right angles:
+
+        >>> objective = Unsupervised(temperature=0.05)
+        >>> float(objective.loss([torch.eye(2), torch.eye(2)])) < 1e-6
+        True
+    """
+
+    def __init__(
+        self,
+        *,
+        temperature: float = 0.05,
+        similarity: Similarity = "cosine",
+        augment: Augment | None = None,
+        fixed_mask: bool = False,
+        dual: bool = False,
+        mlm_weight: float = 0.0,
+        mlm_probability: float = 0.15,
+    ) -> None:
+        super().__init__(mlm_weight=mlm_weight, mlm_probability=mlm_probability)
+        self.temperature = temperature
+        self.similarity = similarity
+        self.augment = augment
+        self.fixed_mask = fixed_mask
+        self.dual = dual
+
+    def begin(self, model: Model) -> None:
+        """Let the augmentation keep what it needs of the base."""
+        if self.augment is not None:
+            self.augment.begin(model)
+
+    def columns(
+        self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator
+    ) -> list[Column]:
+        """The first sentence of every example twice; once with a fixed mask."""
+        sentences = [example[0] for example in examples]
+        ids = model.ids(sentences)
+        if self.fixed_mask:
+            return [Column(ids)]
+        second = ids if self.augment is None else self.augment(sentences, ids, model, rng)
+        return [Column(ids), Column(second, side=int(self.dual))]
+
+    def loss(self, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Equation 4."""
+        first, second = vectors[0], vectors[-1]
+        return in_batch_loss(
+            first, second, temperature=self.temperature, similarity=self.similarity
+        )
