@@ -1,0 +1,1 @@
+"""Training as the app sees it: its runs, their curves, their pictures."""
