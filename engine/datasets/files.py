@@ -126,15 +126,22 @@ def _not_utf8(raw: IO[bytes], name: str) -> UserError:
             line.decode("utf-8")
         except UnicodeDecodeError as error:
             # A character cut in two at a line end shows up here as well: same advice.
-            looks = _looks_like(line)
-            return UserError(
-                f"{name} is not UTF-8: line {number}, byte {error.start + 1} of the line "
-                f"(byte offset {offset + error.start} of the file) is 0x{line[error.start]:02X}. "
-                f"It looks like {looks}.",
-                f"Save it as UTF-8, for example: iconv -f {looks} -t UTF-8 OLD > NEW",
-            )
+            return not_utf8(name, line, number, offset, error)
         offset += len(line)
     return UserError(f"{name} is not UTF-8.", "Save it as UTF-8.")
+
+
+def not_utf8(
+    name: str, line: bytes, number: int, offset: int, error: UnicodeDecodeError
+) -> UserError:
+    """Say that a line of a file, which begins at this byte, is not UTF-8, and what it may be."""
+    looks = _looks_like(line)
+    return UserError(
+        f"{name} is not UTF-8: line {number}, byte {error.start + 1} of the line "
+        f"(byte offset {offset + error.start} of the file) is 0x{line[error.start]:02X}. "
+        f"It looks like {looks}.",
+        f"Save it as UTF-8, for example: iconv -f {looks} -t UTF-8 OLD > NEW",
+    )
 
 
 def _looks_like(line: bytes) -> str:

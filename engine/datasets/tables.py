@@ -184,7 +184,7 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
     match mapping.kind:
         case "pairs":
             parts = _parts(columns["left"], columns["right"], columns["score"], splits)
-            return ScoredPairs(name, parts, "splits", _scale(columns["score"]))
+            return ScoredPairs(name, parts, "splits", usual_scale(columns["score"]))
         case "labels":
             return LabelledSentences(name, columns["text"], columns["label"], splits)
         case "triplets":
@@ -208,7 +208,7 @@ def _parts(
     return parts
 
 
-def _scale(gold: list[float]) -> tuple[float, float]:
+def usual_scale(gold: list[float]) -> tuple[float, float]:
     """Take the smallest usual scale that holds every score; the file does not say which it is."""
     low, high = min(gold), max(gold)
     usual = ((0.0, 1.0), (-1.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))

@@ -1,0 +1,85 @@
+"""What a run learns from: examples by number, read from a file or a data set when they are asked.
+
+    examples = open_examples("nli.csv.gz", "sup", Catalog(), folder=working_folder)
+    examples[17]                            # ("A man is asleep.", "Someone sleeps.", "He runs.")
+
+What an example is depends on the objective: one sentence (`unsup`, `mlm`); a sentence, its positive
+and perhaps a hard negative (`sup`); a sentence and the one to three that follow it
+(`next-sentence`). What is wrong in a file is either left out and told in `notes`, or refused:
+
+* left out: empty lines; rows with an empty sentence; rows with fewer cells than there are columns
+  (SimCSE's loader trains on a blank in both cases, which teaches nothing); inference pairs without
+  a label; of a table, sentences that come again (`unsup`, `mlm`);
+* refused, with the line: rows with more cells than there are columns (a quote or a separator went
+  wrong, so nothing says which cell is which), broken quotes and JSON, text that is not UTF-8.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.datasets import hub
+from engine.datasets.catalog import Catalog
+from engine.errors import UserError
+from engine.training.examples import data_sets, tables, texts
+from engine.training.examples.base import Examples, Wanted
+from engine.training.examples.rows import ENDINGS, ending
+from engine.training.spec import ObjectiveName
+
+__all__ = ["Examples", "is_file", "open_examples"]
+
+
+def open_examples(
+    name: str,
+    objective: ObjectiveName,
+    catalog: Catalog,
+    *,
+    hard_negatives: bool = True,
+    next_sentences: int = 1,
+    limit: int | None = None,
+    folder: Path,
+) -> Examples:
+    """Open training data.
+
+    Args:
+        name: a file (`.txt`, `.csv`, `.tsv`, `.jsonl`, each also `.gz`) or a data set of the
+            catalog (`unlabelled/brown`, `nli`, `upload:mine`; `starter` for the shipped ones).
+        objective: decides what an example is.
+        catalog: where data sets come from.
+        hard_negatives: keep the third column of `sup`, if there is one. Without it inference data
+            give every entailment, not only those whose premise has a contradiction.
+        next_sentences: how many of those that follow belong to an example of `next-sentence`.
+        limit: keep the first so many examples only; None for all.
+        folder: a `.gz` is unpacked there, once.
+
+    Raises:
+        UserError: no such file or data set, one that does not fit the objective, one that is broken
+            (see above), or fewer than two examples.
+    """
+    wanted = Wanted(objective, hard_negatives, next_sentences, limit)
+    if not is_file(name):
+        examples = data_sets.examples(name, wanted, catalog)
+    elif ending(name) == ".txt":
+        examples = texts.examples(Path(name).expanduser(), wanted, folder)
+    else:
+        examples = tables.examples(Path(name).expanduser(), wanted, folder)
+    if len(examples) < 2:
+        raise _too_few(name, examples)
+    return examples
+
+
+def is_file(name: str) -> bool:
+    """Tell whether the name of training data is that of a file, there or not, or of a data set."""
+    if name.startswith(("upload:", hub.PREFIX)):
+        return False
+    return Path(name).expanduser().is_file() or name.lower().removesuffix(".gz").endswith(ENDINGS)
+
+
+def _too_few(name: str, examples: Examples) -> UserError:
+    what = "one example" if len(examples) else "no example"
+    told = f" ({' '.join(examples.notes)})" if examples.notes else ""
+    return UserError(
+        f"{name} has {what} to learn from{told}.",
+        "An example is told apart from the others of its batch, so there must be two at least, and "
+        "some thousands to learn anything.",
+    )

@@ -1,0 +1,106 @@
+"""What the readers of training data share: the shape of what they return, and its hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.errors import UserError
+from engine.training.spec import ObjectiveName
+
+SENTENCE = ("sentence",)
+PAIR = ("sent0", "sent1")
+TRIPLET = ("sent0", "sent1", "hard_neg")
+
+GOOD_SHARE = 0.8
+"""Of the scale. Graded pairs from here on count as positives: 4 and more, where 5 is the most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """What a run learns from.
+
+    Attributes:
+        columns: what the parts of an example are. An example of `next-sentence` may have fewer: not
+            every sentence has three after it.
+        hash: 32 hexadecimal digits over the sentences and how they belong together; the same for
+            plain and packed files, for either kind of line end and for CSV, TSV and JSON lines.
+        notes: what was left out and why, sentences for a person.
+        count: how many there are.
+        read: the example at a position; may be called from several threads.
+    """
+
+    columns: tuple[str, ...]
+    hash: str
+    notes: tuple[str, ...]
+    count: int
+    read: Callable[[int], tuple[str, ...]]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, position: int) -> tuple[str, ...]:
+        if not 0 <= position < self.count:
+            raise IndexError(position)
+        return self.read(int(position))
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return (self.read(position) for position in range(self.count))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an example should be; the arguments of `open_examples`."""
+
+    objective: ObjectiveName
+    hard_negatives: bool
+    next_sentences: int
+    limit: int | None
+
+    @property
+    def single(self) -> bool:
+        """Whether an example is one sentence."""
+        return self.objective in ("unsup", "mlm")
+
+    def width(self, columns: Sequence[str]) -> int:
+        """How many of these columns of pairs or triplets are kept."""
+        return min(len(columns), 3 if self.hard_negatives else 2)
+
+
+class Digest:
+    """A content hash that grows row by row."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=16)
+
+    def add(self, cells: Sequence[str]) -> None:
+        """Take in a row; one without cells ends a document."""
+        parts = [cell.encode() for cell in cells]
+        self._hash.update(b"".join(b"%d:%b" % (len(part), part) for part in parts) + b";")
+
+    def __str__(self) -> str:
+        return self._hash.hexdigest()
+
+
+def counted(count: int, one: str, many: str) -> list[str]:
+    """Return the note on so many cases, or none."""
+    return [f"{count:,} {one if count == 1 else many}."] if count else []
+
+
+def no_pairs(name: str, what: str) -> UserError:
+    """Say that supervised training is not possible with this data."""
+    return UserError(
+        f"{name} holds {what}; supervised training needs pairs of sentences that mean the same.",
+        "Give a file with the columns sent0,sent1 (and hard_neg), inference pairs, graded pairs or "
+        "triplets, or choose the objective unsup.",
+    )
+
+
+def no_running_text(name: str, what: str) -> UserError:
+    """Say that nothing follows anything in this data."""
+    return UserError(
+        f"{name} holds {what}; next-sentence needs running text.",
+        "Give a text file with one sentence a line in reading order, an empty line between "
+        "documents.",
+    )

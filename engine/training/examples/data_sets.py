@@ -1,0 +1,165 @@
+"""Examples from a data set of the catalog, which holds it in memory as for every other use.
+
+Where a set has a split for training, the others are left out: what is scored is not learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from engine.datasets.catalog import Catalog
+from engine.datasets.types import (
+    Captions,
+    Dataset,
+    LabelledPairs,
+    LabelledSentences,
+    PairPart,
+    ScoredPairs,
+    Sentences,
+    Triplets,
+)
+from engine.training.examples.base import (
+    PAIR,
+    SENTENCE,
+    TRIPLET,
+    Digest,
+    Examples,
+    Wanted,
+    counted,
+    no_pairs,
+    no_running_text,
+)
+from engine.training.examples.nli import Premises, class_of, is_inference
+from engine.training.examples.tables import good_pairs, no_contradictions
+
+_TRAIN = ("train", "tr")
+_Tuples = Sequence[tuple[str, ...]]
+_POSITIVE = "1"
+"""The label of two sentences that mean the same, where the labels are not those of inference."""
+
+
+def examples(name: str, wanted: Wanted, catalog: Catalog) -> Examples:
+    """Open a data set; `starter` stands for the shipped topics, or for the pairs of `sup`."""
+    if name == "starter":
+        name = "starter-pairs" if wanted.objective == "sup" else "starter-topics"
+    data = catalog.load(name)
+    if wanted.objective == "next-sentence":
+        return _following(data, wanted)
+    if wanted.single:
+        texts, notes = _texts(data)
+        distinct = [text for text in dict.fromkeys(text.strip() for text in texts) if text]
+        notes += counted(
+            len(texts) - len(distinct),
+            "sentence that is empty or came before was left out",
+            "sentences that are empty or came before were left out",
+        )
+        return _made(SENTENCE, [(text,) for text in distinct], notes, wanted)
+    columns, tuples, notes = _positives(data, wanted)
+    kept = [row for row in tuples if all(cell.strip() for cell in row)]
+    notes += counted(
+        len(tuples) - len(kept),
+        "row with an empty sentence was left out",
+        "rows with an empty sentence were left out",
+    )
+    return _made(columns, kept, notes, wanted)
+
+
+def _made(columns: tuple[str, ...], tuples: _Tuples, notes: list[str], wanted: Wanted) -> Examples:
+    tuples = tuples[: wanted.limit]
+    digest = Digest()
+    for row in tuples:
+        digest.add(row)
+    return Examples(columns, str(digest), tuple(notes), len(tuples), tuples.__getitem__)
+
+
+def _train_part(splits: Iterable[str]) -> tuple[str | None, list[str]]:
+    """Return the name of the split for training, if there is one, and a note on it."""
+    found = next((split for split in dict.fromkeys(splits) if split in _TRAIN), None)
+    return found, [f"Only its {found} split is learned from."] if found else []
+
+
+def _texts(data: Dataset) -> tuple[list[str], list[str]]:
+    """Return the sentences to learn from, and notes."""
+    match data:
+        case ScoredPairs():
+            parts, notes = _train_parts(data)
+            return [s for part in parts for side in (part.left, part.right) for s in side], notes
+        case Captions():
+            split, notes = _train_part(data.parts)
+            return list(data.parts[split].captions) if split else data.sentences, notes
+        case LabelledSentences():
+            split, notes = _train_part(data.splits)
+            rows = zip(data.sentences, data.splits or [""] * len(data.sentences), strict=True)
+            return [s for s, p in rows if split is None or p == split], notes
+        case LabelledPairs():
+            left, right, _, notes = _labelled(data)
+            return [*left, *right], notes
+        case _:
+            return list(data.sentences), []
+
+
+def _train_parts(data: ScoredPairs) -> tuple[list[PairPart], list[str]]:
+    """Return the part for training alone, if the parts are splits and one is for that."""
+    split, notes = _train_part(data.parts if data.parts_are == "splits" else ())
+    return [data.parts[split]] if split else list(data.parts.values()), notes
+
+
+def _labelled(data: LabelledPairs) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Return left, right and labels of the training split, and notes."""
+    split, notes = _train_part(data.splits)
+    rows = [i for i, p in enumerate(data.splits) if split is None or p == split]
+    left, right = ([data.sentences[side[i]] for i in rows] for side in (data.left, data.right))
+    return left, right, [data.labels[i] for i in rows], notes
+
+
+def _positives(data: Dataset, wanted: Wanted) -> tuple[tuple[str, ...], _Tuples, list[str]]:
+    """Return columns, pairs or triplets, and notes."""
+    match data:
+        case Triplets():
+            sides = (data.anchors, data.positives, data.negatives)[: wanted.width(TRIPLET)]
+            return TRIPLET[: len(sides)], list(zip(*sides, strict=True)), []
+        case ScoredPairs():
+            return PAIR, *_graded(data)
+        case LabelledPairs():
+            return _by_label(data, wanted)
+        case _:
+            raise no_pairs(data.name, "single sentences")
+
+
+def _graded(data: ScoredPairs) -> tuple[_Tuples, list[str]]:
+    parts, notes = _train_parts(data)
+    pairs = [pair for part in parts for pair in zip(part.left, part.right, strict=True)]
+    note, good = good_pairs(np.concatenate([part.gold for part in parts]).tolist(), data.scale)
+    return [pair for pair, chosen in zip(pairs, good, strict=True) if chosen], [*notes, note]
+
+
+def _by_label(data: LabelledPairs, wanted: Wanted) -> tuple[tuple[str, ...], _Tuples, list[str]]:
+    left, right, labels, notes = _labelled(data)
+    if not is_inference(set(labels)):
+        rows = zip(left, right, labels, strict=True)
+        pairs = [(a, b) for a, b, label in rows if label == _POSITIVE]
+        if not pairs:
+            raise no_pairs(data.name, f"pairs with the labels {', '.join(sorted(set(labels)))}")
+        return PAIR, pairs, [*notes, "Pairs with the label 1 count as positives."]
+    premises = Premises()
+    for row, (premise, label) in enumerate(zip(left, labels, strict=True)):
+        premises.add(premise, class_of(label, data.place(row)), row)
+    if not wanted.hard_negatives:
+        return PAIR, [(left[row], right[row]) for row in premises.pairs()], notes
+    both = premises.triplets()
+    if not both:
+        raise no_contradictions(data.name)
+    return TRIPLET, [(left[e], right[e], right[c]) for e, c in both], notes
+
+
+def _following(data: Dataset, wanted: Wanted) -> Examples:
+    """Take the order of the sentences as that of the text."""
+    if not isinstance(data, Sentences):
+        raise no_running_text(data.name, "no plain collection of sentences")
+    texts, span = data.sentences, 1 + wanted.next_sentences
+    tuples = [tuple(texts[i : i + span]) for i in range(len(texts) - 1)]
+    columns = (*SENTENCE, *(f"next_{i}" for i in range(1, span)))
+    note = "All sentences count as one document, in their order."
+    return _made(columns, tuples, [note], wanted)

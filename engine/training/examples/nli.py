@@ -1,0 +1,73 @@
+"""Inference pairs turned into triplets: a premise, what follows from it, what contradicts it.
+
+Gao et al. 2021, section 4: the entailment pair is the positive, the contradiction of the same
+premise its hard negative. Premises that lack either give no triplet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from engine.errors import UserError
+
+_CLASSES = {
+    "entailment": "e", "e": "e", "0": "e",
+    "neutral": "n", "n": "n", "1": "n",
+    "contradiction": "c", "c": "c", "2": "c",
+    "-": "", "": "", "-1": "", "x": "",
+}  # fmt: skip
+
+
+def class_of(label: str, place: str) -> str:
+    """Return `e`, `n` or `c`; nothing where the annotators found no majority (`-`, -1, empty).
+
+    Numbers are read as in GLUE: 0 entailment, 1 neutral, 2 contradiction.
+
+    Raises:
+        UserError: another label; `place` says where it stands.
+    """
+    found = _CLASSES.get(label.strip().casefold())
+    if found is None:
+        raise UserError(
+            f"{place}: the label {label!r} is none of inference.",
+            "Expected entailment, neutral or contradiction, or e, n, c, or 0, 1, 2.",
+        )
+    return found
+
+
+def is_inference(labels: set[str]) -> bool:
+    """Tell whether these labels are those of inference, entailments and contradictions there."""
+    found = {_CLASSES.get(label.strip().casefold()) for label in labels}
+    return None not in found and {"e", "c"} <= found
+
+
+class Premises:
+    """Rows gathered by premise; a premise costs a digest, a row a number."""
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, tuple[list[int], list[int]]] = {}
+
+    def add(self, premise: str, label: str, row: int) -> None:
+        """Take in a row of class `e` or `c`; any other is left out."""
+        if label in ("e", "c"):
+            key = hashlib.blake2b(premise.encode(), digest_size=16).digest()
+            self._rows.setdefault(key, ([], []))["ec".index(label)].append(row)
+
+    def pairs(self) -> list[int]:
+        """Return every row of class `e`, in their order."""
+        return sorted(row for follows, _ in self._rows.values() for row in follows)
+
+    def triplets(self) -> list[tuple[int, int]]:
+        """Return (row of the entailment, row of its contradiction) in the order of the first.
+
+        Each entailment is used once. A premise with several contradictions gives them out in turn:
+        the paper takes one of them by chance and found no use in taking more.
+        """
+        return sorted(self._triplets())
+
+    def _triplets(self) -> Iterator[tuple[int, int]]:
+        for follows, against in self._rows.values():
+            for i, row in enumerate(follows):
+                if against:
+                    yield row, against[i % len(against)]
