@@ -1,18 +1,315 @@
-"""The page *Train*."""
+"""The page *Train*: a form, the command it equals, what it will cost, and the start."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from app import parts
+import gradio as gr
+
+from app import address, formats, parts
+from app.pages import train_fill, working
+from app.pages import train_form as form
+from app.pages.train_fill import NAMES, OWN
+from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from engine.training.spec import TrainSpec
 
 TITLE = "Train"
 PATH = "train"
+LEAD = (
+    "Train a sentence encoder with the objectives of SimCSE. It runs in the background, its curves "
+    "are on Runs, and when it is done it stands among the encoders."
+)
+BASES = [("One at hand", "known"), ("A new small BERT", "new"), ("By its spec", "spec")]
+SOURCES = [("Data here", "here"), ("Upload a file", "upload"), ("A file on this machine", "file")]
+ENDINGS = [".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz"]
+QUIET = {"show_progress": "hidden"}
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE)
+    parts.header(TITLE, LEAD)
+    with gr.Row(elem_classes="t-desk"):
+        with gr.Column(scale=5, min_width=320):
+            preset = gr.Dropdown([], label="Preset", elem_id="preset", filterable=False,
+                                 info="Settings to begin with: the paper's, or sane ones for this "
+                                 "machine.")  # fmt: skip
+            about = parts.static("", elem_id="preset-about")
+            controls, boxes, upload = _controls(workspace)
+        with gr.Column(scale=3, min_width=320, elem_classes="t-beside"):
+            side = _Side(workspace)
+    asked = [controls[name] for name in NAMES]
+    hidden = {
+        name: gr.Textbox(visible="hidden", label=name, elem_id=f"kept-{name}")
+        for name in ("base", "train")
+    }
+    state = [*hidden.values()]
+
+    def load(request: gr.Request) -> tuple[Any, ...]:
+        return train_fill.load(workspace, request)
+
+    def picked(name: str) -> tuple[Any, ...]:
+        return train_fill.picked(workspace, name)
+
+    def typed(*values: Any) -> tuple[Any, ...]:
+        return _described(workspace, dict(zip(NAMES, values, strict=True)))
+
+    def shape(*values: Any) -> tuple[Any, ...]:
+        return _shape(dict(zip(NAMES, values, strict=True)))
+
+    filled = [preset, about, *asked]
+    look = parts.telling(typed, 4)
+    seen = [side.command, side.said, *state, side.notice]
+    reshape = {"fn": shape, "inputs": asked, "outputs": [*boxes, *asked], **QUIET}
+    opened = parts.on_load(parts.telling(load, len(filled)), None, [*filled, side.notice])
+    chosen = preset.input(parts.telling(picked, len(filled) - 1), preset,
+                          [*filled[1:], side.notice], **QUIET)  # fmt: skip
+    for event in (opened, chosen):
+        event.then(**reshape).then(look, asked, seen, **QUIET)
+    gr.on([controls[name].input for name in _DECIDING], trigger_mode="always_last", **reshape)
+    gr.on([control.input for control in asked], look, asked, seen,
+          trigger_mode="always_last", **QUIET)  # fmt: skip
+    gr.on([control.input for control in asked], lambda: (OWN, ""), None, [preset, about],
+          trigger_mode="always_last", **QUIET)  # fmt: skip
+    if upload is not None:
+        kept = upload.upload(parts.telling(_taken_in(workspace), 3), upload,
+                             [controls["source"], controls["dataset"], upload, side.notice],
+                             show_progress_on=upload)  # fmt: skip
+        kept.then(**reshape).then(look, asked, seen, **QUIET)
+    side.wire(asked)
+    address.keep(
+        {"preset": preset, "objective": controls["objective"], **hidden, "dev": controls["dev"],
+         **{name: controls[name] for name in form.BY_NAME}},
+        form.usual() | {"objective": "unsup"},
+    )  # fmt: skip
+
+
+_DECIDING = ("objective", "base_kind", "source", "steps", "dev", "hard_negatives", "mlm_weight",
+             "augmentation")  # fmt: skip
+"""Controls whose value decides which others are shown."""
+
+
+def _controls(workspace: Workspace) -> tuple[dict[str, Any], list[Any], Any]:
+    """Every control by name, the boxes that come and go with a choice, and the upload."""
+    made: dict[str, Any] = {}
+    parts.section("What it learns")
+    made["objective"] = gr.Radio(form.OBJECTIVES, value="unsup", label="Objective",
+                                 elem_id="objective")  # fmt: skip
+    parts.section("What is trained")
+    made["base_kind"] = gr.Radio(BASES, value="known", label="Base", elem_id="base-kind")
+    made["known"] = gr.Dropdown([], label="Encoder", elem_id="base-known")
+    with gr.Row(visible=False) as new:
+        for name, label, usual in form.NEW:
+            made[name] = gr.Textbox(str(usual), label=label, max_lines=1, min_width=110,
+                                    elem_id=f"new-{name}")  # fmt: skip
+    made["base_spec"] = gr.Textbox(
+        label="Spec", visible=False, max_lines=1, elem_id="base-spec", elem_classes=["t-mono"],
+        placeholder="hf:bert-base-uncased, dir:/models/mine",
+        html_attributes=gr.InputHTMLAttributes(spellcheck=False, autocapitalize="none"),
+    )  # fmt: skip
+    parts.section("What it learns from")
+    sources = [pair for pair in SOURCES if pair[1] == "here" or not workspace.read_only]
+    made["source"] = gr.Radio(sources, value="here", label="Data", elem_id="source",
+                              visible=len(sources) > 1)  # fmt: skip
+    made["dataset"] = gr.Dropdown([], label="Data set", elem_id="dataset")
+    with gr.Column(visible=False) as uploading:
+        upload = None
+        if not workspace.read_only:
+            upload = gr.File(label="One sentence a line, or a table with sent0, sent1, "
+                             "hard_neg; .gz too", file_types=ENDINGS, height=120,
+                             elem_id="upload")  # fmt: skip
+    made["file"] = gr.Textbox(
+        label="Its path", visible=False, max_lines=1, elem_id="file", elem_classes=["t-mono"],
+        info="Read line by line, so it may be larger than memory.",
+        placeholder="/data/wikipedia.txt, /data/nli_for_simcse.csv",
+    )  # fmt: skip
+    parts.section("How")
+    folds: list[Any] = []
+    for group, title in form.GROUPS.items():
+        if title:
+            with gr.Accordion(title, open=False, elem_id=f"fold-{group}") as fold:
+                _fields(group, made)
+            folds.append(fold)
+        else:
+            _fields(group, made)
+    return made, [new, uploading], upload
+
+
+def _fields(group: str, made: dict[str, Any]) -> None:
+    """The controls of a group: boxes side by side, then ticks."""
+    mine = [field for field in form.FIELDS if field.group == group]
+    with gr.Row(elem_classes="t-fields"):
+        if group == "dev":
+            made["dev"] = gr.Dropdown([], label="Best weights by", elem_id="train-dev",
+                                      info="A scored data set looked at on the way.",
+                                      filterable=False, min_width=220)  # fmt: skip
+        for field in mine:
+            if field.kind != "flag":
+                made[field.name] = form.control(field)
+    for field in mine:
+        if field.kind == "flag":
+            made[field.name] = form.control(field)
+
+
+class _Side:
+    """What stands beside the form: the command, the cost, the start."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.command = gr.Textbox(
+            label="The same on the command line", interactive=False, lines=2, max_lines=12,
+            buttons=["copy"], elem_id="command", elem_classes=["t-mono"],
+        )  # fmt: skip
+        self.said = parts.static("", elem_id="said")
+        may = not workspace.read_only
+        with gr.Row(visible=may, elem_classes="t-go"):
+            self._go = gr.Button("Start training", variant="primary", elem_id="start")
+            self._cost = gr.Button("Estimate time and memory", elem_id="cost")
+        self._estimate = parts.static("", elem_id="estimate")
+        self.notice = parts.notice()
+        self._run = gr.Textbox(visible="hidden", label="Run", elem_id="started")
+        if not may:
+            parts.static(
+                parts.say("Visitors cannot start runs here. The command does it elsewhere.")
+            )
+
+    def wire(self, asked: list[Any]) -> None:
+        """Attach the buttons."""
+        if self._workspace.read_only:
+            return
+
+        def start(*values: Any) -> str:
+            return _start(self._workspace, dict(zip(NAMES, values, strict=True)))
+
+        def cost(*values: Any) -> Iterator[str]:
+            yield from _estimated(self._workspace, dict(zip(NAMES, values, strict=True)))
+
+        self._go.click(parts.telling(start, 1), asked, [self._run, self.notice], **QUIET)
+        self._cost.click(parts.telling(cost, 1), asked, [self._estimate, self.notice], **QUIET)
+        self._run.change(None, self._run, js='(run) => { if (run) location.assign("./runs?run=" + '
+                         'encodeURIComponent(run)); }')  # fmt: skip
+
+
+def _shape(values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Show what applies: the boxes, then every control in the order of NAMES."""
+    shown = form.applying(values)
+    visible = {
+        "known": values["base_kind"] == "known",
+        "base_spec": values["base_kind"] == "spec",
+        "dataset": values["source"] == "here",
+        "file": values["source"] == "file",
+        **shown,
+    }
+    return (
+        gr.update(visible=values["base_kind"] == "new"),
+        gr.update(visible=values["source"] == "upload"),
+        *(gr.update(visible=visible[n]) if n in visible else gr.skip() for n in NAMES),
+    )
+
+
+def _base(values: Mapping[str, Any]) -> str:
+    if values["base_kind"] == "new":
+        return form.new_base([values[name] for name, _, _ in form.NEW])
+    return str(values["known" if values["base_kind"] == "known" else "base_spec"] or "").strip()
+
+
+def _train(values: Mapping[str, Any]) -> str:
+    named = {"here": "dataset", "file": "file"}.get(values["source"], "")
+    return str(values.get(named) or "").strip()
+
+
+def _spec(values: Mapping[str, Any]) -> TrainSpec:
+    """The spec of everything that was typed.
+
+    Raises:
+        UserError: what does not fit.
+    """
+    return form.spec(values["objective"], _base(values), _train(values), values)
+
+
+def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The command, what is wrong, and base and data for the address."""
+    from app.training import runs
+
+    try:
+        spec = _spec(values)
+    except UserError as error:
+        said = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
+        return "", f"{said}<p>{escape(error.hint)}</p></div>", gr.skip(), gr.skip()
+    return runs.command_of(spec), "", spec.base, spec.train
+
+
+def _start(workspace: Workspace, values: Mapping[str, Any]) -> str:
+    """Queue the run and return its id."""
+    from app.training import runs
+
+    workspace.refuse_visitors()
+    spec = _spec(values)
+    _check(workspace, spec)
+    return runs.queue(workspace, spec)
+
+
+def _check(workspace: Workspace, spec: TrainSpec) -> None:
+    """Look at the base and the data before anything is queued: what is wrong is said here.
+
+    Raises:
+        UserError: a base or data that cannot be used.
+    """
+    from engine import encoders
+
+    if not spec.base.startswith("new:"):
+        encoders.parse(spec.base)
+
+
+def _estimated(workspace: Workspace, values: Mapping[str, Any]) -> Iterator[str]:
+    """What it will cost, after a probe of two seconds."""
+    from engine.training.estimate import estimate
+
+    workspace.refuse_visitors()
+    spec = _spec(values)
+    said = "Making a few updates on real batches; nothing is kept of them"
+    for drawn, found in working.followed(lambda _: estimate(spec, workspace.catalog), said):
+        yield drawn if found is None else _cost(found)
+
+
+def _cost(found: Any) -> str:
+    facts = {
+        "Time": f"about {formats.duration(found.seconds)}",
+        "Memory": f"about {formats.size(found.bytes)}",
+        "Updates": formats.count(found.steps),
+    }
+    rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts.items())
+    return f'<dl class="t-facts">{rows}</dl>'
+
+
+def _taken_in(workspace: Workspace) -> Any:
+    """A handler that keeps an uploaded file as a data set and chooses it."""
+
+    def taken_in(file: str | None) -> tuple[Any, ...]:
+        from app.collection import uploads
+
+        workspace.refuse_visitors()
+        if not file:
+            raise UserError("There is no file to take in.", "Choose one.")
+        path = Path(file)
+        mapping = uploads.mapping_of(path, None, None)
+        row = uploads.keep(workspace, path, path.name, _free(workspace, path.name), mapping)
+        chosen = gr.update(choices=train_fill.datasets(workspace), value=f"upload:{row['name']}")
+        return "here", chosen, None, parts.say(f"Taken in as upload:{row['name']}.", "t-good")
+
+    return taken_in
+
+
+def _free(workspace: Workspace, filename: str) -> str:
+    """A name for an upload that is not taken."""
+    from app.pages.data_form import _name_for
+
+    stem = _name_for(filename)
+    taken = {row["name"] for row in workspace.store.uploads.list()}
+    names = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3))]
+    return next(name for name in names if name not in taken)

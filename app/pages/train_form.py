@@ -49,6 +49,10 @@ def _for(*objectives: str) -> Callable[[Values], bool]:
     return lambda values: values["objective"] in objectives
 
 
+def _looked(values: Values) -> bool:
+    return values.get("dev", "none") != "none"
+
+
 def _positive(text: Any) -> bool:
     try:
         return float(text or 0) > 0
@@ -95,9 +99,9 @@ FIELDS = (
           _for("next-sentence"), (("the next one", "1"), ("the next three", "3"))),
     Field("seed", "Seed", "whole", "how", "Of order, dropout and fresh weights."),
     Field("dev_every", "Steps between looks", "whole", "dev", "How often it is scored.",
-          lambda v: bool(v.get("dev"))),
+          _looked),
     Field("patience", "Patience", "whole", "dev", "Looks without a better score. Empty: never.",
-          lambda v: bool(v.get("dev")), optional=True),
+          _looked, optional=True),
     Field("pooling", "Pooling", "choice", "vectors", "How token vectors become one.",
           choices=(("[CLS]", "cls"), ("mean", "avg"), ("first and last layer", "avg_first_last"),
                    ("last two layers", "avg_top2"), ("max", "max"))),
@@ -253,5 +257,10 @@ def spec(objective: str, base: str, train: str, values: Values) -> TrainSpec:
     asked = applying(values)
     given = {field.name: read(field, values[field.name]) for field in FIELDS if asked[field.name]}
     return TrainSpec(
-        objective=objective, base=base, train=train, out="", dev=values.get("dev") or None, **given
+        objective=objective,
+        base=base,
+        train=train,
+        out="",
+        dev=None if values["dev"] == "none" else values["dev"],
+        **given,
     )  # type: ignore[arg-type]
