@@ -1,0 +1,292 @@
+"""The model that is trained: a transformer, how its vectors are pooled, and what stands on top."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import nn
+
+from engine.encoders.batching import CPU_TOKENS, GPU_TOKENS, batches
+from engine.encoders.checkpoint import Checkpoint
+from engine.encoders.source import clean
+from engine.errors import UserError
+from engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
+from engine.training.spec import TrainSpec
+
+Ids = Sequence[Sequence[int]]
+
+ALL_LAYERS = ("avg_first_last", "avg_top2")
+_DROPOUTS = (
+    "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout",
+    "hidden_dropout", "embedding_dropout", "mlp_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop",
+)  # fmt: skip
+"""What families of transformers call their dropout in `config.json`."""
+_LM_HEADS = ("cls", "lm_head", "predictions")
+"""What they call the head that predicts masked tokens."""
+
+
+class Mlp(nn.Module):
+    """A dense layer with tanh, SimCSE's `MLPLayer`: fresh, as BERT draws its weights."""
+
+    def __init__(self, dim: int, deviation: float = 0.02) -> None:
+        super().__init__()
+        self.dense = nn.Linear(dim, dim)
+        nn.init.normal_(self.dense.weight, std=deviation)
+        nn.init.zeros_(self.dense.bias)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(n, d) -> (n, d)."""
+        return torch.tanh(self.dense(x))
+
+
+@dataclass(frozen=True)
+class Base:
+    """What training starts from.
+
+    Attributes:
+        whole: the transformer, with its MLM head when one is needed.
+        tokenizer: of transformers.
+        limit: most tokens that the model has positions for; None when it states none.
+        dropouts: the base's own settings, which the outcome gets back.
+        name: how a person knows it.
+    """
+
+    whole: Any
+    tokenizer: Any
+    limit: int | None
+    dropouts: dict[str, Any]
+    name: str
+
+
+class TrainingModel(nn.Module):
+    """Sentences in, vectors with gradients out.
+
+    Attributes:
+        encoders: the transformer, and the second one of `dual`.
+        heads: as many fresh heads, or none.
+        tokenizer: of transformers.
+        packed: whether sentences go through the layers without padding.
+        dim: length of a vector.
+    """
+
+    def __init__(self, base: Base, spec: TrainSpec) -> None:
+        super().__init__()
+        self.spec, self.base = spec, base
+        self.tokenizer = base.tokenizer
+        self.pad = int(getattr(base.tokenizer, "pad_token_id", None) or 0)
+        encoder = _without_pooler(base.whole)
+        self.packed = can_pack(encoder)
+        self.dim = int(encoder.config.hidden_size)
+        second = [copy.deepcopy(base.whole)] if spec.dual else []
+        self.encoders = nn.ModuleList([base.whole, *second])
+        deviation = float(getattr(encoder.config, "initializer_range", 0.02))
+        count = 0 if spec.head == "none" else len(self.encoders)
+        self.heads = nn.ModuleList(Mlp(self.dim, deviation) for _ in range(count))
+        if not self.packed and spec.gradient_checkpointing:
+            for whole in self.encoders:
+                cast(Any, whole).gradient_checkpointing_enable({"use_reentrant": False})
+        self._backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        if self._backend is not None:
+            self._backend.no_padding()
+            self._backend.enable_truncation(spec.max_length)
+        self._packed_states = packed_states
+        if spec.compile and self.packed:
+            self._packed_states = torch.compile(packed_states, dynamic=True)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.encoders.parameters()).device
+
+    def ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Token ids with special tokens, cut to `spec.max_length`; at least one a sentence."""
+        texts = [clean(s) for s in sentences]
+        if self._backend is not None:  # several times faster than the tokenizer's own call
+            lists = [e.ids for e in self._backend.encode_batch_fast(texts)]
+        else:
+            lists = self.tokenizer(texts, truncation=True, max_length=self.spec.max_length)[
+                "input_ids"
+            ]
+        return [list(row) or [self.pad] for row in lists]
+
+    def vectors(self, ids: Ids, *, side: int = 0, head: bool = True) -> torch.Tensor:
+        """Pooled vectors, with gradients where torch keeps them.
+
+        Args:
+            ids: token lists of n sentences, as `ids` makes them.
+            side: 1 for the second encoder of a dual one; ignored where there is only one.
+            head: use a head that is there in training only; one that is kept is always used.
+
+        Returns:
+            float32 (n, d).
+        """
+        side = side if self.spec.dual else 0
+        layout = Layout.of(ids, self.device)
+        every = self.spec.pooling in ALL_LAYERS
+        vectors = pooled(self._states(layout, side, every), layout, self.spec.pooling)
+        if len(self.heads) and (head or self.spec.head == "mlp"):
+            vectors = self.heads[side](vectors)
+        return vectors.float()
+
+    def token_states(self, ids: Ids) -> tuple[torch.Tensor, torch.Tensor]:
+        """Last hidden states of all tokens, sentences one after another, and the tokens' ids.
+
+        Returns:
+            (t, d) and int64 (t,).
+        """
+        layout = Layout.of(ids, self.device)
+        return self._states(layout, 0, False)[-1], layout.ids
+
+    def mlm_logits(self, states: torch.Tensor) -> torch.Tensor:
+        """Scores of every token of the vocabulary for hidden states (m, d): (m, v).
+
+        Raises:
+            UserError: the model was opened without such a head (`needs_mlm`).
+        """
+        whole = self.encoders[0]
+        head = next((getattr(whole, n) for n in _LM_HEADS if hasattr(whole, n)), None)
+        if head is None:
+            raise UserError(
+                f"{self.base.name} has no head that predicts masked tokens.",
+                "Train a BERT or RoBERTa, or leave MLM out.",
+            )
+        return head(states)
+
+    @torch.no_grad()
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        """What the finished encoder will give: float32 (n, d), without a training-only head."""
+        was, lists = self.training, self.ids(sentences)
+        out = np.zeros((len(lists), self.dim), np.float32)
+        tokens = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
+        self.eval()
+        try:
+            for batch in batches([len(row) for row in lists], tokens):
+                rows = self.vectors([lists[i] for i in batch], head=False)
+                out[batch] = rows.cpu().numpy()
+        finally:
+            self.train(was)
+        return out
+
+    def _states(self, layout: Layout, side: int, every: bool) -> list[torch.Tensor]:
+        encoder = self.encoders[side].base_model
+        if self.packed:
+            return self._packed_states(encoder, layout, every, self.spec.gradient_checkpointing)
+        return padded_states(encoder, layout, self.pad, every)
+
+
+def open_model(
+    spec: TrainSpec, examples: Sequence[tuple[str, ...]], catalog: Any = None
+) -> TrainingModel:
+    """The model that a spec asks for, float32, on the CPU, in training mode.
+
+    Args:
+        spec: of the run; its seed decides fresh weights.
+        examples: the training data, from which `new:` learns its vocabulary.
+        catalog: of data sets; not looked at.
+
+    Raises:
+        UserError: the base cannot be read or trained, or `max_length` is more than it takes.
+    """
+    del catalog
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(spec.seed)
+        base = _fresh(spec, examples) if spec.base.startswith("new:") else _opened(spec)
+        if base.limit is not None and spec.max_length > base.limit:
+            raise UserError(
+                f"The max length {spec.max_length} is more than the {base.limit} tokens that "
+                f"{base.name} takes.",
+                f"Give at most {base.limit}.",
+            )
+        return TrainingModel(base, spec).train()
+
+
+def needs_mlm(spec: TrainSpec) -> bool:
+    """Whether a run predicts masked tokens."""
+    return spec.objective == "mlm" or spec.mlm_weight > 0 or spec.augmentation == "mlm"
+
+
+def _fresh(spec: TrainSpec, examples: Sequence[tuple[str, ...]]) -> Base:
+    from engine.training.fresh import Sentences, fresh_model, fresh_tokenizer, shape_of
+
+    shape = shape_of(spec.base)
+    tokenizer = fresh_tokenizer(Sentences(examples), shape["vocab"], shape["positions"])
+    whole = fresh_model(shape, len(tokenizer))
+    dropouts = _set_dropout(whole.config, spec.dropout)
+    for module in whole.modules():
+        if isinstance(module, nn.Dropout) and spec.dropout is not None:
+            module.p = spec.dropout
+    if not needs_mlm(spec):
+        whole = whole.base_model
+    return Base(whole, tokenizer, shape["positions"], dropouts, spec.base)
+
+
+def _opened(spec: TrainSpec) -> Base:
+    from transformers import AutoConfig
+
+    from engine.encoders.loading import checkpoint_of
+    from engine.encoders.transformer import _tokenizer, quiet
+
+    _, checkpoint = checkpoint_of(spec.base)
+    checkpoint.check()
+    checkpoint.check_weights()
+    with quiet():
+        tokenizer = _tokenizer(checkpoint)
+        config = AutoConfig.from_pretrained(str(checkpoint.root), trust_remote_code=False)
+        dropouts = _set_dropout(config, spec.dropout)
+        whole = _read(checkpoint, config, needs_mlm(spec))
+    return Base(whole, tokenizer, checkpoint.positions, dropouts, checkpoint.label)
+
+
+def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
+    """Weights as they are stored; only heads may be missing, and are drawn."""
+    from transformers import AutoModel, AutoModelForMaskedLM
+
+    kind = AutoModelForMaskedLM if mlm else AutoModel
+    try:
+        whole, info = kind.from_pretrained(
+            str(checkpoint.root),
+            config=config,
+            dtype=torch.float32,
+            trust_remote_code=False,
+            use_safetensors=checkpoint.weights[0].suffix == ".safetensors",
+            output_loading_info=True,
+        )
+    except Exception as error:  # transformers raises every kind for a damaged file
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        raise UserError(
+            f"{checkpoint.label} cannot be trained: {line}",
+            "Check that the folder is complete; MLM needs an architecture with such a head.",
+        ) from error
+    own = ("pooler.", *_LM_HEADS)
+    missing = [key for key in info["missing_keys"] if not any(name in key for name in own)]
+    if missing:
+        raise UserError(
+            f"{checkpoint.label} lacks {len(missing)} tensors, {missing[0]} among them.",
+            "Give the complete checkpoint.",
+        )
+    if whole.config.is_encoder_decoder:
+        whole = whole.get_encoder()
+    return whole
+
+
+def _set_dropout(config: Any, p: float | None) -> dict[str, Any]:
+    """Change a config's dropout everywhere; returns what was there."""
+    own = {name: getattr(config, name) for name in _DROPOUTS
+           if isinstance(getattr(config, name, None), int | float)}  # fmt: skip
+    if p is not None:
+        for name in own:
+            setattr(config, name, p)
+    return own
+
+
+def _without_pooler(whole: Any) -> Any:
+    """The transformer itself. Its pooler is no part of the loss: SimCSE draws a head of its own."""
+    encoder = whole.base_model
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None
+    return encoder

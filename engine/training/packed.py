@@ -1,0 +1,192 @@
+"""BERT without padding: the tokens of a batch in one long row, through the model's own layers.
+
+Linear layers, norms and activations treat every token alone, so they need no padding at all; only
+attention is between the tokens of a sentence and sees a padded view. The modules and weights are
+those of transformers, and so are the outputs and the gradients (up to the order of sums).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from engine.encoders.onednn import linear
+
+FAMILIES = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
+"""Model types whose layers are BERT's; True where positions start behind the padding id."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the t tokens of n sentences stand, in one row and in a padded view of width w.
+
+    Attributes:
+        ids: int64 (t,), the sentences one after another.
+        places: int64 (t,), place of every token in the flattened padded view (n * w).
+        positions: int64 (t,), from 0 in every sentence.
+        starts: int64 (n,), first token of every sentence in the row.
+        lengths: int64 (n,), tokens of every sentence.
+        mask: bool (n, w), True for a token; None where no sentence is shorter than another.
+        shape: (n, w).
+    """
+
+    ids: torch.Tensor
+    places: torch.Tensor
+    positions: torch.Tensor
+    starts: torch.Tensor
+    lengths: torch.Tensor
+    mask: torch.Tensor | None
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, ids: Sequence[Sequence[int]], device: torch.device) -> Layout:
+        """The layout of n token lists, each with at least one token."""
+        lengths = np.array([len(row) for row in ids], np.int64)
+        width = int(lengths.max())
+        mask = np.arange(width) < lengths[:, None]  # (n, w)
+        places = np.flatnonzero(mask)
+        flat = np.fromiter((token for row in ids for token in row), np.int64, int(lengths.sum()))
+        starts = np.cumsum(lengths) - lengths
+        # One transfer, which a GPU need not be waited for.
+        parts = [flat, places, places % width, starts, lengths]
+        whole = torch.from_numpy(np.concatenate(parts))
+        if device.type == "cuda":
+            whole = whole.pin_memory()
+        moved = whole.to(device, non_blocking=True)
+        row, places, positions, starts, sizes = torch.split(moved, [len(part) for part in parts])
+        uneven = int(lengths.min()) < width
+        seen = torch.arange(width, device=device) < sizes[:, None] if uneven else None
+        return cls(row, places, positions, starts, sizes, seen, (len(lengths), width))
+
+    def pad(self, row: torch.Tensor, value: float = 0.0) -> torch.Tensor:
+        """(t, d) -> (n, w, d), `value` where there is no token."""
+        n, width = self.shape
+        if self.mask is None:
+            return row.view(n, width, -1)
+        view = row.new_full((n * width, row.shape[-1]), value)
+        return view.index_copy(0, self.places, row).view(n, width, -1)
+
+    def unpad(self, view: torch.Tensor) -> torch.Tensor:
+        """(n, w, d) -> (t, d)."""
+        flat = view.reshape(self.shape[0] * self.shape[1], -1)
+        return flat if self.mask is None else flat.index_select(0, self.places)
+
+
+def can_pack(model: Any) -> bool:
+    """Whether a model's layers are known to be BERT's."""
+    config = model.config
+    return (
+        config.model_type in FAMILIES
+        and not getattr(config, "is_decoder", False)
+        and getattr(config, "position_embedding_type", None) in (None, "absolute")
+    )
+
+
+def packed_states(
+    model: Any, layout: Layout, every: bool = False, recompute: bool = False
+) -> list[torch.Tensor]:
+    """Hidden states of a BERT-like model.
+
+    Args:
+        model: `BertModel` or one of its family (`can_pack`).
+        layout: of the sentences.
+        every: the embedding output and each layer, as transformers' `hidden_states`; else the last.
+        recompute: keep no activation inside of layers but compute them again for the gradient.
+
+    Returns:
+        Of each layer (t, d).
+    """
+    x = _embedded(model, layout)
+    states = [x]
+    for layer in model.encoder.layer:
+        if recompute and torch.is_grad_enabled():
+            x = checkpoint(_layer, layer, x, layout, use_reentrant=False)
+        else:
+            x = _layer(layer, x, layout)
+        states.append(x)
+    return states if every else states[-1:]
+
+
+def padded_states(model: Any, layout: Layout, pad: int, every: bool = False) -> list[torch.Tensor]:
+    """The same of any model of transformers, by its own padded forward."""
+    n, width = layout.shape
+    ids = layout.ids.new_full((n * width,), pad).index_copy(0, layout.places, layout.ids)
+    mask = None if layout.mask is None else layout.mask.to(torch.int64)
+    options = {"output_hidden_states": True} if every else {}
+    out = model(input_ids=ids.view(n, width), attention_mask=mask, return_dict=True, **options)
+    states = out.hidden_states if every else (out.last_hidden_state,)
+    return [layout.unpad(state) for state in states]
+
+
+def pooled(states: Sequence[torch.Tensor], layout: Layout, pooling: str) -> torch.Tensor:
+    """One float32 vector a sentence, as `engine.encoders.pooling` defines it.
+
+    Args:
+        states: of each layer (t, d); only the last is needed for `cls`, `avg` and `max`.
+        layout: of the sentences.
+        pooling: `cls` (the first token, before any pooler), `avg`, `avg_first_last`, `avg_top2`
+            or `max`.
+
+    Returns:
+        (n, d).
+    """
+    last = states[-1].float()
+    if pooling == "cls":
+        return last.index_select(0, layout.starts)
+    if pooling == "max":
+        return layout.pad(last, float("-inf")).amax(1)
+    if pooling == "avg_first_last":
+        last = (states[1].float() + last) / 2
+    elif pooling == "avg_top2":
+        last = (states[-2].float() + last) / 2
+    return layout.pad(last).sum(1) / layout.lengths[:, None]
+
+
+def _embedded(model: Any, layout: Layout) -> torch.Tensor:
+    embeddings = model.embeddings
+    first = embeddings.padding_idx + 1 if FAMILIES[model.config.model_type] else 0
+    x = embeddings.word_embeddings(layout.ids)
+    x = x + embeddings.token_type_embeddings.weight[0]
+    x = x + embeddings.position_embeddings(layout.positions + first)
+    return embeddings.dropout(embeddings.LayerNorm(x))
+
+
+def _layer(layer: Any, x: torch.Tensor, layout: Layout) -> torch.Tensor:
+    attention = layer.attention
+    x = _closed(attention.output, _attended(attention.self, x, layout), x)
+    inner = layer.intermediate.intermediate_act_fn(_linear(layer.intermediate.dense, x))
+    return _closed(layer.output, inner, x)
+
+
+def _closed(output: Any, inner: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Dense layer, dropout, residual and norm, with which both halves of a layer end."""
+    return output.LayerNorm(output.dropout(_linear(output.dense, inner)) + x)
+
+
+def _attended(attention: Any, x: torch.Tensor, layout: Layout) -> torch.Tensor:
+    n, width = layout.shape
+    parts = (attention.query, attention.key, attention.value)
+    weight = torch.cat([part.weight for part in parts])
+    bias = torch.cat([part.bias for part in parts])
+    joint = layout.pad(linear(x, weight, bias))  # (n, w, 3 d)
+    heads, size = attention.num_attention_heads, attention.attention_head_size
+    query, key, value = joint.view(n, width, 3, heads, size).permute(2, 0, 3, 1, 4)
+    out = functional.scaled_dot_product_attention(
+        query,
+        key,
+        value,
+        attn_mask=None if layout.mask is None else layout.mask[:, None, None, :],
+        dropout_p=attention.dropout.p if attention.training else 0.0,
+    )  # (n, heads, w, size)
+    return layout.unpad(out.transpose(1, 2).reshape(n, width, heads * size))
+
+
+def _linear(module: nn.Linear, x: torch.Tensor) -> torch.Tensor:
+    return linear(x, module.weight, module.bias)
