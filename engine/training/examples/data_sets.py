@@ -57,7 +57,8 @@ def examples(name: str, wanted: Wanted, catalog: Catalog) -> Examples:
         )
         return _made(SENTENCE, [(text,) for text in distinct], notes, wanted)
     columns, tuples, notes = _positives(data, wanted)
-    kept = [row for row in tuples if all(cell.strip() for cell in row)]
+    stripped = [tuple(cell.strip() for cell in row) for row in tuples]
+    kept = [row for row in stripped if all(row)]
     notes += counted(
         len(tuples) - len(kept),
         "row with an empty sentence was left out",

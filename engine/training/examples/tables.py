@@ -131,7 +131,7 @@ class _Rows:
             elif not all(cell.strip() for cell in row.cells[: self.layout.sentences]):
                 self._blank += 1
             else:
-                self.digest.add(row.cells)
+                self.digest.add([cell.strip() for cell in row.cells])
                 yield row
 
     @property
