@@ -60,7 +60,7 @@ class Transformer:
         self.truncated = 0
         self._lock = threading.Lock()
         with quiet():
-            self.tokenizer = _tokenizer(checkpoint)
+            self.tokenizer = read_tokenizer(checkpoint)
             self.model = _model(checkpoint, getattr(torch, dtype)).to(self.device)
         if self.device.type == "cpu":
             from engine.encoders.onednn import use_onednn
@@ -259,7 +259,12 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _tokenizer(checkpoint: Checkpoint) -> Any:
+def read_tokenizer(checkpoint: Checkpoint) -> Any:
+    """The tokenizer of a checkpoint, with its words.
+
+    Raises:
+        UserError: it cannot be loaded, or knows no words.
+    """
     from transformers import AutoTokenizer
 
     try:

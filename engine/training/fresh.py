@@ -87,11 +87,11 @@ def fresh_tokenizer(sentences: Iterable[str], size: int, limit: int) -> Any:
     )
 
 
-def fresh_model(shape: dict[str, int], vocabulary: int) -> Any:
-    """A `BertForMaskedLM` drawn from torch's random numbers; feed-forward four times as wide."""
-    from transformers import BertConfig, BertForMaskedLM
+def fresh_config(shape: dict[str, int], vocabulary: int) -> Any:
+    """A `BertConfig`; the feed-forward layers are four times as wide as the others."""
+    from transformers import BertConfig
 
-    config = BertConfig(
+    return BertConfig(
         vocab_size=vocabulary,
         hidden_size=shape["hidden"],
         num_hidden_layers=shape["layers"],
@@ -99,7 +99,6 @@ def fresh_model(shape: dict[str, int], vocabulary: int) -> Any:
         intermediate_size=4 * shape["hidden"],
         max_position_embeddings=shape["positions"],
     )
-    return BertForMaskedLM(config)
 
 
 class Sentences(Iterable[str]):

@@ -89,7 +89,7 @@ class TrainingModel(nn.Module):
         self.heads = nn.ModuleList(Mlp(self.dim, deviation) for _ in range(count))
         if not self.packed and spec.gradient_checkpointing:
             for whole in self.encoders:
-                cast(Any, whole).gradient_checkpointing_enable({"use_reentrant": False})
+                cast("Any", whole).gradient_checkpointing_enable({"use_reentrant": False})
         self._backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._backend is not None:
             self._backend.no_padding()
@@ -211,15 +211,15 @@ def needs_mlm(spec: TrainSpec) -> bool:
 
 
 def _fresh(spec: TrainSpec, examples: Sequence[tuple[str, ...]]) -> Base:
-    from engine.training.fresh import Sentences, fresh_model, fresh_tokenizer, shape_of
+    from transformers import BertForMaskedLM
+
+    from engine.training.fresh import Sentences, fresh_config, fresh_tokenizer, shape_of
 
     shape = shape_of(spec.base)
     tokenizer = fresh_tokenizer(Sentences(examples), shape["vocab"], shape["positions"])
-    whole = fresh_model(shape, len(tokenizer))
-    dropouts = _set_dropout(whole.config, spec.dropout)
-    for module in whole.modules():
-        if isinstance(module, nn.Dropout) and spec.dropout is not None:
-            module.p = spec.dropout
+    config = fresh_config(shape, len(tokenizer))
+    dropouts = _set_dropout(config, spec.dropout)
+    whole = BertForMaskedLM(config)
     if not needs_mlm(spec):
         whole = whole.base_model
     return Base(whole, tokenizer, shape["positions"], dropouts, spec.base)
@@ -229,13 +229,13 @@ def _opened(spec: TrainSpec) -> Base:
     from transformers import AutoConfig
 
     from engine.encoders.loading import checkpoint_of
-    from engine.encoders.transformer import _tokenizer, quiet
+    from engine.encoders.transformer import quiet, read_tokenizer
 
     _, checkpoint = checkpoint_of(spec.base)
     checkpoint.check()
     checkpoint.check_weights()
     with quiet():
-        tokenizer = _tokenizer(checkpoint)
+        tokenizer = read_tokenizer(checkpoint)
         config = AutoConfig.from_pretrained(str(checkpoint.root), trust_remote_code=False)
         dropouts = _set_dropout(config, spec.dropout)
         whole = _read(checkpoint, config, needs_mlm(spec))

@@ -60,10 +60,10 @@ class Layout:
         if device.type == "cuda":
             whole = whole.pin_memory()
         moved = whole.to(device, non_blocking=True)
-        row, places, positions, starts, sizes = torch.split(moved, [len(part) for part in parts])
+        row, at, positions, first, sizes = torch.split(moved, [len(part) for part in parts])
         uneven = int(lengths.min()) < width
         seen = torch.arange(width, device=device) < sizes[:, None] if uneven else None
-        return cls(row, places, positions, starts, sizes, seen, (len(lengths), width))
+        return cls(row, at, positions, first, sizes, seen, (len(lengths), width))
 
     def pad(self, row: torch.Tensor, value: float = 0.0) -> torch.Tensor:
         """(t, d) -> (n, w, d), `value` where there is no token."""
