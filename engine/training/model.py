@@ -68,7 +68,7 @@ class TrainingModel(nn.Module):
 
     Attributes:
         encoders: the transformer, and the second one of `dual`.
-        heads: as many fresh heads, or none.
+        heads: as many fresh heads; none when none is asked for, or trained.
         tokenizer: of transformers.
         packed: whether sentences go through the layers without padding.
         dim: length of a vector.
@@ -82,10 +82,12 @@ class TrainingModel(nn.Module):
         encoder = _without_pooler(base.whole)
         self.packed = can_pack(encoder)
         self.dim = int(encoder.config.hidden_size)
-        second = [copy.deepcopy(base.whole)] if spec.dual else []
+        second = [copy.deepcopy(encoder)] if spec.dual else []
         self.encoders = nn.ModuleList([base.whole, *second])
         deviation = float(getattr(encoder.config, "initializer_range", 0.02))
-        count = 0 if spec.head == "none" else len(self.encoders)
+        # MLM alone gives a head no gradient: it would stay random.
+        headless = spec.head == "none" or spec.objective == "mlm"
+        count = 0 if headless else len(self.encoders)
         self.heads = nn.ModuleList(Mlp(self.dim, deviation) for _ in range(count))
         if not self.packed and spec.gradient_checkpointing:
             for whole in self.encoders:
@@ -123,7 +125,7 @@ class TrainingModel(nn.Module):
             head: use a head that is there in training only; one that is kept is always used.
 
         Returns:
-            float32 (n, d).
+            (n, d), of the dtype of the weights or, under autocast, of its own.
         """
         side = side if self.spec.dual else 0
         layout = Layout.of(ids, self.device)
@@ -131,7 +133,7 @@ class TrainingModel(nn.Module):
         vectors = pooled(self._states(layout, side, every), layout, self.spec.pooling)
         if len(self.heads) and (head or self.spec.head == "mlp"):
             vectors = self.heads[side](vectors)
-        return vectors.float()
+        return vectors
 
     def token_states(self, ids: Ids) -> tuple[torch.Tensor, torch.Tensor]:
         """Last hidden states of all tokens, sentences one after another, and the tokens' ids.
@@ -167,7 +169,7 @@ class TrainingModel(nn.Module):
         try:
             for batch in batches([len(row) for row in lists], tokens):
                 rows = self.vectors([lists[i] for i in batch], head=False)
-                out[batch] = rows.cpu().numpy()
+                out[batch] = rows.float().cpu().numpy()
         finally:
             self.train(was)
         return out

@@ -126,7 +126,7 @@ def padded_states(model: Any, layout: Layout, pad: int, every: bool = False) -> 
 
 
 def pooled(states: Sequence[torch.Tensor], layout: Layout, pooling: str) -> torch.Tensor:
-    """One float32 vector a sentence, as `engine.encoders.pooling` defines it.
+    """One vector a sentence, as `engine.encoders.pooling` defines it.
 
     Args:
         states: of each layer (t, d); only the last is needed for `cls`, `avg` and `max`.
@@ -135,18 +135,22 @@ def pooled(states: Sequence[torch.Tensor], layout: Layout, pooling: str) -> torc
             or `max`.
 
     Returns:
-        (n, d).
+        (n, d), float32 or, of a float64 model, float64.
     """
-    last = states[-1].float()
+    last = _exact(states[-1])
     if pooling == "cls":
         return last.index_select(0, layout.starts)
     if pooling == "max":
         return layout.pad(last, float("-inf")).amax(1)
     if pooling == "avg_first_last":
-        last = (states[1].float() + last) / 2
+        last = (_exact(states[1]) + last) / 2
     elif pooling == "avg_top2":
-        last = (states[-2].float() + last) / 2
+        last = (_exact(states[-2]) + last) / 2
     return layout.pad(last).sum(1) / layout.lengths[:, None]
+
+
+def _exact(x: torch.Tensor) -> torch.Tensor:
+    return x if x.dtype == torch.float64 else x.float()
 
 
 def _embedded(model: Any, layout: Layout) -> torch.Tensor:
