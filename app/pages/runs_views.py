@@ -1,0 +1,319 @@
+"""What the page *Runs* shows of training runs: the list, a sweep's outcome, curves, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from app import address, formats, parts, progress
+from app.components.actions import button
+from app.training import figures
+from store.runs import LIVE
+
+if TYPE_CHECKING:
+    from app.training.runs import Curves, TrainingRun
+    from app.workspace import Workspace
+
+CHARTS = {
+    "score": ("Dev score", "Spearman × 100 of the dev part; the star is what was kept."),
+    "trajectory": ("Alignment and uniformity", "From the hollow mark on; down and left is better."),
+    "loss": ("Loss", ""),
+    "rate": ("Learning rate", ""),
+    "speed": ("Speed", "Sentences through the model in a second."),
+    "memory": ("GPU memory", "The most that was held so far."),
+}
+"""Chart -> title and what to know of it, in the order of the page."""
+_STEPPED = {
+    "loss": ("loss", "loss"),
+    "rate": ("learning_rate", "learning rate"),
+    "speed": ("sentences_per_second", "sentences per second"),
+    "memory": ("gpu_bytes", "GPU memory, GB"),
+}
+
+
+def listing(
+    workspace: Workspace, rows: Sequence[TrainingRun], chosen: Sequence[str], opened: str
+) -> str:
+    """Every run, the newest first; the sweep that is opened with its children."""
+    if not rows:
+        return parts.empty(
+            "Nothing was trained yet",
+            "A run is listed here as soon as it is queued, with its curves while it learns.",
+            None if workspace.read_only else ("Train an encoder", "./train"),
+        )
+    items = ""
+    for run_id, group in groupby(rows, key=lambda row: row.run):
+        mine = list(group)
+        run = dict(workspace.store.runs.get(run_id))
+        if mine[0].position is None:
+            items += _single(run, mine[0], chosen, workspace.read_only)
+        else:
+            items += _sweep(workspace, run, mine, chosen, opened == run_id)
+    return (
+        f'<ul class="t-runs t-training" aria-label="Training runs, the newest first">{items}</ul>'
+    )
+
+
+def _single(
+    run: Mapping[str, Any], row: TrainingRun, chosen: Sequence[str], read_only: bool
+) -> str:
+    shown = row.key in chosen
+    gauge = progress.gauge(dict(run)) if row.state == "running" else ""
+    return (
+        f'<li class="{"t-open" if shown else ""}"><div>{_state(row)}</div>'
+        f"<div>{toggle(row, chosen)}<p>{escape(_facts(row, run))}</p>{gauge}{_links(row)}"
+        f"{_error(row)}</div>"
+        f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
+        f'<div class="t-verbs">{"" if read_only else _verbs(row)}</div></li>'
+    )
+
+
+def _sweep(
+    workspace: Workspace, run: Mapping[str, Any], rows: Sequence[TrainingRun],
+    chosen: Sequence[str], opened: bool,
+) -> str:  # fmt: skip
+    title = button(
+        run["title"], "sweep", run["id"], kind="link",
+        about=f"{run['title']}: {'close' if opened else 'show its runs and their outcome'}",
+    )  # fmt: skip
+    said = progress.how_far(dict(run))
+    if run["message"] and run["state"] not in LIVE:
+        said += f". {run['message']}"
+    gauge = progress.gauge(dict(run)) if run["state"] == "running" else ""
+    verbs = "" if workspace.read_only else _verbs(rows[0], dict(run))
+    body = ""
+    if opened:
+        from app.pages.ablations_views import outcome
+
+        body = f'<div class="t-children">{outcome(workspace, rows, chosen)}</div>'
+    tag = parts.tag(run["state"], progress.KINDS[run["state"]])
+    return (
+        f'<li class="{"t-open" if opened else ""}"><div>{tag}</div>'
+        f"<div>{title}<p>{escape(said)}</p>{gauge}</div>"
+        f'<div class="t-muted t-small">{formats.ago(run["created"])}</div>'
+        f'<div class="t-verbs">{verbs}</div>{body}</li>'
+    )
+
+
+def toggle(row: TrainingRun, chosen: Sequence[str]) -> str:
+    """The name of a run: press it to draw its curves, or not any more."""
+    shown = row.key in chosen
+    about = f"{row.label}, {row.state}: {'hide' if shown else 'show'} its curves"
+    name = button(row.label, "toggle", row.key, about=about, kind="link")
+    return f"{key(chosen.index(row.key))}{name}" if shown else name
+
+
+def key(place: int) -> str:
+    """The line that stands for a run in the charts."""
+    look = figures.style(place)
+    dash = {"solid": "", "dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}[look["dash"]]
+    return (
+        '<svg class="t-key" width="26" height="8" aria-hidden="true"><path d="M0 4h26" '
+        f'stroke="{look["color"]}" stroke-width="3" stroke-dasharray="{dash}"/></svg>'
+    )
+
+
+def _state(row: TrainingRun) -> str:
+    if row.stopping:
+        return parts.tag("stopping", "live")
+    return parts.tag(row.state, progress.KINDS[row.state])
+
+
+def _facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
+    """One line: how far it is, its best score, how it ended."""
+    if row.state == "queued":
+        return "waiting for its turn"
+    said = []
+    if row.step is not None:
+        of = f" of {formats.count(row.steps)}" if row.steps and row.state in LIVE else ""
+        said.append(f"{formats.count(row.step)}{of} updates")
+    if row.state == "running" and run["eta_seconds"] is not None:
+        said.append(progress.time_left(run["eta_seconds"]))
+    elif row.seconds is not None:
+        said.append(formats.duration(row.seconds))
+    if row.score is not None:
+        where = f" at step {formats.count(row.best_step)}" if row.best_step is not None else ""
+        said.append(f"best dev score {formats.score(row.score)}{where}")
+    if row.why in ENDINGS:
+        said.append(ENDINGS[row.why])
+    return ", ".join(said) or ("starting" if row.state == "running" else "nothing was trained")
+
+
+ENDINGS = {
+    "stopped": "stopped, the best was kept",
+    "patience": "ended early: no look was better any more",
+    "diverged": "the loss was no number any more, the best was kept",
+}
+
+
+def _links(row: TrainingRun) -> str:
+    """Where the encoder can be opened, once it is there."""
+    return f'<p class="t-opens">{opens(row)}</p>' if row.encoder else ""
+
+
+def opens(row: TrainingRun) -> str:
+    """Links to the pages that show an encoder."""
+    if not row.encoder:
+        return ""
+    base = str(row.settings.get("base", ""))
+    both = [row.encoder] if base.startswith("new:") else [row.encoder, base]
+    links = (
+        ("Evaluate", address.link("evaluate", encoder=row.encoder)),
+        ("Compare", address.link("compare", encoder=both)),
+        ("Map", address.link("map", encoder=row.encoder)),
+    )
+    return " ".join(
+        f'<a href="{escape(to)}" aria-label="{escape(f"{name}: {row.label}")}">{name}</a>'
+        for name, to in links
+    )
+
+
+def _error(row: TrainingRun) -> str:
+    if not row.error:
+        return ""
+    hint = f"<br>{escape(row.hint)}" if row.hint else ""
+    return f'<p class="t-run-error">{escape(row.error)}{hint}</p>'
+
+
+def _verbs(row: TrainingRun, run: Mapping[str, Any] | None = None) -> str:
+    """What can be done with a run; of a sweep, with the whole of it."""
+    state, title = (run["state"], run["title"]) if run else (row.state, row.label)
+    made = ""
+    if state == "running" and not row.stopping:
+        made += button("Stop, keep the best", "stop", row.run,
+                       about=f"Stop {title} now and keep the best")  # fmt: skip
+    if state in LIVE:
+        made += button("Cancel", "cancel", row.run, about=f"Cancel {title}")
+    if state in ("failed", "cancelled"):
+        made += button("Retry", "retry", row.run, about=f"Retry {title}")
+    if run is None and row.state not in LIVE:
+        again = address.link("train", **settings_of(row))
+        made += (
+            f'<a class="t-button t-small-button" href="{escape(again)}" '
+            f'aria-label="{escape(f"Train again with the settings of {title}")}">Train again</a>'
+        )
+    return made
+
+
+def settings_of(row: TrainingRun) -> dict[str, str | Sequence[str] | None]:
+    """The address of the form with a run's settings in it."""
+    from app.pages import train_form as form
+
+    usual = form.usual()
+    given: dict[str, str | Sequence[str] | None] = {"preset": "own"}
+    for name, value in row.settings.items():
+        if name in ("objective", "base", "train"):
+            given[name] = str(value)
+        elif name == "dev":
+            given[name] = value or "none"
+        elif name in form.BY_NAME and form.shown(name, value) != usual[name]:
+            text = form.shown(name, value)
+            given[name] = str(text).lower() if isinstance(text, bool) else text
+    return given
+
+
+def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, dict[str, Any] | None]:
+    """Chart -> its value; None for one without numbers."""
+    drawn: dict[str, dict[str, Any] | None] = dict.fromkeys(CHARTS)
+    for chart, (column, what) in _STEPPED.items():
+        scale = 1e-9 if chart == "memory" else 1.0
+        drawn[chart] = _lines(found, "stepped", column, what, chart, scale)
+    drawn["score"] = _lines(found, "looked", "score", "dev score", "score", 1.0)
+    called = names([row for row, _ in found])
+    paths = [
+        figures.Path(called[place], looked["step"], looked["alignment"], looked["uniformity"],
+                     place, _kept(row))
+        for place, (row, curves) in enumerate(found)
+        if (looked := curves.looked)["step"]
+    ]  # fmt: skip
+    if paths:
+        drawn["trajectory"] = figures.trajectory_drawing(paths)
+    return drawn
+
+
+def _lines(
+    found: Sequence[tuple[TrainingRun, Curves]], kind: str, column: str, what: str, name: str,
+    scale: float,
+) -> dict[str, Any] | None:  # fmt: skip
+    lines, called = [], names([row for row, _ in found])
+    for place, (row, curves) in enumerate(found):
+        events = getattr(curves, kind)
+        known = [
+            (step, value * scale)
+            for step, value in zip(events["step"], events[column], strict=True)
+            if value is not None and value == value
+        ]
+        if known:
+            steps, values = zip(*known, strict=True)
+            kept = _kept(row) if kind == "looked" else None
+            lines.append(figures.Curve(called[place], steps, values, place, kept))
+    return figures.curves_drawing(lines, what, name) if lines else None
+
+
+def names(rows: Sequence[TrainingRun]) -> list[str]:
+    """Their labels; those that several runs share with a number."""
+    labels = [row.label for row in rows]
+    return [
+        f"{label} ({labels[: place + 1].count(label)})" if labels.count(label) > 1 else label
+        for place, label in enumerate(labels)
+    ]
+
+
+def _kept(row: TrainingRun) -> int | None:
+    return row.best_step if row.score is not None else None
+
+
+def notes(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
+    """What the runs noted: smaller batches, lines left out, an early stop."""
+    items = "".join(
+        f"<li>{key(place)} <strong>{escape(row.label)}</strong>, step {formats.count(step)}: "
+        f"{escape(message)}</li>"
+        for place, (row, curves) in enumerate(found)
+        for step, message in zip(curves.noted["step"], curves.noted["message"], strict=True)
+    )
+    return f'<ul class="t-noted" aria-label="Notes of the runs">{items}</ul>' if items else ""
+
+
+def differences(rows: Sequence[TrainingRun]) -> str:
+    """The settings in which the chosen runs differ, a column a run; all of them for one run."""
+    from app.training.runs import differences as differing
+
+    if len(rows) == 1:
+        return _settings(rows[0])
+    fields = differing(rows)
+    heads = ["Setting", *names(rows)]
+    body = [[_name(name), *(_value(value) for value in values)] for name, values in fields.items()]
+    body.append(["best dev score", *(_score(row) for row in rows)])
+    same = "" if fields else '<p class="t-muted">Their settings are the same.</p>'
+    return (
+        '<div class="t-section"><h2>Where they differ</h2></div>'
+        f"{same}{parts.table(heads, body, 'Settings in which the runs differ')}"
+    )
+
+
+def _settings(row: TrainingRun) -> str:
+    facts = "".join(
+        f"<dt>{_name(name)}</dt><dd>{_value(value)}</dd>" for name, value in row.settings.items()
+    )
+    return (
+        '<details class="t-twin"><summary>All settings</summary>'
+        f'<dl class="t-facts t-settings">{facts}</dl></details>'
+    )
+
+
+def _name(field: str) -> str:
+    return escape(field.replace("_", " "))
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return formats.MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return escape(f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value))
+
+
+def _score(row: TrainingRun) -> str:
+    return formats.score(row.score)
