@@ -16,7 +16,7 @@ gradients smaller by the number of ranks; AdamW hides most of that.)
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,6 +109,17 @@ def summed(own: torch.Tensor) -> torch.Tensor:
     if distributed.is_initialized():
         distributed.all_reduce(total)
     return total
+
+
+def agreed(word: str, words: Sequence[str]) -> str:
+    """What rank 0 says, one of some words known to all; every rank must ask at the same step."""
+    if not distributed.is_initialized():
+        return word
+    # NCCL sends from the GPU only, which of_environment's local rank has been made the current one.
+    device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
+    number = torch.tensor([words.index(word)], device=device)
+    distributed.broadcast(number, src=0)
+    return words[int(number)]
 
 
 def sum_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:

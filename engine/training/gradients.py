@@ -109,12 +109,12 @@ def _masked(
     """The weighted MLM loss: a mean over the tokens of all micro-batches and processes."""
     masked = hidden(columns, model, rng, objective.mlm_probability)
     chosen = summed(torch.tensor(float(masked.chosen), device=_device(model)))
-    share = objective.mlm_weight / chosen.clamp(min=1)
+    chosen = chosen.clamp(min=1)
     total = torch.zeros((), device=chosen.device)
     # As many sentences at once as a micro-batch of all columns has.
     step = size * sum(column.side == 0 for column in columns)
     for start in range(0, len(masked.ids), step):
-        loss = mlm_loss(model, masked.part(start, start + step)) * share
+        loss = objective.mlm_weight * mlm_loss(model, masked.part(start, start + step)) / chosen
         scaled(loss).backward()  # type: ignore[no-untyped-call]
         total = total + loss.detach()
     return summed(total)
