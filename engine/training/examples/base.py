@@ -76,8 +76,10 @@ class Digest:
 
     def add(self, cells: Sequence[str]) -> None:
         """Take in a row; one without cells ends a document."""
-        parts = [cell.encode() for cell in cells]
-        self._hash.update(b"".join(b"%d:%b" % (len(part), part) for part in parts) + b";")
+        for cell in cells:
+            part = cell.encode()
+            self._hash.update(b"%d:%b" % (len(part), part))
+        self._hash.update(b";")
 
     def __str__(self) -> str:
         return self._hash.hexdigest()

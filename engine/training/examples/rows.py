@@ -16,10 +16,9 @@ import shutil
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from engine.datasets.files import not_utf8, where
 from engine.errors import UserError
@@ -31,8 +30,7 @@ MAX_ROW = 2**20
 """Bytes. No sentence is a megabyte long, so a longer row is no text, or has a quote left open."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A row of a file.
 
     Attributes:
@@ -81,6 +79,7 @@ class RowFile:
     def choose(self, columns: Sequence[str]) -> None:
         """Read the cells of these columns from here on, in this order."""
         self._chosen = tuple(self.columns.index(column) for column in columns)
+        self._needed = max(self._chosen) + 1
 
     def rows(self) -> Iterator[Row]:
         """Yield every row from the first, empty lines as rows without cells.
@@ -100,8 +99,7 @@ class RowFile:
             return self._picked(next(self._scan())[2])
 
     def _picked(self, cells: list[str]) -> list[str]:
-        width = len(cells)
-        return [cells[i] for i in self._chosen] if all(i < width for i in self._chosen) else []
+        return [cells[i] for i in self._chosen] if len(cells) >= self._needed else []
 
     def _names(self) -> tuple[str, ...]:
         """Return the columns and find where the rows begin."""
