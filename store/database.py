@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import threading
@@ -106,6 +107,11 @@ class Database:
 def to_json(value: object) -> str:
     """JSON text with sorted keys, so that equal values give equal text; takes NumPy's scalars."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain)
+
+
+def hash_of(*texts: str) -> str:
+    """32 hexadecimal digits that equal texts share."""
+    return hashlib.blake2b("\0".join(texts).encode(), digest_size=16).hexdigest()
 
 
 def _plain(value: object) -> object:

@@ -11,10 +11,12 @@ from store.database import Database
 from store.derived import Derived
 from store.encoders import Encoders
 from store.errors import StoreError, said_plainly
+from store.events import Events
 from store.projections import Projections
 from store.results import Results
 from store.runs import Runs
 from store.settings import Settings
+from store.terminals import Terminals
 from store.uploads import Uploads
 from store.vectors import VectorStore
 from store.workers import Workers
@@ -25,8 +27,8 @@ class Store:
 
     Attributes:
         folder: where it lies.
-        encoders, uploads, results, runs, vectors, projections, derived, settings, workers: one
-            object a noun.
+        encoders, uploads, results, runs, events, terminals, workers, vectors, projections, derived,
+            settings: one object a noun.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -37,6 +39,8 @@ class Store:
         self.uploads = Uploads(self.database, folder / "uploads")
         self.results = Results(self.database, folder / "examples")
         self.runs = Runs(self.database, folder / "logs")
+        self.events = Events(self.database)
+        self.terminals = Terminals(self.database, self.runs, folder / "locks")
         self.workers = Workers(self.database)
         self.vectors = VectorStore(folder / "vectors", self.database)
         self.derived = Derived(self.database, folder / "derived")

@@ -211,3 +211,13 @@ def m013_derived(db: sqlite_utils.Database) -> None:
             created REAL NOT NULL
         )""")
     db.execute("CREATE INDEX derived_kind ON derived (kind, created)")
+
+
+@migrations()
+def m014_asked(db: sqlite_utils.Database) -> None:
+    """A word that a running run is asked, and which unit an event tells of."""
+    db.execute("ALTER TABLE runs ADD COLUMN asked TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE events ADD COLUMN position INTEGER NOT NULL DEFAULT 0")
+    db.execute("DROP INDEX events_run")
+    db.execute("CREATE INDEX events_unit ON events (run, position, id)")
+    db.execute("CREATE INDEX events_kind ON events (run, position, kind, id)")

@@ -8,7 +8,6 @@ the attempt it works for: late words from a run that was cancelled or taken up a
 from __future__ import annotations
 
 import builtins
-import hashlib
 import json
 import secrets
 import time
@@ -16,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from store.database import Database, to_json
+from store.database import Database, hash_of, to_json
 from store.errors import StoreError
+from store.run_progress import count, time_left, weigh
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 LIVE: tuple[State, ...] = ("queued", "running")
@@ -29,6 +29,7 @@ class RunRow(TypedDict):
     """A run; times are seconds since 1970, `done` and `total` count units.
 
     `fraction` (0 to 1) is of the whole, units by their weight; `unit_fraction` of the present unit.
+    `asked` is a word that its work looks out for: `stop`, or nothing.
     """
 
     id: str
@@ -52,6 +53,7 @@ class RunRow(TypedDict):
     updated: float
     error: str | None
     hint: str
+    asked: str
 
 
 class UnitRow(TypedDict):
@@ -73,24 +75,17 @@ class UnitRow(TypedDict):
 _COLUMNS = ", ".join(RunRow.__annotations__)
 
 
-_WEIGH = """
-    UPDATE runs SET fraction = coalesce((
-        SELECT (sum(weight * (state <> 'waiting')) + runs.unit_fraction * coalesce((
-            SELECT weight FROM units WHERE run = runs.id AND state = 'waiting'
-            ORDER BY position LIMIT 1), 0)) / sum(weight)
-        FROM units WHERE run = runs.id), 0)
-    WHERE id = ?"""
-"""Ended units by their weight, and of the present one, the first that waits, what it has done."""
-
-
 class Runs:
-    """Runs, their units, their events and their logs."""
+    """Runs, their units and their logs."""
 
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._folder = folder
 
-    def create(self, kind: str, spec: Mapping[str, Any], *, title: str, priority: int = 0) -> str:
+    def create(
+        self, kind: str, spec: Mapping[str, Any], *, title: str, priority: int = 0,
+        queue: bool = True,
+    ) -> str:  # fmt: skip
         """Queue a run and return its id; one that asks the same and is not over yet is it already.
 
         Args:
@@ -98,9 +93,10 @@ class Runs:
             spec: what exactly is asked, JSON-able and complete: equal specs are equal work.
             title: for people.
             priority: lower runs earlier; 0 is usual.
+            queue: False to keep it out of the queue, for who does it at once.
         """
         text = to_json(spec)
-        digest = hashlib.blake2b(f"{kind}\0{text}".encode(), digest_size=16).hexdigest()
+        digest = hash_of(kind, text)
         run_id, now = secrets.token_hex(6), time.time()
         with self._database.write() as connection:
             live = connection.execute(
@@ -111,8 +107,9 @@ class Runs:
                 return str(live[0])
             connection.execute(
                 "INSERT INTO runs (id, kind, title, spec, spec_hash, state, priority, attempt,"
-                " total, created, updated) VALUES (?, ?, ?, ?, ?, 'queued', ?, 1, 0, ?, ?)",
-                [run_id, kind, title, text, digest, priority, now, now],
+                " enqueued, total, created, updated)"
+                " VALUES (?, ?, ?, ?, ?, 'queued', ?, 1, ?, 0, ?, ?)",
+                [run_id, kind, title, text, digest, priority, int(not queue), now, now],
             )
         return run_id
 
@@ -127,12 +124,21 @@ class Runs:
             raise StoreError(f"There is no run {run_id[:40]!r}.", "`theodolite jobs list` has all.")
         return _read(row)
 
-    def list(self, states: Sequence[State] | None = None, limit: int = 200) -> list[RunRow]:
-        """The newest runs first, only those in `states` when given."""
-        where = "1" if states is None else f"state IN ({', '.join('?' * len(states))})"
+    def list(
+        self, states: Sequence[State] | None = None, limit: int = 200,
+        kinds: Sequence[str] | None = None,
+    ) -> list[RunRow]:  # fmt: skip
+        """The newest runs first, only those in `states` and of `kinds` when given."""
+        wanted = [
+            (name, words)
+            for name, words in (("state", states), ("kind", kinds))
+            if words is not None
+        ]
+        tests = [f"{name} IN ({', '.join('?' * len(words))})" for name, words in wanted]
         rows = self._database.rows(
-            f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY created DESC, rowid DESC LIMIT ?",  # noqa: S608
-            [*(states or ()), limit],
+            f"SELECT {_COLUMNS} FROM runs WHERE {' AND '.join(tests) or '1'}"  # noqa: S608
+            " ORDER BY created DESC, rowid DESC LIMIT ?",
+            [*(word for _, words in wanted for word in words), limit],
         )
         return [_read(row) for row in rows]
 
@@ -157,12 +163,20 @@ class Runs:
         )
         return changed > 0
 
+    def ask(self, run_id: str, word: str) -> bool:
+        """Ask something of a run that is at work; say whether there was one to ask."""
+        changed = self._database.change(
+            "UPDATE runs SET asked = ?, updated = ? WHERE id = ? AND state = 'running'",
+            [word, time.time(), run_id],
+        )
+        return changed > 0
+
     def retry(self, run_id: str) -> bool:
         """Queue a run that failed or was cancelled once more; what it has done stays done."""
         with self._database.write() as connection:
             cursor = connection.execute(
                 "UPDATE runs SET state = 'queued', attempt = attempt + 1, enqueued = 0,"
-                " error = NULL, hint = '', message = '', finished = NULL, updated = ?"
+                " error = NULL, hint = '', message = '', asked = '', finished = NULL, updated = ?"
                 " WHERE id = ? AND state IN ('done', 'failed', 'cancelled')",
                 [time.time(), run_id],
             )
@@ -173,7 +187,7 @@ class Runs:
                 " WHERE run = ? AND state <> 'done'",
                 [run_id],
             )
-            _count(connection, run_id)
+            count(connection, run_id)
         return True
 
     def prioritise(self, run_id: str, priority: int | None = None) -> bool:
@@ -259,7 +273,7 @@ class Runs:
                     " VALUES (?, ?, ?, ?, 'waiting')",
                     [run_id, position, label, weights[position] if weights else 1.0],
                 )
-            _count(connection, run_id)
+            count(connection, run_id)
             connection.execute("UPDATE runs SET clock_fraction = fraction WHERE id = ?", [run_id])
         return True
 
@@ -267,6 +281,28 @@ class Runs:
         """Whether work on this attempt should go on."""
         sql = "SELECT 1 FROM runs WHERE id = ? AND attempt = ? AND state = 'running'"
         return self._database.row(sql, [run_id, attempt]) is not None
+
+    def asked(self, run_id: str, attempt: int) -> str | None:
+        """The word that this attempt is asked, empty for none; None when it should end at once."""
+        sql = "SELECT asked FROM runs WHERE id = ? AND attempt = ? AND state = 'running'"
+        row = self._database.row(sql, [run_id, attempt])
+        return None if row is None else str(row["asked"])
+
+    def resumed(self, run_id: str, attempt: int, unit: float) -> None:
+        """Say that the present unit begins where an earlier process left it.
+
+        That part was not done at the present speed: the time left is measured from here.
+        """
+        now = time.time()
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE runs SET unit_fraction = ?, updated = ? WHERE id = ? AND attempt = ?",
+                [min(max(unit, 0.0), 1.0), now, run_id, attempt],
+            )
+            weigh(connection, run_id)
+            connection.execute(
+                "UPDATE runs SET clock = ?, clock_fraction = fraction WHERE id = ?", [now, run_id]
+            )
 
     def progress(self, run_id: str, attempt: int, unit: float, message: str) -> bool:
         """Say how far the present unit is (0 to 1); False when work should stop."""
@@ -279,8 +315,8 @@ class Runs:
             )
             if cursor.rowcount == 0:
                 return False
-            connection.execute(_WEIGH, [run_id])
-            _time_left(connection, run_id, now)
+            weigh(connection, run_id)
+            time_left(connection, run_id, now)
         return True
 
     def end_unit(
@@ -293,8 +329,8 @@ class Runs:
                 " WHERE run = ? AND position = ? AND state = 'waiting'",
                 ["done" if error is None else "failed", seconds, error, hint, run_id, position],
             )
-            _count(connection, run_id)
-            _time_left(connection, run_id, time.time())
+            count(connection, run_id)
+            time_left(connection, run_id, time.time())
             return bool(cursor.rowcount > 0)
 
     def lost_unit(self, run_id: str, position: int) -> int:
@@ -304,6 +340,12 @@ class Runs:
             [run_id, position],
         )
         return 0 if row is None else int(row["deaths"])
+
+    def got_on(self, run_id: str, position: int) -> None:
+        """Forget the deaths over a unit: it went further since, so it does not die of itself."""
+        self._database.change(
+            "UPDATE units SET deaths = 0 WHERE run = ? AND position = ?", [run_id, position]
+        )
 
     def finish(
         self,
@@ -325,24 +367,7 @@ class Runs:
         )
         return changed > 0
 
-    # What is read by cursor
-
-    def add_event(self, run_id: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Append an event: a metric, a sample, a note."""
-        self._database.change(
-            "INSERT INTO events (run, time, kind, data) VALUES (?, ?, ?, ?)",
-            [run_id, time.time(), kind, to_json(data)],
-        )
-
-    def events(
-        self, run_id: str, after: int = 0, limit: int = 1000
-    ) -> builtins.list[dict[str, Any]]:
-        """Events with an `id` above `after`, the oldest first."""
-        rows = self._database.rows(
-            "SELECT id, time, kind, data FROM events WHERE run = ? AND id > ? ORDER BY id LIMIT ?",
-            [run_id, after, limit],
-        )
-        return [row | {"data": json.loads(row["data"])} for row in rows]
+    # What its processes print
 
     def log_path(self, run_id: str) -> Path:
         """The file that a run's processes write to.
@@ -366,26 +391,6 @@ class Runs:
             file.seek(max(0, size - _LOG_LIMIT))
             text = file.read().decode("utf-8", "replace")
         return text.splitlines()[after:]
-
-
-def _count(connection: Any, run_id: str) -> None:
-    """Count the finished units anew: nothing is ever counted twice."""
-    connection.execute(
-        "UPDATE runs SET updated = ?, done = (SELECT count(*) FROM units WHERE run = runs.id"
-        " AND state <> 'waiting') WHERE id = ?",
-        [time.time(), run_id],
-    )
-    connection.execute("UPDATE runs SET unit_fraction = 0 WHERE id = ?", [run_id])
-    connection.execute(_WEIGH, [run_id])
-
-
-def _time_left(connection: Any, run_id: str, now: float) -> None:
-    """Time left at the rate since the present worker took the run up; None until there is one."""
-    connection.execute(
-        "UPDATE runs SET eta_seconds = CASE WHEN fraction > clock_fraction"
-        " THEN (? - clock) * (1 - fraction) / (fraction - clock_fraction) END WHERE id = ?",
-        [now, run_id],
-    )
 
 
 def _read(row: dict[str, Any]) -> RunRow:

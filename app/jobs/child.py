@@ -17,18 +17,16 @@ import queue
 import sys
 import time
 import traceback
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from app.jobs import processes
-from app.jobs.kinds import Kind, Outcome, Progress
+from app.jobs.kinds import Kind, Outcome
+from app.jobs.reporter import Reporter
 from app.workspace import Workspace
 from engine.errors import UserError
 from store import StoreError
 
 IDLE_SECONDS = 600.0
-_REPORT_EVERY = 0.5  # seconds between two words on progress
 
 
 def main() -> None:
@@ -56,9 +54,11 @@ def main() -> None:
         started = time.monotonic()
         try:
             workspace = workspace or Workspace(given.store, given.data)
-            outcome = kinds[unit["kind"]].work(
-                workspace, unit["spec"], unit["position"], _reporter(workspace, unit)
+            position = unit["position"]
+            reporter = Reporter(
+                workspace.store, unit["run"], unit["attempt"], position, unit["label"]
             )
+            outcome = kinds[unit["kind"]].work(workspace, unit["spec"], position, reporter)
         except (UserError, StoreError) as error:
             outcome = Outcome(error.message, error.hint)
         except Exception as error:  # what a unit does wrong is told, and the next one goes on
@@ -76,22 +76,6 @@ def _write_to(log: Path) -> None:
     with contextlib.suppress(OSError), log.open("ab") as file:  # a full disk costs the log only
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-
-
-def _reporter(workspace: Workspace, unit: Mapping[str, Any]) -> Progress:
-    last = time.monotonic()
-
-    def report(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _REPORT_EVERY and total:
-            last = now
-            with contextlib.suppress(StoreError):  # a word lost is no work lost
-                workspace.store.runs.progress(
-                    unit["run"], unit["attempt"], done / total, unit["label"]
-                )
-
-    return report
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ must leave the same in the store however often it is begun.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
     from app.workspace import Workspace
     from store import Store
 
@@ -39,12 +40,16 @@ class Kind:
         units: from a spec, a label for people for each unit, in the order they are done.
         weights: from the store and a spec, how long each unit will take beside the others; None
             for all alike.
-        work: does the unit at a position; called as (workspace, spec, position, progress).
+        work: does the unit at a position; called as (workspace, spec, position, reporter).
+        ending: from the store and a run's id, a sentence for people when it is done; None for none.
+        hardy: a unit over which one process after the other dies fails alone, and the rest is done.
     """
 
     units: Callable[[Spec], list[str]]
-    work: Callable[[Workspace, Spec, int, Progress], Outcome]
+    work: Callable[[Workspace, Spec, int, Reporter], Outcome]
     weights: Callable[[Store, Spec], list[float]] | None = None
+    ending: Callable[[Store, str], str] | None = None
+    hardy: bool = False
 
 
 def questions(spec: Spec) -> list[tuple[str, str, int | None]]:
@@ -122,11 +127,19 @@ def _of(module: str) -> Kind:
     def units(spec: Spec) -> list[str]:
         return import_module(module).units(spec)
 
-    def work(workspace: Workspace, spec: Spec, position: int, progress: Progress) -> Outcome:
-        import_module(module).work(workspace, spec, position, progress)
+    def work(workspace: Workspace, spec: Spec, position: int, reporter: Reporter) -> Outcome:
+        import_module(module).work(workspace, spec, position, reporter)
         return Outcome()
 
     return Kind(units, work)
+
+
+def _sweep_ending(store: Store, run_id: str) -> str:
+    return import_module("app.training.sweeping").ending(store, run_id)
+
+
+def _sweep() -> Kind:
+    return replace(_of("app.training.sweeping"), ending=_sweep_ending, hardy=True)
 
 
 KINDS: dict[str, Kind] = {
@@ -137,4 +150,6 @@ KINDS: dict[str, Kind] = {
     "geometry": _of("app.space.shapes"),
     "index": _of("app.collection.indexes"),
     "curate": _of("app.collection.curations"),
+    "train": _of("app.training.making"),
+    "sweep": _sweep(),
 }

@@ -162,6 +162,7 @@ class Worker:
                     looked = time.monotonic()
                     self._store.workers.seen(self._slot)
                     self._reconcile()
+                    self._store.terminals.end_forsaken()
                 for run in self._store.runs.not_enqueued():
                     self._enqueue(run)
             except StoreError as error:  # a full disk, a lock: it may pass
@@ -190,7 +191,7 @@ class Worker:
             step: dict[str, Any] = {"name": f"unit {position}"}
             if DBOS.run_step(step, self.unit, run_id, attempt, position) == "stopped":
                 return "stopped"
-        self._conclude(run_id, attempt)
+        self._conclude(run_id, attempt, kind)
         return "ended"
 
     def unit(self, run_id: str, attempt: int, position: int) -> str:
@@ -216,10 +217,14 @@ class Worker:
                 return "stopped"
             except ChildDied as died:
                 self._note(run_id, f"The process {died}.")
-                if runs.lost_unit(run_id, position) >= DEATHS_ALLOWED:
-                    self._give_up(run_id, attempt, unit["label"], str(died))
+                if runs.lost_unit(run_id, position) < DEATHS_ALLOWED:
+                    continue
+                error, hint = _given_up(unit["label"], str(died))
+                if not self._kinds[run["kind"]].hardy:
+                    runs.finish(run_id, attempt, "failed", error=error, hint=hint)
                     return "stopped"
-                continue
+                runs.end_unit(run_id, position, 0.0, error, hint)
+                return "ended"
             error, hint = answer["error"], answer["hint"]
             self._note(run_id, f"{error} {hint}" if error else f"Took {answer['seconds']:.1f} s.")
             runs.end_unit(run_id, position, answer["seconds"], error, hint)
@@ -278,7 +283,7 @@ class Worker:
             finally:
                 lock.release()
 
-    def _conclude(self, run_id: str, attempt: int) -> None:
+    def _conclude(self, run_id: str, attempt: int, kind: Kind) -> None:
         units = self._store.runs.units(run_id)
         failed = [unit for unit in units if unit["state"] == "failed"]
         if units and len(failed) == len(units):
@@ -287,18 +292,9 @@ class Worker:
                 run_id, attempt, "failed", "Nothing succeeded.", first["error"], first["hint"]
             )
         else:
-            message = f"{len(failed)} of {len(units)} failed." if failed else ""
-            self._store.runs.finish(run_id, attempt, "done", message)
-
-    def _give_up(self, run_id: str, attempt: int, label: str, death: str) -> None:
-        self._store.runs.finish(
-            run_id,
-            attempt,
-            "failed",
-            error=f"The process for {label} {death}, {DEATHS_ALLOWED} times in a row.",
-            hint="Close other programs or choose a smaller model, then try again; "
-            "what was done is kept.",
-        )
+            said = [kind.ending(self._store, run_id)] if kind.ending else []
+            said += [f"{len(failed)} of {len(units)} failed."] if failed else []
+            self._store.runs.finish(run_id, attempt, "done", " ".join(said))
 
     def _is_wanted(self, run_id: str, attempt: int) -> bool:
         try:
@@ -313,6 +309,13 @@ class Worker:
             self._store.runs.log_path(run_id).open("a", encoding="utf-8") as file,
         ):
             file.write(f"{stamp}  {line}\n")
+
+
+def _given_up(label: str, death: str) -> tuple[str, str]:
+    return (
+        f"The process for {label} {death}, {DEATHS_ALLOWED} times in a row.",
+        "Close other programs or choose a smaller model, then try again; what was done is kept.",
+    )
 
 
 def _workflow(run: RunRow) -> str:

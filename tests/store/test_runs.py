@@ -139,10 +139,13 @@ def test_deaths_are_counted(store: Store, run: str) -> None:
 def test_events_are_read_by_cursor(store: Store, run: str) -> None:
     """What came after, in order."""
     for step in range(3):
-        store.runs.add_event(run, "metric", {"step": step})
-    first = store.runs.events(run, limit=2)
+        store.events.add(run, "metric", {"step": step})
+        store.events.add(run, "metric", {"step": 10 * step}, position=1)
+    first = store.events.of(run, limit=2)
     assert [e["data"]["step"] for e in first] == [0, 1]
-    assert [e["data"]["step"] for e in store.runs.events(run, after=first[-1]["id"])] == [2]
+    assert [e["data"]["step"] for e in store.events.of(run, after=first[-1]["id"])] == [2]
+    assert store.events.last(run, "metric", position=1) == {"step": 20}
+    assert store.events.last(run, "other") is None
 
 
 def test_the_log_is_read_by_line(store: Store, run: str) -> None:

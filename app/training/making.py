@@ -1,0 +1,77 @@
+"""The kind of run `train`: one encoder, from its spec to the list of encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import UserError
+from engine.training import Event, Finished, Started, Stepped, TrainSpec
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+
+STOP = "stop"
+"""The word that asks a run to stop now and keep the best."""
+
+
+def units(spec: Any) -> list[str]:
+    """One unit: what would be lost of it is in its checkpoint."""
+    return [label(TrainSpec.from_dict(spec))]
+
+
+def label(spec: TrainSpec) -> str:
+    """`unsup from minilm on sentences.txt`."""
+    return f"{spec.objective} from {_last_part(spec.base)} on {_last_part(spec.train)}"
+
+
+def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> None:
+    """Train to the end; what was begun before goes on from its checkpoint."""
+    for _ in events(workspace, TrainSpec.from_dict(spec), reporter):
+        pass
+
+
+def events(workspace: Workspace, spec: TrainSpec, reporter: Reporter) -> Iterator[Event]:
+    """Train, and have the store know what happens while it does; yields what `train` yields.
+
+    A unit that was over when its process was killed is not trained again.
+
+    Raises:
+        UserError: what was asked cannot be trained.
+    """
+    from engine.train import train
+
+    past = workspace.store.events
+    over = past.last(reporter.run, Finished.kind, reporter.position)
+    if over is not None:
+        _list(workspace, over["encoder"])
+        return
+    before = past.last(reporter.run, Started.kind, reporter.position)
+    score = ""
+    for event in train(spec, workspace.catalog, stop=lambda: reporter.asked(STOP)):
+        data = event.to_dict()
+        reporter.event(data.pop("kind"), data)
+        if isinstance(event, Started) and event.step:
+            further = before is None or event.step > before["step"]
+            reporter.resumed(event.step, event.steps, further=further)
+        elif isinstance(event, Stepped):
+            reporter(event.step, event.steps, f"update {event.step:,} of {event.steps:,}{score}")
+        elif event.kind == "looked" and data["best"]:
+            score = f", best dev score {data['score']:.2f}"
+        elif isinstance(event, Finished):
+            _list(workspace, event.encoder)
+        yield event
+
+
+def _list(workspace: Workspace, encoder: str) -> None:
+    """Have the pages show the encoder at once."""
+    try:
+        workspace.add_encoder(encoder)
+    except UserError:  # it cannot be described: whoever uses it will be told why
+        workspace.store.encoders.add(encoder)
+
+
+def _last_part(name: str) -> str:
+    """The name of a file or folder, without where it lies."""
+    return name.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,0 +1,70 @@
+"""The kind of run `sweep`: several encoders in a row, each a unit, and the best of them told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app.training import making
+from engine.errors import UserError
+from engine.training import Finished, TrainSpec
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+    from store import Store
+
+LEFT_OUT = "Left out: the sweep was asked to stop before."
+
+
+def units(spec: Any) -> list[str]:
+    """The children in order, by their labels."""
+    return [child["label"] for child in spec["children"]]
+
+
+def child(spec: Any, position: int) -> TrainSpec:
+    """What the child at a position is asked to train."""
+    return TrainSpec.from_dict(spec["children"][position]["spec"])
+
+
+def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> None:
+    """Train one child; once the sweep was asked to stop, none is begun any more.
+
+    Raises:
+        UserError: it cannot be trained, or is left out.
+    """
+    over = workspace.store.events.last(reporter.run, Finished.kind, position)
+    if over is None and reporter.asked(making.STOP):
+        raise UserError(LEFT_OUT, "Try the run again to train it as well.")
+    for _ in making.events(workspace, child(spec, position), reporter):
+        pass
+
+
+def ending(store: Store, run_id: str) -> str:
+    """Which child is best by its dev score, and how many there are none of."""
+    run = store.runs.get(run_id)
+    children = run["spec"]["children"]
+    states = store.runs.units(run_id)
+    scores = best_scores(store, run_id, len(children))
+    said = []
+    if scores and len({entry["spec"]["dev"] for entry in children}) == 1:
+        first = max(scores, key=lambda position: scores[position])
+        said.append(
+            f"Best of {len(scores)}: {children[first]['label']}, "
+            f"{scores[first]:.2f} on {children[first]['spec']['dev']} dev."
+        )
+    left_out = sum(unit["error"] == LEFT_OUT for unit in states)
+    failed = sum(unit["state"] == "failed" for unit in states) - left_out
+    said += [f"{failed} failed."] if failed else []
+    said += [f"{left_out} left out."] if left_out else []
+    return " ".join(said)
+
+
+def best_scores(store: Store, run_id: str, children: int) -> dict[int, float]:
+    """Position -> dev score of the weights that were kept, of children that have one."""
+    found: dict[int, float] = {}
+    for position in range(children):
+        over = store.events.last(run_id, Finished.kind, position)
+        score = over["best_score"] if over else None
+        if score is not None and score == score:  # a NaN is no score
+            found[position] = score
+    return found

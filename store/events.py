@@ -1,0 +1,51 @@
+"""What runs report while they go, appended and read by cursor."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from store.database import Database, to_json
+
+
+class Events:
+    """Events of the units of runs, in the order they happened."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, run_id: str, kind: str, data: Mapping[str, Any], position: int = 0) -> None:
+        """Append an event: a metric, a sample, a note.
+
+        Args:
+            run_id: of the run.
+            kind: what it is.
+            data: JSON-able.
+            position: of the unit that it tells of.
+        """
+        self._database.change(
+            "INSERT INTO events (run, position, time, kind, data) VALUES (?, ?, ?, ?, ?)",
+            [run_id, position, time.time(), kind, to_json(data)],
+        )
+
+    def of(
+        self, run_id: str, position: int = 0, after: int = 0, limit: int = 1000
+    ) -> list[dict[str, Any]]:
+        """Events of a unit with an `id` above `after`, the oldest first."""
+        rows = self._database.rows(
+            "SELECT id, time, kind, data FROM events WHERE run = ? AND position = ? AND id > ?"
+            " ORDER BY id LIMIT ?",
+            [run_id, position, after, limit],
+        )
+        return [row | {"data": json.loads(row["data"])} for row in rows]
+
+    def last(self, run_id: str, kind: str, position: int = 0) -> dict[str, Any] | None:
+        """The data of the newest event of a kind, or None."""
+        row = self._database.row(
+            "SELECT data FROM events WHERE run = ? AND position = ? AND kind = ?"
+            " ORDER BY id DESC LIMIT 1",
+            [run_id, position, kind],
+        )
+        return None if row is None else json.loads(row["data"])

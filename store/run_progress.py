@@ -1,0 +1,40 @@
+"""How far a run is, and how long still: worked out in the rows themselves, in one transaction."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+_WEIGH = """
+    UPDATE runs SET fraction = coalesce((
+        SELECT (sum(weight * (state <> 'waiting')) + runs.unit_fraction * coalesce((
+            SELECT weight FROM units WHERE run = runs.id AND state = 'waiting'
+            ORDER BY position LIMIT 1), 0)) / sum(weight)
+        FROM units WHERE run = runs.id), 0)
+    WHERE id = ?"""
+"""Ended units by their weight, and of the present one, the first that waits, what it has done."""
+
+
+def weigh(connection: Any, run_id: str) -> None:
+    """Work out anew how far the whole run is."""
+    connection.execute(_WEIGH, [run_id])
+
+
+def count(connection: Any, run_id: str) -> None:
+    """Count the finished units anew: nothing is ever counted twice."""
+    connection.execute(
+        "UPDATE runs SET updated = ?, done = (SELECT count(*) FROM units WHERE run = runs.id"
+        " AND state <> 'waiting') WHERE id = ?",
+        [time.time(), run_id],
+    )
+    connection.execute("UPDATE runs SET unit_fraction = 0 WHERE id = ?", [run_id])
+    weigh(connection, run_id)
+
+
+def time_left(connection: Any, run_id: str, now: float) -> None:
+    """Time left at the rate since the present worker took the run up; None until there is one."""
+    connection.execute(
+        "UPDATE runs SET eta_seconds = CASE WHEN fraction > clock_fraction"
+        " THEN (? - clock) * (1 - fraction) / (fraction - clock_fraction) END WHERE id = ?",
+        [now, run_id],
+    )

@@ -1,0 +1,113 @@
+"""Runs that a terminal does itself, in the foreground, and not a worker.
+
+Such a run has a row like any other, so that pages show it; it is in no queue. A lock that its
+process holds tells whether the terminal is still there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from store.database import Database, hash_of, to_json
+from store.errors import StoreError
+from store.locks import FileLock
+from store.runs import RunRow, Runs
+
+NAME = "terminal"
+"""Stands where other runs have the slot of their worker."""
+
+
+class Terminals:
+    """The runs that terminals hold."""
+
+    def __init__(self, database: Database, runs: Runs, folder: Path) -> None:
+        self._database = database
+        self._runs = runs
+        self._folder = folder
+
+    @contextmanager
+    def holding(
+        self, kind: str, spec: Mapping[str, Any], title: str, labels: Sequence[str]
+    ) -> Iterator[RunRow]:
+        """Hold the run of a spec: one that did not succeed goes on in its row, or a new one begins.
+
+        The caller ends it with `Runs.finish` or `Runs.cancel`. A unit that failed waits again.
+
+        Args:
+            kind: which work it is.
+            spec: what exactly is asked.
+            title: for people.
+            labels: of the units, in the order they are done.
+
+        Raises:
+            StoreError: a worker or another terminal is at it.
+        """
+        run_id = self._row(kind, spec, title)
+        lock = FileLock(self._folder / f"{run_id}.lock")
+        if not lock.acquire():
+            raise _at_it(run_id)
+        try:
+            if not self._take(run_id):
+                raise _at_it(run_id)
+            run = self._runs.get(run_id)
+            self._runs.start(run_id, run["attempt"], NAME, labels)
+            yield self._runs.get(run_id)
+        finally:
+            lock.release()
+
+    def end_forsaken(self) -> None:
+        """Note of each run whose terminal is gone that it did not end."""
+        rows = self._database.rows(
+            "SELECT id, attempt FROM runs WHERE state = 'running' AND worker = ?", [NAME]
+        )
+        for row in rows:
+            lock = FileLock(self._folder / f"{row['id']}.lock")
+            if lock.acquire():
+                self._runs.finish(
+                    row["id"], row["attempt"], "failed",
+                    error="The terminal that it ran in is gone.",
+                    hint="Try it again, here or there: what was done is kept.",
+                )  # fmt: skip
+                lock.release()
+
+    def _row(self, kind: str, spec: Mapping[str, Any], title: str) -> str:
+        """The newest run that asks the same and did not succeed, or a new one."""
+        found = self._database.row(
+            "SELECT id FROM runs WHERE spec_hash = ? AND state <> 'done'"
+            " ORDER BY created DESC, rowid DESC LIMIT 1",
+            [hash_of(kind, to_json(spec))],
+        )
+        return (
+            str(found["id"]) if found else self._runs.create(kind, spec, title=title, queue=False)
+        )
+
+    def _take(self, run_id: str) -> bool:
+        """Make a run ours under a new attempt, whatever it was; False when a worker is at it.
+
+        A place that it has in the queue is not wanted any more, as after a retry.
+        """
+        with self._database.write() as connection:
+            cursor = connection.execute(
+                "UPDATE runs SET state = 'running', worker = ?, attempt = attempt + 1,"
+                " enqueued = 0, asked = '', error = NULL, hint = '', message = '',"
+                " finished = NULL, updated = ?"
+                " WHERE id = ? AND NOT (state = 'running' AND worker <> ?)",
+                [NAME, time.time(), run_id, NAME],
+            )
+            connection.execute(
+                "UPDATE units SET state = 'waiting', deaths = 0, error = NULL, hint = ''"
+                " WHERE run = ? AND state = 'failed'",
+                [run_id],
+            )
+            return bool(cursor.rowcount > 0)
+
+
+def _at_it(run_id: str) -> StoreError:
+    return StoreError(
+        f"This is being done already, as run {run_id}.",
+        f"Follow it with `theodolite jobs wait {run_id}`, or cancel it first.",
+    )
