@@ -108,7 +108,7 @@ def _masked(
 ) -> torch.Tensor:
     """The weighted MLM loss: a mean over the tokens of all micro-batches and processes."""
     masked = hidden(columns, model, rng, objective.mlm_probability)
-    chosen = summed(torch.tensor(float(masked.chosen), device=_device(model)))
+    chosen = summed(torch.full((), float(masked.chosen), device=_device(model)))
     chosen = chosen.clamp(min=1)
     total = torch.zeros((), device=chosen.device)
     # As many sentences at once as a micro-batch of all columns has.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from safetensors.torch import save_file
+from torch import nn
 
 from engine.training import TrainSpec
 from engine.training.distributed import (
@@ -21,7 +23,6 @@ from engine.training.distributed import (
 )
 from engine.training.gradients import backward
 from engine.training.objectives import Column, Objective, mlm, objective_of
-from tests.fakes.training import TinyModel
 
 EXAMPLES = [
     ("a man sits on the mat", "the man sits", "nobody sits"),
@@ -30,6 +31,7 @@ EXAMPLES = [
     ("the old woman eats", "a woman eats on the street", "nobody eats"),
     ("a dog runs", "the happy dog runs and runs", "a dog sleeps"),
 ]
+WORDS = 50
 CASES: dict[str, tuple[str, dict[str, object], int | None]] = {
     "unsup": ("unsup", {}, None),
     "sup": ("sup", {"hard_negative_weight": 0.5}, None),
@@ -39,28 +41,65 @@ CASES: dict[str, tuple[str, dict[str, object], int | None]] = {
 """Objective, changes to its settings, examples in a micro-batch."""
 
 
-def case(name: str, ranks: Ranks) -> tuple[TinyModel, torch.Tensor]:
+class BagModel(nn.Module):
+    """The interface of a model without transformers, whose import takes longer than the test.
+
+    A token's state is its embedding through a dense layer, a sentence's vector their mean.
+    """
+
+    def __init__(self, dual: bool = False) -> None:
+        super().__init__()
+        torch.manual_seed(7)
+        sides = 2 if dual else 1
+        self.embeddings = nn.ModuleList(nn.Embedding(WORDS, 16) for _ in range(sides))
+        self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(sides))
+        self.scores = nn.Linear(16, WORDS)
+        self.double()
+
+    def ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        """A number for each word: its letters' sum."""
+        return [[sum(map(ord, w)) % WORDS for w in sentence.split()] for sentence in sentences]
+
+    def vectors(
+        self, ids: Sequence[Sequence[int]], *, side: int = 0, head: bool = True
+    ) -> torch.Tensor:
+        """(n, 16)."""
+        return torch.stack([self._states(row, side).mean(0) for row in ids])
+
+    def token_states(self, ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """(tokens, 16) and their ids."""
+        flat = [token for row in ids for token in row]
+        return self._states(flat, 0), torch.tensor(flat)
+
+    def mlm_logits(self, states: torch.Tensor) -> torch.Tensor:
+        """(m, vocabulary)."""
+        return self.scores(states)
+
+    def _states(self, row: Sequence[int], side: int) -> torch.Tensor:
+        return torch.tanh(self.layers[side](self.embeddings[side](torch.tensor(row))))
+
+
+def case(name: str, ranks: Ranks) -> tuple[BagModel, torch.Tensor]:
     """The model with the gradients of all ranks, and the loss, of one case."""
     kind, changes, size = CASES[name]
-    model = TinyModel(dual="dual" in name)
+    model = BagModel(dual="dual" in name)
     objective = objective_of(TrainSpec(kind, "base", "t", "out", **changes))  # type: ignore[arg-type]
     loss = backward(model, objective, shared(objective, model, ranks), size, draws())
     sum_gradients(model.parameters())
     return model, loss
 
 
-def shared(objective: Objective, model: TinyModel, ranks: Ranks) -> list[Column]:
+def shared(objective: Objective, model: BagModel, ranks: Ranks) -> list[Column]:
     """The columns of this rank's part of the examples."""
     own = ranks.share(np.arange(len(EXAMPLES)))
     return objective.columns([EXAMPLES[row] for row in own], model, draws())
 
 
-def masked_case(ranks: Ranks) -> tuple[TinyModel, torch.Tensor]:
+def masked_case(ranks: Ranks) -> tuple[BagModel, torch.Tensor]:
     """MLM where the last rank has no token to predict and so no gradients of its own."""
-    model = TinyModel()
-    ids = model.ids([EXAMPLES[0][0], EXAMPLES[1][0]])
-    hidden = mlm.Masked(ids, [[mlm.IGNORED, *ids[0][1:4]], [mlm.IGNORED] * 6])
-    hidden.labels[0] += [mlm.IGNORED] * (len(ids[0]) - 4)
+    model = BagModel()
+    ids = model.ids(["a man sits", "a red cat sleeps"])
+    hidden = mlm.Masked(ids, [[mlm.IGNORED, *ids[0][1:]], [mlm.IGNORED] * 4])
     own = ranks.share(np.arange(2))
     part = hidden.part(int(own[0]), int(own[-1]) + 1)
     chosen = summed(torch.tensor(float(part.chosen)))
@@ -73,6 +112,7 @@ def masked_case(ranks: Ranks) -> tuple[TinyModel, torch.Tensor]:
 
 
 def draws() -> np.random.Generator:
+    """A seeded generator."""
     return np.random.default_rng(0)
 
 

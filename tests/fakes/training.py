@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
@@ -23,7 +24,7 @@ WORDS = (
 def tiny_tokenizer() -> PreTrainedTokenizerFast:
     """One token a word."""
     tokens = {token: place for place, token in enumerate(SPECIAL + WORDS)}
-    tokenizer = Tokenizer(WordLevel(tokens, unk_token="[UNK]"))
+    tokenizer = Tokenizer(WordLevel(tokens, unk_token=SPECIAL[1]))
     tokenizer.pre_tokenizer = WhitespaceSplit()
     tokenizer.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
@@ -100,3 +101,11 @@ class TinyModel(nn.Module):
         lengths = torch.tensor([len(row) for row in ids])
         mask = torch.arange(padded.shape[1]) < lengths[:, None]
         return encoder(padded, attention_mask=mask.long()).last_hidden_state, mask
+
+
+def tiny_folder(folder: Path) -> Path:
+    """The weights and the tokenizer of a `TinyModel` as a folder that transformers loads."""
+    model = TinyModel(dtype=torch.float32)
+    model.bert.save_pretrained(folder)
+    model.tokenizer.save_pretrained(folder)
+    return folder

@@ -115,12 +115,19 @@ def mlm_loss(model: Model, masked: Masked) -> torch.Tensor:
     places = np.flatnonzero(labels != IGNORED)
     if not len(places):
         return states.sum() * 0
-    device = states.device
-    logits = model.mlm_logits(states[torch.from_numpy(places).to(device)])
+    logits = model.mlm_logits(states[_moved(places, states.device)])
     if logits.dtype != torch.float64:
         logits = logits.float()
-    wanted = torch.from_numpy(labels[places]).to(device)
+    wanted = _moved(labels[places], states.device)
     return functional.cross_entropy(logits, wanted, reduction="sum")
+
+
+def _moved(numbers: np.ndarray, device: torch.device) -> torch.Tensor:
+    tensor = torch.from_numpy(numbers)
+    if device.type != "cuda":
+        return tensor.to(device)
+    # From pinned memory a GPU need not be waited for.
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 class MaskedLanguageModelling(Objective):
