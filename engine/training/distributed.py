@@ -111,12 +111,10 @@ def summed(own: torch.Tensor) -> torch.Tensor:
     return total
 
 
-def agreed(word: str, words: Sequence[str]) -> str:
+def agreed(word: str, words: Sequence[str], device: torch.device) -> str:
     """What rank 0 says, one of some words known to all; every rank must ask at the same step."""
     if not distributed.is_initialized():
         return word
-    # NCCL sends from the GPU only, which of_environment's local rank has been made the current one.
-    device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
     number = torch.tensor([words.index(word)], device=device)
     distributed.broadcast(number, src=0)
     return words[int(number)]

@@ -1,0 +1,220 @@
+"""A training run: what the paper describes, in the order in which it happens.
+
+    for event in train(TrainSpec("unsup", "minilm", "wiki.txt", "my-encoder")):
+        print(event)
+
+One update (Gao, Yao and Chen 2021, section 3; here `_update`): a batch of examples becomes columns
+of sentences, these become vectors, the objective compares them, AdamW moves the weights. Every
+`dev_every` updates the dev task is scored, and the best weights are kept (appendix A; `_look`).
+
+A run that was killed goes on when it is started again: its checkpoint lies in a folder beside that
+of the encoder, `NAME.training`, until the encoder is written. On a CPU it ends with the very
+weights of an unbroken run.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+
+from engine.datasets.catalog import Catalog
+from engine.errors import UserError
+from engine.training import checkpoint, distributed, memory
+from engine.training.dev import DevSet
+from engine.training.distributed import Ranks
+from engine.training.events import Event, Finished, Looked, Noted
+from engine.training.examples import open_examples
+from engine.training.gradients import backward
+from engine.training.model import open_model
+from engine.training.objectives import Column
+from engine.training.optimiser import learning_rate, update
+from engine.training.order import batches
+from engine.training.precision import Precision
+from engine.training.run import Run, working_folder
+from engine.training.spec import TrainSpec
+
+_REASONS = ("", "stopped", "patience", "diverged")
+_ASK_EVERY = 10
+"""Updates after which several processes agree whether to stop: asking makes them wait."""
+
+
+def never() -> bool:
+    """Go on to the end."""
+    return False
+
+
+def train(
+    spec: TrainSpec, catalog: Catalog | None = None, *, stop: Callable[[], bool] = never
+) -> Iterator[Event]:
+    """Train an encoder, or go on with one.
+
+    Args:
+        spec: everything that is asked.
+        catalog: where data sets come from; by default the starter set and THEODOLITE_DATA.
+        stop: asked before every update; once true, the best weights so far become the encoder.
+
+    Yields:
+        `Started` first and `Finished` last. Of several processes (`torchrun`) one speaks.
+
+    Raises:
+        UserError: something asked cannot be done, the folder is taken, a checkpoint could not be
+            written, or the loss was no number before there was one.
+    """
+    ranks = Ranks.of_environment()
+    precision = Precision.of(spec, ranks.local_rank, ranks.world_size)
+    distributed.begin(precision.device)
+    try:
+        catalog = catalog or Catalog()
+        examples = open_examples(
+            spec.train,
+            spec.objective,
+            catalog,
+            hard_negatives=spec.hard_negatives,
+            next_sentences=spec.next_sentences,
+            limit=spec.limit,
+            folder=working_folder(spec),
+        )
+        dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
+        model = open_model(spec, examples, catalog)
+        for event in events(Run(spec, model, examples, dev, precision, ranks), stop):
+            if ranks.rank == 0:
+                yield event
+    finally:
+        distributed.end()
+
+
+def events(run: Run, stop: Callable[[], bool] = never) -> Iterator[Event]:
+    """Train a run to its end; from its checkpoint, if it has one."""
+    spec, meter = run.spec, run.meter
+    yield run.started()
+    if run.step == 0:
+        yield from (Noted(0, note) for note in run.examples.notes)
+    why = ""
+    order = batches(len(run.examples), spec.batch_size, run.steps, spec.seed, start=run.step)
+    for batch in order:
+        if why := _why_to_stop(run, stop):
+            break
+        yield from _update(run, batch)
+        last = run.step == run.steps
+        looking = run.dev is not None and (last or run.step % spec.dev_every == 0)
+        if looking or meter.due or run.must_save():
+            yield from _report(run)
+        # Nothing is kept of weights that may be no numbers.
+        if looking and not meter.trouble:
+            yield from _look(run)
+        if (run.must_save() or (looking and run.may_save())) and not meter.trouble:
+            run.save()
+    yield from _finish(run, why or "done")
+
+
+def _update(run: Run, batch: np.ndarray) -> Iterator[Event]:
+    """One update; tells when the batch had to be cut to fit the memory.
+
+    Args:
+        run: of which this is the next update.
+        batch: int64 (batch_size,), positions of the examples.
+    """
+    examples = [run.examples[i] for i in run.ranks.share(batch)]
+    columns = run.objective.columns(examples, run.model, run.rng)
+    while (loss := _gradients(run, columns)) is None:
+        yield run.halve(len(examples))
+    distributed.sum_gradients(run.model.parameters())
+    rate = learning_rate(run.spec, run.step, run.steps)
+    norm = update(run.optimiser, run.scaler, rate, run.spec.max_grad_norm)
+    run.state.step += 1
+    run.meter.add(loss, norm, sum(len(c.ids) for c in columns) * run.ranks.world_size, rate)
+
+
+def _gradients(run: Run, columns: list[Column]) -> torch.Tensor | None:
+    """The loss of a batch, a scalar on the device; None if memory ran out."""
+    micro_batch, scaled = run.state.micro_batch, run.scaler.scale
+    try:
+        with run.precision.autocast():
+            return backward(run.model, run.objective, columns, micro_batch, run.rng, scaled=scaled)
+    except (RuntimeError, MemoryError) as error:
+        if not memory.ran_out(error):
+            raise
+        return None  # the error is let go: it holds on to what did not fit
+
+
+def _report(run: Run) -> Iterator[Event]:
+    """Losses and speed since the last report; what went wrong is left in `run.meter.trouble`."""
+    stepped = run.meter.read()
+    if stepped is not None:
+        run.state.loss = stepped.loss
+        yield stepped
+
+
+def _look(run: Run) -> Iterator[Event]:
+    """Score the dev task, and keep the weights if they are the best so far."""
+    if run.dev is None or run.ranks.rank > 0:
+        return
+    began = time.perf_counter()
+    spearman, alignment, uniformity = run.dev.score(run.model)
+    if math.isnan(spearman):
+        run.meter.trouble = f"After step {run.step} the vectors of {run.spec.dev} were nan."
+        return
+    best = run.state.best_score is None or spearman > run.state.best_score
+    if best:
+        run.best = checkpoint.weights_of(run.model)
+        run.state.best_step, run.state.best_score, run.state.looks = run.step, spearman, 0
+    else:
+        run.state.looks += 1
+    looked = Looked(run.step, spearman, alignment, uniformity, best)
+    run.state.curve.append(looked.to_dict() | {"loss": run.state.loss})
+    run.meter.pause(time.perf_counter() - began)
+    yield looked
+
+
+def _why_to_stop(run: Run, stop: Callable[[], bool]) -> str:
+    """One of `_REASONS`; the same on all ranks."""
+    if run.ranks.world_size > 1 and run.step % _ASK_EVERY:
+        return ""
+    why, patience = "", run.spec.patience
+    if run.meter.trouble:
+        why = "diverged"
+    elif patience is not None and run.state.looks >= patience:
+        why = "patience"
+    elif stop():
+        why = "stopped"
+    return distributed.agreed(why, _REASONS, run.precision.device)
+
+
+def _finish(run: Run, why: str) -> Iterator[Event]:
+    """Put the best weights back and write the encoder."""
+    yield from _report(run)
+    if not run.meter.trouble and not run.looked:
+        yield from _look(run)  # stopped between two looks: these weights may be the best
+    if run.ranks.rank > 0:
+        return
+    if run.meter.trouble:
+        why = "diverged"
+        yield _back_to_good(run)
+    else:
+        run.save()
+    if why == "patience":
+        yield Noted(run.step, f"Stopped: no better score in {run.state.looks} looks.")
+    if run.best is not None:
+        checkpoint.put_back(run.model, run.best)
+    best_step, best_score = run.state.best_step, run.state.best_score
+    if best_step is None:
+        best_step = run.step
+    seconds = run.meter.seconds
+    encoder = run.write()
+    yield Finished(run.step, best_step, best_score, seconds, run.spec.out, encoder, why)
+
+
+def _back_to_good(run: Run) -> Noted:
+    """After a loss that was no number: the best weights, or those of the last checkpoint."""
+    trouble = run.meter.trouble
+    hint = "A lower learning rate, or a smaller max grad norm, may hold it."
+    if run.best is None:
+        if checkpoint.peek(run.folder) is None:
+            raise UserError(f"{trouble} No checkpoint had been written before.", hint)
+        run.state.best_step = checkpoint.load_weights(run.folder, run.model)
+    kept = f"Training stopped; the weights of step {run.state.best_step} are kept."
+    return Noted(run.step, f"{trouble} {kept} {hint}")

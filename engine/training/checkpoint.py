@@ -1,0 +1,216 @@
+"""Checkpoints: everything a killed run needs to go on as if nothing had happened.
+
+A working folder holds the newest one:
+
+    step-00000250/
+        model.safetensors        weights and buffers
+        best.safetensors         those of the best look, if they are not the same
+        optimiser.safetensors    AdamW's moments
+        random.safetensors       torch's random states, of the CPU and of the GPU
+        state.json               step, scores, and the states of Python's and NumPy's generators
+
+It is written under another name, flushed to the disk and only then renamed, and only then is the
+one before removed: whenever a run is killed or the disk is full, a whole one is there. No pickle:
+tensors in safetensors, the rest in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from engine.errors import UserError
+
+Weights = dict[str, torch.Tensor]
+
+
+def save(
+    folder: Path,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    rng: np.random.Generator,
+    state: dict[str, Any],
+    best: Weights | None = None,
+) -> None:
+    """Write a checkpoint, then remove the one before.
+
+    Args:
+        folder: the working folder; made if it is not there.
+        model: its weights and buffers, shared ones once.
+        optimiser: its state by the number of the parameter.
+        rng: NumPy's generator of the run. Torch's and Python's are the global ones.
+        state: JSON-able; `step` (int) names the checkpoint.
+        best: weights of the best look, as `weights_of` gives them.
+
+    Raises:
+        UserError: it cannot be written; says why and which one is still there.
+    """
+    place = folder / f"step-{state['step']:08d}"
+    if place.exists():  # a run that went on from this very step has nothing to add
+        return
+    part = place.with_name(place.name + ".part")
+    try:
+        shutil.rmtree(part, ignore_errors=True)  # of a run that was killed while it wrote
+        part.mkdir(parents=True)
+        _write_tensors(part / "model.safetensors", _tensors(model))
+        if best is not None:
+            _write_tensors(part / "best.safetensors", best)
+        _write_tensors(part / "optimiser.safetensors", _moments(optimiser))
+        _write_tensors(part / "random.safetensors", _random_states(optimiser))
+        facts = state | {"numpy": rng.bit_generator.state, "python": random.getstate()}
+        with (part / "state.json").open("w", encoding="utf-8") as file:
+            json.dump(facts, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(place)
+        _flush(folder)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(part, ignore_errors=True)
+        raise _unwritten(folder, state["step"], error) from error
+    for path in folder.glob("step-*"):
+        if path != place:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def peek(folder: Path) -> dict[str, Any] | None:
+    """The state of the newest checkpoint, or None."""
+    newest = _newest(folder)
+    if newest is None:
+        return None
+    return json.loads((newest / "state.json").read_text("utf-8"))
+
+
+def load(
+    folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, rng: np.random.Generator
+) -> tuple[dict[str, Any], Weights | None]:
+    """Put everything back as it was at the newest checkpoint; return its state and best weights.
+
+    Raises:
+        FileNotFoundError: there is none.
+        UserError: it is not one of this model.
+    """
+    newest = _existing(folder)
+    state = json.loads((newest / "state.json").read_text("utf-8"))
+    load_weights(folder, model)
+    _restore_moments(optimiser, load_file(newest / "optimiser.safetensors"))
+    best = newest / "best.safetensors"
+    kept = load_file(best) if best.exists() else None
+    version, numbers, gauss = state["python"]
+    random.setstate((version, tuple(numbers), gauss))
+    rng.bit_generator.state = state["numpy"]
+    states = load_file(newest / "random.safetensors")
+    torch.set_rng_state(states["cpu"])
+    if "cuda" in states and _device(optimiser).type == "cuda":
+        torch.cuda.set_rng_state(states["cuda"], _device(optimiser))
+    return state, kept
+
+
+def load_weights(folder: Path, model: nn.Module) -> int:
+    """Put the weights of the newest checkpoint back, nothing else; return its step."""
+    newest = _existing(folder)
+    put_back(model, load_file(newest / "model.safetensors"))
+    return int(newest.name.removeprefix("step-"))
+
+
+def weights_of(model: nn.Module) -> Weights:
+    """A copy of a model's weights and buffers in the machine's memory."""
+    return {name: t.detach().to("cpu", copy=True) for name, t in _tensors(model).items()}
+
+
+@torch.no_grad()
+def put_back(model: nn.Module, weights: Weights) -> None:
+    """Give a model the weights that `weights_of` took of it.
+
+    Raises:
+        UserError: they are another model's.
+    """
+    own = _tensors(model)
+    if {n: t.shape for n, t in weights.items()} != {n: t.shape for n, t in own.items()}:
+        raise UserError(
+            "The checkpoint was written by another model.",
+            "Remove its folder to train from the start.",
+        )
+    for name, tensor in own.items():
+        tensor.copy_(weights[name])
+
+
+def _unwritten(folder: Path, step: int, error: Exception) -> UserError:
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    newest = _newest(folder)
+    left = (
+        "There is no earlier one."
+        if newest is None
+        else f"That of step {int(newest.name.removeprefix('step-'))} is whole."
+    )
+    return UserError(
+        f"The checkpoint of step {step} could not be written to {folder}: {reason}. {left}",
+        "Make room there and start the same training again: it goes on from its checkpoint.",
+    )
+
+
+def _existing(folder: Path) -> Path:
+    newest = _newest(folder)
+    if newest is None:
+        raise FileNotFoundError(folder)
+    return newest
+
+
+def _newest(folder: Path) -> Path | None:
+    whole = [path for path in folder.glob("step-*") if re.fullmatch(r"step-\d+", path.name)]
+    return max(whole, default=None)
+
+
+def _tensors(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and buffers by name, each once however many names it has."""
+    return dict(model.named_parameters()) | dict(model.named_buffers())
+
+
+def _write_tensors(file: Path, tensors: dict[str, torch.Tensor]) -> None:
+    save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, file)
+    _flush(file)
+
+
+def _moments(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    state = optimiser.state_dict()["state"]
+    return {f"{number}.{key}": t for number, kept in state.items() for key, t in kept.items()}
+
+
+def _restore_moments(optimiser: torch.optim.Optimizer, stored: dict[str, torch.Tensor]) -> None:
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for name, tensor in stored.items():
+        number, key = name.split(".")
+        state.setdefault(int(number), {})[key] = tensor
+    groups = optimiser.state_dict()["param_groups"]
+    optimiser.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _random_states(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    states = {"cpu": torch.get_rng_state()}
+    device = _device(optimiser)
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def _device(optimiser: torch.optim.Optimizer) -> torch.device:
+    return optimiser.param_groups[0]["params"][0].device
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,125 @@
+"""The look at a scored task during training: which checkpoint is the best one.
+
+As SimCSE does it: cosine and Spearman on STS-B's dev split, without a regressor. Alignment and
+uniformity are those of the same sentences (Wang and Isola 2020, equations 2 and 3), all pairs at
+once and in float64, never a mean over batches; the paper's figure 2 follows them during training.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from engine.datasets.catalog import Catalog
+from engine.datasets.types import PairPart, ScoredPairs
+from engine.errors import UserError
+from engine.geometry import alignment, cosine, uniformity
+from engine.statistics import spearman
+
+POSITIVE = 0.8
+"""Pairs above this share of the scale are positives: above 4 of STS-B's 5 (footnote 3)."""
+
+
+class Encodes(Protocol):
+    """A model that turns sentences into float32 vectors (n, d), as the finished encoder will."""
+
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        """One row a sentence."""
+        ...
+
+
+class DevScore(NamedTuple):
+    """What one look found; nan where the model gives vectors that are no numbers.
+
+    Attributes:
+        spearman: of cosine and gold, x 100; 0 where all cosines are the same.
+        alignment: mean squared distance of the positive pairs; lower is better.
+        uniformity: over all sentences, both sides, duplicates kept; lower is better.
+    """
+
+    spearman: float
+    alignment: float
+    uniformity: float
+
+
+@dataclass(frozen=True, eq=False)
+class DevSet:
+    """Pairs with gold scores, each distinct sentence once.
+
+    Attributes:
+        sentences: the distinct ones.
+        left, right: int64 (n,), places of each pair's sentences among them.
+        gold: float64 (n,).
+        positive: bool (n,), the pairs whose distance alignment is.
+    """
+
+    sentences: list[str]
+    left: np.ndarray
+    right: np.ndarray
+    gold: np.ndarray
+    positive: np.ndarray
+
+    @classmethod
+    def open(cls, name: str, catalog: Catalog) -> DevSet:
+        """The dev split of a task or data set of scored pairs; all of it where it has none.
+
+        Positive are the pairs above four fifths of the scale, or if no pair is, those with the
+        highest score.
+
+        Args:
+            name: a data set of the catalog (`STSBenchmark`, `upload:mine`) or its task.
+            catalog: where it comes from.
+
+        Raises:
+            UserError: no such data set, one without scored pairs, or one whose scores are all the
+                same and can order nothing.
+        """
+        of_task = {info.task: info.name for info in catalog.list() if info.task}
+        dataset = catalog.load(of_task.get(name, name))
+        if not isinstance(dataset, ScoredPairs):
+            raise UserError(
+                f"{name} has no pairs with scores to choose the best checkpoint by.",
+                "Name a data set of scored pairs, such as STSBenchmark, or leave the dev task out.",
+            )
+        has_dev = dataset.parts_are == "splits" and "dev" in dataset.parts
+        parts = [dataset.parts["dev"]] if has_dev else list(dataset.parts.values())
+        return cls._of(name, parts, dataset.scale)
+
+    @classmethod
+    def _of(cls, name: str, parts: list[PairPart], scale: tuple[float, float]) -> DevSet:
+        gold = np.concatenate([part.gold for part in parts])
+        if len(gold) < 2 or np.ptp(gold) == 0.0:
+            raise UserError(
+                f"The scores of {name} are all the same: no model can be better than another.",
+                "Name a data set whose scores differ, or leave the dev task out.",
+            )
+        sides = [
+            [s for part in parts for s in part.left],
+            [s for part in parts for s in part.right],
+        ]
+        sentences = list(dict.fromkeys(sides[0] + sides[1]))
+        place = {sentence: i for i, sentence in enumerate(sentences)}
+        left, right = (np.array([place[s] for s in side], np.int64) for side in sides)
+        low, high = scale
+        border = low + POSITIVE * (high - low)
+        positive = gold > border if (gold > border).any() else gold == gold.max()
+        return cls(sentences, left, right, gold, positive)
+
+    def score(self, model: Encodes) -> DevScore:
+        """Encode the sentences and compare.
+
+        Args:
+            model: what is being trained; draws nothing at random while it encodes.
+        """
+        vectors = model.encode(self.sentences)
+        if not np.isfinite(vectors).all():
+            return DevScore(np.nan, np.nan, np.nan)
+        left, right = vectors[self.left], vectors[self.right]
+        cosines = cosine(left, right)
+        return DevScore(
+            100.0 * spearman(cosines, self.gold) if np.ptp(cosines) > 0.0 else 0.0,
+            alignment(left[self.positive], right[self.positive]),
+            uniformity(np.concatenate([left, right])),
+        )

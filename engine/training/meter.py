@@ -1,0 +1,101 @@
+"""Losses and speed between two reports; only reading them waits for the device."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import torch
+
+from engine.training.events import Stepped
+from engine.training.memory import most_used
+
+REPORT_SECONDS = 1.0
+"""Between two reports."""
+
+
+class Meter:
+    """What happened since the last report.
+
+    Args:
+        step: updates made before, by a run that was killed.
+        steps: updates in all.
+        seconds: that those before took.
+        device: of the model.
+        skips: whether updates whose gradients overflow are left out, as in fp16.
+
+    Attributes:
+        trouble: what went wrong with which step, once something did: a sentence.
+    """
+
+    def __init__(
+        self, step: int, steps: int, seconds: float, device: torch.device, *, skips: bool = False
+    ) -> None:
+        self.first, self.step, self.steps = step, step, steps
+        self.device, self.skips = device, skips
+        self.trouble = ""
+        self._before, self._began = seconds, time.perf_counter()
+        self._losses: list[torch.Tensor] = []
+        self._norms: list[torch.Tensor] = []
+        self._sentences, self._rate = 0, 0.0
+        self._since, self._pause = self._began, 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole run so far."""
+        return self._before + time.perf_counter() - self._began
+
+    @property
+    def due(self) -> bool:
+        """Whether to report: after the first update, and then about once a second."""
+        first = self.step == self.first + 1
+        return first or time.perf_counter() - self._since >= REPORT_SECONDS
+
+    def add(self, loss: torch.Tensor, norm: torch.Tensor, sentences: int, rate: float) -> None:
+        """Take in an update: scalars that stay on the device, and what passed through."""
+        self._losses.append(loss)
+        self._norms.append(norm)
+        self._sentences += sentences
+        self._rate = rate
+        self.step += 1
+
+    def pause(self, seconds: float) -> None:
+        """Leave out time that was not spent on updates."""
+        self._pause += seconds
+
+    def read(self) -> Stepped | None:
+        """The report; None when nothing happened since the last, or something went wrong."""
+        if not self._losses:
+            return None
+        both = torch.stack([torch.stack(self._losses).float(), torch.stack(self._norms).float()])
+        losses, norms = both.tolist()  # the one place that waits for the device
+        self.trouble = self._trouble(losses, norms)
+        now = time.perf_counter()
+        spent = max(now - self._since - self._pause, 1e-9)
+        pace = (now - self._began) / (self.step - self.first)
+        report = Stepped(
+            step=self.step,
+            steps=self.steps,
+            loss=sum(losses) / len(losses),
+            learning_rate=self._rate,
+            grad_norm=norms[-1] if math.isfinite(norms[-1]) else 0.0,
+            sentences_per_second=self._sentences / spent,
+            seconds=self.seconds,
+            seconds_left=pace * (self.steps - self.step),
+            gpu_bytes=most_used(self.device),
+        )
+        self._losses, self._norms, self._sentences = [], [], 0
+        self._since, self._pause = now, 0.0
+        return None if self.trouble else report
+
+    def _trouble(self, losses: list[float], norms: list[float]) -> str:
+        """Name the first update whose loss or gradient was no number."""
+        before = self.step - len(losses)
+        for i, (loss, norm) in enumerate(zip(losses, norms, strict=True), start=1):
+            rate = f"The learning rate was about {self._rate:.2g}"
+            last = f" and the norm of the gradient before it {norms[i - 2]:.3g}" if i > 1 else ""
+            if not math.isfinite(loss):
+                return f"The loss of step {before + i} was {loss}. {rate}{last}."
+            if not math.isfinite(norm) and not self.skips:
+                return f"The gradient of step {before + i} was {norm}, its loss {loss:.4g}. {rate}."
+        return ""

@@ -1,0 +1,85 @@
+"""Where a run computes and how precisely: the device, autocast and the scaling of fp16."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from engine.encoders.transformer import default_device
+from engine.errors import UserError
+from engine.training.spec import TrainSpec
+
+_HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How the numbers of a run are kept.
+
+    Weights, gradients and moments are float32 throughout; `bf16` and `fp16` are the types in
+    which matrices are multiplied (automatic mixed precision).
+
+    Attributes:
+        device: where the model is.
+        name: `fp32`, `bf16` or `fp16`.
+    """
+
+    device: torch.device
+    name: Literal["fp32", "bf16", "fp16"]
+
+    @classmethod
+    def of(cls, spec: TrainSpec, local_rank: int = 0, world_size: int = 1) -> Precision:
+        """What a run is asked for, or what fits its device.
+
+        Args:
+            spec: `auto` takes bf16 on an Nvidia GPU that has it, fp16 on older ones, else fp32.
+            local_rank: number of the process on this machine; of several, each takes its own GPU.
+            world_size: how many processes train together.
+
+        Raises:
+            UserError: this machine has no such device, or the device no such precision.
+        """
+        device = _device(spec.device, local_rank, world_size)
+        has_bf16 = device.type == "cpu" or (
+            device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+        )
+        if spec.precision == "auto":
+            if device.type != "cuda":
+                return cls(device, "fp32")
+            return cls(device, "bf16" if has_bf16 else "fp16")
+        if (spec.precision == "bf16" and not has_bf16) or (
+            spec.precision == "fp16" and device.type != "cuda"
+        ):
+            raise UserError(
+                f"{spec.precision} is not to be had on {device}.",
+                "Choose the precision auto, which takes what the device has.",
+            )
+        return cls(device, spec.precision)
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """The context of forward passes and losses."""
+        if self.name == "fp32":
+            return nullcontext()
+        return torch.autocast(self.device.type, _HALVES[self.name])
+
+    def scaler(self) -> torch.amp.GradScaler:
+        """Scales losses so that small gradients survive fp16; elsewhere it does nothing."""
+        return torch.amp.GradScaler(self.device.type, enabled=self.name == "fp16")
+
+
+def _device(asked: str | None, local_rank: int, world_size: int) -> torch.device:
+    name = asked or default_device()
+    if name == "cuda" and world_size > 1:
+        name = f"cuda:{local_rank}"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise UserError(
+            f"This machine has no device {name!r}.",
+            "Leave the device out: the first GPU is taken if there is one, else the processor.",
+        ) from error
+    return device

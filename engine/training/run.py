@@ -1,0 +1,248 @@
+"""What a training run holds between two updates, how it is kept, and how it goes on after a kill."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.errors import UserError
+from engine.training import checkpoint, distributed, memory
+from engine.training.dev import DevSet
+from engine.training.distributed import Ranks
+from engine.training.events import Noted, Started
+from engine.training.examples import Examples
+from engine.training.meter import Meter
+from engine.training.model import TrainingModel
+from engine.training.objectives import objective_of
+from engine.training.optimiser import adamw
+from engine.training.order import steps_of
+from engine.training.precision import Precision
+from engine.training.spec import TrainSpec
+
+CHECKPOINT_SECONDS = 120.0
+"""The longest between two checkpoints."""
+CHECKPOINT_SHARE = 0.05
+"""Of the time, that checkpoints at looks may take."""
+
+
+def working_folder(spec: TrainSpec) -> Path:
+    """Where the checkpoint of a run is until its encoder is written."""
+    out = Path(spec.out).expanduser().absolute()
+    return out.with_name(out.name + ".training")
+
+
+@dataclass
+class State:
+    """What a run knows besides tensors; JSON-able, part of every checkpoint.
+
+    Attributes:
+        spec, data_hash: what it is a run of.
+        step: updates made.
+        seconds: that they took.
+        micro_batch: examples at once, as far as the memory allowed.
+        best_step, best_score: of the best look so far.
+        looks: without a better one since.
+        loss: of the last report.
+        curve: every look, with the loss reported before it.
+        scaler: of fp16.
+    """
+
+    spec: dict[str, Any]
+    data_hash: str
+    step: int = 0
+    seconds: float = 0.0
+    micro_batch: int | None = None
+    best_step: int | None = None
+    best_score: float | None = None
+    looks: int = 0
+    loss: float | None = None
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    scaler: dict[str, Any] = field(default_factory=dict)
+
+
+class Run:
+    """A training run; `engine.train.events` trains it.
+
+    Args:
+        spec: everything that is asked.
+        model: in training mode; moved to the device.
+        examples: what it learns from.
+        dev: chooses the best weights; None keeps the last.
+        precision: where and how precisely it computes.
+        ranks: this process among all.
+
+    Attributes:
+        best: weights of the best look so far.
+
+    Raises:
+        UserError: a batch without negatives, or the working folder is another run's.
+    """
+
+    def __init__(
+        self,
+        spec: TrainSpec,
+        model: TrainingModel,
+        examples: Examples,
+        dev: DevSet | None,
+        precision: Precision,
+        ranks: Ranks | None = None,
+    ) -> None:
+        _check_negatives(spec, examples)
+        self.spec, self.examples, self.dev, self.precision = spec, examples, dev, precision
+        self.ranks = ranks or Ranks()
+        self.folder = working_folder(spec)
+        self.steps = steps_of(spec, len(examples))
+        self.objective = objective_of(spec)
+        self.model = model.to(precision.device)
+        distributed.copy_from_first(self.model)
+        self.objective.begin(self.model)
+        self.optimiser = adamw(self.model, spec)
+        self.scaler = precision.scaler()
+        # Order and weights are the same on all ranks; dropout masks and augmentations are not.
+        torch.manual_seed(spec.seed + self.ranks.rank)
+        random.seed(spec.seed + self.ranks.rank)
+        self.rng = np.random.default_rng([spec.seed, self.ranks.rank])
+        self.state = State(spec.to_dict(), examples.hash, micro_batch=spec.micro_batch)
+        self.best: checkpoint.Weights | None = None
+        self._resume()
+        self.meter = Meter(
+            self.step,
+            self.steps,
+            self.state.seconds,
+            precision.device,
+            skips=self.scaler.is_enabled(),
+        )
+        self._saved, self._save_seconds = time.perf_counter(), 0.0
+
+    @property
+    def step(self) -> int:
+        """Updates made."""
+        return self.state.step
+
+    @property
+    def looked(self) -> bool:
+        """Whether the dev task was scored with the weights as they are."""
+        return bool(self.state.curve) and self.state.curve[-1]["step"] == self.step
+
+    def started(self) -> Started:
+        """The first event."""
+        return Started(
+            step=self.step,
+            steps=self.steps,
+            examples=len(self.examples),
+            parameters=sum(p.numel() for p in self.model.parameters() if p.requires_grad),
+            device=str(self.precision.device),
+            precision=self.precision.name,
+            data_hash=self.examples.hash,
+        )
+
+    def must_save(self) -> bool:
+        """Whether the last checkpoint is too long ago."""
+        return time.perf_counter() - self._saved > CHECKPOINT_SECONDS
+
+    def may_save(self) -> bool:
+        """Whether a checkpoint now takes little of the time since the last."""
+        return self._save_seconds <= CHECKPOINT_SHARE * (time.perf_counter() - self._saved)
+
+    def save(self) -> None:
+        """Write a checkpoint; the weights must be known to be good.
+
+        Raises:
+            UserError: it could not be written; the one before is whole.
+        """
+        if self.ranks.rank > 0:
+            return
+        began = time.perf_counter()
+        state = self.state
+        state.seconds, state.scaler = self.meter.seconds, self.scaler.state_dict()
+        # The best weights of this very step are the model's own.
+        best = None if state.best_step == state.step else self.best
+        checkpoint.save(self.folder, self.model, self.optimiser, self.rng, asdict(state), best)
+        self._saved = time.perf_counter()
+        self._save_seconds = self._saved - began
+        self.meter.pause(self._save_seconds)
+
+    def halve(self, examples: int) -> Noted:
+        """Pass half as many examples through the model at once from now on.
+
+        Args:
+            examples: of the batch that did not fit.
+
+        Raises:
+            UserError: there is nothing left to halve.
+        """
+        self.optimiser.zero_grad(set_to_none=True)
+        device = self.precision.device
+        memory.give_back(device)
+        size = min(self.state.micro_batch or examples, examples)
+        # The other ranks wait for this one within the update: it cannot be begun again.
+        if size == 1 or self.ranks.world_size > 1:
+            raise UserError(
+                f"A micro-batch of {size} does not fit the memory of {device}.",
+                "Lower the micro-batch or the max length, or let gradient checkpointing compute "
+                "activations again.",
+            )
+        self.state.micro_batch = (size + 1) // 2
+        return Noted(
+            self.step,
+            f"{size} examples at once did not fit the memory of {device}: it is "
+            f"{self.state.micro_batch} from here on. Their loss is still that of the whole batch.",
+        )
+
+    def write(self) -> str:
+        """Write the encoder, remove the checkpoint, and return the spec string that loads it."""
+        from engine.training import outcome
+
+        encoder = outcome.write(self.spec, self.model, self.examples, asdict(self.state))
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return encoder
+
+    def _resume(self) -> None:
+        """Go on from the checkpoint, if there is one."""
+        kept = checkpoint.peek(self.folder)
+        if kept is None:
+            return
+        _check_same(self.spec, self.examples, kept, self.folder)
+        kept, self.best = checkpoint.load(self.folder, self.model, self.optimiser, self.rng)
+        self.state = State(**{f.name: kept[f.name] for f in fields(State)})
+        self.scaler.load_state_dict(self.state.scaler)
+        if self.state.best_step == self.step:
+            self.best = checkpoint.weights_of(self.model)
+        if self.ranks.rank > 0:  # the checkpoint is rank 0's, whose masks the others must not draw
+            torch.manual_seed(self.spec.seed + self.ranks.rank + self.step)
+
+
+def _check_negatives(spec: TrainSpec, examples: Examples) -> None:
+    """Refuse a contrastive loss that has nothing to contrast with."""
+    hard = spec.objective == "sup" and spec.hard_negatives and len(examples.columns) > 2
+    if spec.objective != "mlm" and spec.batch_size == 1 and not hard:
+        raise UserError(
+            "With a batch size of 1 nothing can be learned: the other examples of a batch are the "
+            "negatives, and without any the loss is 0 whatever the weights.",
+            "Give a batch size of 2 or more; the paper takes 64. A small micro-batch saves memory.",
+        )
+
+
+def _check_same(spec: TrainSpec, examples: Examples, kept: dict[str, Any], folder: Path) -> None:
+    """Refuse to go on with the checkpoint of another run."""
+    then, now = kept["spec"], spec.to_dict()
+    other = [
+        f"{name.replace('_', ' ')} was {then.get(name)!r} and is {now[name]!r}"
+        for name in now
+        if name != "out" and then.get(name) != now[name]
+    ]
+    if kept["data_hash"] != examples.hash:
+        other.append("the training data have changed")
+    if other:
+        raise UserError(
+            f"{folder} holds a training that was broken off at step {kept['step']}, with other "
+            f"settings: {'; '.join(other)}.",
+            "Give the same settings to go on, choose another folder to train into, or remove it.",
+        )
