@@ -1,0 +1,209 @@
+"""Settings to start from: what suits this machine, and the paper's own (Gao et al. 2021).
+
+    for preset in presets(Catalog()):
+        spec = TrainSpec.from_dict(preset.changes | {"out": "my-encoder"})
+
+The paper's are those of table A.1 and section 6.3, with what only the released scripts say: looks
+at the dev set every 125 updates, sentences cut at 32 tokens, no warm-up, no weight decay. Batches
+that the memory does not hold pass through in micro-batches, which changes no gradient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.datasets.catalog import Catalog
+
+_WIKIPEDIA = ("unlabelled/wiki1m_for_simcse", "unlabelled/sentences_mix")
+"""The paper's million sentences, or what may stand in for them."""
+_INFERENCE = ("nli/nli_for_simcse", "nli")
+_STARTER = "starter"
+_DEV = ("STSBenchmark", "starter-pairs")
+
+UNSUPERVISED: dict[str, Any] = {
+    "objective": "unsup", "epochs": 1.0, "pooling": "cls", "head": "mlp-train-only",
+    "temperature": 0.05, "max_length": 32, "dev_every": 125,
+}  # fmt: skip
+"""What all unsupervised runs of the paper share."""
+SUPERVISED: dict[str, Any] = UNSUPERVISED | {"objective": "sup", "epochs": 3.0, "head": "mlp"}
+"""What all supervised runs of the paper share."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings to start from.
+
+    Attributes:
+        name: for addresses and commands.
+        label: a few words for people.
+        about: where the settings come from, and what to know.
+        changes: fields of a TrainSpec, base and data included; all but `out`.
+    """
+
+    name: str
+    label: str
+    about: str
+    changes: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What decides the settings for a machine.
+
+    Attributes:
+        device: `cpu`, `cuda` or `mps`.
+        memory: bytes that a run may use, of the GPU or of the machine.
+    """
+
+    device: str
+    memory: int
+
+    @classmethod
+    def here(cls) -> Machine:
+        """Look at this machine: its first GPU if it has one."""
+        import psutil
+        import torch
+
+        from engine.encoders.transformer import default_device
+
+        device = default_device()
+        if device == "cuda":
+            return cls(device, torch.cuda.get_device_properties(0).total_memory)
+        return cls(device, psutil.virtual_memory().available)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What decides the memory of a transformer."""
+
+    layers: int
+    hidden: int
+    heads: int
+    parameters: int
+
+
+_MINILM = _Shape(6, 384, 12, 23_000_000)
+_BASE = _Shape(12, 768, 12, 125_000_000)
+_LARGE = _Shape(24, 1024, 16, 355_000_000)
+_SMALL = _Shape(4, 256, 4, 5_300_000)
+
+
+def presets(catalog: Catalog, machine: Machine | None = None) -> list[Preset]:
+    """List the presets, those for this machine first.
+
+    Args:
+        catalog: the first data set that is there is taken, down to the starter set.
+        machine: for which; None for this one.
+    """
+    machine = machine or Machine.here()
+    known = {info.name for info in catalog.list()}
+    sentences = _first(_WIKIPEDIA, known)
+    triplets = _first(_INFERENCE, known)
+    dev = {"dev": next((name for name in _DEV if name in known), None)}
+    return [
+        *(_with(preset, dev) for preset in _for_machine(machine, sentences, triplets)),
+        *(_with(preset, dev) for preset in _of_paper(machine, sentences, triplets)),
+    ]
+
+
+def _first(names: tuple[str, ...], known: set[str]) -> str:
+    return next((name for name in names if name in known), _STARTER)
+
+
+def _with(preset: Preset, changes: dict[str, Any]) -> Preset:
+    return Preset(preset.name, preset.label, preset.about, preset.changes | changes)
+
+
+def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset]:
+    gpu = machine.device != "cpu"
+    where = "the GPU" if gpu else "the processor"
+    limit, batch = (None, 512) if gpu else (20_000, 64)
+    part = "all of the data" if limit is None else f"at most {limit:,} examples"
+    shared = {"base": "minilm", "limit": limit, "batch_size": batch, "dev_every": 25}
+    look = f"MiniLM, which is always here, on {where} of this machine, with {part}."
+    pretrained = {
+        "objective": "mlm", "base": "new:layers=4,hidden=256,heads=4,vocab=8000",
+        "train": sentences, "batch_size": 128, "max_length": 64, "learning_rate": 5e-4,
+        "warmup": 0.06, "weight_decay": 0.01, "head": "none", "pooling": "avg",
+        "dev_every": 250, "epochs": 3.0 if gpu else 1.0,
+    }  # fmt: skip
+    return [
+        Preset(
+            "here-unsup",
+            "This machine: unsupervised",
+            f"{look} Sentences of any language will do.",
+            UNSUPERVISED
+            | shared
+            | {"train": sentences, "learning_rate": 3e-5, "dev_every": 25}
+            | _micro(machine, _MINILM, batch, 2),
+        ),
+        Preset(
+            "here-sup",
+            "This machine: supervised",
+            f"{look} It needs pairs that mean the same, better with hard negatives.",
+            SUPERVISED
+            | shared
+            | {"train": triplets, "learning_rate": 5e-5, "dev_every": 25}
+            | _micro(machine, _MINILM, batch, 3),
+        ),
+        Preset(
+            "here-mlm",
+            "This machine: a small BERT from scratch",
+            "Masked language modelling with four layers of 256 and a vocabulary of its own: a base "
+            "to train further. The settings are ours.",
+            pretrained | _micro(machine, _SMALL, 128, 1, 64),
+        ),
+    ]
+
+
+# name -> base, the shape that decides its memory, and of unsupervised and supervised training the
+# batch size and the learning rate (table A.1).
+_PAPER: dict[str, tuple[str, _Shape, tuple[int, float], tuple[int, float]]] = {
+    "bert-base": ("hf:bert-base-uncased", _BASE, (64, 3e-5), (512, 5e-5)),
+    "bert-large": ("hf:bert-large-uncased", _LARGE, (64, 1e-5), (512, 1e-5)),
+    "roberta-base": ("hf:roberta-base", _BASE, (512, 1e-5), (512, 5e-5)),
+    "roberta-large": ("hf:roberta-large", _LARGE, (512, 3e-5), (512, 1e-5)),
+}
+_LABELS = {
+    "bert-base": "BERT base", "bert-large": "BERT large",
+    "roberta-base": "RoBERTa base", "roberta-large": "RoBERTa large",
+}  # fmt: skip
+
+
+def _of_paper(machine: Machine, sentences: str, triplets: str) -> list[Preset]:
+    found = []
+    for way, shared, train, columns, data in (
+        ("unsup", UNSUPERVISED, sentences, 2, "a million sentences of Wikipedia"),
+        ("sup", SUPERVISED, triplets, 3, "275,601 triplets of SNLI and MultiNLI"),
+    ):
+        for name, (base, shape, unsup, sup) in _PAPER.items():
+            batch, rate = unsup if way == "unsup" else sup
+            changes = {"base": base, "train": train, "batch_size": batch, "learning_rate": rate}
+            word = "unsupervised" if way == "unsup" else "supervised"
+            found.append(
+                Preset(
+                    f"paper-{way}-{name}",
+                    f"SimCSE's paper: {_LABELS[name]}, {word}",
+                    f"Gao et al. 2021, table A.1. The paper trained on {data}; give that file for "
+                    "its scores. The base is fetched from the Hugging Face hub.",
+                    shared | changes | _micro(machine, shape, batch, columns),
+                )
+            )
+    return found
+
+
+def _micro(
+    machine: Machine, shape: _Shape, batch: int, columns: int, length: int = 32
+) -> dict[str, int | None]:
+    """How many examples pass at once: the most, as a power of two, that should fit the memory.
+
+    Activations of a layer take tokens x hidden x (34 + 5 heads x length / hidden) bytes at half
+    precision (Korthikanti et al. 2022, equation 2), twice that in float32; weights, gradients and
+    the two moments of AdamW 16 bytes a parameter. Half of the memory is left alone.
+    """
+    of_token = shape.hidden * (34 + 5 * shape.heads * length / shape.hidden)
+    example = 2 * shape.layers * length * of_token * columns
+    room = machine.memory / 2 - 16 * shape.parameters
+    fits = 2 ** max(0, int(max(room, 1) / example).bit_length() - 1)
+    return {"micro_batch": None if fits >= batch else fits}

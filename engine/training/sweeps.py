@@ -1,0 +1,229 @@
+"""Grids and random searches over the fields of a run: which runs to make, and which was best.
+
+    varied = dict(parsed(text) for text in ("learning_rate=1e-5,3e-5,5e-5", "batch_size=64,128"))
+    for label, changes in grid(spec, varied):
+        ...                                     # six runs, the last field changing fastest
+
+A search draws from ranges as well: `temperature=0.01..0.1` evenly, `learning_rate=1e-6..1e-4:log`
+evenly in its logarithm.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+
+from engine.errors import UserError
+from engine.training.spec import TrainSpec
+
+Changes = dict[str, Any]
+Values = Sequence[Any]
+
+MOST = 500
+"""Runs in a sweep."""
+_FIXED = ("out",)
+_HINTS = get_type_hints(TrainSpec)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from `low` to `high` to draw from.
+
+    Attributes:
+        low, high: both may be drawn.
+        log: evenly in the logarithm.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
+            raise UserError(
+                f"{self.low:g}..{self.high:g} is no range.", "The lower number comes first."
+            )
+        if self.log and self.low <= 0:
+            raise UserError(
+                f"A range from {self.low:g} has no logarithm.", "Start above 0, or leave out :log."
+            )
+
+    def draw(self, rng: np.random.Generator, *, whole: bool) -> float | int:
+        """Return a number, rounded to a whole one or to three digits that matter."""
+        if self.log:
+            value = math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
+        else:
+            value = rng.uniform(self.low, self.high)
+        # Rounded so that a label says exactly what was run, but never out of the range.
+        rounded = round(value) if whole else float(f"{value:.3g}")
+        return min(max(rounded, self.low), self.high) if not whole else int(rounded)
+
+
+def parsed(text: str) -> tuple[str, list[Any] | Range]:
+    """Read `field=value,value`, `field=low..high` or `field=low..high:log`.
+
+    Raises:
+        UserError: no such field, no value, or a value of another type.
+    """
+    name, _, given = (part.strip() for part in text.partition("="))
+    name = name.replace("-", "_")
+    _known(name)
+    if not given:
+        raise UserError(
+            f"{text!r} gives {name} no values.",
+            f"For example {name}=VALUE,VALUE or {name}=LOW..HIGH.",
+        )
+    if ".." in given:
+        numbers, _, scale = given.partition(":")
+        low, _, high = numbers.partition("..")
+        if scale not in ("", "log"):
+            raise UserError(f"{text!r} ends in {scale!r}.", "After a range comes :log or nothing.")
+        first, last = (_value("learning_rate", end.strip()) for end in (low, high))
+        return name, Range(first, last, log=bool(scale))
+    return name, [_value(name, value.strip()) for value in given.split(",")]
+
+
+def grid(spec: TrainSpec, varied: Mapping[str, Values]) -> list[tuple[str, Changes]]:
+    """Return every combination of the values, the last field changing fastest.
+
+    Args:
+        spec: what the runs share.
+        varied: field -> values, in the order that counts.
+
+    Returns:
+        A label and the changes to the spec of each run.
+
+    Raises:
+        UserError: an unknown field, a value that cannot be, a range, no value, or too many runs.
+    """
+    for name, values in varied.items():
+        if isinstance(values, Range):
+            raise UserError(
+                f"A grid has no ranges, and {name} is one.",
+                "List its values, or make a random search.",
+            )
+    _check(varied)
+    count = math.prod(len(values) for values in varied.values())
+    if count > MOST:
+        raise UserError(
+            f"This grid has {count:,} runs; {MOST} are the most.",
+            "Vary less, or make a random search.",
+        )
+    return _distinct(
+        spec,
+        (dict(zip(varied, row, strict=True)) for row in itertools.product(*varied.values())),
+    )
+
+
+def search(
+    spec: TrainSpec, varied: Mapping[str, Values | Range], runs: int, seed: int
+) -> list[tuple[str, Changes]]:
+    """Draw combinations of values; the same seed draws the same ones in the same order.
+
+    Args:
+        spec: what the runs share.
+        varied: field -> values, each as likely, or a range.
+        runs: how many to draw; fewer come back where there are no more that differ.
+        seed: of the draws.
+
+    Returns:
+        As for `grid`. More runs of the same seed begin with the same ones.
+
+    Raises:
+        UserError: as for `grid`.
+    """
+    _check(varied)
+    if not 1 <= runs <= MOST:
+        raise UserError(f"A search cannot have {runs} runs.", f"Choose from 1 to {MOST}.")
+    rng = np.random.default_rng(seed)
+    drawn: list[Changes] = []
+    for _ in range(20 * runs):  # enough to meet nearly every one of a small number
+        changes = {name: _draw(name, values, rng) for name, values in varied.items()}
+        if changes not in drawn:
+            drawn.append(changes)
+        if len(drawn) == runs:
+            break
+    return _distinct(spec, drawn)
+
+
+def best(scores: Sequence[float | None]) -> int | None:
+    """Return the position of the highest dev score, the first of equals; None without any."""
+    scored = [(i, s) for i, s in enumerate(scores) if s is not None and not math.isnan(s)]
+    return max(scored, key=lambda pair: (pair[1], -pair[0]))[0] if scored else None
+
+
+def _draw(name: str, values: Values | Range, rng: np.random.Generator) -> Any:
+    if isinstance(values, Range):
+        return values.draw(rng, whole=int in _types(name))
+    return values[int(rng.integers(len(values)))]
+
+
+def _distinct(spec: TrainSpec, rows: Iterable[Changes]) -> list[tuple[str, Changes]]:
+    """Label the rows, and check that each is a run; rows that come again are left out."""
+    made: dict[str, Changes] = {}
+    shared = asdict(spec)
+    for changes in rows:
+        TrainSpec.from_dict(shared | changes)
+        label = ", ".join(f"{_shown(name)} {_said(value)}" for name, value in changes.items())
+        made.setdefault(label, changes)
+    return list(made.items())
+
+
+def _check(varied: Mapping[str, Values | Range]) -> None:
+    if not varied:
+        raise UserError("Nothing is varied.", "For example learning_rate=1e-5,3e-5.")
+    for name, values in varied.items():
+        _known(name)
+        if not isinstance(values, Range) and not len(values):
+            raise UserError(f"The {_shown(name)} has no value to take.", "Give at least one.")
+        if isinstance(values, Range) and not {int, float} & set(_types(name)):
+            raise UserError(f"The {_shown(name)} is no number.", "List its values instead.")
+
+
+def _known(name: str) -> None:
+    known = [field.name for field in fields(TrainSpec) if field.name not in _FIXED]
+    if name not in known:
+        raise UserError(
+            f"There is no field {name!r} to vary.", f"The fields are {', '.join(known)}."
+        )
+
+
+def _types(name: str) -> tuple[Any, ...]:
+    hint = _HINTS[name]
+    return get_args(hint) if type(None) in get_args(hint) else (hint,)
+
+
+def _value(name: str, text: str) -> Any:
+    """Read a value of a field."""
+    types = _types(name)
+    if type(None) in types and text.casefold() in ("", "none"):
+        return None
+    if bool in types:
+        if text.casefold() in ("true", "false"):
+            return text.casefold() == "true"
+        raise UserError(f"The {_shown(name)} cannot be {text!r}.", "Expected true or false.")
+    for kind, called in ((int, "a whole number"), (float, "a number")):
+        if kind in types:
+            try:
+                return kind(text)
+            except ValueError:
+                raise UserError(
+                    f"The {_shown(name)} cannot be {text!r}.", f"Expected {called}."
+                ) from None
+    return text
+
+
+def _shown(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    # All digits where six would not do: two values never share a label.
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
