@@ -74,7 +74,7 @@ def _contrastive(
     if size >= n:
         vectors = _vectors(model, columns, 0, n)
         loss = objective.loss([gathered(column) for column in vectors])
-        scaled(loss).backward()  # type: ignore[no-untyped-call]
+        _hand_back([scaled(loss)])
         return loss.detach()
 
     starts = range(0, n, size)
@@ -88,13 +88,12 @@ def _contrastive(
 
     cached = [torch.cat(column).requires_grad_() for column in zip(*parts, strict=True)]
     loss = objective.loss([gathered(column) for column in cached])
-    scaled(loss).backward()  # type: ignore[no-untyped-call]
-    gradients = [column.grad for column in cached]
+    _hand_back([scaled(loss)])
 
     for start, state in zip(starts, states, strict=True):
         _restore(model, state)
         vectors = _vectors(model, columns, start, start + size)
-        torch.autograd.backward(vectors, [g[start : start + size] for g in gradients])  # type: ignore[index]
+        _hand_back(vectors, [column.grad[start : start + size] for column in cached])  # type: ignore[index]
     return loss.detach()
 
 
@@ -115,9 +114,20 @@ def _masked(
     step = size * sum(column.side == 0 for column in columns)
     for start in range(0, len(masked.ids), step):
         loss = objective.mlm_weight * mlm_loss(model, masked.part(start, start + step)) / chosen
-        scaled(loss).backward()  # type: ignore[no-untyped-call]
+        _hand_back([scaled(loss)])
         total = total + loss.detach()
     return summed(total)
+
+
+def _hand_back(
+    tensors: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor] | None = None
+) -> None:
+    """A backward pass in the types of its forward, whatever autocast surrounds it.
+
+    Autocast would multiply the gradients of a float32 loss in half precision.
+    """
+    with torch.autocast(tensors[0].device.type, enabled=False):
+        torch.autograd.backward(tensors, gradients)
 
 
 def _vectors(model: Model, columns: Sequence[Column], start: int, stop: int) -> list[torch.Tensor]:

@@ -9,6 +9,7 @@ import torch
 from engine.training import TrainSpec
 from engine.training.gradients import backward
 from engine.training.objectives import Column, Objective, objective_of
+from engine.training.objectives.mlm import hidden, mlm_loss
 from tests.fakes.training import WORDS, TinyModel
 
 OBJECTIVES = {
@@ -191,6 +192,29 @@ def test_under_autocast_micro_batches_reach_every_weight() -> None:
     for name, gradient in mine.items():
         close = torch.nn.functional.cosine_similarity(gradient.flatten(), theirs[name].flatten(), 0)
         assert float(close) > 0.99 or float(theirs[name].norm()) < 1e-3, name
+
+
+@pytest.mark.parametrize("mlm_weight", [0.0, 0.1])
+def test_autocast_is_for_the_forward_pass_alone(mlm_weight: float) -> None:
+    """The gradients are exactly those of a backward pass outside of it, as torch advises."""
+    around, plain = TinyModel(dtype=torch.float32), TinyModel(dtype=torch.float32)
+    objective, columns = batch("sup", around)
+    objective.mlm_weight = mlm_weight
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        backward(around, objective, columns, None, draws())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rows = [row for column in columns for row in column.ids]
+        loss = objective.loss(plain.vectors(rows).split(10))
+    loss.backward()
+    if mlm_weight:
+        masked = hidden(columns, plain, draws(), 0.15)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = mlm_weight * mlm_loss(plain, masked) / masked.chosen
+        loss.backward()
+    mine, theirs = gradients(around), gradients(plain)
+    assert mine.keys() == theirs.keys()
+    for name, gradient in mine.items():
+        torch.testing.assert_close(gradient, theirs[name], rtol=1e-5, atol=1e-6, msg=name)
 
 
 def test_a_batch_of_one_has_a_loss_of_zero() -> None:
