@@ -131,8 +131,10 @@ def _keys(kept: str) -> list[str]:
 
 
 def _newest(rows: list[TrainingRun]) -> tuple[list[str], str]:
-    """What is drawn when the address names nothing: the newest run, or its children."""
-    first = rows[0]
+    """What is drawn when the address names nothing: what is learning, or last did."""
+    going = [row for row in rows if row.state == "running"]
+    learned = [row for row in rows if row.step is not None]
+    first = next(iter(going or learned or rows))
     if first.position is None:
         return [first.key], ""
     return [row.key for row in rows if row.run == first.run], first.run

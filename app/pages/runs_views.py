@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from app import address, formats, parts, progress
 from app.components.actions import button
 from app.training import figures
+from engine.training import TrainSpec
 from store.runs import LIVE
 
 if TYPE_CHECKING:
@@ -63,7 +65,8 @@ def _single(
     gauge = progress.gauge(dict(run)) if row.state == "running" else ""
     return (
         f'<li class="{"t-open" if shown else ""}"><div>{_state(row)}</div>'
-        f"<div>{toggle(row, chosen)}<p>{escape(_facts(row, run))}</p>{gauge}{_links(row)}"
+        f"<div>{toggle(row, chosen)}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}"
+        f"{_links(row)}"
         f"{_error(row)}</div>"
         f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
         f'<div class="t-verbs">{"" if read_only else _verbs(row)}</div></li>'
@@ -146,6 +149,11 @@ ENDINGS = {
     "patience": "ended early: no look was better any more",
     "diverged": "the loss was no number any more, the best was kept",
 }
+
+
+def _unusual(row: TrainingRun) -> str:
+    said = unusual(row)
+    return f'<p class="t-small">{escape(said)}</p>' if said else ""
 
 
 def _links(row: TrainingRun) -> str:
@@ -249,16 +257,25 @@ def _lines(
             steps, values = zip(*known, strict=True)
             kept = _kept(row) if kind == "looked" else None
             lines.append(figures.Curve(called[place], steps, values, place, kept))
-    return figures.curves_drawing(lines, what, name) if lines else None
+    if not lines:
+        return None
+    height = figures.TALL if name == "score" else figures.SMALL
+    zero = name in ("speed", "memory")
+    return figures.curves_drawing(lines, what, name, height=height, zero=zero)
 
 
 def names(rows: Sequence[TrainingRun]) -> list[str]:
-    """Their labels; those that several runs share with a number."""
+    """Their labels; those that several share, with the settings that tell them apart."""
+    from app.training.runs import differences as differing
+
     labels = [row.label for row in rows]
-    return [
-        f"{label} ({labels[: place + 1].count(label)})" if labels.count(label) > 1 else label
-        for place, label in enumerate(labels)
-    ]
+    called = []
+    for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
+        alike = [other for other in rows if other.label == label]
+        words = [f"{_name(n)} {_value(row.settings.get(n))}" for n in differing(alike)]
+        number = f" ({labels[: place + 1].count(label)})" if len(alike) > 1 and not words else ""
+        called.append(label + "".join(f", {text}" for text in words[:3]) + number)
+    return called
 
 
 def _kept(row: TrainingRun) -> int | None:
@@ -282,11 +299,11 @@ def differences(rows: Sequence[TrainingRun]) -> str:
 
     if len(rows) == 1:
         return _settings(rows[0])
-    fields = differing(rows)
+    differ = differing(rows)
     heads = ["Setting", *names(rows)]
-    body = [[_name(name), *(_value(value) for value in values)] for name, values in fields.items()]
+    body = [[_name(n), *(escape(_value(value)) for value in given)] for n, given in differ.items()]
     body.append(["best dev score", *(_score(row) for row in rows)])
-    same = "" if fields else '<p class="t-muted">Their settings are the same.</p>'
+    same = "" if differ else '<p class="t-muted">Their settings are the same.</p>'
     return (
         '<div class="t-section"><h2>Where they differ</h2></div>'
         f"{same}{parts.table(heads, body, 'Settings in which the runs differ')}"
@@ -295,7 +312,8 @@ def differences(rows: Sequence[TrainingRun]) -> str:
 
 def _settings(row: TrainingRun) -> str:
     facts = "".join(
-        f"<dt>{_name(name)}</dt><dd>{_value(value)}</dd>" for name, value in row.settings.items()
+        f"<dt>{_name(name)}</dt><dd>{escape(_value(value))}</dd>"
+        for name, value in row.settings.items()
     )
     return (
         '<details class="t-twin"><summary>All settings</summary>'
@@ -304,15 +322,27 @@ def _settings(row: TrainingRun) -> str:
 
 
 def _name(field: str) -> str:
-    return escape(field.replace("_", " "))
+    return field.replace("_", " ")
 
 
 def _value(value: Any) -> str:
+    """A setting as people write it. Plain text."""
     if value is None:
         return formats.MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return escape(f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value))
+    return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
+
+
+def unusual(row: TrainingRun) -> str:
+    """The settings that are not as usual, in one line. Plain text."""
+    known = {field.name: field.default for field in fields(TrainSpec)}
+    aside = ("objective", "base", "train", "dev", "dev_every")
+    return ", ".join(
+        f"{_name(name)} {_value(value)}"
+        for name, value in row.settings.items()
+        if name not in aside and value != known.get(name)
+    )
 
 
 def _score(row: TrainingRun) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import shutil
+import sys
 from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -100,10 +103,22 @@ def _usual_dev(scored: list[str]) -> str:
     return next((name for name in ("STSBenchmark", "starter-pairs") if name in scored), NONE)
 
 
-def _presets(workspace: Workspace) -> dict[str, Any]:
-    from engine.training import presets
+@functools.cache
+def _machine() -> Any:
+    """What this machine has, looked at once; torch is loaded only where there may be a GPU."""
+    import psutil
 
-    return {preset.name: preset for preset in presets.presets(workspace.catalog)}
+    from engine.training.presets import Machine
+
+    if sys.platform == "darwin" or shutil.which("nvidia-smi") or "torch" in sys.modules:
+        return Machine.here()
+    return Machine("cpu", psutil.virtual_memory().available)
+
+
+def _presets(workspace: Workspace) -> dict[str, Any]:
+    from engine.training.presets import presets
+
+    return {preset.name: preset for preset in presets(workspace.catalog, _machine())}
 
 
 def _of_preset(workspace: Workspace, name: str) -> dict[str, Any]:

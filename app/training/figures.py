@@ -86,16 +86,14 @@ def thinned(
     )
 
 
-def curves(
-    lines: Sequence[Curve], what: str, *, log: bool = False, numbers: str = "%{y:.4g}"
-) -> Figure:
+def curves(lines: Sequence[Curve], what: str, *, height: int = SMALL, zero: bool = False) -> Figure:
     """One quantity by step, one line a run.
 
     Args:
         lines: a run with one point is drawn as a dot.
         what: the quantity with its unit, for the axis.
-        log: a logarithmic axis.
-        numbers: how the hover writes a value, in plotly's format.
+        height: pixels.
+        zero: begin the axis at zero.
     """
     import plotly.graph_objects as go
 
@@ -108,15 +106,17 @@ def curves(
                 x=steps, y=values, name=plain(shorten(line.name, _LABEL)), line=look | {"width": 2},
                 mode="lines" if len(steps) > 40 else "lines+markers", marker={"size": 5},
                 legendgroup=str(line.place),
-                hovertemplate=f"step %{{x:,}}: {numbers}<extra>{plain(line.name)}</extra>",
+                hovertemplate=f"step %{{x:,}}: %{{y:.4g}}<extra>{plain(line.name)}</extra>",
             )
         )  # fmt: skip
         if line.kept in line.steps:
             at = list(line.steps).index(line.kept)
-            figure.add_trace(_star([line.kept], [line.values[at]], line, f"kept: {numbers}"))
+            figure.add_trace(_star([line.kept], [line.values[at]], line, "kept: %{y:.4g}"))
     figure.update_xaxes(title_text="step", rangemode="tozero")
-    figure.update_yaxes(title_text=plain(what), type="log" if log else "linear")
-    return _still(finish(figure, height=SMALL, left=64), what)
+    figure.update_yaxes(title_text=plain(what), exponentformat="power")
+    if zero:
+        figure.update_yaxes(rangemode="tozero")
+    return _still(finish(figure, height=height, left=64), what)
 
 
 def trajectory(paths: Sequence[Path]) -> Figure:
@@ -169,7 +169,7 @@ def _still(figure: Figure, what: str) -> Figure:
 
 
 def curves_drawing(
-    lines: Sequence[Curve], what: str, name: str, *, log: bool = False, numbers: str = "%{y:.4g}"
+    lines: Sequence[Curve], what: str, name: str, *, height: int = SMALL, zero: bool = False
 ) -> dict[str, Any]:
     """The value of a chart of `curves`, with its numbers; those that are drawn."""
     rows = [
@@ -178,7 +178,7 @@ def curves_drawing(
         for step, value in zip(*thinned(line.steps, line.values), strict=True)
     ]
     return drawing(
-        curves(lines, what, log=log, numbers=numbers), curves_headline(lines, what),
+        curves(lines, what, height=height, zero=zero), curves_headline(lines, what),
         name=name, columns=("run", "step", what), rows=rows,
     )  # fmt: skip
 

@@ -1,0 +1,105 @@
+"""Whether an ablation at another scale points the way of the paper's table.
+
+Each row is held against the row that the paper has best. The differences are compared by their
+direction alone: their size depends on the scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean, stdev
+from typing import Literal
+
+from engine.training.ablations import ABLATIONS, Ablation, Row
+
+Verdict = Literal["reference", "agrees", "disagrees", "within the spread", ""]
+SEED = " · seed "
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row of a table with what came of it here.
+
+    Attributes:
+        row: of the paper.
+        scores: dev scores here, one a seed that is done.
+        paper: its difference to the reference in the paper, points.
+        ours: the same here, of the means; None until both have a score.
+        spread: standard deviation of such a difference between two single seeds; None below two
+            seeds a row.
+        verdict: empty until there is a difference.
+    """
+
+    row: Row
+    scores: tuple[float, ...]
+    paper: float
+    ours: float | None
+    spread: float | None
+    verdict: Verdict
+
+
+def children(rows: Sequence[Row], seeds: Sequence[int]) -> list[tuple[str, dict[str, object]]]:
+    """Label and changes of every run of a table: its rows, each with every seed."""
+    if len(seeds) == 1:
+        return [(row.label, {**row.changes, "seed": seeds[0]}) for row in rows]
+    return [
+        (f"{row.label}{SEED}{seed}", {**row.changes, "seed": seed})
+        for row in rows
+        for seed in seeds
+    ]
+
+
+def row_of(label: str) -> str:
+    """The label of the row that a child belongs to."""
+    return label.partition(SEED)[0]
+
+
+def recognised(labels: Sequence[str], objectives: Sequence[str]) -> Ablation | None:
+    """The ablation whose rows these children are, if they are one's."""
+    mine = {row_of(label) for label in labels}
+    return next(
+        (
+            ablation
+            for ablation in ABLATIONS.values()
+            if mine == {row.label for row in ablation.rows} and ablation.objective in objectives
+        ),
+        None,
+    )
+
+
+def judged(ablation: Ablation, scores: Mapping[str, Sequence[float]]) -> list[Judged]:
+    """Hold each row against the paper's best one.
+
+    Args:
+        ablation: the paper's table.
+        scores: row label -> dev scores here, one a seed.
+    """
+    reference = max(ablation.rows, key=lambda row: row.score)  # the first of equals
+    ours = tuple(scores.get(reference.label, ()))
+    return [_judge(row, reference, tuple(scores.get(row.label, ())), ours)
+            for row in ablation.rows]  # fmt: skip
+
+
+def _judge(
+    row: Row, reference: Row, scores: tuple[float, ...], others: tuple[float, ...]
+) -> Judged:
+    paper = row.score - reference.score
+    if row is reference:
+        return Judged(row, scores, paper, None, None, "reference")
+    if not scores or not others:
+        return Judged(row, scores, paper, None, None, "")
+    difference, spread = mean(scores) - mean(others), None
+    if len(scores) > 1 and len(others) > 1:
+        spread = math.hypot(stdev(scores), stdev(others))
+    return Judged(row, scores, paper, difference, spread, _verdict(paper, difference, spread))
+
+
+def _verdict(paper: float, ours: float, spread: float | None) -> Verdict:
+    """Of rows that the paper prints alike, ours must lie within the spread, if that is known."""
+    if paper == 0:
+        return "" if spread is None else "agrees" if abs(ours) <= spread else "disagrees"
+    if spread is not None and abs(ours) <= spread:
+        return "within the spread"
+    return "agrees" if paper * ours > 0 else "disagrees"
