@@ -7,13 +7,13 @@ from importlib.metadata import version
 
 import typer
 
-from app.commands import data, explore, fair, manage, measure, project, serve, spaces
+from app.commands import data, explore, fair, manage, measure, project, serve, spaces, train
 
 app = typer.Typer(
     name="theodolite",
     help=(
         "A workbench for sentence encoders: load or name them, measure them, compare them fairly, "
-        "search with them.\n\nWithout a verb, the app opens in the browser."
+        "search with them, train your own.\n\nWithout a verb, the app opens in the browser."
     ),
     no_args_is_help=False,
     add_completion=False,
@@ -30,6 +30,8 @@ app.command()(explore.geometry)
 app.command()(explore.curate)
 app.command()(project.project)
 app.command()(spaces.spaces)
+app.command()(train.train)
+app.command()(train.sweep)
 app.add_typer(manage.encoder_verbs, name="encoders")
 app.add_typer(data.data_verbs, name="data")
 app.add_typer(manage.job_verbs, name="jobs")

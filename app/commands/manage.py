@@ -206,7 +206,7 @@ def cancel_job(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Stop a run within two seconds. What it finished stays.
+    """Stop a run within two seconds. What it finished stays, and so does a training's checkpoint.
 
     theodolite jobs cancel 36e4305ecb44
     """
@@ -215,6 +215,33 @@ def cancel_job(
     if not workspace.jobs.cancel(run):
         raise UserError(f"Run {run!r} is over already.", "`theodolite jobs list` shows its state.")
     done({"cancelled": run}, f"{run} is cancelled.", as_json)
+
+
+@job_verbs.command("stop")
+@plain_errors
+def stop_job(
+    run: RunArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Have a training run stop now and keep its best, as if it had ended here.
+
+    theodolite jobs stop 36e4305ecb44
+
+    Of a sweep the training at work keeps its best, and those after it are left out.
+    """
+    from app.training import runs
+
+    workspace = open_workspace(store, data)
+    row = workspace.store.runs.get(run)
+    if row["kind"] not in runs.KINDS:
+        raise UserError(
+            f"Run {run!r} trains nothing, so it has no best to keep.", "`jobs cancel` stops it."
+        )
+    if not runs.stop(workspace, run):
+        raise UserError(f"Run {run!r} is over already.", "`theodolite jobs list` shows its state.")
+    done({"stopping": run}, f"{run} is stopping; the best so far becomes the encoder.", as_json)
 
 
 @job_verbs.command("prioritise")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -87,7 +86,12 @@ def curves(workspace: Workspace, key: str) -> Curves:
         key: as `table` gives it: `RUN` or `RUN:POSITION`.
     """
     with _lock:
-        return deepcopy(_current(workspace.store, key))
+        found = _current(workspace.store, key)
+        stepped, looked, noted = (
+            {name: [*column] for name, column in columns.items()}
+            for columns in (found.stepped, found.looked, found.noted)
+        )
+        return replace(found, stepped=stepped, looked=looked, noted=noted)
 
 
 def summary(workspace: Workspace, key: str) -> tuple[dict[str, Any], tuple[int, float] | None]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from app.training import making
 from engine.errors import UserError
-from engine.training import Finished, TrainSpec
+from engine.training import Finished, TrainSpec, sweeps
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
@@ -44,13 +45,13 @@ def ending(store: Store, run_id: str) -> str:
     run = store.runs.get(run_id)
     children = run["spec"]["children"]
     states = store.runs.units(run_id)
-    scores = best_scores(store, run_id, len(children))
+    scored = scores(store, run_id, len(children))
     said = []
-    if scores and len({entry["spec"]["dev"] for entry in children}) == 1:
-        first = max(scores, key=lambda position: scores[position])
+    first = best(run["spec"], scored)
+    if first is not None:
         said.append(
-            f"Best of {len(scores)}: {children[first]['label']}, "
-            f"{scores[first]:.2f} on {children[first]['spec']['dev']} dev."
+            f"Best of {sum(score is not None for score in scored)}: {children[first]['label']}, "
+            f"{scored[first]:.2f} on {children[first]['spec']['dev']} dev."
         )
     left_out = sum(unit["error"] == LEFT_OUT for unit in states)
     failed = sum(unit["state"] == "failed" for unit in states) - left_out
@@ -59,12 +60,14 @@ def ending(store: Store, run_id: str) -> str:
     return " ".join(said)
 
 
-def best_scores(store: Store, run_id: str, children: int) -> dict[int, float]:
-    """Position -> dev score of the weights that were kept, of children that have one."""
-    found: dict[int, float] = {}
-    for position in range(children):
-        over = store.events.last(run_id, Finished.kind, position)
-        score = over["best_score"] if over else None
-        if score is not None and score == score:  # a NaN is no score
-            found[position] = score
-    return found
+def scores(store: Store, run_id: str, children: int) -> list[float | None]:
+    """The dev score of the weights that were kept, one a child; None where there is none."""
+    ends = [store.events.last(run_id, Finished.kind, position) for position in range(children)]
+    return [None if over is None else over["best_score"] for over in ends]
+
+
+def best(spec: Any, scored: Sequence[float | None]) -> int | None:
+    """The position of the best child; None without scores, or where they are of several tasks."""
+    if len({entry["spec"]["dev"] for entry in spec["children"]}) > 1:
+        return None
+    return sweeps.best(scored)

@@ -1,0 +1,84 @@
+"""The options of `theodolite train` and `sweep`: one a field of a TrainSpec, in its own words."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from functools import wraps
+from typing import Annotated, Any, get_args, get_type_hints
+
+import typer
+
+from engine.training import TrainSpec
+
+ASKED = ("objective", "base", "train", "out")
+"""Fields without which there is nothing to train: arguments of their own."""
+
+
+def about_fields() -> dict[str, str]:
+    """What each field of a TrainSpec is, in the words of its docstring."""
+    text = inspect.getdoc(TrainSpec) or ""
+    found = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
+    return {name: " ".join(said.split()) for name, said in found}
+
+
+def _help(name: str, hint: Any, default: Any) -> str:
+    """The words of the docstring, the choices, the default."""
+    said = about_fields()[name].replace("None", "none")
+    choices = [choice for choice in get_args(hint) if isinstance(choice, str)]
+    said = f"{said[0].upper()}{said[1:]}" + (f" One of {', '.join(choices)}." if choices else "")
+    shown = "none" if default is None else default
+    shown = ("no", "yes")[default] if isinstance(default, bool) else shown
+    return f"{said} Default: {shown}."
+
+
+def _options() -> list[inspect.Parameter]:
+    """An option for each field that has a default; None while it is not given."""
+    hints = get_type_hints(TrainSpec)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                _plain(hints[field.name]) | None,
+                typer.Option(help=_help(field.name, hints[field.name], field.default)),
+            ],
+        )
+        for field in fields(TrainSpec)
+        if field.default is not MISSING
+    ]
+
+
+def _plain(hint: Any) -> Any:
+    """The type that a terminal reads: of several choices their text, of an optional what it is."""
+    kinds = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
+    return str if isinstance(kinds[0], str) else kinds[0]
+
+
+def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `_options`; it is handed those that were given, as `settings`.
+
+    One option a field by hand would be the same names, types, defaults and words a second time.
+    """
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    options = _options()
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        settings = {option.name: given.pop(option.name) for option in options}
+        given["settings"] = {
+            name: None if value == "none" and name == "dev" else value
+            for name, value in settings.items()
+            if value is not None
+        }
+        command(**given)
+
+    first = [parameter for parameter in own if parameter.name in ASKED]
+    rest = [parameter for parameter in own if parameter.name not in (*ASKED, "settings")]
+    every = [p.replace(kind=p.KEYWORD_ONLY) for p in (*first, *options, *rest)]
+    run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+    return run

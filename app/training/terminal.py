@@ -1,0 +1,98 @@
+"""Training in the foreground: the same runs, done by the process that asks for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from app.jobs.reporter import Reporter
+from app.training import making, sweeping
+from engine.errors import UserError
+from engine.training import Event, TrainSpec
+from store.errors import StoreError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from store.runs import RunRow
+
+MADE = {"train": making.units, "sweep": sweeping.units}
+
+
+def perform(
+    workspace: Workspace, kind: str, spec: dict[str, Any], title: str
+) -> Iterator[tuple[RunRow, int, Event | UserError | None]]:
+    """Do a run here and now; yields its row with the position and what happened there.
+
+    That is None before anything does, then events, and what went wrong with a child of a sweep.
+
+    The run is in the store like any other: pages show it, `jobs stop` asks it to stop. Interrupted
+    it counts as cancelled, and goes on from its checkpoint when it is asked for again.
+
+    Args:
+        workspace: which is to list the encoders.
+        kind: `train` or `sweep`.
+        spec: as the kind's runs have it.
+        title: for people.
+
+    Raises:
+        UserError: it cannot be trained, or was cancelled from elsewhere.
+        StoreError: a worker or another terminal is at it.
+    """
+    labels = MADE[kind](spec)
+    runs = workspace.store.runs
+    with workspace.store.terminals.holding(kind, spec, title, labels) as run:
+        own = (run["id"], run["attempt"])
+        try:
+            yield run, 0, None
+            for unit in runs.units(run["id"]):
+                if unit["state"] != "waiting":
+                    continue
+                for event in _unit(workspace, kind, spec, run, unit["position"], unit["label"]):
+                    yield run, unit["position"], event
+            _conclude(workspace, kind, run)
+        except (KeyboardInterrupt, GeneratorExit):
+            runs.cancel(run["id"])
+            raise
+        except (UserError, StoreError) as error:
+            runs.finish(*own, "failed", error=error.message, hint=error.hint)
+            raise
+        except Exception as error:
+            runs.finish(*own, "failed", error=f"{type(error).__name__}: {error}")
+            raise
+
+
+def _unit(
+    workspace: Workspace, kind: str, spec: dict[str, Any], run: RunRow, position: int, label: str
+) -> Iterator[Event | UserError]:
+    """One training. What goes wrong with a child of a sweep is told, and the sweep goes on."""
+    runs, began = workspace.store.runs, time.monotonic()
+    reporter = Reporter(workspace.store, run["id"], run["attempt"], position, label)
+    asked = TrainSpec.from_dict(spec) if kind == "train" else sweeping.child(spec, position)
+    try:
+        if kind == "sweep" and reporter.asked(making.STOP):
+            raise UserError(sweeping.LEFT_OUT, "Give the same command again to train it as well.")
+        for event in making.events(workspace, asked, reporter):
+            yield event
+            if reporter.cancelled():
+                raise StoreError("The run was cancelled from elsewhere.", "Its checkpoint is kept.")
+    except UserError as error:
+        runs.end_unit(run["id"], position, time.monotonic() - began, error.message, error.hint)
+        if kind == "train":
+            raise
+        yield error
+    else:
+        runs.end_unit(run["id"], position, time.monotonic() - began)
+
+
+def _conclude(workspace: Workspace, kind: str, run: RunRow) -> None:
+    """End the run as a worker does: failed when nothing succeeded."""
+    runs = workspace.store.runs
+    units = runs.units(run["id"])
+    if all(unit["state"] == "failed" for unit in units):
+        first = units[0]
+        runs.finish(run["id"], run["attempt"], "failed", "Nothing succeeded.",
+                    first["error"], first["hint"])  # fmt: skip
+        return
+    said = sweeping.ending(workspace.store, run["id"]) if kind == "sweep" else ""
+    runs.finish(run["id"], run["attempt"], "done", said)
