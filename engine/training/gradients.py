@@ -83,7 +83,7 @@ def _contrastive(
         for start in starts:
             states.append(_random_state(model))
             parts.append(_vectors(model, columns, start, start + size))
-    # Weights that autocast kept in half precision have no graph after a pass without one.
+    # Older torch keeps the weights that autocast cast here, which have no graph (issue 112583).
     torch.clear_autocast_cache()
 
     cached = [torch.cat(column).requires_grad_() for column in zip(*parts, strict=True)]
