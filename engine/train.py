@@ -15,6 +15,7 @@ weights of an unbroken run.
 from __future__ import annotations
 
 import math
+import shutil
 import time
 from collections.abc import Callable, Iterator
 
@@ -23,18 +24,18 @@ import torch
 
 from engine.datasets.catalog import Catalog
 from engine.errors import UserError
-from engine.training import checkpoint, distributed, memory
+from engine.training import checkpoint, distributed, memory, outcome
 from engine.training.dev import DevSet
 from engine.training.distributed import Ranks
 from engine.training.events import Event, Finished, Looked, Noted
-from engine.training.examples import open_examples
+from engine.training.examples import Examples, open_examples
 from engine.training.gradients import backward
 from engine.training.model import open_model
 from engine.training.objectives import Column
 from engine.training.optimiser import learning_rate, update
 from engine.training.order import batches
 from engine.training.precision import Precision
-from engine.training.run import Run, working_folder
+from engine.training.run import Run, out_folder, working_folder
 from engine.training.spec import TrainSpec
 
 _REASONS = ("", "stopped", "patience", "diverged")
@@ -58,7 +59,8 @@ def train(
         stop: asked before every update; once true, the best weights so far become the encoder.
 
     Yields:
-        `Started` first and `Finished` last. Of several processes (`torchrun`) one speaks.
+        `Started` first and `Finished` last; of an encoder that is there already, the latter. Of
+        several processes (`torchrun`) one speaks.
 
     Raises:
         UserError: something asked cannot be done, the folder is taken, a checkpoint could not be
@@ -68,6 +70,7 @@ def train(
     precision = Precision.of(spec, ranks.local_rank, ranks.world_size)
     distributed.begin(precision.device)
     try:
+        outcome.check_free(out_folder(spec), spec)
         catalog = catalog or Catalog()
         examples = open_examples(
             spec.train,
@@ -78,6 +81,10 @@ def train(
             limit=spec.limit,
             folder=working_folder(spec),
         )
+        if finished := _finished(spec, examples):
+            yield Noted(finished.step, f"{finished.out} is there already, of this very run.")
+            yield finished
+            return
         dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
         model = open_model(spec, examples, catalog)
         for event in events(Run(spec, model, examples, dev, precision, ranks), stop):
@@ -85,6 +92,29 @@ def train(
                 yield event
     finally:
         distributed.end()
+
+
+def _finished(spec: TrainSpec, examples: Examples) -> Finished | None:
+    """What a run said last that was killed, or is asked for again, after it wrote its encoder."""
+    folder = out_folder(spec)
+    record = outcome.read(folder)
+    if record is None:
+        return None
+    if record["data_hash"] != examples.hash:
+        raise UserError(
+            f"{folder} is the encoder of the same settings, but of other training data.",
+            "Choose another folder; nothing is overwritten.",
+        )
+    shutil.rmtree(working_folder(spec), ignore_errors=True)
+    return Finished(
+        record["steps"],
+        record["best_step"],
+        record["best_score"],
+        record["seconds"],
+        str(folder),
+        outcome.encoder_of(folder),
+        record["why"],
+    )
 
 
 def events(run: Run, stop: Callable[[], bool] = never) -> Iterator[Event]:
@@ -145,7 +175,7 @@ def _report(run: Run) -> Iterator[Event]:
     """Losses and speed since the last report; what went wrong is left in `run.meter.trouble`."""
     stepped = run.meter.read()
     if stepped is not None:
-        run.state.loss = stepped.loss
+        run.remember(stepped)
         yield stepped
 
 
@@ -165,7 +195,7 @@ def _look(run: Run) -> Iterator[Event]:
     else:
         run.state.looks += 1
     looked = Looked(run.step, spearman, alignment, uniformity, best)
-    run.state.curve.append(looked.to_dict() | {"loss": run.state.loss})
+    run.remember(looked)
     run.meter.pause(time.perf_counter() - began)
     yield looked
 
@@ -197,15 +227,10 @@ def _finish(run: Run, why: str) -> Iterator[Event]:
     else:
         run.save()
     if why == "patience":
-        yield Noted(run.step, f"Stopped: no better score in {run.state.looks} looks.")
+        yield run.note(f"Stopped early: no better score in {run.state.looks} looks.")
     if run.best is not None:
         checkpoint.put_back(run.model, run.best)
-    best_step, best_score = run.state.best_step, run.state.best_score
-    if best_step is None:
-        best_step = run.step
-    seconds = run.meter.seconds
-    encoder = run.write()
-    yield Finished(run.step, best_step, best_score, seconds, run.spec.out, encoder, why)
+    yield run.write(why)
 
 
 def _back_to_good(run: Run) -> Noted:
@@ -217,4 +242,4 @@ def _back_to_good(run: Run) -> Noted:
             raise UserError(f"{trouble} No checkpoint had been written before.", hint)
         run.state.best_step = checkpoint.load_weights(run.folder, run.model)
     kept = f"Training stopped; the weights of step {run.state.best_step} are kept."
-    return Noted(run.step, f"{trouble} {kept} {hint}")
+    return run.note(f"{trouble} {kept} {hint}")

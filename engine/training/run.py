@@ -1,4 +1,4 @@
-"""What a training run holds between two updates, how it is kept, and how it goes on after a kill."""
+"""What a training run holds between two updates, and how it goes on after a kill."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from engine.errors import UserError
-from engine.training import checkpoint, distributed, memory
+from engine.training import checkpoint, distributed, memory, outcome
 from engine.training.dev import DevSet
 from engine.training.distributed import Ranks
-from engine.training.events import Noted, Started
+from engine.training.events import Finished, Looked, Noted, Started, Stepped
 from engine.training.examples import Examples
 from engine.training.meter import Meter
 from engine.training.model import TrainingModel
@@ -32,9 +32,18 @@ CHECKPOINT_SHARE = 0.05
 """Of the time, that checkpoints at looks may take."""
 
 
+CURVE = 2000
+"""Reports kept for the model card; of more, every second is dropped."""
+
+
+def out_folder(spec: TrainSpec) -> Path:
+    """Where the encoder of a run will be."""
+    return Path(spec.out).expanduser().absolute()
+
+
 def working_folder(spec: TrainSpec) -> Path:
     """Where the checkpoint of a run is until its encoder is written."""
-    out = Path(spec.out).expanduser().absolute()
+    out = out_folder(spec)
     return out.with_name(out.name + ".training")
 
 
@@ -49,8 +58,8 @@ class State:
         micro_batch: examples at once, as far as the memory allowed.
         best_step, best_score: of the best look so far.
         looks: without a better one since.
-        loss: of the last report.
-        curve: every look, with the loss reported before it.
+        curve: the reports and looks so far.
+        notes: what else a person should know of the encoder.
         scaler: of fp16.
     """
 
@@ -62,8 +71,8 @@ class State:
     best_step: int | None = None
     best_score: float | None = None
     looks: int = 0
-    loss: float | None = None
     curve: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     scaler: dict[str, Any] = field(default_factory=dict)
 
 
@@ -129,7 +138,20 @@ class Run:
     @property
     def looked(self) -> bool:
         """Whether the dev task was scored with the weights as they are."""
-        return bool(self.state.curve) and self.state.curve[-1]["step"] == self.step
+        last = self.state.curve[-1] if self.state.curve else {}
+        return last.get("kind") == Looked.kind and last["step"] == self.step
+
+    def remember(self, event: Stepped | Looked) -> None:
+        """Add to the curve."""
+        curve = self.state.curve
+        if len(curve) >= CURVE:
+            curve = [e for i, e in enumerate(curve) if i % 2 or e["kind"] == Looked.kind]
+        self.state.curve = [*curve, event.to_dict()]
+
+    def note(self, message: str) -> Noted:
+        """Tell something that the model card shall tell too."""
+        self.state.notes.append(message)
+        return Noted(self.step, message)
 
     def started(self) -> Started:
         """The first event."""
@@ -190,19 +212,40 @@ class Run:
                 "activations again.",
             )
         self.state.micro_batch = (size + 1) // 2
-        return Noted(
-            self.step,
+        return self.note(
             f"{size} examples at once did not fit the memory of {device}: it is "
-            f"{self.state.micro_batch} from here on. Their loss is still that of the whole batch.",
+            f"{self.state.micro_batch} from here on. The loss is still that of the whole batch."
         )
 
-    def write(self) -> str:
-        """Write the encoder, remove the checkpoint, and return the spec string that loads it."""
-        from engine.training import outcome
+    def write(self, why: str) -> Finished:
+        """Write the encoder, remove the checkpoint, and tell where it is.
 
-        encoder = outcome.write(self.spec, self.model, self.examples, asdict(self.state))
+        Args:
+            why: as in `Finished`.
+
+        Raises:
+            UserError: it could not be written; the checkpoint is still there.
+        """
+        state = self.state
+        best_step = self.step if state.best_step is None else state.best_step
+        record = outcome.Record(
+            spec=self.spec,
+            data_hash=state.data_hash,
+            examples=len(self.examples),
+            notes=(*self.examples.notes, *state.notes),
+            steps=self.step,
+            best_step=best_step,
+            best_score=state.best_score,
+            seconds=self.meter.seconds,
+            why=why,
+            curve=state.curve,
+        )
+        folder = out_folder(self.spec)
+        encoder = outcome.write(self.model, record, folder)
         shutil.rmtree(self.folder, ignore_errors=True)
-        return encoder
+        return Finished(
+            self.step, best_step, state.best_score, record.seconds, str(folder), encoder, why
+        )
 
     def _resume(self) -> None:
         """Go on from the checkpoint, if there is one."""
