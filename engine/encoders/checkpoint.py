@@ -64,6 +64,11 @@ class Checkpoint:
         return self._json(self.root / "config.json", dict)
 
     @cached_property
+    def trained(self) -> dict[str, Any]:
+        """What `engine.train` says of a folder it wrote; empty of any other."""
+        return self._json(self.folder / "theodolite.json", dict)
+
+    @cached_property
     def weights(self) -> tuple[Path, ...]:
         """Files of the transformer's weights: safetensors if there are any, else `.bin`."""
         for pattern in ("model*.safetensors", "pytorch_model*.bin"):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.encoders.checkpoint import Checkpoint
+from engine.encoders.pooling import MEANING
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -107,7 +108,12 @@ def _refuse_random_pooler(checkpoint: Checkpoint, pooling: str) -> None:
 
 
 def _own_pooling(checkpoint: Checkpoint) -> str | None:
-    """The pooling of a sentence-transformers folder in our words; None when it has none of ours."""
+    """The pooling of a sentence-transformers folder in our words; None when it has none of ours.
+
+    What we trained says so itself: a mean over two layers takes several modules.
+    """
+    if checkpoint.modules and checkpoint.trained.get("pooling") in MEANING:
+        return str(checkpoint.trained["pooling"])
     for module in checkpoint.modules:
         if str(module.get("type", "")).endswith(".Pooling"):
             return st_pooling(checkpoint.folder / str(module.get("path", "")))

@@ -67,7 +67,7 @@ class Transformer:
 
             use_onednn(self.model)
         self.dim = checkpoint.dim
-        self.limit = _limit(checkpoint, self.tokenizer, max_length)
+        self.limit = token_limit(checkpoint, self.tokenizer, max_length)
         self.pad = getattr(self.tokenizer, "pad_token_id", None) or 0
         self._backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._backend is not None:
@@ -320,7 +320,12 @@ def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
     return model.eval()
 
 
-def _limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None) -> int:
+def token_limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None = None) -> int:
+    """Most tokens of a text: as wanted, or as many as model and tokenizer take.
+
+    Raises:
+        UserError: more are wanted than they take.
+    """
     stated = [n for n in (checkpoint.positions, tokenizer.model_max_length) if n and n < 10**6]
     limit = min(stated, default=NO_LIMIT)
     if wanted is not None and stated and wanted > limit:

@@ -51,14 +51,14 @@ class Base:
     Attributes:
         whole: the transformer, with its MLM head when one is needed.
         tokenizer: of transformers.
-        limit: most tokens that the model has positions for; None when it states none.
+        limit: most tokens of a sentence that it takes.
         dropouts: the base's own settings, which the outcome gets back.
         name: how a person knows it.
     """
 
     whole: Any
     tokenizer: Any
-    limit: int | None
+    limit: int
     dropouts: dict[str, Any]
     name: str
 
@@ -95,10 +95,13 @@ class TrainingModel(nn.Module):
         self._backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._backend is not None:
             self._backend.no_padding()
-            self._backend.enable_truncation(spec.max_length)
         self._packed_states = packed_states
         if spec.compile and self.packed:
             self._packed_states = torch.compile(packed_states, dynamic=True)
+
+    def encoder(self, side: int = 0) -> Any:
+        """The transformer without what stands on top of it."""
+        return self.encoders[side].base_model
 
     @property
     def device(self) -> torch.device:
@@ -107,14 +110,7 @@ class TrainingModel(nn.Module):
 
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """Token ids with special tokens, cut to `spec.max_length`; at least one a sentence."""
-        texts = [clean(s) for s in sentences]
-        if self._backend is not None:  # several times faster than the tokenizer's own call
-            lists = [e.ids for e in self._backend.encode_batch_fast(texts)]
-        else:
-            lists = self.tokenizer(texts, truncation=True, max_length=self.spec.max_length)[
-                "input_ids"
-            ]
-        return [list(row) or [self.pad] for row in lists]
+        return self._cut(sentences, self.spec.max_length)
 
     def vectors(self, ids: Ids, *, side: int = 0, head: bool = True) -> torch.Tensor:
         """Pooled vectors, with gradients where torch keeps them.
@@ -161,8 +157,11 @@ class TrainingModel(nn.Module):
 
     @torch.no_grad()
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        """What the finished encoder will give: float32 (n, d), without a training-only head."""
-        was, lists = self.training, self.ids(sentences)
+        """What the finished encoder will give: float32 (n, d).
+
+        Without a head that is there in training only, and of as many tokens as the base takes.
+        """
+        was, lists = self.training, self._cut(sentences, self.base.limit)
         out = np.zeros((len(lists), self.dim), np.float32)
         tokens = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
         self.eval()
@@ -174,8 +173,17 @@ class TrainingModel(nn.Module):
             self.train(was)
         return out
 
+    def _cut(self, sentences: Sequence[str], limit: int) -> list[list[int]]:
+        texts = [clean(s) for s in sentences]
+        if self._backend is not None:  # several times faster than the tokenizer's own call
+            self._backend.enable_truncation(limit)
+            lists = [e.ids for e in self._backend.encode_batch_fast(texts)]
+        else:
+            lists = self.tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
+        return [list(row) or [self.pad] for row in lists]
+
     def _states(self, layout: Layout, side: int, every: bool) -> list[torch.Tensor]:
-        encoder = self.encoders[side].base_model
+        encoder = self.encoder(side)
         if self.packed:
             return self._packed_states(encoder, layout, every, self.spec.gradient_checkpointing)
         return padded_states(encoder, layout, self.pad, every)
@@ -198,7 +206,7 @@ def open_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)
         base = _fresh(spec, examples) if spec.base.startswith("new:") else _opened(spec)
-        if base.limit is not None and spec.max_length > base.limit:
+        if spec.max_length > base.limit:
             raise UserError(
                 f"The max length {spec.max_length} is more than the {base.limit} tokens that "
                 f"{base.name} takes.",
@@ -207,9 +215,14 @@ def open_model(
         return TrainingModel(base, spec).train()
 
 
+def trains_mlm(spec: TrainSpec) -> bool:
+    """Whether a run learns to predict masked tokens."""
+    return spec.objective == "mlm" or spec.mlm_weight > 0
+
+
 def needs_mlm(spec: TrainSpec) -> bool:
-    """Whether a run predicts masked tokens."""
-    return spec.objective == "mlm" or spec.mlm_weight > 0 or spec.augmentation == "mlm"
+    """Whether a run predicts masked tokens at all."""
+    return trains_mlm(spec) or spec.augmentation == "mlm"
 
 
 def _fresh(spec: TrainSpec, examples: Sequence[tuple[str, ...]]) -> Base:
@@ -231,7 +244,7 @@ def _opened(spec: TrainSpec) -> Base:
     from transformers import AutoConfig
 
     from engine.encoders.loading import checkpoint_of
-    from engine.encoders.transformer import quiet, read_tokenizer
+    from engine.encoders.transformer import quiet, read_tokenizer, token_limit
 
     _, checkpoint = checkpoint_of(spec.base)
     checkpoint.check()
@@ -241,7 +254,8 @@ def _opened(spec: TrainSpec) -> Base:
         config = AutoConfig.from_pretrained(str(checkpoint.root), trust_remote_code=False)
         dropouts = _set_dropout(config, spec.dropout)
         whole = _read(checkpoint, config, needs_mlm(spec))
-    return Base(whole, tokenizer, checkpoint.positions, dropouts, checkpoint.label)
+    limit = token_limit(checkpoint, tokenizer)
+    return Base(whole, tokenizer, limit, dropouts, checkpoint.label)
 
 
 def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:

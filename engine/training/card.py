@@ -1,0 +1,184 @@
+"""The model card of a trained encoder: what it is, from what, how, and how well."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.training.spec import TrainSpec
+
+if TYPE_CHECKING:
+    from engine.training.outcome import Record
+
+MOST_ROWS = 25
+"""Looks at the dev set that the card lists; `theodolite.json` has all."""
+OBJECTIVES = {
+    "unsup": "unsupervised SimCSE: a sentence and itself under another dropout mask are positives",
+    "sup": "supervised SimCSE: annotated pairs, with hard negatives where the data has them",
+    "mlm": "masked language modelling",
+    "next-sentence": "contrastive learning of sentences and the ones that follow them",
+}
+_WHY = {
+    "done": "All updates were made.",
+    "stopped": "It was stopped by hand.",
+    "patience": "It stopped early: the dev score no longer rose.",
+    "diverged": "It stopped because the loss was no longer a number.",
+}
+
+
+def command_of(spec: TrainSpec) -> str:
+    """The command that trains the same, to be pasted into a terminal."""
+    words = ["theodolite", "train", spec.objective, spec.base, "--train", spec.train]
+    words += ["--out", spec.out] if spec.out else []
+    for field in fields(TrainSpec):
+        value = getattr(spec, field.name)
+        if field.name in ("objective", "base", "train", "out") or value == field.default:
+            continue
+        option = field.name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            words += [f"--{option}", "none" if value is None else str(value)]
+    return shlex.join(words)
+
+
+def card(record: Record, dim: int) -> str:
+    """The text of `README.md`.
+
+    Args:
+        record: of the run.
+        dim: length of a vector.
+    """
+    spec = record.spec
+    name = _text(Path(spec.out).name or "encoder")
+    parts = [
+        _front(spec),
+        f"# {name}",
+        f"A sentence encoder of {dim} dimensions, trained with Theodolite from "
+        f"{_code(_short(spec.base))} by {OBJECTIVES[spec.objective]} (Gao et al. 2021, SimCSE).",
+        _usage(spec),
+        "## Training data",
+        f"{_code(_short(spec.train))}, {record.examples:,} examples. Content hash "
+        f"{_code(record.data_hash)}.",
+        "\n".join(f"- {_text(note)}" for note in record.notes),
+        "## Training",
+        f"{_WHY.get(record.why, record.why)} {record.steps:,} updates in {record.seconds:,.0f} "
+        f"seconds; the weights are those after update {record.best_step:,}.",
+        _table(("setting", "value"), [(_code(k), _code(v)) for k, v in _settings(spec)]),
+        "The same again:",
+        _fenced(command_of(spec), "sh"),
+        "## Scores while training",
+        _scores(record),
+        _table(("step", "dev score", "alignment", "uniformity", "loss"), _curve(record.curve)),
+        "Scores are cosine Spearman × 100 of the dev part. Alignment and uniformity are those of "
+        "Wang and Isola (2020); lower is better. `theodolite.json` holds the whole curve.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _front(spec: TrainSpec) -> str:
+    lines = ["library_name: sentence-transformers", "pipeline_tag: sentence-similarity"]
+    base = spec.base.removeprefix("hf:").partition("?")[0]
+    # Only what is surely an id of the hub, and so needs no quoting.
+    if spec.base.startswith("hf:") and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base):
+        lines.append(f'base_model: "{base}"')
+    tags = ["sentence-transformers", "feature-extraction", "sentence-similarity", "simcse"]
+    return "\n".join(["---", *lines, "tags:", *(f"- {tag}" for tag in tags), "---"])
+
+
+def _usage(spec: TrainSpec) -> str:
+    code = (
+        "from sentence_transformers import SentenceTransformer\n\n"
+        'model = SentenceTransformer("FOLDER")\n'
+        'vectors = model.encode(["A sentence.", "Another one."])'
+    )
+    return "## Use\n\n" + _fenced(code, "python") + "\n\n" + _plainly(spec)
+
+
+def _plainly(spec: TrainSpec) -> str:
+    """How transformers gives the same vectors."""
+    kept = spec.head == "mlp" and spec.objective != "mlm"
+    states = {
+        "cls": "the first token's last hidden state",
+        "avg": "the mean of the last hidden states over the tokens, padding left out",
+        "avg_first_last": "the mean over the tokens, padding left out, of "
+        "`(hidden_states[1] + hidden_states[-1]) / 2`",
+        "avg_top2": "the mean over the tokens, padding left out, of "
+        "`(hidden_states[-2] + hidden_states[-1]) / 2`",
+        "max": "the largest value of the last hidden states over the tokens, padding left out",
+    }[spec.pooling]
+    if kept and spec.pooling == "cls":
+        return "With `transformers` alone the vector is `pooler_output` (of a BERT or RoBERTa)."
+    if kept:
+        return (
+            f"With `transformers` alone the vector is {states}, passed through the dense layer in "
+            "the folder `Dense` and tanh."
+        )
+    return f"With `transformers` alone the vector is {states}."
+
+
+def _settings(spec: TrainSpec) -> list[tuple[str, Any]]:
+    own = {k: v for k, v in spec.to_dict().items() if k not in ("version", "base", "train", "out")}
+    return list(own.items())
+
+
+def _scores(record: Record) -> str:
+    if record.best_score is None:
+        return "No dev set was looked at; the weights are the last ones."
+    return (
+        f"Best on {_code(_short(record.spec.dev or ''))}: **{record.best_score:.2f}** after update "
+        f"{record.best_step:,}."
+    )
+
+
+def _curve(events: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Looks, each with the newest loss; evenly thinned, the best and the last always kept."""
+    rows: list[tuple[str, ...]] = []
+    loss, best = "", 0
+    for event in events:
+        if event.get("kind") == "stepped":
+            loss = f"{event['loss']:.4f}"
+        elif event.get("kind") == "looked":
+            best = len(rows) if event["best"] else best
+            values = (f"{event[key]:.3f}" for key in ("alignment", "uniformity"))
+            rows.append((f"{event['step']:,}", f"{event['score']:.2f}", *values, loss))
+    every = -(-len(rows) // MOST_ROWS) or 1
+    return [
+        row for i, row in enumerate(rows) if i % every == 0 or i in (best, len(rows) - 1)
+    ]  # fmt: skip
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _short(source: str) -> str:
+    """A source without the folders of this machine."""
+    kind, colon, value = source.partition(":")
+    if kind == "dir":
+        return f"{kind}:{Path(value).name}"
+    return source if colon else Path(source).name or source
+
+
+def _text(value: Any) -> str:
+    """One line that Markdown and HTML take as plain text."""
+    flat = " ".join(str(value).split())
+    return re.sub(r"([\\`*_{}\[\]<>#|&])", r"\\\1", flat)
+
+
+def _code(value: Any) -> str:
+    """One line between backticks, which no backtick or bar inside can end."""
+    flat = " ".join(str(value).split()).replace("`", "'").replace("|", "¦")
+    return f"`{flat}`" if flat else ""
+
+
+def _fenced(code: str, language: str) -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", code)), default=0))
+    return f"{fence}{language}\n{code}\n{fence}"

@@ -1,0 +1,258 @@
+"""What a run leaves behind: an ordinary encoder folder.
+
+sentence-transformers, transformers and our own encoders read it as it is:
+
+    config.json, model.safetensors, tokenizer...   for transformers
+    modules.json, 1_Pooling/, 2_Dense/ ...         for sentence-transformers, in the form that its
+                                                   older versions read too
+    README.md                                      the model card
+    theodolite.json                                the settings, the data's hash, the curve
+
+A head that was kept is a dense layer with tanh for sentence-transformers and, over the first token
+of a BERT, the pooler for transformers. One that was there in training only is left out (Gao et al.
+2021, section 6.3).
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+
+from engine.encoders.spec import EncoderSpec, SourceSpec
+from engine.errors import UserError
+from engine.training.model import TrainingModel, trains_mlm
+from engine.training.packed import FAMILIES
+from engine.training.spec import TrainSpec
+
+VERSION = 1
+RECORD = "theodolite.json"
+_ST_POOLING = {"cls": "cls_token", "max": "max_tokens"}
+
+
+@dataclass(frozen=True)
+class Record:
+    """How an encoder came to be.
+
+    Attributes:
+        spec: what was asked for.
+        data_hash: content hash of the training data.
+        examples: how many there were.
+        notes: what was left out of them, and what else a person should know.
+        steps: updates made.
+        best_step: the update whose weights these are.
+        best_score: their dev score; None when nothing was looked at.
+        seconds: of training.
+        why: as in `Finished`.
+        curve: the `Stepped` and `Looked` events as dictionaries, in their order.
+    """
+
+    spec: TrainSpec
+    data_hash: str
+    examples: int
+    notes: tuple[str, ...] = ()
+    steps: int = 0
+    best_step: int = 0
+    best_score: float | None = None
+    seconds: float = 0.0
+    why: str = "done"
+    curve: Sequence[Mapping[str, Any]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able; `hash` is that of the spec."""
+        own = {k: v for k, v in asdict(self).items() if k not in ("spec", "curve")}
+        return {
+            "version": VERSION,
+            "hash": self.spec.hash,
+            "spec": self.spec.to_dict(),
+            **own,
+            "curve": [dict(event) for event in self.curve],
+        }
+
+
+def write(model: TrainingModel, record: Record, folder: Path) -> str:
+    """Write the encoder; whole or not at all.
+
+    Args:
+        model: with the weights that are kept.
+        record: goes into the card and `theodolite.json`.
+        folder: made with its parents. One that holds the outcome of the same run is replaced.
+
+    Returns:
+        The spec string that loads it.
+
+    Raises:
+        UserError: something else lies there, or it cannot be written.
+    """
+    folder = folder.absolute()
+    check_free(folder, record.spec)
+    part = folder.with_name(folder.name + ".part")
+    try:
+        shutil.rmtree(part, ignore_errors=True)  # of a run that was killed while it wrote
+        part.mkdir(parents=True)
+        _write_transformer(model, part)
+        _write_modules(model, part)
+        _write_json(part / RECORD, record.to_dict() | {"pooling": pooling_of(model)})
+        from engine.training.card import card
+
+        (part / "README.md").write_text(card(record, model.dim), "utf-8")
+        for file in part.rglob("*"):
+            if file.is_file():
+                _flush(file)
+        if folder.exists():
+            shutil.rmtree(folder)
+        part.rename(folder)
+    except (OSError, SafetensorError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        shutil.rmtree(part, ignore_errors=True)
+        raise UserError(
+            f"The encoder cannot be written to {folder}: {reason}.",
+            "Make room or choose another folder; the run goes on from its checkpoint.",
+        ) from error
+    return encoder_of(folder)
+
+
+def encoder_of(folder: Path) -> str:
+    """The spec string that loads an encoder folder."""
+    return str(EncoderSpec((SourceSpec("dir", str(folder)),)))
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """What `theodolite.json` in a folder says; None when we did not write it."""
+    try:
+        found = json.loads((folder / RECORD).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and found.get("version") == VERSION else None
+
+
+def check_free(folder: Path, spec: TrainSpec) -> None:
+    """Refuse a folder in which the outcome of a run would overwrite something.
+
+    Raises:
+        UserError: it holds anything but the outcome of a run of the same settings.
+    """
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if (read(folder) or {}).get("hash") != spec.hash:
+        raise UserError(
+            f"{folder} is there already, and is not the outcome of the same settings.",
+            "Choose another folder; nothing is overwritten.",
+        )
+
+
+def pooling_of(model: TrainingModel) -> str | None:
+    """The outcome's pooling in the words of `engine.encoders`; None when it needs a dense layer."""
+    pooling = str(model.spec.pooling)
+    if _keeps_head(model):
+        return "cls" if _has_place_for_head(model) else None
+    return "cls_before_pooler" if pooling == "cls" else pooling
+
+
+def _keeps_head(model: TrainingModel) -> bool:
+    return model.spec.head == "mlp" and len(model.heads) > 0
+
+
+def _has_place_for_head(model: TrainingModel) -> bool:
+    """Whether transformers can hold the head as the pooler."""
+    kind = model.encoder().config.model_type
+    return model.spec.pooling == "cls" and kind in FAMILIES
+
+
+def _write_transformer(model: TrainingModel, folder: Path) -> None:
+    from engine.encoders.transformer import quiet
+
+    first: Any = model.encoders[0]
+    whole = first if trains_mlm(model.spec) else first.base_model
+    state = {name: tensor.detach().cpu() for name, tensor in whole.state_dict().items()}
+    if _keeps_head(model) and _has_place_for_head(model):
+        prefix = "" if whole is whole.base_model else f"{whole.base_model_prefix}."
+        for name, tensor in model.heads[0].state_dict().items():
+            state[f"{prefix}pooler.{name}"] = tensor.detach().cpu()
+    with quiet():
+        whole.save_pretrained(folder, state_dict=state)
+        tokenizer = copy.deepcopy(model.tokenizer)
+        if getattr(tokenizer, "backend_tokenizer", None) is not None:
+            tokenizer.backend_tokenizer.no_truncation()
+        tokenizer.model_max_length = model.base.limit
+        tokenizer.save_pretrained(folder)
+    # The next run from this encoder finds the dropout of the base, not of this run.
+    config = json.loads((folder / "config.json").read_text("utf-8")) | model.base.dropouts
+    if model.spec.pooling in ("avg_first_last", "avg_top2"):
+        config["output_hidden_states"] = True
+    _write_json(folder / "config.json", config)
+
+
+def _write_modules(model: TrainingModel, folder: Path) -> None:
+    """`modules.json` and the modules' folders."""
+    dim, pooling = model.dim, str(model.spec.pooling)
+    modules = [("", "Transformer")]
+
+    def add(kind: str, config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+        place = folder / f"{len(modules)}_{kind}"
+        place.mkdir()
+        modules.append((place.name, kind))
+        _write_json(place / "config.json", config)
+        if weights:
+            save_file(weights, place / "model.safetensors", {"format": "pt"})
+
+    if pooling in ("avg_first_last", "avg_top2"):
+        layers = int(model.encoder().config.num_hidden_layers)
+        weights = _layer_weights(pooling, layers)
+        start = layers + 1 - len(weights)
+        add(
+            "WeightedLayerPooling",
+            {"word_embedding_dimension": dim, "layer_start": start, "num_hidden_layers": layers},
+            {"layer_weights": weights},
+        )
+    modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")
+    mode = _ST_POOLING.get(pooling, "mean_tokens")
+    add(
+        "Pooling",
+        {"word_embedding_dimension": dim} | {f"pooling_mode_{m}": m == mode for m in modes},
+        {},
+    )
+    if _keeps_head(model):
+        head = {f"linear.{name.removeprefix('dense.')}": tensor.detach().cpu().contiguous()
+                for name, tensor in model.heads[0].state_dict().items()}  # fmt: skip
+        tanh = "torch.nn.modules.activation.Tanh"
+        config = {"in_features": dim, "out_features": dim, "bias": True}
+        add("Dense", config | {"activation_function": tanh}, head)
+    listed = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(modules)
+    ]
+    _write_json(folder / "modules.json", listed)
+    limit = {"max_seq_length": model.base.limit, "do_lower_case": False}
+    _write_json(folder / "sentence_bert_config.json", limit)
+    _write_json(
+        folder / "config_sentence_transformers.json",
+        {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
+    )
+
+
+def _layer_weights(pooling: str, layers: int) -> torch.Tensor:
+    """Weights of the last layers whose mean is the pooling: (1, 0, ..., 0, 1) or (1, 1)."""
+    if pooling == "avg_top2":
+        return torch.ones(2)
+    weights = torch.zeros(layers)  # from the first layer behind the embeddings
+    weights[0] = weights[-1] = 1.0
+    return weights
+
+
+def _write_json(file: Path, content: Any) -> None:
+    file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _flush(file: Path) -> None:
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())

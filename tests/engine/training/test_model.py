@@ -1,0 +1,200 @@
+"""Opening what is trained: its tokens, vectors, heads, dropout and predictions."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+from engine.encoders import load
+from engine.errors import UserError
+from engine.training import TrainSpec
+from engine.training.model import open_model
+from tests.engine.encoders.models import SENTENCES, edit_config, save
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """One of each family, and a BERT with its MLM head."""
+    root = tmp_path_factory.mktemp("bases")
+    made = {kind: save(root / kind, kind) for kind in ("bert", "roberta", "gpt2")}
+    return made | {"mlm": save(root / "mlm", head="ForMaskedLM")}
+
+
+def opened(folder, objective="unsup", **changes):
+    """The model of a spec with a folder as base."""
+    changes = {"max_length": 20, "head": "none"} | changes
+    return open_model(TrainSpec(objective, f"dir:{folder}", "x", "y", **changes), [])
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2"])
+@pytest.mark.parametrize("pooling", ["cls", "avg", "avg_first_last", "avg_top2", "max"])
+def test_an_untrained_model_gives_the_vectors_of_its_encoder(folders, kind, pooling):
+    """`cls` is the first token's state, before any pooler."""
+    model = opened(folders[kind], pooling=pooling)
+    name = "cls_before_pooler" if pooling == "cls" else pooling
+    expected = load(f"dir:{folders[kind]}?pooling={name}", device="cpu").encode(SENTENCES)
+    np.testing.assert_allclose(model.encode(SENTENCES), expected, atol=1e-5)
+    assert model.training and model.packed == (kind != "gpt2") and model.dim == 32
+
+
+def test_tokens_are_those_of_transformers_cut_to_the_length(folders):
+    """Special tokens included; encoding cuts at the model's own limit."""
+    model = opened(folders["bert"], max_length=6)
+    words = AutoTokenizer.from_pretrained(folders["bert"])
+    expected = words(SENTENCES, truncation=True, max_length=6)["input_ids"]
+    assert model.ids(SENTENCES) == expected
+    assert model.ids([""]) == [words("")["input_ids"]]
+    whole = load(f"dir:{folders['bert']}?pooling=cls_before_pooler", device="cpu")
+    np.testing.assert_allclose(model.encode(SENTENCES), whole.encode(SENTENCES), atol=1e-5)
+    assert model.ids(SENTENCES) == expected  # the limits do not mix
+
+
+@pytest.mark.parametrize(
+    ("head", "in_loss", "in_outcome"),
+    [("none", False, False), ("mlp", True, True), ("mlp-train-only", True, False)],
+)
+def test_a_head_is_a_dense_layer_with_tanh(folders, head, in_loss, in_outcome):
+    """SimCSE's MLPLayer; fresh, so that a base's own pooler has no part in it (table 4)."""
+    model = opened(folders["bert"], head=head).eval()
+    plain = opened(folders["bert"]).eval()
+    ids = model.ids(SENTENCES)
+    with torch.no_grad():
+        states = plain.vectors(ids)
+        changed = states
+        if head != "none":
+            dense = model.heads[0].dense
+            assert dense.weight.std().item() == pytest.approx(0.02, rel=0.1)
+            assert not dense.bias.any()
+            changed = torch.tanh(states @ dense.weight.T + dense.bias)
+        torch.testing.assert_close(model.vectors(ids), changed if in_loss else states)
+        kept = changed if in_outcome else states
+        torch.testing.assert_close(model.vectors(ids, head=False), kept)
+    np.testing.assert_allclose(model.encode(SENTENCES), kept.numpy(), atol=1e-6)
+    assert not any("pooler" in name for name, _ in model.named_parameters())
+
+
+def test_mlm_alone_has_no_head_over_the_pooling(folders):
+    """It would get no gradient and stay random."""
+    assert len(opened(folders["mlm"], "mlm", head="mlp").heads) == 0
+
+
+def test_the_seed_decides_what_is_fresh_and_nothing_else(folders):
+    """And opening leaves torch's own random numbers alone."""
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    first = opened(folders["bert"], head="mlp")
+    assert torch.equal(torch.rand(3), expected)
+    again, other = opened(folders["bert"], head="mlp"), opened(folders["bert"], head="mlp", seed=1)
+    for name, weight in first.state_dict().items():
+        assert torch.equal(weight, again.state_dict()[name])
+        fresh = name.startswith("heads") and name.endswith("weight")
+        assert torch.equal(weight, other.state_dict()[name]) != fresh
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2"])
+def test_dropout_is_set_for_the_whole_model(folders, kind):
+    """None leaves the base's; 0 makes two passes the same."""
+    own, none, strong = (opened(folders[kind], dropout=p) for p in (None, 0.0, 0.3))
+    ids = own.ids(SENTENCES)
+    for model, p in ((own, 0.1), (none, 0.0), (strong, 0.3)):
+        found = {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)}
+        assert found == {p}
+        with torch.no_grad():
+            same = torch.equal(model.vectors(ids), model.vectors(ids))
+        assert same == (p == 0)
+
+
+def test_the_pooling_has_no_dropout_of_its_own_while_encoding(folders):
+    """Dev scores are of the model at rest; training goes on afterwards."""
+    model = opened(folders["bert"], head="mlp")
+    assert np.array_equal(model.encode(SENTENCES), model.encode(SENTENCES))
+    assert model.training
+
+
+def test_two_encoders_start_alike_and_go_their_own_ways(folders):
+    """Each with a head of its own."""
+    model = opened(folders["bert"], dual=True, head="mlp", dropout=0.0)
+    ids = model.ids(SENTENCES)
+    for head in model.heads[1:]:
+        head.load_state_dict(model.heads[0].state_dict())
+    torch.testing.assert_close(model.vectors(ids), model.vectors(ids, side=1))
+    model.vectors(ids, side=1).sum().backward()
+    moved = {n.split(".")[1] for n, p in model.named_parameters() if p.grad is not None}
+    assert moved == {"1"}
+    single = opened(folders["bert"], dropout=0.0)
+    torch.testing.assert_close(single.vectors(ids), single.vectors(ids, side=1))
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_masked_tokens_are_predicted_by_the_checkpoints_head(tmp_path, kind):
+    """The same scores as transformers' MaskedLM."""
+    folder = save(tmp_path / kind, kind, "ForMaskedLM")
+    model = opened(folder, "mlm").eval()
+    states, ids = model.token_states(model.ids(SENTENCES))
+    words = AutoTokenizer.from_pretrained(folder)(SENTENCES, padding=True, return_tensors="pt")
+    seen = words["attention_mask"].bool()
+    expected = AutoModelForMaskedLM.from_pretrained(folder).eval()(**words).logits[seen]
+    assert torch.equal(ids, words["input_ids"][seen])
+    torch.testing.assert_close(model.mlm_logits(states), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_a_head_that_the_checkpoint_lacks_is_fresh_and_tied(folders):
+    """The output weights are the word embeddings, as in BERT."""
+    model = opened(folders["bert"], mlm_weight=0.1)
+    table = model.encoder().get_input_embeddings().weight
+    scores = model.encoders[0].cls.predictions.decoder.weight
+    assert scores.data_ptr() == table.data_ptr()
+    stored = AutoModel.from_pretrained(folders["bert"]).get_input_embeddings().weight
+    assert torch.equal(table, stored)
+    model.mlm_logits(model.token_states(model.ids(SENTENCES))[0]).sum().backward()
+    assert table.grad.abs().sum() > 0
+
+
+def test_the_same_weights_with_and_without_keeping_activations(folders):
+    """Gradient checkpointing changes the memory only, padded models included."""
+    for kind in ("bert", "gpt2"):
+        gradients = []
+        for recompute in (False, True):
+            model = opened(folders[kind], gradient_checkpointing=recompute, pooling="avg")
+            torch.manual_seed(0)
+            model.vectors(model.ids(SENTENCES)).pow(2).sum().backward()
+            gradients.append([p.grad for p in model.parameters() if p.grad is not None])
+        assert len(gradients[0]) == len(gradients[1]) > 10
+        for one, other in zip(*gradients, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def test_a_packaged_encoder_can_be_trained(folders):
+    """MiniLM's own vectors are the unit-length mean."""
+    model = open_model(TrainSpec("unsup", "minilm", "x", "y", pooling="avg", head="none"), [])
+    rows = model.encode(SENTENCES)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(rows, load("minilm", device="cpu").encode(SENTENCES), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "words"),
+    [
+        ("wordllama", {}, "not a transformer"),
+        ("dir:{bert}", {"max_length": 25}, "more than the 24 tokens"),
+        ("dir:{gpt2}", {"mlm_weight": 0.1}, "cannot be trained"),
+        ("dir:{nothing}", {}, "no folder"),
+        ("new:layers=0", {}, "layers from 1 to 48"),
+        ("new:size=3", {}, "Known: layers"),
+        ("new:hidden=10,heads=3", {}, "do not divide"),
+    ],
+)
+def test_what_cannot_be_trained_is_said(folders, tmp_path, base, changes, words):
+    """Before anything is made."""
+    names = folders | {"nothing": tmp_path / "nothing"}
+    spec = TrainSpec("unsup", base.format(**names), "x", "y", **changes)
+    with pytest.raises(UserError, match=words):
+        open_model(spec, [("a cat",)])
+
+
+def test_a_checkpoint_that_lacks_weights_is_refused(folders, tmp_path):
+    """Or the missing ones would be random."""
+    folder = edit_config(save(tmp_path / "more"), num_hidden_layers=4)
+    with pytest.raises(UserError, match="lacks 16 tensors"):
+        opened(folder)

@@ -1,0 +1,258 @@
+"""The encoder folder that a run leaves: three libraries read it and give the same vectors."""
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+from engine.encoders import describe, load
+from engine.errors import UserError
+from engine.training import TrainSpec
+from engine.training.card import command_of
+from engine.training.model import open_model
+from engine.training.outcome import Record, check_free, read, write
+from tests.engine.encoders.models import SENTENCES, save
+
+LONG = "a cat sat on the mat and then ran"
+"""Longer than the runs' greatest length."""
+TEXTS = [*SENTENCES, LONG, ""]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """One base of each family, and a BERT with its MLM head."""
+    root = tmp_path_factory.mktemp("bases")
+    made = {kind: save(root / kind, kind) for kind in ("bert", "roberta", "gpt2")}
+    return made | {"mlm": save(root / "mlm", head="ForMaskedLM")}
+
+
+def trained(base, out, objective="unsup", **changes):
+    """A model that training has moved a little; its spec has all the changes."""
+    spec = TrainSpec(objective, f"dir:{base}", "sentences.txt", str(out), max_length=6, **changes)
+    model = open_model(spec, [(text,) for text in SENTENCES])
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.05 * torch.randn(weight.shape, generator=generator)
+    return model
+
+
+def record_of(model, **facts):
+    """What a run would say of it."""
+    return Record(model.spec, "0123abcd", 7, **facts)
+
+
+def plainly(folder, pooling, sentence):
+    """One sentence through transformers alone, from nothing but the folder."""
+    words = AutoTokenizer.from_pretrained(folder)(sentence, return_tensors="pt")
+    model = AutoModel.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        out = model(input_ids=words["input_ids"], output_hidden_states=True)
+    states = [state[0] for state in out.hidden_states]
+    vector = {
+        "cls": lambda: states[-1][0],
+        "pooler": lambda: out.pooler_output[0],
+        "avg": lambda: states[-1].mean(0),
+        "avg_top2": lambda: ((states[-1] + states[-2]) / 2).mean(0),
+        "avg_first_last": lambda: ((states[1] + states[-1]) / 2).mean(0),
+        "max": lambda: states[-1].amax(0),
+    }[pooling]
+    return vector().numpy()
+
+
+CASES = [
+    ("bert", "cls", "mlp-train-only"),
+    ("bert", "cls", "mlp"),
+    ("bert", "cls", "none"),
+    ("bert", "avg", "none"),
+    ("bert", "avg_top2", "none"),
+    ("bert", "avg_first_last", "mlp-train-only"),
+    ("bert", "max", "none"),
+    ("roberta", "cls", "mlp"),
+    ("roberta", "avg_first_last", "none"),
+    ("gpt2", "avg", "none"),
+]
+
+
+@pytest.mark.parametrize(("kind", "pooling", "head"), CASES)
+def test_three_libraries_give_the_vectors_of_training(folders, tmp_path, kind, pooling, head):
+    """Without options, warnings or files of other places; the pooling doctor names the pooling."""
+    model = trained(folders[kind], tmp_path / "out", pooling=pooling, head=head)
+    texts = TEXTS if kind != "gpt2" else [*SENTENCES, LONG]
+    expected = model.encode(texts)
+    spec = write(model, record_of(model), tmp_path / "out")
+
+    own = load(spec, device="cpu")
+    np.testing.assert_allclose(own.encode(texts), expected, atol=1e-5)
+    assert own.dim == 32 and own.warnings == ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        peer = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    np.testing.assert_allclose(peer.encode(texts), expected, atol=1e-5)
+    name = "pooler" if (head, pooling) == ("mlp", "cls") else pooling
+    for place in (0, 1, -2, -1):
+        by_hand = plainly(tmp_path / "out", name, texts[place])
+        np.testing.assert_allclose(by_hand, expected[place], atol=1e-5)
+
+    named = describe(spec)["pooling"]
+    assert named == {"cls": "cls_before_pooler", "pooler": "cls"}.get(name, name)
+    plain = load(f"{spec}?pooling={named}", device="cpu")
+    np.testing.assert_allclose(plain.encode(texts), expected, atol=1e-5)
+    assert plain.warnings == ()
+
+
+def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):
+    """For which plain transformers have no place."""
+    model = trained(folders["bert"], tmp_path / "out", pooling="avg", head="mlp")
+    spec = write(model, record_of(model), tmp_path / "out")
+    rows = load(spec, device="cpu").encode(SENTENCES)
+    np.testing.assert_allclose(rows, model.encode(SENTENCES), atol=1e-5)
+    dense = model.heads[0].dense
+    mean = np.array([plainly(tmp_path / "out", "avg", s) for s in SENTENCES])
+    by_hand = np.tanh(mean @ dense.weight.detach().numpy().T + dense.bias.detach().numpy())
+    np.testing.assert_allclose(rows, by_hand, atol=1e-5)
+
+
+def test_of_two_encoders_the_first_is_kept(folders, tmp_path):
+    """Sentences of a task have no side."""
+    model = trained(folders["bert"], tmp_path / "out", dual=True, head="none")
+    rows = load(write(model, record_of(model), tmp_path / "out"), device="cpu").encode(SENTENCES)
+    ids = model.ids(SENTENCES)
+    with torch.no_grad():
+        first, second = (model.eval().vectors(ids, side=side) for side in (0, 1))
+    short = [i for i, row in enumerate(ids) if len(row) < 6]
+    np.testing.assert_allclose(rows[short], first.numpy()[short], atol=1e-5)
+    assert not torch.allclose(first, second, atol=1e-2)
+
+
+def test_mlm_keeps_its_head_for_the_next_run(folders, tmp_path):
+    """Transformers finds it; a run from the folder predicts with it."""
+    model = trained(folders["mlm"], tmp_path / "out", "mlm", pooling="avg")
+    spec = write(model, record_of(model), tmp_path / "out")
+    words = AutoTokenizer.from_pretrained(tmp_path / "out")(SENTENCES[2], return_tensors="pt")
+    again = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()
+    with torch.inference_mode():
+        logits = again(input_ids=words["input_ids"]).logits[0]
+        following = open_model(TrainSpec("mlm", spec, "x", "y", max_length=24), []).eval()
+        states, _ = following.token_states(words["input_ids"].tolist())
+        torch.testing.assert_close(following.mlm_logits(states), logits, atol=1e-5, rtol=1e-5)
+        states, _ = model.eval().token_states(words["input_ids"].tolist())
+        torch.testing.assert_close(model.mlm_logits(states), logits, atol=1e-5, rtol=1e-5)
+    assert len(model.heads) == 0
+    np.testing.assert_allclose(
+        load(spec, device="cpu").encode(TEXTS), model.encode(TEXTS), atol=1e-5
+    )
+
+
+def test_a_fresh_model_is_written_with_its_own_words(tmp_path):
+    """Vocabulary, splitting and limit included."""
+    spec = TrainSpec(
+        "unsup", "new:layers=1,hidden=16,heads=2,vocab=60,positions=40", "x", "y", max_length=8
+    )
+    model = open_model(spec, [(text,) for text in SENTENCES])
+    made = write(model, record_of(model), tmp_path / "out")
+    expected = model.encode(TEXTS)
+    np.testing.assert_allclose(load(made, device="cpu").encode(TEXTS), expected, atol=1e-5)
+    peer = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    np.testing.assert_allclose(peer.encode(TEXTS), expected, atol=1e-5)
+    np.testing.assert_allclose(plainly(tmp_path / "out", "cls", LONG), expected[-2], atol=1e-5)
+
+
+def test_the_dropout_of_the_base_comes_back(folders, tmp_path):
+    """Else a run with dropout 0 would leave an encoder that unsupervised SimCSE cannot train."""
+    model = trained(folders["bert"], tmp_path / "out", dropout=0.0)
+    write(model, record_of(model), tmp_path / "out")
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["hidden_dropout_prob"] == config["attention_probs_dropout_prob"] == 0.1
+
+
+def test_weights_are_safetensors_alone(folders, tmp_path):
+    """Nothing in the folder can run."""
+    model = trained(folders["bert"], tmp_path / "out", head="mlp")
+    write(model, record_of(model), tmp_path / "out")
+    kinds = {f.suffix for f in (tmp_path / "out").rglob("*") if f.is_file()}
+    assert kinds <= {".json", ".safetensors", ".md", ".txt"}
+    assert not list(tmp_path.glob("*.part"))
+
+
+CURVE = (
+    {"kind": "stepped", "step": 5, "loss": 1.25},
+    {"kind": "looked", "step": 5, "score": 61.5, "alignment": 0.25, "uniformity": -1.5,
+     "best": True},
+    {"kind": "stepped", "step": 10, "loss": 0.5},
+    {"kind": "looked", "step": 10, "score": 60.0, "alignment": 0.2, "uniformity": -1.75,
+     "best": False},
+)  # fmt: skip
+
+
+def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
+    """Hash of the data, settings, curve, scores and the command; the JSON file says it all."""
+    model = trained(folders["bert"], tmp_path / "out", temperature=0.1, hard_negatives=False)
+    facts = {"steps": 10, "best_step": 5, "best_score": 61.5, "notes": ("2 lines were | empty.",)}
+    write(model, record_of(model, curve=CURVE, **facts), tmp_path / "out")
+    text = (tmp_path / "out" / "README.md").read_text()
+    for words in (
+        "0123abcd",
+        "| `temperature` | `0.1` |",
+        "**61.50** after update 5",
+        "| 5 | 61.50 | 0.250 | -1.500 | 1.2500 |",
+        "| 10 | 60.00 | 0.200 | -1.750 | 0.5000 |",
+        "2 lines were \\| empty.",
+        command_of(model.spec),
+    ):
+        assert words in text
+    assert "--max-length 6 --temperature 0.1 --no-hard-negatives" in text
+    found = read(tmp_path / "out")
+    assert TrainSpec.from_dict(found["spec"]) == model.spec
+    assert found["hash"] == model.spec.hash and found["curve"] == list(CURVE)
+    assert read(folders["bert"]) is None
+
+
+def test_names_cannot_break_the_card(folders, tmp_path):
+    """Text of files and folders is no Markdown and no HTML."""
+    model = trained(folders["bert"], tmp_path / "<i>*x*")
+    spec = replace(model.spec, train="a`|\n<b>.txt")
+    write(
+        model, Record(spec, "0123abcd", 7, notes=("<script>alert(1)</script>",)), tmp_path / "out"
+    )
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "<script>" not in text.replace("\\<script\\>", "") and "# \\<i\\>\\*x\\*" in text
+    assert "`a'¦ <b>.txt`" in text
+
+
+def test_a_long_curve_is_thinned_in_the_card():
+    """The best look stays."""
+    from engine.training.card import card
+
+    looks = [
+        {"kind": "looked", "step": i, "score": 50.0 + (i == 333), "alignment": 0.0,
+         "uniformity": 0.0, "best": i in (0, 333)}
+        for i in range(1000)
+    ]  # fmt: skip
+    record = Record(TrainSpec("unsup", "minilm", "x", "y"), "h", 1, curve=looks, best_score=51.0)
+    rows = [line for line in card(record, 8).splitlines() if line.count("|") == 6]
+    assert 20 < len(rows) < 30
+    assert any("| 51.00 |" in row for row in rows) and rows[-1].startswith("| 999 |")
+
+
+def test_nothing_is_overwritten(folders, tmp_path):
+    """But the outcome of the same settings; a full disk leaves no half folder."""
+    model = trained(folders["bert"], tmp_path / "out")
+    other = trained(folders["bert"], tmp_path / "out", seed=1)
+    write(model, record_of(model), tmp_path / "out")
+    write(model, record_of(model), tmp_path / "out")
+    with pytest.raises(UserError, match="nothing is overwritten"):
+        write(other, record_of(other), tmp_path / "out")
+    (tmp_path / "mine").mkdir()
+    check_free(tmp_path / "mine", model.spec)
+    (tmp_path / "mine" / "thesis.txt").write_text("words")
+    with pytest.raises(UserError, match="Choose another folder"):
+        check_free(tmp_path / "mine", model.spec)
+    (tmp_path / "file").write_text("words")
+    with pytest.raises(UserError, match="cannot be written"):
+        write(model, record_of(model), tmp_path / "file" / "out")
