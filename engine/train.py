@@ -3,7 +3,7 @@
     for event in train(TrainSpec("unsup", "minilm", "wiki.txt", "my-encoder")):
         print(event)
 
-One update (Gao, Yao and Chen 2021, section 3; here `_update`): a batch of examples becomes columns
+One update (Gao, Yao and Chen 2021, section 3; here `one_update`): a batch of examples becomes columns
 of sentences, these become vectors, the objective compares them, AdamW moves the weights. Every
 `dev_every` updates the dev task is scored, and the best weights are kept (appendix A; `_look`).
 
@@ -128,7 +128,7 @@ def events(run: Run, stop: Callable[[], bool] = never) -> Iterator[Event]:
     for batch in order:
         if why := _why_to_stop(run, stop):
             break
-        yield from _update(run, batch)
+        yield from one_update(run, batch)
         last = run.step == run.steps
         looking = run.dev is not None and (last or run.step % spec.dev_every == 0)
         if looking or meter.due or run.must_save():
@@ -141,7 +141,7 @@ def events(run: Run, stop: Callable[[], bool] = never) -> Iterator[Event]:
     yield from _finish(run, why or "done")
 
 
-def _update(run: Run, batch: np.ndarray) -> Iterator[Event]:
+def one_update(run: Run, batch: np.ndarray) -> Iterator[Event]:
     """One update; tells when the batch had to be cut to fit the memory.
 
     Args:

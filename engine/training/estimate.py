@@ -1,0 +1,336 @@
+"""What a training run will take, before it is begun: a few real updates, timed and then forgotten.
+
+Batches of real examples pass through the real model, each twice as large as the one before, until
+the time is up or the batch is whole; time and memory of a whole batch follow from the last two in
+a straight line. The machine is the one that answers, with whatever else it does meanwhile.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.datasets.catalog import Catalog
+from engine.training.events import Noted
+from engine.training.examples import Examples, open_examples
+from engine.training.order import batches
+from engine.training.spec import TrainSpec
+
+if TYPE_CHECKING:
+    import torch
+
+    from engine.training.dev import DevSet
+    from engine.training.run import Run
+
+_WARM = 2
+"""Examples of the first batch, which pays for what is only made once."""
+_FIRST = 8
+"""Examples of the first batch that is timed."""
+_VOCABULARY_FROM = 5_000
+"""Examples that a new vocabulary is learned from here; the run takes all of them."""
+_PROCESS = 500 * 10**6
+"""Bytes of a process that has imported torch and transformers and does nothing yet."""
+_LOOKED_AT = 64
+"""Sentences encoded to know how long a look at the dev set takes."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run will take.
+
+    Attributes:
+        seconds: from start to end: opening, updates and looks at the dev set; patience may end it
+            earlier.
+        bytes: most memory in use, of the GPU if it runs on one, else of the process.
+        steps: updates in all.
+        examples: in the training data; those that the updates need where `steps` is given.
+        seconds_a_step: of one update.
+        seconds_a_look: of one look at the dev set; 0 without one.
+        looks: how many of these.
+        sentences_per_second: every column counted, looks not.
+        device: where it was measured.
+        micro_batch: examples at once, None for the whole batch; fewer than asked for where those
+            did not fit the memory.
+        batch_measured: examples of the largest batch that was timed.
+        notes: what was left out of the data, and what could not be measured.
+    """
+
+    seconds: float
+    bytes: int
+    steps: int
+    examples: int
+    seconds_a_step: float
+    seconds_a_look: float
+    looks: int
+    sentences_per_second: float
+    device: str
+    micro_batch: int | None
+    batch_measured: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One update: its examples, of which so many at once, its seconds, and most bytes so far."""
+
+    examples: int
+    at_once: int
+    seconds: float
+    bytes: int
+
+
+def estimate(spec: TrainSpec, catalog: Catalog | None = None, seconds: float = 2.0) -> Estimate:
+    """Probe a run.
+
+    Nothing stays: a packed training file is unpacked into a temporary folder, the state of the
+    random generators is put back.
+
+    Args:
+        spec: of the run; `out` is not looked at.
+        catalog: where data sets come from; by default the starter set and THEODOLITE_DATA.
+        seconds: to spend on updates, about; a single one may take longer.
+
+    Raises:
+        UserError: as `train`, for what cannot be trained.
+    """
+    catalog = catalog or Catalog()
+    with tempfile.TemporaryDirectory(prefix="theodolite-estimate-") as folder, _untouched():
+        return _probed(spec, catalog, Path(folder), seconds)
+
+
+def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> Estimate:
+    from engine.training.dev import DevSet
+    from engine.training.model import open_model
+    from engine.training.precision import Precision
+    from engine.training.run import Run
+
+    began = time.perf_counter()
+    precision = Precision.of(spec)
+    # Nothing to resume in there; a compiled model would take longer to compile than to run.
+    alone = replace(spec, out=str(folder / "probe"), compile=False)
+    examples = _examples(spec, catalog, folder)
+    dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
+    model = open_model(alone, _for_vocabulary(spec, examples), catalog)  # type: ignore[arg-type]
+    run = Run(alone, model, examples, dev, precision)
+    memory = _Memory(precision.device)
+    opening = time.perf_counter() - began
+
+    notes = [*examples.notes]
+    if spec.compile:
+        notes.append("Measured without compiling, which takes a minute first and is faster then.")
+    with memory.watched():
+        measured = _measure(run, seconds, memory, notes)
+    whole = min(spec.batch_size, len(examples))
+    step = extended(whole, [(m.examples, m.seconds) for m in measured[1:]])
+    columns = len(run.objective.columns([examples[0]], run.model, run.rng))
+    look = 0.0 if dev is None else _look(run, dev)
+    looks = 0 if dev is None else -(-run.steps // spec.dev_every)
+    return Estimate(
+        seconds=opening + run.steps * step + looks * look,
+        bytes=_bytes(run, memory, measured, whole),
+        steps=run.steps,
+        examples=len(examples),
+        seconds_a_step=step,
+        seconds_a_look=look,
+        looks=looks,
+        sentences_per_second=whole * columns / step,
+        device=str(precision.device),
+        micro_batch=run.state.micro_batch,
+        batch_measured=measured[-1].examples,
+        notes=tuple(notes),
+    )
+
+
+def _examples(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
+    """The training data; only as many as are needed where the number of updates is given."""
+    needed = None if spec.steps is None else max(2, spec.steps * spec.batch_size)
+    limits = [limit for limit in (spec.limit, needed) if limit is not None]
+    return open_examples(
+        spec.train,
+        spec.objective,
+        catalog,
+        hard_negatives=spec.hard_negatives,
+        next_sentences=spec.next_sentences,
+        limit=min(limits, default=None),
+        folder=folder,
+    )
+
+
+def _for_vocabulary(spec: TrainSpec, examples: Examples) -> Examples:
+    few = min(len(examples), _VOCABULARY_FROM)
+    return replace(examples, count=few) if spec.base.startswith("new:") else examples
+
+
+def _measure(run: Run, seconds: float, memory: _Memory, notes: list[str]) -> list[_Measured]:
+    """Make updates of growing batches until the time is up: a first one, and at least one more."""
+    whole = min(run.spec.batch_size, len(run.examples))
+    size, found = min(_FIRST, whole), list[_Measured]()
+    began = time.perf_counter()
+    for batch in _batches(run):
+        warm = not found
+        found.append(_update(run, batch[: _WARM if warm else size], memory, notes))
+        if warm:
+            continue
+        size = min(2 * size, whole)
+        expected = extended(size, [(m.examples, m.seconds) for m in found[1:]])
+        if time.perf_counter() - began + expected > seconds:
+            break
+    return found
+
+
+def _batches(run: Run) -> Iterator[np.ndarray]:
+    """Batches in the order of the run, from the start again when it is over."""
+    while True:
+        yield from batches(len(run.examples), run.spec.batch_size, max(1, run.steps), run.spec.seed)
+
+
+def _update(run: Run, batch: np.ndarray, memory: _Memory, notes: list[str]) -> _Measured:
+    from engine.train import one_update
+
+    began = time.perf_counter()
+    notes += [noted.message for noted in one_update(run, batch) if isinstance(noted, Noted)]
+    memory.wait()
+    seconds = time.perf_counter() - began
+    at_once = min(run.state.micro_batch or len(batch), len(batch))
+    return _Measured(len(batch), at_once, seconds, memory.most)
+
+
+def extended(size: int, points: list[tuple[int, float]]) -> float:
+    """Continue what was measured at smaller sizes in a straight line.
+
+    Args:
+        size: to continue to.
+        points: (size, what was measured there), sizes rising.
+
+    Returns:
+        The median at this size where it was measured; else the line through the medians at the
+        two largest sizes, or, where that falls or starts below 0, the one through the largest
+        and 0.
+
+    Examples:
+        >>> extended(64, [(8, 1.0), (16, 1.5), (32, 2.5)])
+        4.5
+        >>> extended(64, [(32, 2.0)])
+        4.0
+    """
+    sizes = sorted({at for at, _ in points})
+    medians = [float(np.median([value for at, value in points if at == s])) for s in sizes]
+    last, value = sizes[-1], medians[-1]
+    if last >= size:
+        return value
+    if len(sizes) > 1:
+        slope = (value - medians[-2]) / (last - sizes[-2])
+        if slope >= 0 and value - slope * last >= 0:
+            return value + slope * (size - last)
+    return value * size / last
+
+
+def _bytes(run: Run, memory: _Memory, measured: list[_Measured], whole: int) -> int:
+    """The most memory of a whole batch; on a CPU with the process and the best weights."""
+    at_once = min(run.state.micro_batch or whole, whole)
+    weights = 4 * sum(p.numel() for p in run.model.parameters())
+    most = extended(at_once, [(m.at_once, float(m.bytes)) for m in measured])
+    if run.precision.device.type != "cpu":
+        return int(most)
+    # What grew while updates were made: gradients and two moments at least, and activations.
+    best = weights if run.dev is not None else 0
+    return int(_PROCESS + weights + max(most, 3 * weights) + best)
+
+
+def _look(run: Run, dev: DevSet) -> float:
+    """Seconds of a look: some sentences encoded, the comparisons made with random vectors."""
+    few = dev.sentences[:_LOOKED_AT]
+    began = time.perf_counter()
+    run.model.encode(few)
+    encoding = (time.perf_counter() - began) * len(dev.sentences) / len(few)
+    began = time.perf_counter()
+    dev.score(_Random(run.model.dim))
+    return encoding + time.perf_counter() - began
+
+
+class _Random:
+    """Vectors for whatever is encoded."""
+
+    def __init__(self, dim: int) -> None:
+        self._dim = dim
+
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        """float32 (n, dim)."""
+        rng = np.random.default_rng(0)
+        return rng.standard_normal((len(sentences), self._dim), dtype=np.float32)
+
+
+class _Memory:
+    """The most memory in use: of a GPU as torch counts it, else what the process grew by."""
+
+    def __init__(self, device: torch.device) -> None:
+        import psutil
+
+        self._device = device
+        self._process = psutil.Process()
+        self._before = self._most = self._process.memory_info().rss
+        self._over = threading.Event()
+        self._gpu = device.type == "cuda"
+
+    @property
+    def most(self) -> int:
+        """Bytes, so far."""
+        if self._gpu:
+            import torch
+
+            return torch.cuda.max_memory_allocated(self._device)
+        self._look()
+        return self._most - self._before
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Look every few milliseconds: memory of an update is given back before it ends."""
+        if self._gpu:
+            import torch
+
+            torch.cuda.reset_peak_memory_stats(self._device)
+            yield
+            return
+        watcher = threading.Thread(target=self._watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            watcher.join()
+
+    def wait(self) -> None:
+        """Wait until the device has done what it was given."""
+        if self._gpu:
+            import torch
+
+            torch.cuda.synchronize(self._device)
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.005):
+            self._look()
+
+    def _look(self) -> None:
+        self._most = max(self._most, self._process.memory_info().rss)
+
+
+@contextmanager
+def _untouched() -> Iterator[None]:
+    """Put back the state of the random generators that a run seeds."""
+    import torch
+
+    state = random.getstate()
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            random.setstate(state)
