@@ -64,7 +64,7 @@ def _single(
     shown = row.key in chosen
     gauge = progress.gauge(dict(run)) if row.state == "running" else ""
     return (
-        f'<li class="{"t-open" if shown else ""}"><div>{_state(row)}</div>'
+        f'<li class="{"t-open" if shown else ""}"><div>{state(row)}</div>'
         f"<div>{toggle(row, chosen)}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}"
         f"{_links(row)}"
         f"{_error(row)}</div>"
@@ -118,7 +118,8 @@ def key(place: int) -> str:
     )
 
 
-def _state(row: TrainingRun) -> str:
+def state(row: TrainingRun) -> str:
+    """Its state as a tag."""
     if row.stopping:
         return parts.tag("stopping", "live")
     return parts.tag(row.state, progress.KINDS[row.state])

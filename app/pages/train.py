@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from app import address, formats, parts
-from app.pages import train_fill, working
+from app.pages import train_fill, train_sweep, working
 from app.pages import train_form as form
 from app.pages.train_fill import NAMES, OWN
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from engine.training.estimate import Estimate
     from engine.training.spec import TrainSpec
 
 TITLE = "Train"
@@ -28,6 +30,8 @@ LEAD = (
 BASES = [("One at hand", "known"), ("A new small BERT", "new"), ("By its spec", "spec")]
 SOURCES = [("Data here", "here"), ("Upload a file", "upload"), ("A file on this machine", "file")]
 ENDINGS = [".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz"]
+LOOKED_AT = 1000
+"""Examples of the data that are looked at before a run is queued."""
 QUIET = {"show_progress": "hidden"}
 
 
@@ -41,6 +45,7 @@ def build(workspace: Workspace) -> None:
                                  "machine.")  # fmt: skip
             about = parts.static("", elem_id="preset-about")
             controls, boxes, upload = _controls(workspace)
+            sweep = train_sweep.Sweep(workspace)
         with gr.Column(scale=3, min_width=320, elem_classes="t-beside"):
             side = _Side(workspace)
     asked = [controls[name] for name in NAMES]
@@ -60,7 +65,7 @@ def build(workspace: Workspace) -> None:
         return _described(workspace, dict(zip(NAMES, values, strict=True)))
 
     def shape(*values: Any) -> tuple[Any, ...]:
-        return _shape(dict(zip(NAMES, values, strict=True)))
+        return _shape(workspace, dict(zip(NAMES, values, strict=True)))
 
     filled = [preset, about, *asked]
     look = parts.telling(typed, 4)
@@ -71,7 +76,9 @@ def build(workspace: Workspace) -> None:
                           [*filled[1:], side.notice], **QUIET)  # fmt: skip
     for event in (opened, chosen):
         event.then(**reshape).then(look, asked, seen, **QUIET)
-    gr.on([controls[name].input for name in _DECIDING], trigger_mode="always_last", **reshape)
+    gr.on([controls[name].input for name in _DECIDING], trigger_mode="always_last", **reshape).then(
+        look, asked, seen, **QUIET
+    )
     gr.on([control.input for control in asked], look, asked, seen,
           trigger_mode="always_last", **QUIET)  # fmt: skip
     gr.on([control.input for control in asked], lambda: (OWN, ""), None, [preset, about],
@@ -82,6 +89,7 @@ def build(workspace: Workspace) -> None:
                              show_progress_on=upload)  # fmt: skip
         kept.then(**reshape).then(look, asked, seen, **QUIET)
     side.wire(asked)
+    sweep.wire(asked, lambda *values: _spec(dict(zip(NAMES, values, strict=True))), _check)
     address.keep(
         {"preset": preset, "objective": controls["objective"], **hidden, "dev": controls["dev"],
          **{name: controls[name] for name in form.BY_NAME}},
@@ -161,10 +169,7 @@ class _Side:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.command = gr.Textbox(
-            label="The same on the command line", interactive=False, lines=2, max_lines=12,
-            buttons=["copy"], elem_id="command", elem_classes=["t-mono"],
-        )  # fmt: skip
+        self.command = parts.static("", elem_id="command")
         self.said = parts.static("", elem_id="said")
         may = not workspace.read_only
         with gr.Row(visible=may, elem_classes="t-go"):
@@ -195,7 +200,7 @@ class _Side:
                          'encodeURIComponent(run)); }')  # fmt: skip
 
 
-def _shape(values: Mapping[str, Any]) -> tuple[Any, ...]:
+def _shape(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
     """Show what applies: the boxes, then every control in the order of NAMES."""
     shown = form.applying(values)
     visible = {
@@ -205,10 +210,12 @@ def _shape(values: Mapping[str, Any]) -> tuple[Any, ...]:
         "file": values["source"] == "file",
         **shown,
     }
+    updates = {name: gr.update(visible=visible[name]) for name in visible}
+    updates["dataset"] = train_fill.fitting(workspace, values) | updates["dataset"]
     return (
         gr.update(visible=values["base_kind"] == "new"),
         gr.update(visible=values["source"] == "upload"),
-        *(gr.update(visible=visible[n]) if n in visible else gr.skip() for n in NAMES),
+        *(updates.get(name, gr.skip()) for name in NAMES),
     )
 
 
@@ -234,14 +241,12 @@ def _spec(values: Mapping[str, Any]) -> TrainSpec:
 
 def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
     """The command, what is wrong, and base and data for the address."""
-    from app.training import runs
-
     try:
         spec = _spec(values)
     except UserError as error:
         said = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
         return "", f"{said}<p>{escape(error.hint)}</p></div>", gr.skip(), gr.skip()
-    return runs.command_of(spec), "", spec.base, spec.train
+    return train_sweep.command(spec), "", spec.base, spec.train
 
 
 def _start(workspace: Workspace, values: Mapping[str, Any]) -> str:
@@ -255,15 +260,23 @@ def _start(workspace: Workspace, values: Mapping[str, Any]) -> str:
 
 
 def _check(workspace: Workspace, spec: TrainSpec) -> None:
-    """Look at the base and the data before anything is queued: what is wrong is said here.
+    """Look at the base and at the first examples before anything is queued.
 
     Raises:
-        UserError: a base or data that cannot be used.
+        UserError: what cannot be trained, or not on.
     """
     from engine import encoders
+    from engine.training.examples import open_examples
 
     if not spec.base.startswith("new:"):
         encoders.parse(spec.base)
+    if spec.train.endswith(".gz"):
+        return  # it would have to be unpacked first
+    with TemporaryDirectory(prefix="theodolite-") as folder:
+        open_examples(
+            spec.train, spec.objective, workspace.catalog, hard_negatives=spec.hard_negatives,
+            next_sentences=spec.next_sentences, limit=LOOKED_AT, folder=Path(folder),
+        )  # fmt: skip
 
 
 def _estimated(workspace: Workspace, values: Mapping[str, Any]) -> Iterator[str]:
@@ -277,14 +290,19 @@ def _estimated(workspace: Workspace, values: Mapping[str, Any]) -> Iterator[str]
         yield drawn if found is None else _cost(found)
 
 
-def _cost(found: Any) -> str:
+def _cost(found: Estimate) -> str:
+    each = formats.duration(found.seconds_a_step)
     facts = {
-        "Time": f"about {formats.duration(found.seconds)}",
+        "Time": f"about {formats.duration(found.seconds)} on {found.device}",
         "Memory": f"about {formats.size(found.bytes)}",
-        "Updates": formats.count(found.steps),
+        "Updates": f"{formats.count(found.steps)} of {each}, on "
+        f"{formats.plural(found.examples, 'example')}",
+        "Speed": f"{found.sentences_per_second:,.0f} sentences a second",
     }
+    if found.looks:
+        facts["Looks"] = f"{formats.count(found.looks)} of {formats.duration(found.seconds_a_look)}"
     rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts.items())
-    return f'<dl class="t-facts">{rows}</dl>'
+    return f'<dl class="t-facts" role="status">{rows}</dl>{parts.warn(found.notes)}'
 
 
 def _taken_in(workspace: Workspace) -> Any:

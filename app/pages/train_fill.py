@@ -23,6 +23,11 @@ NONE = "none"
 LAST = ("none: keep the last weights", NONE)
 TRAINABLE = ("minilm", "hf", "dir")
 SCORED = "pairs"
+FITTING = {
+    "sup": ("pairs", "labelled-pairs", "triplets"),
+    "next-sentence": ("sentences",),
+}
+"""Objective -> kinds of data sets that hold what it learns from; the others take any."""
 NAMES = (
     "objective", "base_kind", "known", *(name for name, _, _ in form.NEW), "base_spec", "source",
     "dataset", "file", "dev", *form.BY_NAME,
@@ -35,7 +40,7 @@ def load(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     offered = _presets(workspace)
     named = bool(request.request and request.request.query_params)
     name = address.choice(request, "preset", [*offered, OWN], OWN if named else next(iter(offered)))
-    values = form.usual() | _of_preset(workspace, name)
+    values = form.usual() | of_preset(workspace, name)
     for other in ("objective", "base", "train", "dev", *form.BY_NAME):
         if address.every(request, other):
             given = address.first(request, other)
@@ -50,13 +55,13 @@ def picked(workspace: Workspace, name: str) -> tuple[Any, ...]:
     """Fill the form with a preset; with my own settings it stays as it is."""
     if name == OWN:
         return tuple(gr.skip() for _ in range(len(NAMES) + 1))
-    values = form.usual() | _of_preset(workspace, name)
+    values = form.usual() | of_preset(workspace, name)
     return (_about(workspace, name), *_filled(workspace, values))
 
 
 def _filled(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
     """Updates of every control, in the order of NAMES."""
-    known, sets, scored = _bases(workspace), datasets(workspace), _scored(workspace)
+    known, sets, scored = bases(workspace), datasets(workspace), _scored(workspace)
     base, train = values.get("base") or known[0], values.get("train") or STARTER
     kind = "known" if base in known else "new" if base.startswith("new:") else "spec"
     here = train in [name for _, name in sets]
@@ -77,7 +82,7 @@ def _filled(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(updates[name] for name in NAMES)
 
 
-def _bases(workspace: Workspace) -> list[str]:
+def bases(workspace: Workspace) -> list[str]:
     """Encoders that can be trained: models as they are, without steps; MiniLM is always there."""
     rows = workspace.store.encoders.list()
     names = [
@@ -92,6 +97,20 @@ def datasets(workspace: Workspace) -> list[tuple[str, str]]:
     """(label, name) of what can be trained on, the starter set first."""
     listed = workspace.catalog.list()
     return [("Starter set: ships with Theodolite", STARTER), *((i.name, i.name) for i in listed)]
+
+
+def fitting(workspace: Workspace, values: Mapping[str, Any]) -> Any:
+    """The data sets that fit the objective; what is chosen stays if it is one of them."""
+    kinds = FITTING.get(values["objective"])
+    listed = {info.name: info.kind for info in workspace.catalog.list()}
+    offered = [
+        pair
+        for pair in datasets(workspace)
+        if pair[1] == STARTER or kinds is None or listed[pair[1]] in kinds
+    ]
+    chosen = values["dataset"]
+    here = [name for _, name in offered]
+    return gr.update(choices=offered, value=chosen if chosen in here else STARTER)
 
 
 def _scored(workspace: Workspace) -> list[str]:
@@ -121,14 +140,16 @@ def _presets(workspace: Workspace) -> dict[str, Any]:
     return {preset.name: preset for preset in presets(workspace.catalog, _machine())}
 
 
-def _of_preset(workspace: Workspace, name: str) -> dict[str, Any]:
+def changes_of(workspace: Workspace, name: str) -> dict[str, Any]:
+    """The fields of a TrainSpec that a preset sets."""
+    return dict(_presets(workspace)[name].changes)
+
+
+def of_preset(workspace: Workspace, name: str) -> dict[str, Any]:
     """What a preset says, as the controls show it."""
-    if name == OWN:
-        return {}
-    changes = _presets(workspace)[name].changes
     return {
         key: form.shown(key, value) if key in form.BY_NAME else value
-        for key, value in changes.items()
+        for key, value in (changes_of(workspace, name) if name != OWN else {}).items()
     }
 
 

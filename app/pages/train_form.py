@@ -85,22 +85,22 @@ class Field:
 
 
 FIELDS = (
-    Field("batch_size", "Batch size", "whole", "how", "Examples that are each other's negatives."),
-    Field("learning_rate", "Learning rate", "number", "how", "The highest of the schedule."),
+    Field("batch_size", "Batch size", "whole", "how", "Each other's negatives."),
+    Field("learning_rate", "Learning rate", "number", "how", "The highest of it."),
     Field("epochs", "Epochs", "number", "how", "Passes over the data.",
           lambda v: not str(v.get("steps") or "").strip()),
-    Field("steps", "Steps", "whole", "how", "Empty: as many as the epochs have.", optional=True),
+    Field("steps", "Steps", "whole", "how", "Empty: by the epochs.", optional=True),
     Field("max_length", "Longest sentence", "whole", "how", "Tokens; longer ones are cut."),
-    Field("temperature", "Temperature", "number", "how", "Similarities are divided by it.",
+    Field("temperature", "Temperature", "number", "how", "Divides similarities.",
           _for(*CONTRASTIVE)),
     Field("hard_negatives", "Use the hard negatives of the third column", "flag", "how", "",
           _for("sup")),
     Field("next_sentences", "Sentences that follow", "choice", "how", "Which count as positives.",
           _for("next-sentence"), (("the next one", "1"), ("the next three", "3"))),
-    Field("seed", "Seed", "whole", "how", "Of order, dropout and fresh weights."),
+    Field("seed", "Seed", "whole", "how", "Of all that is drawn."),
     Field("dev_every", "Steps between looks", "whole", "dev", "How often it is scored.",
           _looked),
-    Field("patience", "Patience", "whole", "dev", "Looks without a better score. Empty: never.",
+    Field("patience", "Patience", "whole", "dev", "Looks; empty: never.",
           _looked, optional=True),
     Field("pooling", "Pooling", "choice", "vectors", "How token vectors become one.",
           choices=(("[CLS]", "cls"), ("mean", "avg"), ("first and last layer", "avg_first_last"),
@@ -256,11 +256,6 @@ def spec(objective: str, base: str, train: str, values: Values) -> TrainSpec:
         raise UserError("There is nothing to train on.", "Choose data, or upload a file.")
     asked = applying(values)
     given = {field.name: read(field, values[field.name]) for field in FIELDS if asked[field.name]}
-    return TrainSpec(
-        objective=objective,
-        base=base,
-        train=train,
-        out="",
-        dev=None if values["dev"] == "none" else values["dev"],
-        **given,
-    )  # type: ignore[arg-type]
+    dev = values["dev"] if _looked(values) else None
+    named = {"objective": objective, "base": base, "train": train, "out": "", "dev": dev}
+    return TrainSpec.from_dict(named | given)

@@ -51,6 +51,15 @@
       setTheme(theme);
     },
 
+    // Put a command on the clipboard, and say so on the button for a moment.
+    async copy(event) {
+      const button = event.currentTarget;
+      await navigator.clipboard.writeText(button.parentElement.querySelector("pre").textContent);
+      const said = button.textContent;
+      button.textContent = "Copied";
+      setTimeout(() => (button.textContent = said), 1500);
+    },
+
     // On a narrow screen the pages are a menu: Escape and a click elsewhere close it.
     menu(event) {
       const button = event.currentTarget;

@@ -109,7 +109,7 @@ def curves(lines: Sequence[Curve], what: str, *, height: int = SMALL, zero: bool
                 hovertemplate=f"step %{{x:,}}: %{{y:.4g}}<extra>{plain(line.name)}</extra>",
             )
         )  # fmt: skip
-        if line.kept in line.steps:
+        if line.kept is not None and line.kept in line.steps:
             at = list(line.steps).index(line.kept)
             figure.add_trace(_star([line.kept], [line.values[at]], line, "kept: %{y:.4g}"))
     figure.update_xaxes(title_text="step", rangemode="tozero")
@@ -141,7 +141,7 @@ def trajectory(paths: Sequence[Path]) -> Figure:
                 f"<extra>{plain(path.name)}</extra>",
             )
         )  # fmt: skip
-        if path.kept in path.steps:
+        if path.kept is not None and path.kept in path.steps:
             at = list(path.steps).index(path.kept)
             words = "kept: uniformity %{x:.3f}, alignment %{y:.3f}"
             figure.add_trace(_star([path.uniformity[at]], [path.alignment[at]], path, words))
