@@ -1,0 +1,143 @@
+"""A run that was killed goes on, and ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from engine.errors import UserError
+from engine.train import events, train
+from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
+
+# Each update waits a little, so that the run is certainly not over when it is killed.
+CHILD = """
+import json, sys, time
+from engine.train import train
+from engine.training.spec import TrainSpec
+from tests.fakes.runs import TinyCatalog
+spec = TrainSpec.from_dict(json.loads(sys.argv[1]))
+for event in train(spec, TinyCatalog(), stop=lambda: time.sleep(0.05)):
+    print(json.dumps(event.to_dict()), flush=True)
+"""
+# All that draws at random: dropout, augmentation, hidden tokens; in two passes (GradCache).
+EVERYTHING = {"augmentation": "delete", "mlm_weight": 0.1, "micro_batch": 4, "steps": 24}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Sums in the same order here and in another process."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def weights(folder):
+    """The tensors of an encoder folder."""
+    return load_file(folder / "model.safetensors")
+
+
+def assert_same(left, right):
+    """All tensors are the same, bit by bit."""
+    assert left.keys() == right.keys()
+    for name in left:
+        assert torch.equal(left[name], right[name]), name
+
+
+def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
+    """A killed run ends with the weights of an unbroken one."""
+    spec = tiny_spec(tmp_path, **EVERYTHING)
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, json.dumps(spec.to_dict())],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    for line in child.stdout:
+        event = json.loads(line)
+        if event["kind"] == "looked" and event["step"] == 8:
+            child.send_signal(signal.SIGKILL)
+            break
+    assert child.wait(60) == -signal.SIGKILL
+    child.stdout.close()
+    assert not (tmp_path / "encoder").exists()
+
+    resumed = list(train(spec, TinyCatalog()))
+    assert 4 <= resumed[0].step <= 12
+    assert not (tmp_path / "encoder.training").exists()
+    unbroken = tiny_spec(tmp_path, **EVERYTHING, out=str(tmp_path / "unbroken"))
+    whole = list(train(unbroken, TinyCatalog()))
+
+    assert_same(weights(tmp_path / "encoder"), weights(tmp_path / "unbroken"))
+    looks = [e for e in whole if e.kind == "looked"]
+    assert [e for e in resumed if e.kind == "looked"] == [
+        e for e in looks if e.step > resumed[0].step
+    ]
+    assert resumed[-1].best_step == whole[-1].best_step
+    record = json.loads((tmp_path / "encoder" / "theodolite.json").read_text())
+    assert [e["step"] for e in record["curve"] if e["kind"] == "looked"] == [4, 8, 12, 16, 20, 24]
+
+
+@pytest.mark.parametrize(
+    ("objective", "changes"),
+    [
+        ("mlm", {"dev": None}),
+        ("sup", {"dual": True, "head": "mlp", "warmup": 0.3, "weight_decay": 0.01}),
+        ("unsup", {"fixed_mask": True, "patience": 3}),
+    ],
+)
+def test_it_goes_on_in_the_middle_of_an_epoch(tmp_path, objective, changes):
+    """It goes on in the middle of an epoch."""
+    first = tiny_run(tiny_spec(tmp_path, objective, **changes))
+    for event in events(first):
+        if event.kind == "stepped" and event.step == 1:
+            first.save()
+            break  # and never came back
+    resumed = list(train(first.spec, TinyCatalog()))
+    assert resumed[0].step == 1
+    unbroken = tiny_spec(tmp_path, objective, **changes, out=str(tmp_path / "unbroken"))
+    whole = list(train(unbroken, TinyCatalog()))
+    assert_same(weights(tmp_path / "encoder"), weights(tmp_path / "unbroken"))
+    assert resumed[-1].best_score == whole[-1].best_score
+
+
+def test_a_smaller_micro_batch_is_remembered(tmp_path):
+    """A smaller micro batch is remembered."""
+    first = tiny_run(tiny_spec(tmp_path))
+    first.halve(8)
+    first.save()
+    assert tiny_run(first.spec).state.micro_batch == 4
+
+
+def test_time_before_the_kill_counts(tmp_path):
+    """Time before the kill counts."""
+    first = tiny_run(tiny_spec(tmp_path))
+    first.state.seconds = 1000.0
+    first.meter._before = 1000.0
+    first.save()
+    assert list(train(first.spec, TinyCatalog()))[-1].seconds > 1000.0
+
+
+def test_other_settings_do_not_go_on_with_it(tmp_path):
+    """Other settings do not go on with it."""
+    tiny_run(tiny_spec(tmp_path)).save()
+    with pytest.raises(UserError, match="seed was 42 and is 7") as told:
+        list(train(tiny_spec(tmp_path, seed=7), TinyCatalog()))
+    assert "choose another folder" in told.value.hint
+
+
+def test_other_data_do_not_go_on_with_it(tmp_path):
+    """Other data do not go on with it."""
+    spec = tiny_spec(tmp_path)
+    tiny_run(spec).save()
+    with (tmp_path / "sentences.txt").open("a") as file:
+        file.write("\none more sentence")
+    with pytest.raises(UserError, match="the training data have changed"):
+        list(train(spec, TinyCatalog()))

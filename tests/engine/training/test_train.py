@@ -1,0 +1,300 @@
+"""A training run from its first event to its encoder, and what may go wrong in between."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+from transformers import get_linear_schedule_with_warmup
+
+from engine.errors import UserError
+from engine.train import events, train
+from engine.training import checkpoint
+from engine.training.memory import ran_out
+from engine.training.optimiser import adamw, learning_rate
+from engine.training.spec import TrainSpec
+from tests.engine.training.test_checkpoint import full_disk
+from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
+
+
+def told(spec, **options):
+    """All that a run says."""
+    return list(train(spec, TinyCatalog(), **options))
+
+
+def weights(folder):
+    """The tensors of an encoder folder."""
+    return load_file(folder / "model.safetensors")
+
+
+def same(left, right):
+    """Whether all tensors are the same, bit by bit."""
+    return left.keys() == right.keys() and all(torch.equal(left[n], right[n]) for n in left)
+
+
+def test_a_run_tells_what_happens_in_order(tmp_path):
+    """A run tells what happens in order."""
+    spec = tiny_spec(tmp_path)
+    said = told(spec)
+    kinds = [event.kind for event in said]
+    assert kinds[0] == "started"
+    assert kinds[-1] == "finished"
+    assert [e.step for e in said if e.kind == "looked"] == [4, 8, 12]
+    stepped = [e for e in said if e.kind == "stepped"]
+    assert stepped[0].step == 1
+    assert stepped[-1].step == 12
+    assert all(math.isfinite(e.loss) and e.sentences_per_second > 0 for e in stepped)
+    assert json.loads(json.dumps([e.to_dict() for e in said]))[0]["kind"] == "started"
+
+
+def test_the_encoder_has_the_best_weights_and_their_score(tmp_path):
+    """The encoder has the best weights and their score."""
+    run = tiny_run(tiny_spec(tmp_path, learning_rate=0.02))
+    at_look = {}
+    for event in events(run):
+        if event.kind == "looked":
+            at_look[event.step] = (event.score, checkpoint.weights_of(run.model))
+        last = event
+    best = max(at_look, key=lambda step: at_look[step][0])
+    assert (last.best_step, last.best_score) == (best, at_look[best][0])
+    assert same(checkpoint.weights_of(run.model), at_look[best][1])
+    kept = weights(tmp_path / "encoder")
+    name = "embeddings.word_embeddings.weight"
+    assert torch.equal(kept[name], at_look[best][1][f"encoders.0.{name}"])
+
+
+def test_the_same_settings_give_the_same_weights_and_another_seed_others(tmp_path):
+    """The same settings give the same weights and another seed others."""
+    for out, seed in (("one", 1), ("two", 1), ("three", 2)):
+        told(tiny_spec(tmp_path, out=str(tmp_path / out), seed=seed, steps=4))
+    one, two, three = (weights(tmp_path / out) for out in ("one", "two", "three"))
+    assert same(one, two)
+    assert not same(one, three)
+
+
+def test_without_a_dev_task_the_last_weights_are_kept(tmp_path):
+    """Without a dev task the last weights are kept."""
+    said = told(tiny_spec(tmp_path, dev=None, steps=5))
+    assert not [e for e in said if e.kind == "looked"]
+    assert (said[-1].best_step, said[-1].best_score) == (5, None)
+
+
+def test_masked_language_modelling_learns_words(tmp_path):
+    """Masked language modelling learns words."""
+    spec = tiny_spec(tmp_path, "mlm", dev=None, steps=60, learning_rate=0.01, batch_size=30)
+    losses = [e.loss for e in told(spec) if e.kind == "stepped"]
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_it_stops_when_the_score_no_longer_rises(tmp_path):
+    """It stops when the score no longer rises."""
+    # At this rate float32 weights do not move, and so does no score.
+    said = told(tiny_spec(tmp_path, learning_rate=1e-12, dev_every=1, patience=2))
+    assert (said[-1].why, said[-1].step, said[-1].best_step) == ("patience", 3, 1)
+    assert "no better score in 2 looks" in said[-2].message
+
+
+def test_asked_to_stop_it_looks_once_more_and_keeps_the_best(tmp_path):
+    """Asked to stop it looks once more and keeps the best."""
+    answers = iter([False] * 6 + [True])
+    said = told(tiny_spec(tmp_path), stop=lambda: next(answers))
+    assert (said[-1].why, said[-1].step) == ("stopped", 6)
+    assert [e.step for e in said if e.kind == "looked"] == [4, 6]
+    assert (tmp_path / "encoder" / "model.safetensors").exists()
+    assert not (tmp_path / "encoder.training").exists()
+
+
+def test_an_encoder_that_is_there_is_told_of_and_not_made_again(tmp_path):
+    """An encoder that is there is told of and not made again."""
+    spec = tiny_spec(tmp_path, steps=4)
+    first = told(spec)[-1]
+    again = told(spec)
+    assert [e.kind for e in again] == ["noted", "finished"]
+    assert again[-1] == first
+
+
+def test_nothing_is_overwritten(tmp_path):
+    """Nothing is overwritten."""
+    spec = tiny_spec(tmp_path)
+    (tmp_path / "encoder").mkdir()
+    (tmp_path / "encoder" / "thesis.txt").write_text("years of work")
+    with pytest.raises(UserError, match="there already"):
+        told(spec)
+    assert (tmp_path / "encoder" / "thesis.txt").read_text() == "years of work"
+
+
+def test_an_encoder_of_other_data_is_not_overwritten(tmp_path):
+    """An encoder of other data is not overwritten."""
+    spec = tiny_spec(tmp_path, steps=4)
+    told(spec)
+    with (tmp_path / "sentences.txt").open("a") as file:
+        file.write("\none more sentence")
+    with pytest.raises(UserError, match="of other training data"):
+        told(spec)
+
+
+@pytest.mark.parametrize("objective", ["unsup", "next-sentence"])
+def test_a_batch_of_one_has_no_negatives(tmp_path, objective):
+    """A batch of one has no negatives."""
+    with pytest.raises(UserError, match="the loss is 0 whatever the weights"):
+        told(tiny_spec(tmp_path, objective, batch_size=1))
+
+
+def test_a_batch_of_one_does_for_masked_language_modelling_and_hard_negatives(tmp_path):
+    """A batch of one does for masked language modelling and hard negatives."""
+    for objective in ("mlm", "sup"):
+        out = str(tmp_path / objective)
+        said = told(tiny_spec(tmp_path, objective, batch_size=1, steps=3, dev=None, out=out))
+        assert said[-1].why == "done"
+        assert all(e.loss > 0 for e in said if e.kind == "stepped")
+
+
+def test_the_temperature_is_above_zero(tmp_path):
+    """The temperature is above zero."""
+    with pytest.raises(UserError, match="temperature cannot be 0"):
+        tiny_spec(tmp_path, temperature=0)
+
+
+def poison(run, call):
+    """Let the head give no numbers from one call in training on."""
+    calls = iter(range(1, 1000))
+
+    def forget(module, given, made):
+        """No numbers."""
+        return made * math.nan if next(calls) >= call else made
+
+    run.model.heads[0].register_forward_hook(forget)
+
+
+def test_a_loss_that_is_no_number_names_its_step_and_keeps_the_best(tmp_path):
+    """A loss that is no number names its step and keeps the best."""
+    run = tiny_run(tiny_spec(tmp_path))
+    poison(run, 7)
+    said, good = [], None
+    for event in events(run):
+        said.append(event)
+        if event.kind == "looked":
+            good = checkpoint.weights_of(run.model)
+    note = next(e for e in said if e.kind == "noted").message
+    assert note.startswith("The loss of step 7 was nan.")
+    assert "the weights of step 4 are kept" in note
+    assert (said[-1].why, said[-1].best_step) == ("diverged", 4)
+    assert same(checkpoint.weights_of(run.model), good)
+    assert all(torch.isfinite(t).all() for t in weights(tmp_path / "encoder").values())
+    assert note in (tmp_path / "encoder" / "README.md").read_text("utf-8")
+
+
+def test_without_looks_the_last_checkpoint_is_kept(tmp_path):
+    """Without looks the last checkpoint is kept."""
+    run = tiny_run(tiny_spec(tmp_path, dev=None))
+    poison(run, 3)
+    for event in events(run):
+        if event.kind == "stepped" and event.step == 1:
+            run.save()
+            good = checkpoint.weights_of(run.model)
+    assert (event.why, event.best_step) == ("diverged", 1)
+    assert same(checkpoint.weights_of(run.model), good)
+
+
+def test_a_loss_that_is_no_number_from_the_start_leaves_nothing(tmp_path):
+    """A loss that is no number from the start leaves nothing."""
+    with pytest.raises(UserError, match=r"The loss of step 1 was nan.*No checkpoint") as told_:
+        told(tiny_spec(tmp_path, similarity="dot", temperature=1e-45))
+    assert "lower learning rate" in told_.value.hint
+    assert not (tmp_path / "encoder").exists()
+
+
+def limit_memory(run, most):
+    """Ask for more memory than there is whenever so many sentences pass at once."""
+
+    def grow(module, given):
+        """A real failure of torch's allocator."""
+        if len(given[0]) > most:
+            torch.empty(1 << 50)
+
+    run.model.heads[0].register_forward_pre_hook(grow)
+
+
+def test_out_of_memory_halves_the_micro_batch_and_changes_nothing_else(tmp_path):
+    """Out of memory halves the micro batch and changes nothing else."""
+    whole = tiny_spec(tmp_path, dropout=0.0, dev=None, out=str(tmp_path / "whole"))
+    told(whole)
+    run = tiny_run(tiny_spec(tmp_path, dropout=0.0, dev=None))
+    limit_memory(run, 4)  # sentences: 2 examples, each in two passes
+    said = list(events(run))
+    notes = [e.message for e in said if e.kind == "noted"]
+    assert [note[:30] for note in notes] == [
+        "8 examples at once did not fit",
+        "4 examples at once did not fit",
+    ]
+    assert run.state.micro_batch == 2
+    assert said[-1].step == 12
+    left, right = weights(tmp_path / "whole"), weights(tmp_path / "encoder")
+    for name in left:  # a wrong gradient moves a weight by the learning rate, 1e-3, every time
+        torch.testing.assert_close(left[name], right[name], atol=1e-4, rtol=0)
+
+
+def test_when_a_single_example_does_not_fit_it_says_so(tmp_path):
+    """When a single example does not fit it says so."""
+    run = tiny_run(tiny_spec(tmp_path))
+    limit_memory(run, 1)
+    with pytest.raises(UserError, match="micro-batch of 1 does not fit the memory of cpu"):
+        list(events(run))
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory():
+    """Other errors are not taken for a lack of memory."""
+    assert ran_out(torch.OutOfMemoryError("CUDA out of memory"))
+    assert not ran_out(RuntimeError("shapes differ"))
+
+
+def test_a_disk_that_fills_up_stops_the_run_with_its_checkpoint_whole(tmp_path):
+    """A disk that fills up stops the run with its checkpoint whole."""
+    run = tiny_run(tiny_spec(tmp_path))
+    said = r"step 12 could not be written.*That of step 4 is whole"
+    with ExitStack() as disk, pytest.raises(UserError, match=said):
+        for event in events(run):
+            if event.kind == "looked" and event.step == 8:
+                disk.enter_context(full_disk(2000))
+    assert told(run.spec)[0].step == 4
+
+
+@pytest.mark.parametrize(("warmup", "steps"), [(0.0, 10), (0.1, 10), (0.25, 11), (1.0, 4)])
+def test_the_learning_rate_is_that_of_transformers(tmp_path, warmup, steps):
+    """The learning rate is that of transformers."""
+    spec = tiny_spec(tmp_path, warmup=warmup, learning_rate=0.5)
+    weight = nn.Parameter(torch.zeros(1))
+    optimiser = torch.optim.SGD([weight], lr=0.5)
+    warming = math.ceil(warmup * steps)
+    schedule = get_linear_schedule_with_warmup(optimiser, warming, steps)
+    expected = []
+    for _ in range(steps):
+        expected.append(schedule.get_last_lr()[0])
+        optimiser.step()
+        schedule.step()
+    np.testing.assert_allclose([learning_rate(spec, i, steps) for i in range(steps)], expected)
+
+
+def test_biases_and_norms_are_not_decayed():
+    """Biases and norms are not decayed."""
+    spec = TrainSpec("unsup", "minilm", "a.txt", "out", weight_decay=0.1)
+    layer = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3))
+    decayed, free = adamw(layer, spec).param_groups
+    assert [p.shape for p in decayed["params"]] == [(3, 3)]
+    assert (decayed["weight_decay"], free["weight_decay"]) == (0.1, 0.0)
+    assert len(free["params"]) == 3
+
+
+def test_training_needs_neither_index_nor_map():
+    """Training needs neither index nor map."""
+    script = "import sys, engine.train; print([m for m in ('faiss', 'umap') if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

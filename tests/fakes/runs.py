@@ -1,0 +1,101 @@
+"""Small training runs: a BERT of two layers, sentences of a few words, six graded pairs."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.datasets.catalog import Catalog
+from engine.datasets.types import Dataset, PairPart, ScoredPairs
+from engine.training.dev import DevSet
+from engine.training.examples import open_examples
+from engine.training.model import open_model
+from engine.training.precision import Precision
+from engine.training.run import Run, working_folder
+from engine.training.spec import TrainSpec
+
+BASE = "new:layers=2,hidden=32,heads=2,vocab=120,positions=32"
+WORDS = "man woman cat dog sits runs sleeps eats on under near mat table street red old".split()
+PAIRS = (
+    ("a man sits", "a man sits down", 5.0),
+    ("a cat sleeps", "the cat sleeps", 4.5),
+    ("a dog runs", "an old dog runs near the street", 3.0),
+    ("the woman eats", "a man eats", 2.0),
+    ("a red table", "an old mat", 1.0),
+    ("a dog runs", "the woman sleeps", 0.0),
+)
+
+
+class TinyCatalog(Catalog):
+    """A catalog with one more data set: `graded`, whose dev split has six pairs."""
+
+    def load(self, name: str) -> Dataset:
+        """`graded`, or what is in the catalog."""
+        if name != "graded":
+            return super().load(name)
+        left, right, gold = zip(*PAIRS, strict=True)
+        return ScoredPairs("graded", {"dev": PairPart(left, right, np.array(gold))}, "splits")
+
+
+def sentences(folder: Path, count: int = 60) -> Path:
+    """A file of different sentences."""
+    rng = random.Random(5)
+    made = itertools.islice(_distinct(rng), count)
+    file = folder / "sentences.txt"
+    file.write_text("\n".join(made), "utf-8")
+    return file
+
+
+def triplets(folder: Path, count: int = 60) -> Path:
+    """A file with the columns sent0, sent1, hard_neg."""
+    rng = random.Random(6)
+    made = list(itertools.islice(_distinct(rng), 3 * count))
+    rows = [",".join(made[i : i + 3]) for i in range(0, len(made), 3)]
+    file = folder / "triplets.csv"
+    file.write_text("\n".join(["sent0,sent1,hard_neg", *rows]), "utf-8")
+    return file
+
+
+def tiny_spec(folder: Path, objective: Any = "unsup", **changes: Any) -> TrainSpec:
+    """A run of twelve updates on a CPU, looked at every fourth."""
+    train = triplets(folder) if objective == "sup" else sentences(folder)
+    settings: dict[str, Any] = {
+        "base": BASE,
+        "train": str(train),
+        "out": str(folder / "encoder"),
+        "batch_size": 8,
+        "steps": 12,
+        "learning_rate": 1e-3,
+        "max_length": 16,
+        "dev": "graded",
+        "dev_every": 4,
+        "device": "cpu",
+    }
+    return TrainSpec(objective, **(settings | changes))
+
+
+def tiny_run(spec: TrainSpec) -> Run:
+    """What `engine.train.train` opens, for tests that need to reach into it."""
+    catalog = TinyCatalog()
+    examples = open_examples(
+        spec.train,
+        spec.objective,
+        catalog,
+        hard_negatives=spec.hard_negatives,
+        folder=working_folder(spec),
+    )
+    dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
+    return Run(spec, open_model(spec, examples, catalog), examples, dev, Precision.of(spec))
+
+
+def _distinct(rng: random.Random) -> Any:
+    seen = set()
+    while True:
+        sentence = " ".join(rng.choices(WORDS, k=rng.randint(3, 9)))
+        if sentence not in seen:
+            seen.add(sentence)
+            yield sentence
