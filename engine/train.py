@@ -3,9 +3,10 @@
     for event in train(TrainSpec("unsup", "minilm", "wiki.txt", "my-encoder")):
         print(event)
 
-One update (Gao, Yao and Chen 2021, section 3; here `one_update`): a batch of examples becomes columns
-of sentences, these become vectors, the objective compares them, AdamW moves the weights. Every
-`dev_every` updates the dev task is scored, and the best weights are kept (appendix A; `_look`).
+One update (Gao, Yao and Chen 2021, section 3; here `one_update`): a batch of examples becomes
+columns of sentences, these become vectors, the objective compares them, AdamW moves the weights.
+Every `dev_every` updates the dev task is scored, and the best weights are kept (appendix A;
+`_look`).
 
 A run that was killed goes on when it is started again: its checkpoint lies in a folder beside that
 of the encoder, `NAME.training`, until the encoder is written. On a CPU it ends with the very

@@ -55,7 +55,7 @@ class TrainSpec:
         hard_negative_weight: alpha of eq. 8 as the reference code reads it: added, as a logit, to
             the similarity of a sentence to its own hard negative. 0 is a weight of one.
         next_sentences: how many following sentences count as positives of `next-sentence`, 1 or 3.
-        mlm_weight: lambda of the auxiliary MLM loss (table D.1); 0 for none.
+        mlm_weight: lambda of the auxiliary MLM loss (table D.2); 0 for none.
         mlm_probability: share of the tokens that MLM predicts.
         dropout: of the whole model; None leaves the base's own (0.1 in BERT).
         fixed_mask: the same dropout mask in both passes (table 3's "Fixed 0.1").
@@ -63,7 +63,7 @@ class TrainSpec:
         augmentation_rate: share of the words or tokens it changes.
         dual: train a second encoder for the second column (table 2's f_theta1, f_theta2).
         pooling: of the vectors in the loss.
-        head: a dense layer with tanh after the pooling: none, kept, or in training only (table 4).
+        head: a dense layer with tanh after the pooling: none, kept, or in training only (table 6).
         dev: a scored task that chooses the best checkpoint; None keeps the last.
         dev_every: steps between looks at it.
         patience: looks without a better score until training stops; None for never.

@@ -5,7 +5,7 @@
 Devlin et al. 2019, section 3.1: every token but the special ones is chosen (in M) with 15 %; of the
 chosen 80 % become [MASK], 10 % any token, 10 % stay. SimCSE adds it with a weight lambda as an
 auxiliary loss in a second forward over the same sentences (Gao, Yao and Chen 2021, section 6.4 and
-table D.1); the mean runs over the chosen tokens of all columns together. Scores of the vocabulary
+table D.2); the mean runs over the chosen tokens of all columns together. Scores of the vocabulary
 are computed for the chosen tokens alone.
 """
 
