@@ -20,7 +20,7 @@ from typing import IO
 
 import psutil
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds our packages: `site-packages`, or the checkout."""
 
 _PR_SET_PDEATHSIG = 1
