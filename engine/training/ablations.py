@@ -19,7 +19,6 @@ from typing import Any, Literal
 from engine.errors import UserError
 from engine.training.spec import TrainSpec
 
-
 _FIRST_VERSION = {"1": "2", "2": "3", "3": "4", "4": "5", "6": "8", "7": "9"}
 
 

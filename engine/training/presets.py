@@ -112,6 +112,11 @@ def _first(names: tuple[str, ...], known: set[str]) -> str:
 
 
 def _with(preset: Preset, changes: dict[str, Any]) -> Preset:
+    """Add the dev set; none to what learns from it, and none where STS says nothing of the goal."""
+    if preset.changes["objective"] == "mlm":
+        changes = {"dev": None}
+    elif preset.changes["objective"] == "sup" and preset.changes["train"] == _STARTER:
+        changes = {"dev": None} if changes["dev"] == "starter-pairs" else changes
     return Preset(preset.name, preset.label, preset.about, preset.changes | changes)
 
 
@@ -126,7 +131,7 @@ def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset
         "objective": "mlm", "base": "new:layers=4,hidden=256,heads=4,vocab=8000",
         "train": sentences, "batch_size": 128, "max_length": 64, "learning_rate": 5e-4,
         "warmup": 0.06, "weight_decay": 0.01, "head": "none", "pooling": "avg",
-        "dev_every": 250, "epochs": 3.0 if gpu else 1.0,
+        "epochs": 3.0 if gpu else 1.0,
     }  # fmt: skip
     return [
         Preset(
@@ -151,7 +156,7 @@ def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset
             "here-mlm",
             "This machine: a small BERT from scratch",
             "Masked language modelling with four layers of 256 and a vocabulary of its own: a base "
-            "to train further. The settings are ours.",
+            "to train further. The settings are ours; the last weights are kept.",
             pretrained | _micro(machine, _SMALL, 128, 1, 64),
         ),
     ]
