@@ -8,13 +8,17 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.encoders.fingerprint import file_sha256
 from engine.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
 
 T = TypeVar("T", dict[str, Any], list[Any])
 
@@ -93,7 +97,28 @@ class Checkpoint:
     @property
     def has_pooler(self) -> bool:
         """True when the file holds weights of a pooler; a model adds a random one otherwise."""
-        return any(".pooler." in f".{name}" for name in self.shapes)
+        return any(".pooler." in f".{name}" for name in self.shapes) or self.has_simcse_head
+
+    @property
+    def has_simcse_head(self) -> bool:
+        """True for what SimCSE's training code wrote: its head is called `mlp`, not pooler."""
+        return {"mlp.dense.weight", "mlp.dense.bias"} <= self.shapes.keys()
+
+    def tensors(self, names: Collection[str]) -> dict[str, torch.Tensor]:
+        """Some of the tensors in the weight files, on the CPU."""
+        import torch
+        from safetensors import safe_open
+
+        found: dict[str, torch.Tensor] = {}
+        for file in self.weights:
+            if file.suffix == ".safetensors":
+                with safe_open(file, "pt") as stream:
+                    held = set(stream.keys()) & set(names)
+                    found |= {name: stream.get_tensor(name) for name in held}
+            else:
+                whole = torch.load(file, map_location="cpu", weights_only=True)
+                found |= {name: whole[name] for name in names if name in whole}
+        return found
 
     @property
     def is_decoder(self) -> bool:

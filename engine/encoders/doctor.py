@@ -7,6 +7,7 @@ the files only; `check_poolings` measures.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,10 +80,7 @@ def _recommend(checkpoint: Checkpoint) -> tuple[str, str]:
     if checkpoint.is_decoder:
         return "last", "it is a decoder, and only the last token has seen the whole text."
     if any(tensor.startswith("mlp.dense") for tensor in checkpoint.shapes):
-        return "cls_before_pooler", (
-            "it is a SimCSE training checkpoint that was not converted: its head is called mlp, "
-            "which transformers ignores, so `cls` would go through another pooler."
-        )
+        return _of_training_code(checkpoint, name)
     if "simcse" in name and "unsup" in name:
         return "cls_before_pooler", (
             "it is an unsupervised SimCSE model, whose head was used in training only."
@@ -97,6 +95,16 @@ def _recommend(checkpoint: Checkpoint) -> tuple[str, str]:
             "layer does best of the plain poolings (SimCSE, table 6)."
         )
     return "avg", "nothing in its files names a pooling, and the mean is the common choice."
+
+
+def _of_training_code(checkpoint: Checkpoint, name: str) -> tuple[str, str]:
+    what = "it is a SimCSE training checkpoint that was not converted, with a head called mlp"
+    if checkpoint.has_simcse_head and re.search(r"(^|[^a-z])sup[-_]", name):
+        return "cls", f"{what}, which a supervised one keeps."
+    return (
+        "cls_before_pooler",
+        f"{what}; only a supervised one, which its name would say, keeps it.",
+    )
 
 
 def _refuse_random_pooler(checkpoint: Checkpoint, pooling: str) -> None:

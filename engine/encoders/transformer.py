@@ -315,6 +315,9 @@ def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
             "be random.",
             "Give the complete checkpoint.",
         )
+    if checkpoint.has_simcse_head and getattr(model, "pooler", None) is not None:
+        head = checkpoint.tensors(("mlp.dense.weight", "mlp.dense.bias"))
+        model.pooler.load_state_dict({n.removeprefix("mlp."): w for n, w in head.items()})
     if model.config.is_encoder_decoder:
         model = model.get_encoder()
     return model.eval()

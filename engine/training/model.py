@@ -249,6 +249,7 @@ def _opened(spec: TrainSpec) -> Base:
     _, checkpoint = checkpoint_of(spec.base)
     checkpoint.check()
     checkpoint.check_weights()
+    _ = checkpoint.shapes  # refuses a pickle that holds more than tensors
     with quiet():
         tokenizer = read_tokenizer(checkpoint)
         config = AutoConfig.from_pretrained(str(checkpoint.root), trust_remote_code=False)

@@ -1,0 +1,159 @@
+"""SimCSE's released checkpoints, and those its code writes: read safely, pooled rightly.
+
+Tiny stand-ins with the files, tensor names and configurations of `princeton-nlp/unsup-simcse-*`
+and `sup-simcse-*`, and of a folder of SimCSE's `train.py` before `simcse_to_huggingface.py`.
+"""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from transformers import BertConfig, BertModel, BertTokenizer, RobertaConfig, RobertaModel
+
+from engine.encoders import describe, load
+from engine.errors import UserError
+from engine.training import TrainSpec
+from engine.training.model import open_model
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"a cat dog sat ran the mat ##s .".split()]
+SENTENCES = ["A cat sat .", "The dogs ran", "the mat", ""]
+SMALL = {
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32
+}  # fmt: skip
+
+
+def a_bert(folder):
+    """Model with a pooler; its folder gets the tokenizer files of the released models."""
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"do_lower_case": True, "tokenizer_class": "BertTokenizer"})
+    )
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=len(WORDS), max_position_embeddings=20, **SMALL)
+    return BertModel(config).eval()
+
+
+def write(folder, model, tensors, kind, architecture="BertModel"):
+    """`config.json` and the weights, as safetensors or as a `.bin` of tensors."""
+    config = model.config.to_dict() | {"architectures": [architecture]}
+    (folder / "config.json").write_text(json.dumps(config))
+    tensors = {name: tensor.clone() for name, tensor in tensors.items()}
+    if kind == "bin":
+        torch.save(tensors, folder / "pytorch_model.bin")
+    else:
+        save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+def by_hand(model, folder, head):
+    """First token's state of each sentence, and the head over it."""
+    words = BertTokenizer.from_pretrained(folder)
+    rows = []
+    for sentence in SENTENCES:
+        with torch.no_grad():
+            state = model(**words(sentence, return_tensors="pt")).last_hidden_state[0, 0]
+            rows.append(torch.tanh(head(state)) if head else state)
+    return torch.stack(rows).numpy()
+
+
+@pytest.mark.parametrize("kind", ["bin", "safetensors"])
+@pytest.mark.parametrize(
+    ("name", "pooling", "kept"),
+    [
+        ("unsup-simcse-bert-base-uncased", "cls_before_pooler", False),
+        ("sup-simcse-bert-base-uncased", "cls", True),
+    ],
+)
+def test_released_models_have_their_own_pooling(tmp_path, name, pooling, kept, kind):
+    """The converted layout: the head is the pooler, which unsupervised models leave out."""
+    model = a_bert(tmp_path / name)
+    # Their files hold the position numbers too, as older versions of transformers wrote them.
+    tensors = model.state_dict() | {"embeddings.position_ids": torch.arange(20)[None]}
+    folder = write(tmp_path / name, model, tensors, kind)
+    encoder = load(f"dir:{folder}", device="cpu")
+    assert describe(f"dir:{folder}")["pooling"] == pooling and encoder.warnings == ()
+    expected = by_hand(model, folder, model.pooler.dense if kept else None)
+    np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bin", "safetensors"])
+@pytest.mark.parametrize(
+    ("name", "pooling", "kept"),
+    [
+        ("my-unsup-simcse-bert-base-uncased", "cls_before_pooler", False),
+        ("my-sup-simcse-bert-base-uncased", "cls", True),
+        ("result", "cls_before_pooler", False),
+    ],
+)
+def test_unconverted_ones_too(tmp_path, name, pooling, kept, kind):
+    """`BertForCL`: no pooler, and a head called mlp, which conversion makes the pooler."""
+    model = a_bert(tmp_path / name)
+    head = torch.nn.Linear(16, 16)
+    own = {f"bert.{k}": v for k, v in model.state_dict().items() if "pooler" not in k}
+    heads = {f"mlp.dense.{k}": v.detach() for k, v in head.state_dict().items()}
+    folder = write(tmp_path / name, model, own | heads, kind, "BertForCL")
+    encoder = load(f"dir:{folder}", device="cpu")
+    assert describe(f"dir:{folder}")["pooling"] == pooling and encoder.warnings == ()
+    expected = by_hand(model, folder, head if kept else None)
+    np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-5)
+    asked = load(f"dir:{folder}?pooling=cls", device="cpu")
+    np.testing.assert_allclose(asked.encode(SENTENCES), by_hand(model, folder, head), atol=1e-5)
+    assert bool(asked.warnings) == (not kept)
+
+
+@pytest.mark.parametrize("kind", ["bin", "safetensors"])
+def test_training_goes_on_from_one(tmp_path, kind):
+    """From the transformer; a head is fresh."""
+    model = a_bert(tmp_path / "sup-simcse-x")
+    folder = write(tmp_path / "sup-simcse-x", model, model.state_dict(), kind)
+    opened = open_model(TrainSpec("unsup", f"dir:{folder}", "x", "y", max_length=20), [])
+    np.testing.assert_allclose(opened.encode(SENTENCES), by_hand(model, folder, None), atol=1e-5)
+
+
+def test_roberta_too(tmp_path):
+    """With its byte-level vocabulary in two files."""
+    from tokenizers import ByteLevelBPETokenizer
+
+    folder = tmp_path / "sup-simcse-roberta-base"
+    folder.mkdir()
+    words = ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    words.train_from_iterator(SENTENCES, 300, 1, special_tokens=special, show_progress=False)
+    words.save_model(str(folder))
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "RobertaTokenizer"}')
+    torch.manual_seed(0)
+    config = RobertaConfig(
+        vocab_size=words.get_vocab_size(), max_position_embeddings=20, pad_token_id=1, **SMALL
+    )
+    model = RobertaModel(config).eval()
+    write(folder, model, model.state_dict(), "bin", "RobertaModel")
+    encoder = load(f"dir:{folder}", device="cpu")
+    ids = [[0, *words.encode(s).ids, 2] for s in SENTENCES]
+    with torch.no_grad():
+        expected = [model(torch.tensor([row])).pooler_output[0].numpy() for row in ids]
+    np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-5)
+
+
+class Trap:
+    """Leaves a mark when it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return type(self.mark).touch, (self.mark,)
+
+
+def test_a_bin_that_would_run_code_is_not_read(tmp_path):
+    """Tensors alone are taken from a pickle."""
+    model = a_bert(tmp_path / "sup-simcse-x")
+    folder = write(tmp_path / "sup-simcse-x", model, {}, "bin")
+    torch.save(model.state_dict() | {"mlp": Trap(tmp_path / "ran")}, folder / "pytorch_model.bin")
+    with pytest.raises(UserError, match="more than tensors"):
+        load(f"dir:{folder}", device="cpu")
+    with pytest.raises(UserError, match="more than tensors"):
+        open_model(TrainSpec("unsup", f"dir:{folder}", "x", "y", max_length=20), [])
+    assert not (tmp_path / "ran").exists()
