@@ -35,7 +35,8 @@ class Terminals:
     ) -> Iterator[RunRow]:
         """Hold the run of a spec: one that did not succeed goes on in its row, or a new one begins.
 
-        The caller ends it with `Runs.finish` or `Runs.cancel`. A unit that failed waits again.
+        The caller ends it with `Runs.finish` or `Runs.cancel`. A unit that failed waits again. A
+        run that breaks off before any event is forgotten.
 
         Args:
             kind: which work it is.
@@ -48,14 +49,18 @@ class Terminals:
         """
         run_id = self._row(kind, spec, title)
         lock = FileLock(self._folder / f"{run_id}.lock")
-        if not lock.acquire():
+        if not lock.acquire(timeout=1.0):  # a worker may just be looking at it
             raise _at_it(run_id)
         try:
             if not self._take(run_id):
                 raise _at_it(run_id)
             run = self._runs.get(run_id)
             self._runs.start(run_id, run["attempt"], NAME, labels)
-            yield self._runs.get(run_id)
+            try:
+                yield self._runs.get(run_id)
+            except BaseException:
+                self._forget(run_id)
+                raise
         finally:
             lock.release()
 
@@ -73,6 +78,13 @@ class Terminals:
                     hint="Try it again, here or there: what was done is kept.",
                 )  # fmt: skip
                 lock.release()
+
+    def _forget(self, run_id: str) -> None:
+        """Forget a run in which nothing happened: whoever asked for it was told why."""
+        self._database.change(
+            "DELETE FROM runs WHERE id = ? AND NOT EXISTS (SELECT 1 FROM events WHERE run = ?)",
+            [run_id, run_id],
+        )
 
     def _row(self, kind: str, spec: Mapping[str, Any], title: str) -> str:
         """The newest run that asks the same and did not succeed, or a new one."""

@@ -30,6 +30,8 @@ from engine.training import Event, Finished, Looked, Noted, Started, Stepped, Tr
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+USUAL_DEV, STARTER_DEV = "STSBenchmark", "starter-pairs"
+
 ObjectiveArgument = Annotated[
     str, typer.Argument(metavar="OBJECTIVE", help="unsup, sup, mlm or next-sentence.")
 ]
@@ -84,6 +86,7 @@ def train(
     from app.training import making, runs
 
     workspace = open_workspace(store, data)
+    settings = _with_dev(workspace, settings)
     asked = TrainSpec(objective=objective, base=base, train=train, out=out, **settings)  # type: ignore[arg-type]
     asked = runs.whole(workspace, asked)
     if queue:
@@ -135,6 +138,7 @@ def sweep(
     from app.training import making, runs
 
     workspace = open_workspace(store, data)
+    settings = _with_dev(workspace, settings)
     base_spec = TrainSpec(objective=objective, base=base, train=train,  # type: ignore[arg-type]
                           out=str(Path(out).expanduser().absolute()), **settings)  # fmt: skip
     base_spec = runs.whole(workspace, base_spec)
@@ -145,6 +149,14 @@ def sweep(
     spec = runs.sweep_spec(workspace, base_spec, children)
     title = f"{len(children)} × {making.label(base_spec)}"
     _perform(workspace, "sweep", spec, title, as_json)
+
+
+def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings whose dev task is here: without a data folder that is the starter set's."""
+    if "dev" in settings or any(found.name == USUAL_DEV for found in workspace.catalog.list()):
+        return settings
+    say(f"{USUAL_DEV} is not here, so {STARTER_DEV} chooses the best weights; see --dev.")
+    return settings | {"dev": STARTER_DEV}
 
 
 def _children(

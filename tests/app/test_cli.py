@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +15,13 @@ import httpx
 import numpy as np
 import pytest
 
+from app.training.runs import command_of
+from tests.fakes.small_training import small, write_sentences
+
 VERBS = ["serve", "encode", "evaluate", "compare", "fair", "search", "project", "spaces",
-         "geometry", "curate", "encoders", "data", "jobs", "store", "worker"]  # fmt: skip
+         "geometry", "curate", "train", "sweep", "encoders", "data", "jobs", "store", "worker"]  # fmt: skip
 TWO = ["random:16", "random:64"]
+TRAIN = ["train", "unsup", "minilm", "--train", "starter", "--out", "/tmp/never"]
 
 
 def theodolite(*arguments: str, code: int = 0, given: str | None = None) -> list[str]:
@@ -268,6 +274,50 @@ def test_a_queued_run_waits_and_can_be_moved_and_cancelled(home: Path) -> None:
     assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
 
 
+def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> None:
+    """One object an event; an evaluation can name what was trained."""
+    spec = small(write_sentences(home / "s.txt"), home / "out", steps=10)
+    lines = objects(theodolite(*shlex.split(command_of(spec))[1:], "--json"))
+    assert [lines[0]["kind"], lines[-1]["kind"]] == ["started", "finished"]
+    assert {row["kind"] for row in lines} == {"started", "stepped", "looked", "finished"}
+    encoder = lines[-1]["encoder"]
+    assert encoder in [row["name"] for row in objects(theodolite("encoders", "list", "--json"))]
+
+
+def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
+    """Ctrl-C ends it with 130; the checkpoint stays."""
+    spec = small(write_sentences(home / "s.txt"), home / "out", steps=100_000)
+    words = [sys.executable, "-m", "app.cli", *shlex.split(command_of(spec))[1:], "--json"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as training:
+        assert training.stdout is not None
+        assert training.stderr is not None
+        looks = (json.loads(line)["kind"] == "looked" for line in training.stdout)
+        assert next(look for look in looks if look)
+        assert next(look for look in looks if look)  # the checkpoint of the first is written
+        training.send_signal(signal.SIGINT)
+        rest, said = training.communicate(timeout=60)
+    assert training.returncode == 130
+    assert json.loads(rest.splitlines()[-1])["kind"] == "interrupted"
+    assert "Traceback" not in said
+    assert "theodolite train unsup" in said
+    assert "theodolite jobs retry" in said
+    assert [*(home / "out.training").glob("step-*")]
+
+
+def test_a_sweep_can_wait_for_a_worker(home: Path) -> None:
+    """Queued, it is a run with a unit for each of its children."""
+    spec = small(write_sentences(home / "s.txt"), home / "out")
+    words = ["sweep", *shlex.split(command_of(spec))[2:], "--set", "temperature=0.05,1", "--queue"]
+    (queued,) = objects(theodolite(*words, "--json"))
+    (run,) = objects(theodolite("jobs", "list", "--json"))
+    assert (run["id"], run["kind"], run["state"]) == (queued["id"], "sweep", "queued")
+    labels = [child["label"] for child in run["spec"]["children"]]
+    assert labels == ["temperature 0.05", "temperature 1"]
+    theodolite("jobs", "stop", run["id"])
+    assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -287,6 +337,12 @@ def test_a_queued_run_waits_and_can_be_moved_and_cancelled(home: Path) -> None:
         (["evaluate", "random:16", "--seed", "-1"], "-1 cannot be a seed"),
         (["encode", "random:16", "x", "--out", "/nowhere/at/all.npy"], "cannot be written"),
         (["encode", "random:16", "x", "--out", "/"], "cannot be written"),
+        ([*TRAIN, "--temperature", "0"], "The temperature cannot be 0.0"),
+        (["train", "unsupervised", *TRAIN[2:]], "one of unsup, sup, mlm, next-sentence"),
+        (["train", "unsup", "minilm", "--train", "/nowhere.txt", "--out", "o"], "/nowhere.txt"),
+        (["sweep", *TRAIN[1:]], "--set FIELD=A,B,C or --ablation"),
+        (["sweep", *TRAIN[1:], "--set", "rate=1,2"], "There is no field 'rate'"),
+        (["jobs", "stop", "nothing"], "There is no run 'nothing'"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_a_sentence(

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from app.jobs.kinds import KINDS as REAL
 from app.jobs.kinds import Kind, Outcome, Progress, Spec
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -44,7 +45,9 @@ def _stubborn(workspace: Workspace, spec: Spec, position: int, progress: Progres
 
 
 def _dying(workspace: Workspace, spec: Spec, position: int, progress: Progress) -> Outcome:
-    """Kill this process the first so many times."""
+    """Kill this process the first so many times; only over the first unit."""
+    if position > 0:
+        return Outcome()
     with Path(spec["notes"]).open("a") as file:
         file.write("begun\n")
     if len(Path(spec["notes"]).read_text().splitlines()) <= spec["deaths"]:
@@ -67,5 +70,7 @@ KINDS = {
     "measure": Kind(_units, _measure),
     "stubborn": Kind(_units, _stubborn),
     "dying": Kind(_units, _dying),
+    "hardy": Kind(_units, _dying, ending=lambda store, run: "Told.", hardy=True),
+    "train": REAL["train"],
     "failing": Kind(lambda spec: list(spec["wrong"]), _failing),
 }

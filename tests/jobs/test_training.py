@@ -1,0 +1,93 @@
+"""A training that is killed goes on from its checkpoint, and ends with the same weights."""
+
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+from safetensors.numpy import load_file
+
+from engine.training import TrainSpec
+from tests.fakes.small_training import small, write_sentences
+from tests.jobs.conftest import Bench, child_of, until
+from tests.jobs.test_kills import assert_gone, start_app, tree
+
+PATIENCE = 300.0
+"""Seconds to wait for what takes a few on a quiet machine: on a busy one torch starts slowly."""
+
+
+def checkpoint(spec: TrainSpec) -> int:
+    """The update of the newest checkpoint; 0 for none."""
+    found = Path(f"{spec.out}.training").glob("step-*[0-9]")
+    return max((int(path.name.removeprefix("step-")) for path in found), default=0)
+
+
+def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
+    """Its child is killed, then the app with all it started; the weights are as if unbroken."""
+    from engine.train import train
+
+    file = write_sentences(tmp_path / "sentences.txt")
+    spec = small(file, tmp_path / "broken", steps=900, dev_every=25)
+    app = start_app(bench)
+    run_id = bench.jobs.enqueue("train", spec.to_dict(), "broken")
+    until(lambda: checkpoint(spec) > 0, PATIENCE)
+    tree(app)[2].kill()
+    first = checkpoint(spec)
+    until(lambda: checkpoint(spec) > first, PATIENCE)
+    processes = tree(app)
+    app.kill()
+    app.wait()
+    assert_gone(processes)
+    before = checkpoint(spec)
+    start_app(bench)
+    run = bench.over(run_id, PATIENCE)
+    assert (run["state"], run["error"]) == ("done", None)
+    starts = [e["data"]["step"] for e in bench.store.events.of(run_id) if e["kind"] == "started"]
+    assert starts[0] == 0
+    assert starts[1] >= first > 0
+    assert starts[2] >= before > first
+    assert bench.store.runs.units(run_id)[0]["deaths"] <= 1  # it got further after the first
+    assert [row["name"] for row in bench.store.encoders.list()] == [f"dir:{spec.out}"]
+    unbroken = small(file, tmp_path / "unbroken", steps=900, dev_every=25)
+    *_, last = train(unbroken)
+    broken = bench.store.events.last(run_id, "finished")
+    assert (broken["best_step"], broken["best_score"]) == (last.best_step, last.best_score)
+    weights = [load_file(Path(s.out) / "model.safetensors") for s in (spec, unbroken)]
+    assert weights[0].keys() == weights[1].keys()
+    assert all((weights[0][name] == weights[1][name]).all() for name in weights[0])
+
+
+@pytest.mark.parametrize(("kind", "state", "done"), [("hardy", "done", 3), ("dying", "failed", 0)])
+def test_a_unit_that_keeps_dying(bench: Bench, kind: str, state: str, done: int) -> None:
+    """Of a hardy kind it fails alone; of others the run fails with it."""
+    bench.start_worker()
+    notes = bench.notes.with_name(kind)
+    spec = {"units": 3, "deaths": 99, "signal": signal.SIGKILL, "notes": str(notes)}
+    run = bench.over(bench.jobs.enqueue(kind, spec, kind), PATIENCE)
+    assert (run["state"], run["done"]) == (state, done)
+    assert len(notes.read_text().splitlines()) == 3
+    units = [unit["state"] for unit in bench.store.runs.units(run["id"])]
+    assert units == (["failed", "done", "done"] if kind == "hardy" else ["waiting"] * 3)
+    if kind == "hardy":
+        assert run["message"] == "Told."
+
+
+def test_a_cancelled_training_is_gone_and_can_go_on(bench: Bench, tmp_path: Path) -> None:
+    """Its process ends within two seconds; tried again it begins at its checkpoint."""
+    file = write_sentences(tmp_path / "sentences.txt")
+    spec = small(file, tmp_path / "out", steps=100_000, dev_every=25)
+    worker = bench.start_worker()
+    run_id = bench.jobs.enqueue("train", spec.to_dict(), "long")
+    until(lambda: checkpoint(spec) > 0, PATIENCE)
+    child = child_of(psutil.Process(worker.pid))
+    assert child is not None
+    bench.jobs.cancel(run_id)
+    assert_gone([child])
+    kept = checkpoint(spec)
+    bench.jobs.retry(run_id)
+    starts = lambda: [e for e in bench.store.events.of(run_id) if e["kind"] == "started"]  # noqa: E731
+    until(lambda: len(starts()) == 2, PATIENCE)
+    assert starts()[1]["data"]["step"] >= kept
+    assert bench.store.runs.ask(run_id, "stop")
+    assert bench.over(run_id)["state"] == "done"
+    assert bench.store.events.last(run_id, "finished")["why"] == "stopped"
