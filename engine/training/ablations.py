@@ -92,7 +92,7 @@ _NEXT = {"objective": "next-sentence"}
 _NEXT_3 = _NEXT | {"next_sentences": 3}
 _DUAL = {"dual": True}
 _OBJECTIVES = Ablation(
-    "objective", "2", "Training objectives, with one encoder or two", "unsup",
+    "objective", "2", "Training objectives, one encoder or two (on text in reading order)", "unsup",
     (
         Row("next sentence, one encoder", _NEXT, 67.1),
         Row("next sentence, two encoders", _NEXT | _DUAL, 68.9),
