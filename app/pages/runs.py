@@ -38,20 +38,18 @@ def build(workspace: Workspace) -> None:
     seen = gr.State([])
     listing = actions(elem_id="runs")
     charts: list[Any] = []
-    boxes: list[Any] = []
     with gr.Column(elem_classes="t-charts", elem_id="curves"):
         for name, (title, about) in runs_views.CHARTS.items():
-            with gr.Column(visible=False, elem_classes="t-figure-box", min_width=0) as box:
+            with gr.Column(elem_classes="t-figure-box", min_width=0):
                 parts.section(title, about)
                 tall = name in ("score", "trajectory")
                 height = figures.TALL if tall else figures.SMALL
                 charts.append(chart(height=height, elem_id=f"chart-{name}"))
-            boxes.append(box)
     noted = parts.static("", elem_id="noted")
     differing = parts.static("", elem_id="differences")
     queued = ablations_form.build(workspace)
 
-    views = [listing, *boxes, *charts, noted, differing, seen]
+    views = [listing, *charts, noted, differing, seen]
     shown = [chosen, opened, *views]
     quiet = {"show_progress": "hidden"}
 
@@ -162,15 +160,12 @@ def _views(
     here = [shown[key] for key in keys if key in shown]
     listed = runs_views.listing(workspace, rows, [row.key for row in here], sweep)
     marks = _marks(workspace, rows, keys, sweep)
-    n = len(runs_views.CHARTS)
     if not charts:
-        return (listed, *(gr.skip() for _ in range(2 * n + 2)), marks)
+        return (listed, *(gr.skip() for _ in range(len(runs_views.CHARTS) + 2)), marks)
     found = [(row, runs.curves(workspace, row.key)) for row in here]
-    drawn = runs_views.charts(found)
     return (
         listed,
-        *(gr.update(visible=value is not None) for value in drawn.values()),
-        *drawn.values(),
+        *runs_views.charts(found).values(),
         runs_views.notes(found),
         runs_views.differences(here) if here else "",
         marks,

@@ -96,7 +96,7 @@ def bases(workspace: Workspace) -> list[str]:
 def datasets(workspace: Workspace) -> list[tuple[str, str]]:
     """(label, name) of what can be trained on, the starter set first."""
     listed = workspace.catalog.list()
-    return [("Starter set: ships with Theodolite", STARTER), *((i.name, i.name) for i in listed)]
+    return [("Starter set", STARTER), *((i.name, i.name) for i in listed)]
 
 
 def fitting(workspace: Workspace, values: Mapping[str, Any]) -> Any:
