@@ -1,6 +1,6 @@
 """Projections of an embedding space onto the plane, and how far each may be trusted.
 
-PCA at once, UMAP or PaCMAP when asked. Pure functions from arrays to arrays; knows neither
+PCA at once, UMAP, t-SNE or PaCMAP when asked. Pure functions from arrays to arrays; knows neither
 encoders nor sentences. Everything is measured on unit rows, so that distances go with cosines.
 """
 
@@ -22,6 +22,8 @@ Tick = Callable[[float], None]
 _PCA_SAMPLE = 20_000
 _MANY, _EPOCHS = 10_000, 120
 """Rounds of UMAP for many points, where it would take 200: trust was the same with 120."""
+TSNE_POINTS = 20_000
+"""More would take t-SNE many minutes."""
 _BLOCK_CELLS = 16_000_000
 """Distances held at once: 64 MiB of float32."""
 
@@ -173,6 +175,58 @@ def pacmap(
         warnings.simplefilter("ignore")  # that a seed was set
         model = PaCMAP(2, n_neighbors=min(neighbours, len(rows) - 2), random_state=seed)
         points = np.asarray(model.fit_transform(rows, init="pca"), np.float32)
+    return Plane(points - points.mean(axis=0))
+
+
+def tsne(
+    vectors: np.ndarray,
+    *,
+    perplexity: int = 15,
+    seed: int | None = 0,
+    tick: Tick | None = None,
+) -> Plane:
+    """t-SNE of unit rows by Barnes and Hut's tree, its neighbours found exactly by FAISS.
+
+    Scikit-learn's: it says nothing while it works, and takes about as long as the points are many
+    (see `TSNE_POINTS`). openTSNE would be quicker above that, at the price of one more package.
+
+    Args:
+        vectors: (n, dim), finite.
+        perplexity: of how many neighbours about each point takes notice; fewer when there are not
+            three times as many points.
+        seed: the same seed gives the same plane on one machine, on one core; None uses all cores.
+        tick: called with the share done.
+
+    Raises:
+        ValueError: fewer than four rows.
+
+    Source: van der Maaten 2014; begun from the principal components as Kobak, Berens 2019 advise.
+    """
+    from scipy.sparse import csr_matrix
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
+    rows = unit(vectors)
+    n = len(rows)
+    if n < 4:
+        raise ValueError(f"t-SNE needs four points, got {n}")
+    perplexity = max(1, min(perplexity, (n - 2) // 3))
+    ids, cosines, _ = _knn(rows, min(n, 3 * perplexity + 2))
+    distances = np.sqrt(2 * cosines)  # of unit rows
+    starts = np.arange(0, ids.size + 1, ids.shape[1])
+    graph = csr_matrix((distances.ravel(), ids.ravel(), starts), shape=(n, n))
+    if tick is not None:
+        tick(0.05)
+    start = pca(rows).points
+    noise = np.random.default_rng(seed).normal(0, 1e-6, start.shape)
+    model = TSNE(
+        metric="precomputed",
+        perplexity=perplexity,
+        init=(1e-4 * start / (start[:, 0].std() or 1.0) + noise).astype(np.float32),
+        random_state=seed,
+    )
+    with threadpool_limits(1 if seed is not None else None):
+        points = np.asarray(model.fit_transform(graph), np.float32)
     return Plane(points - points.mean(axis=0))
 
 

@@ -32,7 +32,7 @@ def project(
     dataset: Annotated[
         str, typer.Argument(help="What to draw; see `theodolite data`.")
     ] = "starter-topics",
-    method: Annotated[str, typer.Option(help="umap, pca, or pacmap where installed.")] = "umap",
+    method: Annotated[str, typer.Option(help="umap, tsne, pca, or (an extra) pacmap.")] = "umap",
     neighbours: Annotated[int, typer.Option(help="Few show detail, many the whole.")] = 15,
     min_dist: Annotated[float, typer.Option(help="How close UMAP may put points.")] = 0.1,
     seed: Annotated[str, typer.Option(help="A number, or any: quicker, never twice alike.")] = "0",
@@ -63,6 +63,7 @@ def project(
         seed=None if seed == "any" else int(seed),
     )  # fmt: skip
     workspace = open_workspace(store, data)
+    maps.refuse_too_many(workspace, asked)
     with progress_bar("encoding") as move:
         maps.vectors(workspace, encoder, dataset, lambda done, all_: move(done, all_, "encoding"))
         found = map_making.make(workspace, asked, lambda done: move(done, 1, "projecting"))

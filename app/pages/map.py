@@ -111,7 +111,7 @@ def build(workspace: Workspace) -> None:
 
 
 def _methods() -> list[tuple[str, str]]:
-    ways = [("UMAP", "umap"), ("Principal components", "pca")]
+    ways = [("UMAP", "umap"), ("t-SNE", "tsne"), ("Principal components", "pca")]
     return [*ways, ("PaCMAP", "pacmap")] if find_spec("pacmap") else ways
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from app.workspace import Workspace
 
-PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "pacmap": 0.6}
+PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "tsne": 0.8, "pacmap": 0.6}
 """About which share of the making is the projection itself."""
 
 QUICK_SECONDS = 2.0
@@ -41,6 +41,7 @@ def make(workspace: Workspace, asked: Wanted, tick: Tick = lambda share: None) -
         return found
     from app.space import map_facts
 
+    maps.refuse_too_many(workspace, asked)
     vectors = maps.vectors(workspace, asked.encoder, asked.dataset)
     began = time.perf_counter()
     share = PARTS[asked.method]
@@ -87,6 +88,8 @@ def _project(
         plane = projection.pca(vectors)
     elif asked.method == "pacmap":
         plane = projection.pacmap(vectors, neighbours=asked.neighbours, seed=asked.seed, tick=tick)
+    elif asked.method == "tsne":
+        plane = projection.tsne(vectors, perplexity=asked.neighbours, seed=asked.seed, tick=tick)
     else:
         plane = projection.umap(
             vectors, neighbours=asked.neighbours, min_dist=asked.min_dist, seed=asked.seed,
@@ -109,7 +112,8 @@ def _initial(workspace: Workspace, asked: Wanted, n: int) -> np.ndarray | None:
 
 def _versions(asked: Wanted) -> dict[str, str]:
     used = {"numpy", "scikit-learn", maps.LIBRARIES[asked.method]}
-    used |= {"numba", "faiss-cpu"} if asked.method in ("umap", "pacmap") else set()
+    used |= {"umap": {"numba", "faiss-cpu"}, "pacmap": {"numba", "faiss-cpu"},
+             "tsne": {"faiss-cpu"}}.get(asked.method, set())  # fmt: skip
     return {package: version(package) for package in sorted(used)}
 
 

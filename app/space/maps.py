@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.encoders import Encoder
     from store.projections import ProjectionRow
 
-Method = Literal["umap", "pacmap", "pca", "quick"]
+Method = Literal["umap", "tsne", "pacmap", "pca", "quick"]
 """`quick` is `pca` without what takes time to measure: trust, clusters, names."""
 Tick = Callable[[float], None]
 
@@ -35,9 +35,10 @@ FORMAT = 1
 """Raised when a map of the same question would come out otherwise."""
 QUICK_POINTS = 100_000
 MOST_NEIGHBOURS = 200
-LIBRARIES = {"umap": "umap-learn", "pacmap": "pacmap", "pca": "numpy", "quick": "numpy"}
-NAMES = {"umap": "UMAP", "pacmap": "PaCMAP", "pca": "Principal components",
-         "quick": "Principal components"}  # fmt: skip
+LIBRARIES = {"umap": "umap-learn", "tsne": "scikit-learn", "pacmap": "pacmap", "pca": "numpy",
+             "quick": "numpy"}  # fmt: skip
+NAMES = {"umap": "UMAP", "tsne": "t-SNE", "pacmap": "PaCMAP",
+         **dict.fromkeys(("pca", "quick"), "Principal components")}  # fmt: skip
 _VECTORS_IN_MEMORY = 2
 _MAPS_OPEN = 6
 
@@ -54,7 +55,7 @@ class Wanted:
         encoder: canonical spec.
         dataset: name in the catalog.
         method: how vectors become points.
-        neighbours: of each point, for UMAP and PaCMAP.
+        neighbours: of each point, for UMAP and PaCMAP; the perplexity of t-SNE.
         min_dist: how close UMAP may put points.
         seed: None for a map that is quicker and not reproducible.
         initial: key of a stored map of the same collection to begin from (UMAP), for two spaces
@@ -81,7 +82,7 @@ def wanted(encoder: str, dataset: str, **how: Any) -> Wanted:
     asked = Wanted(str(encoders.parse(encoder)), dataset, **how)
     if asked.method not in get_args(Method):
         raise UserError(
-            f"There is no method {asked.method!r}.", "Choose one of umap, pacmap and pca."
+            f"There is no method {asked.method!r}.", "Choose one of umap, tsne, pacmap and pca."
         )
     if not 2 <= asked.neighbours <= MOST_NEIGHBOURS:
         raise UserError(
@@ -97,6 +98,8 @@ def wanted(encoder: str, dataset: str, **how: Any) -> Wanted:
         raise UserError(f"{asked.seed} cannot be a seed.", "Choose from 0 to 4294967295.")
     if asked.method in ("pca", "quick"):  # nothing else decides these
         return Wanted(asked.encoder, asked.dataset, asked.method)
+    if asked.method in ("tsne", "pacmap"):
+        return Wanted(asked.encoder, asked.dataset, asked.method, asked.neighbours, seed=asked.seed)
     return asked
 
 
@@ -228,9 +231,21 @@ def queue(workspace: Workspace, encoder: str, dataset: str, **how: Any) -> str:
     workspace.refuse_visitors()
     asked = wanted(encoder, dataset, **how)
     _library(asked.method)
-    workspace.catalog.sentences(asked.dataset)
+    refuse_too_many(workspace, asked)
     title = f"{NAMES[asked.method]} of {asked.dataset} with {asked.encoder}"
     return workspace.jobs.enqueue("project", {"version": 1, **asdict(asked)}, title=title)
+
+
+def refuse_too_many(workspace: Workspace, asked: Wanted) -> None:
+    """Raise a UserError where t-SNE is asked for more sentences than it can lay out in minutes."""
+    from engine.projection import TSNE_POINTS
+
+    sentences, _ = workspace.catalog.sentences(asked.dataset)
+    if asked.method == "tsne" and len(sentences) > TSNE_POINTS:
+        raise UserError(
+            f"t-SNE was asked for {len(sentences):,} sentences; it takes up to {TSNE_POINTS:,}.",
+            "Choose UMAP, which is much quicker, or a smaller collection.",
+        )
 
 
 def of_spec(spec: Any) -> Wanted:

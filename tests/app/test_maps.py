@@ -17,6 +17,7 @@ from app.collection.uploads import keep
 from app.jobs.kinds import KINDS
 from app.space import map_facts, map_making, maps
 from app.workspace import Workspace
+from engine import projection
 from engine.datasets.tables import preview
 from engine.errors import UserError
 
@@ -59,6 +60,10 @@ def test_a_key_changes_with_everything_that_decides_the_map(workspace: Workspace
     keys.append(maps.key(workspace, ENCODER, "starter-pairs", **base))
     assert len(set(keys)) == len(keys)
     assert maps.key(workspace, ENCODER, "starter-topics") == keys[0]
+    tsne = [maps.key(workspace, ENCODER, "starter-topics", method="tsne", **c)
+            for c in ({}, {"min_dist": 0.2}, {"neighbours": 5}, {"seed": 1})]  # fmt: skip
+    assert tsne[0] == tsne[1]  # only UMAP knows a least distance
+    assert len({*keys, *tsne}) == len(keys) + 3
     pca = [maps.key(workspace, ENCODER, "starter-topics", method="pca", seed=s) for s in (0, 1)]
     assert pca[0] == pca[1]
 
@@ -85,7 +90,7 @@ def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path: P
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"method": "tsne"}, "no method 'tsne'"),
+        ({"method": "isomap"}, "no method 'isomap'"),
         ({"neighbours": 1}, "1 neighbours"),
         ({"neighbours": 201}, "201 neighbours"),
         ({"min_dist": 1.0}, "least distance of 1.0"),
@@ -96,6 +101,23 @@ def test_what_cannot_be_asked_is_said(workspace: Workspace, how: dict[str, Any],
     """Before anything is queued or computed."""
     with pytest.raises(UserError, match=said):
         maps.queue(workspace, ENCODER, "starter-topics", **how)
+    assert workspace.store.runs.list() == []
+
+
+def test_tsne_of_too_many_sentences_is_refused(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is queued or encoded; as many as it takes are not."""
+    n = len(workspace.catalog.sentences("starter-topics")[0])
+    asked = maps.wanted(ENCODER, "starter-topics", method="tsne")
+    monkeypatch.setattr(projection, "TSNE_POINTS", n)
+    maps.refuse_too_many(workspace, asked)
+    monkeypatch.setattr(projection, "TSNE_POINTS", n - 1)
+    with pytest.raises(UserError, match=f"for {n:,} sentences; it takes up to {n - 1:,}"):
+        maps.queue(workspace, ENCODER, "starter-topics", method="tsne")
+    with pytest.raises(UserError, match="t-SNE was asked"):
+        map_making.make(workspace, asked)
+    maps.refuse_too_many(workspace, maps.wanted(ENCODER, "starter-topics", method="umap"))
     assert workspace.store.runs.list() == []
 
 
@@ -222,7 +244,7 @@ def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path: Path) -
     assert maps.stored(workspace, key) is None
 
 
-@pytest.mark.parametrize("method", ["pca", "umap"])
+@pytest.mark.parametrize("method", ["pca", "umap", "tsne"])
 @pytest.mark.parametrize(
     "lines",
     [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial import procrustes as scipy_procrustes
 from sklearn.decomposition import PCA
-from sklearn.manifold import trustworthiness
+from sklearn.manifold import TSNE, trustworthiness
 
 from engine import projection
 
@@ -14,6 +14,11 @@ from engine import projection
 def _cloud(n: int = 300, dim: int = 12, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return (rng.normal(size=(n, dim)) * np.linspace(3, 0.2, dim) + 0.5).astype(np.float32)
+
+
+def _groups() -> np.ndarray:
+    rng = np.random.default_rng(4)
+    return np.repeat(np.eye(3, 12), 100, axis=0) + 0.1 * rng.normal(size=(300, 12))
 
 
 def test_pca_is_that_of_scikit_learn_on_unit_rows() -> None:
@@ -75,6 +80,41 @@ def test_trust_needs_fewer_neighbours_than_half_the_points() -> None:
     """Trust needs fewer neighbours than half the points."""
     with pytest.raises(ValueError, match=r"k < n / 2"):
         projection.trust(np.eye(6), np.eye(6)[:, :2], 3)
+
+
+def test_tsne_is_that_of_scikit_learn_on_unit_rows() -> None:
+    """The divergence that is left is that of scikit-learn finding the neighbours itself."""
+    vectors = _groups()
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    theirs = TSNE(perplexity=15, init=1e-2 * PCA(2).fit_transform(unit), random_state=0)
+    ours = projection.tsne(vectors, perplexity=15)
+    expected = trustworthiness(unit, theirs.fit_transform(unit), n_neighbors=15)
+    found = projection.trust(vectors, ours.points).trustworthiness.mean()
+    assert found == pytest.approx(expected, abs=0.005)
+    np.testing.assert_array_equal(projection.tsne(vectors, perplexity=15).points, ours.points)
+
+
+def test_tsne_keeps_groups_apart() -> None:
+    """Three heaps of a hundred: on the plane everybody's nearest is of the own heap."""
+    points = projection.tsne(_groups()).points
+    away = ((points[:, None] - points[None]) ** 2).sum(-1)
+    np.fill_diagonal(away, np.inf)
+    np.testing.assert_array_equal(away.argmin(axis=1) // 100, np.arange(300) // 100)
+
+
+@pytest.mark.parametrize("n", [4, 5, 8])
+def test_tsne_of_a_few_points_and_of_equal_ones(n: int) -> None:
+    """Fewer points than neighbours; points that lie on one another."""
+    for vectors in (_cloud(n), np.ones((n, 3))):
+        points = projection.tsne(vectors).points
+        assert points.shape == (n, 2)
+        assert np.isfinite(points).all()
+
+
+def test_tsne_needs_four_points() -> None:
+    """Three have no neighbourhoods."""
+    with pytest.raises(ValueError, match="four points"):
+        projection.tsne(np.eye(3))
 
 
 def test_procrustes_is_that_of_scipy() -> None:
