@@ -179,14 +179,23 @@ def matching(
     Raises:
         UserError: a pattern that cannot be read or takes too long.
     """
-    from engine import patterns
-
     chosen = list(_chosen(workspace, collection, limits))
-    seconds = patterns.SECONDS + len(chosen) / SENTENCES_A_SECOND
-    with _few_patterns:
-        found = patterns.matching(pattern, [sentence for _, sentence in chosen], seconds=seconds)
+    found = matches(pattern, [sentence for _, sentence in chosen])
     spans = [(chosen[i][0], start, end) for i, start, end in found]
     return _spanned(workspace, collection, spans, limits)
+
+
+def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]]:
+    """`engine.patterns.matching` in a time that fits the number of sentences, few at once.
+
+    Raises:
+        UserError: a pattern that cannot be read or takes too long.
+    """
+    from engine import patterns
+
+    seconds = patterns.SECONDS + len(sentences) / SENTENCES_A_SECOND
+    with _few_patterns:
+        return patterns.matching(pattern, sentences, seconds=seconds)
 
 
 def _chosen(workspace: Workspace, collection: str, limits: Limits) -> Iterator[tuple[int, str]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +19,10 @@ from app.commands.output import (
     progress_bar,
     say,
 )
+
+if TYPE_CHECKING:
+    from app.space.spaces import Asked, Pair
+    from app.workspace import Workspace
 
 SHOWN = 10
 
@@ -33,6 +39,7 @@ def spaces(
     size: Annotated[
         int | None, typer.Option(help="Groups, or points in the smallest for hdbscan.")
     ] = None,
+    maps: Annotated[str, typer.Option(help="Of the two maps: umap or pca.")] = "umap",
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -45,17 +52,16 @@ def spaces(
 
     Shared neighbours, rank-biased overlap and linear CKA are 1 for the same space, the Procrustes
     residual is 0. The rows below the first say what noise and chance would give. With --json every
-    row, changed sentence and the clusters are one object each; `what` tells them apart.
+    row, changed sentence and the clusters are one object each; `what` tells them apart. Everything
+    is kept in the store, the two maps too: the page Two spaces opens it at once.
     """
     from app.space import spaces as questions
-    from app.space import spaces_making
 
     workspace = open_workspace(store, data)
-    asked = questions.asked(first, second, collection, k=k, clustering=clusters, size=size)
-    with progress_bar("comparing") as move:
-        report, _, _ = spaces_making.measured(
-            workspace, asked, lambda share: move(share, 1, "comparing")
-        )
+    asked = questions.asked(
+        first, second, collection, k=k, clustering=clusters, size=size, method=maps
+    )
+    report = _made(workspace, asked).report
     sentences, _ = workspace.catalog.sentences(collection)
     changed = [
         {"what": "changed", "rank": rank, "sentence": sentences[one["id"]], **one}
@@ -72,6 +78,40 @@ def spaces(
     emit([_rounded(row) for row in report["rows"]], keys, False)
     say(f"{report['n']} sentences, {report['k']} neighbours. Those that changed most:")
     emit([_rounded(one) for one in changed[:SHOWN]], ("rank", "overlap", "sentence"), False)
+    say(f"The two maps, in the app: {_address(asked)}")
+
+
+def _made(workspace: Workspace, asked: Asked) -> Pair:
+    """The pair from the store, or made now, part by part, with a bar for each."""
+    from dataclasses import asdict
+
+    from app.space import spaces as questions
+    from app.space import spaces_making
+
+    questions.need(workspace, asked)
+    found = questions.stored(workspace, asked)
+    if found is not None:
+        return found
+    spec = asdict(asked)
+    for position, label in enumerate(spaces_making.units(spec)):
+        with progress_bar(label) as move:
+            spaces_making.work(workspace, spec, position, partial(_moved, move, label))
+    return spaces_making.make(workspace, asked)
+
+
+def _moved(move: Callable[..., None], label: str, done: int, total: int) -> None:
+    move(done, total, label)
+
+
+def _address(asked: Asked) -> str:
+    """The page's address, without what is usual."""
+    from urllib.parse import urlencode
+
+    usual = {"k": 10, "groups": "k-means", "size": None, "method": "umap"}
+    chosen = {"k": asked.k, "groups": asked.clustering, "size": asked.size, "method": asked.method}
+    rest = [(name, str(value)) for name, value in chosen.items() if value != usual[name]]
+    ends = [("encoder", asked.first), ("encoder", asked.second), ("in", asked.dataset)]
+    return "spaces?" + urlencode([*ends, *rest])
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

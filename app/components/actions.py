@@ -19,6 +19,16 @@ element.addEventListener("click", (event) => {
   if (param) theodolite.address([param], [value], {});
   trigger("act", { act, id });
 });
+// Drawn anew under the fingers of someone at a keyboard: the same button keeps the focus.
+let held = null;
+document.addEventListener("focusin", ({ target }) => {
+  held = element.contains(target) ? target.closest("[data-act]") : null;
+});
+new MutationObserver(() => {
+  if (!held || held.isConnected || document.activeElement !== document.body) return;
+  const { act, id } = held.dataset;
+  element.querySelector(`[data-act="${CSS.escape(act)}"][data-id="${CSS.escape(id)}"]`)?.focus();
+}).observe(element, { childList: true, subtree: true });
 """
 
 

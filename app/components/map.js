@@ -39,7 +39,7 @@ let turn = 0;
 const isDark = () => document.body.classList.contains("dark");
 const token = (name) => getComputedStyle(document.body).getPropertyValue(`--t-${name}`).trim();
 const ratio = () => Math.min(2, window.devicePixelRatio || 1);
-const seen = () => projected(map.view, stage.clientWidth, stage.clientHeight, ratio());
+const seen = () => ({ ...projected(map.view, stage.clientWidth, stage.clientHeight, ratio()), grow: SIZES[map.size] });
 const count = (n) => n.toLocaleString("en-GB");
 const passes = (i) => map.allowed === null || map.allowed[i] === 1;
 
@@ -58,12 +58,13 @@ async function load() {
   root.hidden = !value;
   if (!value) return;
   if (map && map.value.url === value.url && map.value.canvas === value.canvas) {
-    const anew = map.value.colour !== value.colour;
+    const [anew, moves] = [map.value.colour !== value.colour, map.value.towards !== value.towards];
     map.value = value;
     if (anew) colourBy(value.colour);
+    if (moves) await moving();
     return;
   }
-  status.textContent = "Fetching the points…";
+  busy("Fetching the points");
   try {
     const xy = new Float32Array(await binary("points"));
     if (mine === turn) await show(value, xy);
@@ -72,16 +73,18 @@ async function load() {
   }
 }
 
-// The same sentences in other places keep their selection and glide there.
+// The same sentences in other places keep what was done to them, and glide there.
 async function show(value, xy) {
   const before = map;
   const same = before !== null && before.value.collection === value.collection && before.xy.length === xy.length;
   const grid = pointGrid(xy);
-  const whole = fitted(grid);
+  const whole = readView(value.whole, fitted(grid));
   map = {
     xy, grid, whole, n: grid.n, value, columns: {}, colour: null, filters: {}, allowed: null,
-    texts: same ? before.texts : new Map(), everyText: same ? before.everyText : undefined, chosen: same ? before.chosen : null, found: same ? before.found : null,
-    view: readView(value.view, whole), crowd: crowding(grid), rgba: new Uint8Array(4 * grid.n), point: null, guest: null, names: before?.names ?? true,
+    texts: same ? before.texts : new Map(), chosen: same ? before.chosen : null, found: same ? before.found : null,
+    sought: before ? before.sought : value.find ? { text: value.find, pattern: value.pattern } : null,
+    view: before ? whole : readView(value.view, whole), size: before?.size ?? value.size, names: before?.names ?? value.names,
+    crowd: crowding(grid), rgba: new Uint8Array(4 * grid.n), point: null, guest: null, settled: before !== null,
   };
   renew(before);
   if (!same) {
@@ -98,10 +101,22 @@ async function show(value, xy) {
   sized();
   await colourBy(wanted ?? null, false);
   panelled();
-  if (same) await glide(before);
-  else if (value.chosen.length) select(value.chosen.filter((i) => i < map.n), "replace");
+  if (!before) await opened(value);
+  else if (same) await stayed(before);
+  else if (map.sought) find(map.sought.text, map.sought.pattern);
   list();
   await moving();
+}
+
+async function stayed(before) {
+  const mine = map;
+  const filters = await readFilters(writtenFilters(before));
+  if (map !== mine) return;
+  map.filters = filters;
+  filtered();
+  repaint();
+  legendary();
+  await glide(before);
 }
 
 // A new canvas with a scene of its own; a context that was lost is not asked for a second time at once.
@@ -208,14 +223,8 @@ function draw(moving = false) {
 function rested() {
   draw();
   list();
-  const view = writtenView(map.view);
-  trigger("view", { view });
-  noted("view", view === writtenView(map.whole) ? "" : view);
-}
-
-// Only the map of a page with one writes to its address.
-function noted(name, value) {
-  if (map.value.address) window.theodolite.address([name], [value], {});
+  trigger("view", { view: writtenView(map.view) });
+  noted();
 }
 
 function repaint() {
@@ -229,7 +238,13 @@ function repaint() {
   painted(rgba, n, by, colours, rgb(props.palette[0]), map.allowed, lit, map.crowd);
   map.scene.colours(rgba);
   draw();
+  noted();
   say();
+}
+
+// What takes a while, with a bar; the next word on the line ends it.
+function busy(text) {
+  status.replaceChildren(`${text}…`, el("span", { class: "t-bar t-unknown", role: "progressbar", "aria-label": text }, el("i", {})));
 }
 
 const sum = (flags) => {
@@ -246,6 +261,7 @@ function say() {
     shown < map.n ? `${count(map.n - shown)} filtered away, kept in grey` : "",
     map.found ? `${count(sum(map.found))} found` : "",
     chosen ? `${count(chosen)} selected` : "",
+    map.unwritten ? `${map.unwritten} too long to stand in the page's address` : "",
     map.scene.kind === "canvas" && map.scene.drawn < map.n
       ? `no WebGL here: a sample of ${count(map.scene.drawn)} is drawn, selecting counts all` : "",
   ].filter(Boolean).join(", ") + ".";

@@ -22,7 +22,7 @@ __all__ = ["Column", "Region", "point_map", "points"]
 # Functions first, then the state they work on: together they are one body for `js_on_load`.
 _PARTS = (
     "map_points", "map_view", "map_colours", "map_scene", "map_over", "map_tools", "map_input",
-    "map_find", "map_panel", "map_files", "map_link", "map_moving", "map",
+    "map_find", "map_address", "map_panel", "map_files", "map_link", "map_moving", "map",
 )  # fmt: skip
 _JS = "\n".join(
     (Path(__file__).parent / f"{part}.js").read_text(encoding="utf-8") for part in _PARTS
@@ -52,7 +52,12 @@ def points(
     colour: str | None = None,
     plain: str | None = None,
     view: str = "",
+    whole: str = "",
     find: str = "",
+    pattern: bool = False,
+    filters: Sequence[str] = (),
+    size: str = "usual",
+    names: bool = True,
     chosen: Sequence[int] = (),
     canvas: bool = False,
     collection: str = "",
@@ -76,7 +81,12 @@ def points(
         colour: key of the column it opens with.
         plain: key of the column that the address need not name.
         view: `x,y,span` of an address.
+        whole: the same for what is seen when all is seen; empty: all points.
         find: words to light up from the start.
+        pattern: whether these are a regular expression.
+        filters: `column:label` or `column:lowest~highest` that hold from the start.
+        size: of points: `small`, `usual` or `large`.
+        names: whether the regions' names are written.
         chosen: numbers of the points that are selected from the start.
         canvas: draw without WebGL, as where there is none.
         collection: names the sentences: the next value with the same one keeps the selection, and
@@ -87,11 +97,12 @@ def points(
         linked: maps of one page with the same text here hover, select and zoom together.
         towards: `url` of a map of the same points: a slider moves these there; empty for none.
         ends: names of the two ends of that slider.
-        address: whether view, colour and words found are written to the page's address.
+        address: whether what is seen is written to the page's address, see `map_address.js`.
     """
     by_size = sorted(regions, key=lambda region: -region.size)
     return {
         "url": url, "label": label, "name": name, "colour": colour, "plain": plain, "view": view,
+        "whole": whole, "pattern": pattern, "filters": list(filters), "size": size, "names": names,
         "canvas": canvas, "find": find, "chosen": list(chosen), "collection": collection,
         "neighbours": neighbours,
         "placing": placing, "search": search, "linked": linked, "address": address,

@@ -1,15 +1,11 @@
-// Finding points by their text, and placing a sentence that is not on the map. Function declarations
-// only: map.js holds the state.
-
-const ALL_TEXTS = 200000; // of more the server looks through the texts, for plain words only
-const FIND_MS = 4000; // a regular expression may take for ever
+// Finding points by their text, and placing a sentence that is not on the map. The server looks: it can
+// stop a pattern that would take for ever. Function declarations only: map.js holds the state.
 
 function finding() {
-  const { found: before, value } = map;
-  const kept = before ? finder.querySelector("input")?.value ?? "" : value.find ?? "";
-  const words = el("input", { type: "search", placeholder: "Words in a sentence", "aria-label": "Find", maxlength: "500", value: kept });
-  const regular = el("input", { type: "checkbox" });
-  const go = () => find(words.value, regular.checked);
+  const { sought } = map;
+  const words = el("input", { type: "search", placeholder: "Words in a sentence", "aria-label": "Find", maxlength: "500", value: sought?.text ?? "" });
+  const pattern = el("input", { type: "checkbox", checked: Boolean(sought?.pattern) });
+  const go = () => find(words.value, pattern.checked);
   words.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
   words.addEventListener("search", () => { if (!words.value) go(); });
   const act = (label, run) => {
@@ -17,13 +13,11 @@ function finding() {
     button.addEventListener("click", run);
     return button;
   };
-  const many = map.n > ALL_TEXTS;
   finder.replaceChildren(...[
-    el("label", {}, "Find ", words), many ? null : el("label", {}, regular, " Regular expression"),
+    el("label", {}, "Find ", words), el("label", {}, pattern, " Regular expression"),
     act("Find", go), act("Select what was found", () => map.found && select(foundNumbers(), "add")),
-    value.placing ? placing(act) : null,
+    map.value.placing ? placing(act) : null,
   ].filter(Boolean));
-  if (kept && !before) find(kept);
 }
 
 function placing(act) {
@@ -39,59 +33,47 @@ function foundNumbers() {
   return numbers;
 }
 
-async function find(text, regular = false) {
+async function find(text, pattern = false, own = true) {
   const mine = map;
-  noted("find", regular ? "" : text.trim());
-  if (!text.trim()) {
-    mine.found = null;
-    const words = finder.querySelector("input");
-    if (words) words.value = "";
-    repaint();
-    return;
+  const sought = text.trim() ? { text: text.trim(), pattern } : null;
+  mine.sought = sought;
+  let [found, trouble] = [null, ""];
+  if (sought) {
+    busy(pattern ? "Looking; a pattern that takes too long is stopped" : "Looking");
+    try {
+      found = await foundThere(sought);
+    } catch (error) {
+      trouble = error.message;
+    }
+    if (map !== mine || mine.sought !== sought) return; // something else was looked for meanwhile
+    if (trouble) mine.sought = null;
   }
-  status.textContent = "Looking…";
-  try {
-    const found = mine.n > ALL_TEXTS ? await foundThere(text) : await foundHere(text, regular);
-    if (map !== mine) return;
-    mine.found = found;
-    repaint();
-  } catch (error) {
-    status.textContent = error.message;
-  }
+  lit(found, mine.sought);
+  if (own) tellOthers({ found, sought: mine.sought });
+  if (trouble) status.textContent = trouble;
 }
 
-async function foundThere(text) {
-  const numbers = new Uint32Array(await binary(`find?text=${encodeURIComponent(text)}`));
+// The points that were found stand out; the boxes say what was looked for.
+function lit(found, sought) {
+  map.found = found;
+  map.sought = sought;
+  const [words, pattern] = finder.querySelectorAll("input");
+  if (sought || !found) words.value = sought?.text ?? (document.activeElement === words ? words.value : "");
+  if (sought) pattern.checked = sought.pattern;
+  repaint();
+}
+
+async function foundThere({ text, pattern }) {
+  const answer = await asked(`find?text=${encodeURIComponent(text)}${pattern ? "&pattern=1" : ""}`);
+  if (answer.headers.get("Content-Type").startsWith("text/")) throw new Error(await answer.text());
   const found = new Uint8Array(map.n);
-  for (const i of numbers) found[i] = 1;
+  for (const i of new Uint32Array(await answer.arrayBuffer())) found[i] = 1;
   return found;
-}
-
-async function foundHere(text, regular) {
-  const pattern = regular ? expression(text) : null;
-  const wanted = text.trim().toLowerCase();
-  map.everyText ??= await (await asked("texts")).json();
-  const found = new Uint8Array(map.n);
-  const until = performance.now() + FIND_MS;
-  for (let i = 0; i < map.n; i++) {
-    const words = map.everyText[i];
-    if (pattern ? pattern.test(words) : words.toLowerCase().includes(wanted)) found[i] = 1;
-    if (pattern && performance.now() > until) throw new Error("This regular expression takes too long; try a simpler one.");
-  }
-  return found;
-}
-
-function expression(text) {
-  try {
-    return new RegExp(text, "iu");
-  } catch (error) {
-    throw new Error(`This is no regular expression: ${error.message}`, { cause: error });
-  }
 }
 
 async function place(text) {
   const mine = map;
-  status.textContent = "Placing it; a model that is not loaded yet takes some seconds…";
+  busy("Placing it; a model that is not loaded yet takes some seconds");
   try {
     const answer = await fetch(`${mine.value.url}/place`, {
       method: "POST", headers: { "Content-Type": "text/plain; charset=utf-8" }, body: text,

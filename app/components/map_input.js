@@ -86,11 +86,11 @@ function hover(x, y) {
   if (found !== hovered) hoverOn(found);
 }
 
-// A ring and a tip at a point; -1 for none.
-async function hoverOn(found) {
+// A ring and a tip at a point; -1 for none. The other map shows the same.
+async function hoverOn(found, own = true) {
   hovered = found;
   annotate();
-  tellOthers({ hovered });
+  if (own) tellOthers({ hovered });
   tip.hidden = true;
   if (found < 0) return;
   const mine = map;
@@ -98,8 +98,10 @@ async function hoverOn(found) {
   if (hovered !== found || map !== mine) return;
   const by = map.colour === null ? null : map.columns[map.colour];
   tip.replaceChildren(el("span", {}, words), by ? el("small", {}, `${by.name}: ${valueOf(by, found)}`) : "");
-  tip.hidden = false;
   const [x, y] = placeOf(seen(), found);
+  const outside = x < 0 || y < 0 || x > stage.clientWidth || y > stage.clientHeight;
+  tip.hidden = outside;
+  if (outside) return;
   const left = Math.min(x + 14, stage.clientWidth - tip.offsetWidth - 4);
   const below = y + 18 + tip.offsetHeight <= stage.clientHeight;
   tip.style.left = `${Math.max(4, left)}px`;

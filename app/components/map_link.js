@@ -3,7 +3,8 @@
 // Function declarations only: map.js holds the state.
 //
 // A detail has `group`, `from` (the sender's root, or null) and any of: hovered (a point or -1),
-// view, chosen (flags or null), opened (a point), colour (a column or null), filters.
+// view, chosen (flags or null), found (likewise, with what was sought), opened (a point), colour (a
+// column or null), filters, size.
 
 function tellOthers(what) {
   const group = map.value.linked;
@@ -12,10 +13,7 @@ function tellOthers(what) {
 
 async function heard({ detail }) {
   if (!map || !root.isConnected || detail.from === root || !map.value.linked || detail.group !== map.value.linked) return;
-  if ("hovered" in detail && detail.hovered < map.n) {
-    hovered = detail.hovered;
-    annotate();
-  }
+  if ("hovered" in detail && detail.hovered < map.n) hoverOn(detail.hovered, false);
   if (detail.view) follow(detail.view);
   if ("chosen" in detail && (detail.chosen === null || detail.chosen.length === map.n)) {
     map.chosen = detail.chosen;
@@ -23,8 +21,10 @@ async function heard({ detail }) {
     panelled();
     list();
   }
+  if ("found" in detail && (detail.found === null || detail.found.length === map.n)) lit(detail.found, detail.sought);
   if ("opened" in detail && detail.opened < map.n) openPoint(detail.opened, false);
   if ("colour" in detail && (detail.colour === null || has(detail.colour))) await colourBy(detail.colour, false);
+  if (detail.size) sizeAs(detail.size, false);
   if (detail.filters) await filterAs(detail.filters);
 }
 
@@ -35,7 +35,7 @@ function follow(view) {
   map.scene.draw(seen(), map.n > FEW);
   annotate();
   clearTimeout(settling);
-  settling = setTimeout(() => { draw(); list(); }, SETTLE_MS);
+  settling = setTimeout(() => { draw(); list(); noted(); }, SETTLE_MS);
 }
 
 // A filter by a column that this map lacks is left out.

@@ -7,11 +7,13 @@ async function moving() {
   mover.replaceChildren();
   const { towards, ends } = map.value;
   mover.hidden = !towards;
+  map.home ??= map.xy;
+  if (map.xy !== map.home) travelled(map.home, map.home, 0);
   if (!towards) return;
   const mine = map;
   const answer = await fetch(`${towards}/points`);
   if (!answer.ok || map !== mine) return;
-  const [from, to] = [map.xy, new Float32Array(await answer.arrayBuffer())];
+  const [from, to] = [map.home, new Float32Array(await answer.arrayBuffer())];
   if (map !== mine || to.length !== from.length) return;
   const slider = el("input", { type: "range", min: "0", max: "100", value: "0", step: "1", "aria-label": `From ${ends[0]} to ${ends[1]}` });
   const go = (value) => {

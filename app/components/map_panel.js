@@ -8,7 +8,7 @@ async function openPoint(id, own = true) {
   if (own) tellOthers({ opened: id });
   if (!map.value.neighbours) return;
   const mine = map;
-  status.textContent = "Looking for its neighbours in the full space…";
+  busy("Looking for its neighbours in the full space");
   try {
     const found = await (await asked(`point?id=${id}`)).json();
     if (map !== mine) return;

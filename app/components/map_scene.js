@@ -44,7 +44,7 @@ function pointLook(n, view) {
   const area = view.width * view.height;
   const shown = Math.max(1, n * Math.min(1, view.span ** 2)); // about how many are in view
   const size = Math.max(1.5, Math.min(9, Math.sqrt(area / shown) * 0.3));
-  return { size, opacity: Math.max(0.25, Math.min(0.9, (area / shown / size / size) * 0.35)) };
+  return { size: size * view.grow, opacity: Math.max(0.25, Math.min(0.9, (area / shown / size / size) * 0.35)) };
 }
 
 // How one point looks, as the shader above has it; for the canvas and for SVG.

@@ -3,6 +3,7 @@
 
 const UNDONE = 100;
 const LEGEND_ROWS = 300;
+const SIZES = { small: 0.6, usual: 1, large: 1.8 };
 
 // What undo brings back: selection, filters and colour, not the view.
 const present = () => ({ chosen: map.chosen, filters: map.filters, colour: map.colour });
@@ -62,7 +63,6 @@ function chosenNumbers(most = Infinity) {
 async function colourBy(key, undoable = true) {
   if (undoable) remember();
   map.colour = (await column(key)) ? key : null;
-  noted("colour", map.colour === map.value.plain ? "" : map.colour ?? "none");
   repaint();
   legendary();
   list();
@@ -122,15 +122,31 @@ function tools() {
       button("All", () => fit(), { "aria-label": "Show all" })),
     el("span", { class: "t-map-group" }, button("Undo", () => travel(past, future)), button("Redo", () => travel(future, past)),
       button("Clear", clear)),
-    el("label", {}, "Colour ", pick), map.value.regions.length ? named() : null, saves,
+    el("label", {}, "Colour ", pick), pointSize(), map.value.regions.length ? named() : null, saves,
   ].filter(Boolean));
   choose(mode);
 }
 
 function named() {
   const box = el("input", { type: "checkbox", checked: map.names });
-  box.addEventListener("change", () => { map.names = box.checked; annotate(); });
+  box.addEventListener("change", () => { map.names = box.checked; annotate(); noted(); });
   return el("label", {}, box, " Names");
+}
+
+function pointSize() {
+  const pick = el("select", { "aria-label": "Points" },
+    ...Object.keys(SIZES).map((size) => el("option", { value: size, selected: size === map.size }, `${size[0].toUpperCase()}${size.slice(1)} points`)));
+  pick.addEventListener("change", () => sizeAs(pick.value));
+  map.sizePicked = () => { pick.value = map.size; };
+  return pick;
+}
+
+function sizeAs(size, own = true) {
+  map.size = size;
+  map.sizePicked();
+  if (own) tellOthers({ size });
+  draw();
+  noted();
 }
 
 function choose(name) {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from app import address, parts
 from app.collection import curations
-from app.pages import choices
+from app.pages import choices, working
 from app.pages.following import Following
 from engine.errors import UserError
 
@@ -94,15 +95,18 @@ def build(workspace: Workspace) -> None:
             gr.update(visible=what == "leaks"),
         )  # fmt: skip
 
-    def show(*values: Any) -> str:
-        return _shown(workspace, *values)
+    def show(*values: Any) -> Iterator[str]:
+        for words, found in working.followed(
+            lambda say: _shown(workspace, *values), _first(values)
+        ):
+            yield found or words
 
-    def look(*values: Any) -> tuple[Any, ...]:
-        asked = _wanted(*values)
-        if curations.found(workspace, asked) is None and not _small(workspace, asked):
-            return curations.queue(workspace, asked), gr.skip()
-        curations.answer(workspace, asked)
-        return "", _shown(workspace, *values)
+    def look(*values: Any) -> Iterator[tuple[Any, ...]]:
+        workspace.refuse_visitors()
+        for words, found in working.followed(
+            lambda say: _looked(workspace, *values), _first(values)
+        ):
+            yield found or (gr.skip(), words)
 
     quiet = {"show_progress": "hidden"}
     shaped = [about, encoder, near, lonely, some, seen]  # rows: an empty one would leave a gap
@@ -123,7 +127,7 @@ def build(workspace: Workspace) -> None:
           trigger_mode="always_last", **quiet)  # fmt: skip
     if not workspace.read_only:
         go.click(parts.telling(look, 2), controls, [following.run, table, notice],
-                 show_progress="minimal", show_progress_on=table)  # fmt: skip
+                 **quiet)  # fmt: skip
     following.moved.change(parts.telling(show, 1), controls, [table, notice], **quiet)
     names = ("job", "in", "split", "encoder", "least", "nearest", "many", "against",
              "against_split")  # fmt: skip
@@ -142,6 +146,20 @@ def _number(text: str, default: float) -> float:
         return float(text)
     except ValueError:
         return default
+
+
+def _first(values: tuple[Any, ...]) -> str:
+    """What takes time before anything is looked for."""
+    return f"Loading {values[3]}; that takes some seconds" if values[0] != "exact" else "Looking"
+
+
+def _looked(workspace: Workspace, *values: Any) -> tuple[Any, ...]:
+    """A run for what takes long, or the table."""
+    asked = _wanted(*values)
+    if curations.found(workspace, asked) is None and not _small(workspace, asked):
+        return curations.queue(workspace, asked), gr.skip()
+    curations.answer(workspace, asked)
+    return "", _shown(workspace, *values)
 
 
 def _wanted(

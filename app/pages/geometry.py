@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import gradio as gr
 
 from app import address, formats, parts
 from app.components.chart import chart
-from app.pages import choices
+from app.pages import choices, working
 from app.pages.following import Following
 from app.space import shape_views, shapes
 from engine.errors import UserError
@@ -67,7 +67,7 @@ def build(workspace: Workspace) -> None:
         view.render()
     controls = [encoders, dataset, split, rule, cut, label]
     picked = [split, rule, cut, label]
-    offered = [*picked, graded, labelled]
+    views += [graded, labelled]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
         names = [info.name for info in workspace.catalog.list()]
@@ -88,8 +88,10 @@ def build(workspace: Workspace) -> None:
     def changed(wanted: str) -> tuple[Any, ...]:
         return _picked(workspace, wanted, {})
 
-    def show(*values: Any) -> tuple[Any, ...]:
-        return _views(workspace, *values)
+    def show(*values: Any) -> Iterator[tuple[Any, ...]]:
+        first = f"Loading {', '.join(values[0])}; that takes some seconds"
+        for words, found in working.followed(lambda say: _views(workspace, *values), first):
+            yield found or (words, *[gr.skip()] * (len(views) - 1))
 
     def start(chosen: list[str], wanted: str, of: str, *_: Any) -> str:
         lacking = [n for n in choices.need(chosen) if _found(workspace, n, wanted, of) is None]
@@ -97,11 +99,9 @@ def build(workspace: Workspace) -> None:
 
     quiet = {"show_progress": "hidden"}
     told = parts.telling(show, len(views))
-    opened = parts.on_load(
-        parts.telling(load, 9), None, [*controls, graded, labelled, following.run, notice]
-    )
+    opened = parts.on_load(parts.telling(load, 7), None, [*controls, following.run, notice])
     opened.then(told, controls, [*views, notice], **quiet)
-    other = dataset.input(parts.telling(changed, 6), dataset, [*offered, notice], **quiet)
+    other = dataset.input(parts.telling(changed, 4), dataset, [*picked, notice], **quiet)
     other.then(told, controls, [*views, notice], **quiet)
     gr.on(
         [encoders.input, *(c.input for c in picked), following.moved.change],
@@ -125,7 +125,7 @@ def _section(name: str, shown: bool = True) -> list[Any]:
 
 
 def _picked(workspace: Workspace, dataset: str, asked: dict[str, str]) -> tuple[Any, ...]:
-    """Split, rule, cut, label and the rows of the last two, as data and address have them."""
+    """Split, rule, cut and label, as data and address have them."""
     from engine.datasets.types import LabelledPairs, ScoredPairs
 
     data = workspace.catalog.load(dataset)
@@ -144,8 +144,6 @@ def _picked(workspace: Workspace, dataset: str, asked: dict[str, str]) -> tuple[
         _number(asked.get("cut", ""), at),
         gr.update(choices=labels, value=label if label in labels else
                   (shape_views.default_label(labels) if labels else None)),
-        gr.update(visible=scored),
-        gr.update(visible=bool(labels)),
     )  # fmt: skip
 
 
@@ -169,6 +167,8 @@ def _views(
     cut: float | None, label: str | None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Everything below the controls."""
+    from engine.datasets.types import LabelledPairs, ScoredPairs
+
     names = choices.need(chosen)
     measured: list[shapes.Shape] = []
     absent, troubles = [], []
@@ -189,7 +189,8 @@ def _views(
     said = "".join(troubles) + _missing(workspace, absent, dataset, bool(measured))
     if not measured:
         nothing = [part for _ in SECTIONS for part in shape_views.NOTHING]
-        return said, button, "", *nothing
+        hidden = gr.update(visible=False)
+        return said, button, "", *nothing, hidden, hidden
     everyone = shapes.everyone(workspace, dataset, split or shapes.ALL)
     everyone |= {shape.encoder: shape.info for shape in measured}
     drawn = (
@@ -199,7 +200,12 @@ def _views(
         shape_views.cosines(measured, dataset),
         shape_views.thresholds(measured, cut, label),
     )
-    return said, button, _numbers(measured, rule), *(part for view in drawn for part in view)
+    data = workspace.catalog.load(dataset)
+    return (
+        said, button, _numbers(measured, rule), *(part for view in drawn for part in view),
+        gr.update(visible=isinstance(data, ScoredPairs)),
+        gr.update(visible=isinstance(data, LabelledPairs)),
+    )  # fmt: skip
 
 
 def _missing(workspace: Workspace, absent: Sequence[str], dataset: str, some: bool) -> str:

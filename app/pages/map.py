@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, parts
+from app import address, formats, parts, progress
 from app.components.map import point_map, points
-from app.pages import choices
+from app.pages import choices, map_views, working
 from app.pages.following import Following
 from app.space import maps
 from engine.errors import UserError
+from store.runs import LIVE
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -23,7 +25,6 @@ PATH = "map"
 FIRST = ("minilm", "wordllama", "random:256")
 PLAIN = {"in": "starter-topics", "method": "umap", "neighbours": 15, "distance": 0.1, "seed": "0"}
 ANY_SEED = "any"
-MOST_CHOSEN = 1000
 COLOURS = ("label", "cluster", "topic1", "part", "role", "length")
 LEAD = (
     "Every sentence of a collection is a point; points near each other mean alike to the encoder, "
@@ -76,34 +77,45 @@ def build(workspace: Workspace) -> None:
             _number(address.first(request, "distance"), 0.1),
             address.first(request, "seed", "0")[:10],
             gr.update(visible=way != "pca"),
-            {
-                name: address.first(request, name)
-                for name in ("view", "colour", "find", "draw", "ids", "in")
-            },
+            map_views.asked(request, address.choice(request, "in", names, "starter-topics")),
             run if run in {r["id"] for r in workspace.store.runs.list()} else "",
         )
 
-    def show(view: dict[str, str], *values: Any) -> tuple[Any, ...]:
-        return _shown(workspace, view, *values)
+    def show(
+        request: gr.Request, view: dict[str, Any], run: str, *values: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        yield from _shown(workspace, request.session_hash, view, run, *values)
 
-    def make(view: dict[str, str], *values: Any) -> tuple[Any, ...]:
+    def make(request: gr.Request, view: dict[str, Any], *values: Any) -> Iterator[tuple[Any, ...]]:
         workspace.refuse_visitors()
+        session = request.session_hash
         name, how = _how(*values)
-        run = ""
-        if maps.stored(workspace, maps.key(workspace, *name, **how)) is None:
-            run = maps.queue(workspace, *name, **how)
-        return (*_shown(workspace, view, *values), run)
+        words: Any = gr.skip()
+        for words_now, known in working.followed(
+            lambda say: [maps.stored(workspace, maps.key(workspace, *name, **how))],
+            f"Loading {name[0]}",
+            session,
+        ):
+            if known is None:
+                words = ""
+                yield words_now, gr.skip(), gr.skip(), gr.skip()
+            elif known[0] is not None:
+                yield from ((*some, "") for some in _shown(workspace, session, view, "", *values))
+            else:
+                yield words, gr.skip(), gr.skip(), maps.queue(workspace, *name, **how)
 
     quiet = {"show_progress": "hidden"}
     shown = [words, drawn, fine]
     opened = parts.on_load(
         parts.telling(load, 9), None, [*controls, fine, seen, following.run, notice]
     )
-    opened.then(parts.telling(show, 3), [seen, *controls], [*shown, notice], **quiet)
-    gr.on([c.input for c in controls], parts.telling(show, 3), [seen, *controls],
-          [*shown, notice], trigger_mode="always_last", **quiet)  # fmt: skip
+    opened.then(parts.telling(show, 3), [seen, following.run, *controls], [*shown, notice], **quiet)
+    gr.on([c.input for c in controls], parts.telling(show, 3), [seen, following.run, *controls],
+          [*shown, notice], trigger_mode="multiple", **quiet)  # fmt: skip
     go.click(parts.telling(make, 4), [seen, *controls], [*shown, following.run, notice], **quiet)
-    following.moved.change(parts.telling(show, 3), [seen, *controls], [*shown, notice], **quiet)
+    following.moved.change(
+        parts.telling(show, 3), [seen, following.run, *controls], [*shown, notice], **quiet
+    )
     address.keep(
         {"encoder": encoder, "in": collection, "method": method, "neighbours": neighbours,
          "distance": distance, "seed": seed, "run": following.run}, PLAIN,
@@ -141,40 +153,77 @@ def _how(
     return (encoder, collection), how
 
 
-def _shown(workspace: Workspace, view: dict[str, str], *values: Any) -> tuple[Any, ...]:
-    """The map if it was made, else its principal components at once, else what to do."""
-    from app.space import map_making
-
+def _shown(
+    workspace: Workspace, session: str | None, view: dict[str, Any], run: str, *values: Any
+) -> Iterator[tuple[Any, ...]]:
+    """How far it is, then the map, or its principal components, or what to do."""
     fine = gr.update(visible=values[2] != "pca")
     name, how = _how(*values)
-    found = maps.stored(workspace, maps.key(workspace, *name, **how))
-    meanwhile = False
-    if found is None:
-        found = map_making.quick(workspace, *name)
-        meanwhile = how["method"] != "pca"
-    if found is None:
-        return _nothing(workspace, *name), None, fine
-    return _trust(workspace, found, meanwhile), _value(found, view), fine
+    alive = bool(run) and workspace.store.runs.get(run)["state"] in LIVE
+    try:
+        for words, found in working.followed(
+            lambda say: [_found(workspace, *name, how, alive, say)], f"Opening {name[1]}", session
+        ):
+            if found is None:
+                yield words, gr.skip(), fine
+            elif found[0] is None:
+                yield _nothing(workspace, name[1], alive), None, fine
+            else:
+                meanwhile = found[0].info["method"] != how["method"] != "pca"
+                shown = {**view, "view": ""} if meanwhile else view  # that of another map
+                yield _trust(workspace, found[0], meanwhile), _value(found[0], shown), fine
+    except working.TooSlow as slow:
+        yield _nothing(workspace, name[1], alive, slow.left), None, fine
 
 
-def _nothing(workspace: Workspace, encoder: str, collection: str) -> str:
+def _found(
+    workspace: Workspace, encoder: str, dataset: str, how: dict[str, Any], alive: bool,
+    say: working.Say,
+) -> maps.StoredMap | None:  # fmt: skip
+    """The map, or its principal components; what is lacking for these is encoded now.
+
+    Unless a run is about to do that. An encoder that is fitted on the collection has no name before
+    it is encoded.
+    """
+    from app.collection import retrieval
+    from app.space import map_making
+
+    sentences, _ = workspace.catalog.sentences(dataset)
+    say(f"Loading {encoder}; a model that was not used yet takes some seconds", None, None)
+    if "@task" not in encoder:
+        found = maps.stored(workspace, maps.key(workspace, encoder, dataset, **how))
+        if found is not None or len(sentences) > maps.QUICK_POINTS:
+            return found
+    if alive and retrieval.missing(workspace, encoder, dataset):
+        return None
+    working.encode(workspace, encoder, dataset, say)
+    say("Laying the points out", None, None)
+    found = maps.stored(workspace, maps.key(workspace, encoder, dataset, **how))
+    return found or map_making.quick(workspace, encoder, dataset)
+
+
+def _nothing(workspace: Workspace, collection: str, alive: bool, left: float | None = None) -> str:
     sentences, _ = workspace.catalog.sentences(collection)
     if not sentences:
         return parts.empty("No sentences", "This collection is empty. Choose another.")
+    count = formats.plural(len(sentences), "sentence")
+    if alive:
+        return parts.empty(f"{count}, being encoded", "The map is drawn here as soon as it can be.")
+    rest = "" if left is None else progress.time_left(left).removesuffix(" left")
+    long = f" That takes {rest}." if rest else ""
     hint = (
         "This demonstration does not start runs: choose another collection or encoder."
         if workspace.read_only
-        else "Press Make the map: the sentences are encoded in the background, once, and the map "
-        "is here when it is ready."
+        else f"Press Make the map: the sentences are encoded in the background, once.{long} The "
+        "map is here when it is ready."
     )
-    return parts.empty(f"{len(sentences):,} sentences, not on a map yet", hint)
+    return parts.empty(f"{count}, not on a map yet", hint)
 
 
-def _value(found: maps.StoredMap, view: dict[str, str]) -> dict[str, Any]:
+def _value(found: maps.StoredMap, view: dict[str, Any]) -> dict[str, Any]:
     info = found.info
     has = [column.key for column in found.columns]
     plain = next((key for key in COLOURS if key in has), None)
-    asked = view.get("colour", "")
     return points(
         maps.url(found.key),
         f"Map of {len(found.points):,} sentences of {info['dataset']} as {info['encoder']} has "
@@ -182,26 +231,15 @@ def _value(found: maps.StoredMap, view: dict[str, str]) -> dict[str, Any]:
         name=f"map-{found.key[:8]}",
         columns=found.columns,
         regions=found.regions,
-        colour=None if asked == "none" else asked if asked in has else plain,
         plain=plain,
-        view=view.get("view", ""),
-        find=view.get("find", ""),
-        chosen=_chosen(view, info["dataset"]),
         canvas=view.get("draw") == "canvas",
         collection=info["data_hash"],
         neighbours=True,
         placing=True,
         search=address.link("search", **{"in": info["dataset"], "encoder": info["encoder"]}),
         address=True,
+        **map_views.opened(view, info["dataset"], has, plain),
     )
-
-
-def _chosen(view: dict[str, str], dataset: str) -> list[int]:
-    """The sentences that an address names, as long as the collection is the one it was made for."""
-    if view.get("in") != dataset:
-        return []
-    numbers = view.get("ids", "").split(",")[:MOST_CHOSEN]
-    return [int(n[:9]) for n in numbers if n.isascii() and n.isdigit()]
 
 
 def _trust(workspace: Workspace, found: maps.StoredMap, meanwhile: bool) -> str:

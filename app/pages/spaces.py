@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, parts
+from app import address, parts, progress
 from app.components.changes import changes
 from app.components.chart import chart
 from app.components.map import point_map
-from app.pages import choices, spaces_views
+from app.pages import choices, map_views, spaces_views, working
 from app.pages.following import Following
 from app.space import spaces
 from engine.errors import UserError
+from store.runs import LIVE
 
 if TYPE_CHECKING:
+    from app.space.spaces import Pair
     from app.workspace import Workspace
 
 TITLE = "Two spaces"
@@ -66,6 +69,7 @@ def build(workspace: Workspace) -> None:
     changed = changes(elem_id="changed")
     flow_head = parts.static("")
     flow = chart(elem_id="flow")
+    seen = gr.State({})
     controls = [first, second, collection, k, method, groups, size, show]
     views = [words, show, left_name, left, right_side, right_name, right, changed_head, changed,
              flow_head, flow]  # fmt: skip
@@ -90,27 +94,43 @@ def build(workspace: Workspace) -> None:
             address.first(request, "size")[:4],
             address.choice(request, "show", [value for _, value in VIEWS], "side"),
             run if run in {r["id"] for r in workspace.store.runs.list()} else "",
+            map_views.asked(request, address.choice(request, "in", names, "starter-topics")),
         )
 
-    def shown(*values: Any) -> tuple[Any, ...]:
-        return _shown(workspace, *values)
+    def shown(
+        request: gr.Request, view: dict[str, Any], run: str, *values: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        yield from _shown(workspace, request.session_hash, view, run, *values)
 
-    def make(*values: Any) -> tuple[Any, ...]:
+    def make(request: gr.Request, view: dict[str, Any], *values: Any) -> Iterator[tuple[Any, ...]]:
         workspace.refuse_visitors()
+        session = request.session_hash
         question = _question(*values)
-        run = ""
-        if spaces.stored(workspace, question) is None:
-            run = spaces.queue(workspace, question)
-        return (*_shown(workspace, *values), run)
+        spaces.need(workspace, question)
+        words: Any = gr.skip()
+        rest = [gr.skip()] * (len(views) - 1)
+        for words_now, known in working.followed(
+            lambda say: [spaces.stored(workspace, question)],
+            f"Loading {question.first} and {question.second}",
+            session,
+        ):
+            if known is None:
+                words = ""
+                yield words_now, *rest, gr.skip()
+            elif known[0] is not None:
+                yield from ((*some, "") for some in _shown(workspace, session, view, "", *values))
+            else:
+                yield words, *rest, spaces.queue(workspace, question)
 
     quiet = {"show_progress": "hidden"}
-    opened = parts.on_load(parts.telling(load, 9), None, [*controls, following.run, notice])
-    opened.then(parts.telling(shown, len(views)), controls, [*views, notice], **quiet)
-    gr.on([c.input for c in controls], parts.telling(shown, len(views)), controls,
-          [*views, notice], trigger_mode="always_last", **quiet)  # fmt: skip
-    go.click(parts.telling(make, len(views) + 1), controls, [*views, following.run, notice],
-             **quiet)  # fmt: skip
-    following.moved.change(parts.telling(shown, len(views)), controls, [*views, notice], **quiet)
+    followed = [seen, following.run, *controls]
+    opened = parts.on_load(parts.telling(load, 10), None, [*controls, following.run, seen, notice])
+    opened.then(parts.telling(shown, len(views)), followed, [*views, notice], **quiet)
+    gr.on([c.input for c in controls], parts.telling(shown, len(views)), followed,
+          [*views, notice], trigger_mode="multiple", **quiet)  # fmt: skip
+    go.click(parts.telling(make, len(views) + 1), [seen, *controls],
+             [*views, following.run, notice], **quiet)  # fmt: skip
+    following.moved.change(parts.telling(shown, len(views)), followed, [*views, notice], **quiet)
     address.keep({"in": collection, "k": k, "method": method, "groups": groups, "size": size,
                   "show": show, "run": following.run}, PLAIN)  # fmt: skip
     # One name for both, so that links to and from other pages keep their encoders.
@@ -144,43 +164,92 @@ def _question(
     )  # fmt: skip
 
 
-def _shown(workspace: Workspace, *values: Any) -> tuple[Any, ...]:
-    """The pair if it was made, else its principal components at once, else what to do."""
-    from app.space import spaces_making
-
+def _shown(
+    workspace: Workspace, session: str | None, view: dict[str, Any], run: str, *values: Any
+) -> Iterator[tuple[Any, ...]]:
+    """How far it is, then the pair, or its principal components, or what to do."""
     question = _question(*values)
     sentences = spaces.need(workspace, question)
-    pair = spaces.stored(workspace, question)
-    if pair is None:
-        pair = spaces_making.quick(workspace, question)
-    hidden = gr.update(visible=False)
-    if pair is None:
-        nothing = _nothing(len(sentences), workspace.read_only)
-        return nothing, hidden, "", None, gr.skip(), "", None, "", "", "", None
-    moves = values[-1] == "move"
+    alive = bool(run) and workspace.store.runs.get(run)["state"] in LIVE
+    try:
+        for words, found in working.followed(
+            lambda say: [_found(workspace, question, alive, say)],
+            f"Opening {question.dataset}",
+            session,
+        ):
+            if found is None:
+                yield words, *[gr.skip()] * 10
+            elif found[0] is None:
+                yield _nothing(workspace, len(sentences), alive)
+            else:
+                meanwhile = not found[0].report and question.method != "pca"
+                shown = {**view, "view": ""} if meanwhile else view  # that of other maps
+                yield _drawn(workspace, found[0], values[-1] == "move", sentences, shown)
+    except working.TooSlow as slow:
+        yield _nothing(workspace, len(sentences), alive, slow.left)
+
+
+def _found(
+    workspace: Workspace, question: spaces.Asked, alive: bool, say: working.Say
+) -> Pair | None:
+    """The pair, or its principal components; what is lacking for these is encoded now.
+
+    Unless a run is about to do that.
+    """
+    from app.collection import retrieval
+    from app.space import maps, spaces_making
+
+    sentences = spaces.need(workspace, question)
+    encoders = (question.first, question.second)
+    say(f"Loading {' and '.join(encoders)}; that takes some seconds", None, None)
+    if not any("@task" in encoder for encoder in encoders):
+        pair = spaces.stored(workspace, question)
+        if pair is not None or len(sentences) > maps.QUICK_POINTS:
+            return pair
+    for encoder in encoders:
+        if alive and retrieval.missing(workspace, encoder, question.dataset):
+            return None
+        working.encode(workspace, encoder, question.dataset, say)
+    say("Laying the points out", None, None)
+    return spaces.stored(workspace, question) or spaces_making.quick(workspace, question)
+
+
+def _drawn(
+    workspace: Workspace, pair: Pair, moves: bool, sentences: Sequence[str], view: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Everything below the controls."""
     report = pair.report
     words = spaces_views.figures(report) if report else _waiting(workspace.read_only)
     return (
         words,
         gr.update(visible=True),
         spaces_views.side(pair.first) if not moves else "",
-        spaces_views.moving(pair) if moves else spaces_views.left(pair),
+        spaces_views.moving(pair, view) if moves else spaces_views.left(pair, view),
         gr.update(visible=not moves),
         spaces_views.side(pair.second),
-        None if moves else spaces_views.right(pair),
+        None if moves else spaces_views.right(pair, view),
         *spaces_views.changed(pair, sentences),
         *spaces_views.flow(report),
     )
 
 
-def _nothing(count: int, visitor: bool) -> str:
+def _nothing(
+    workspace: Workspace, count: int, alive: bool, left: float | None = None
+) -> tuple[Any, ...]:
+    """No maps, and what to do."""
+    rest = "" if left is None else progress.time_left(left).removesuffix(" left")
+    long = f" One of them takes {rest}." if rest else ""
+    title = f"{count:,} sentences, not compared yet"
     hint = (
         "This demonstration does not start runs: choose another collection, or other encoders."
-        if visitor
-        else "Press Compare: the sentences are encoded in the background, once, and the maps are "
-        "here when they are ready."
+        if workspace.read_only
+        else f"Press Compare: the sentences are encoded in the background, once.{long} The maps "
+        "are here when they are ready."
     )
-    return parts.empty(f"{count:,} sentences, not compared yet", hint)
+    if alive:
+        title, hint = f"{count:,} sentences, being encoded", "The maps are drawn as soon as can be."
+    hidden = gr.update(visible=False)
+    return parts.empty(title, hint), hidden, "", None, gr.skip(), "", None, "", "", "", None
 
 
 def _waiting(visitor: bool) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from app import address, formats, parts
@@ -11,6 +12,7 @@ from app.components.changes import Changed, Near, listed
 from app.components.chart import drawing
 from app.components.map import points
 from app.figures import percent
+from app.pages import map_views
 from app.space import flow as flows
 from app.space import maps
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from app.space.spaces import Pair
 
 GROUP = "spaces"
+NOWHERE: Mapping[str, Any] = MappingProxyType({})
+"""An address that says nothing of the view."""
 COLOURS = ("label", "change", "cluster_a", "part", "role", "length")
 COLUMNS = ("Neighbours shared", "Rank-biased overlap", "Linear CKA", "Procrustes residual")
 KEYS = ("jaccard", "overlap", "cka", "residual")
@@ -97,28 +101,29 @@ def side(found: StoredMap) -> str:
     return f'<h3 class="t-side"><span class="t-spec">{name}</span><small>{kept}</small></h3>'
 
 
-def left(pair: Pair) -> dict[str, Any]:
-    """The first encoder's map, linked."""
-    return _map(pair.first, pair)
+def left(pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
+    """The first encoder's map, linked; it keeps the page's address."""
+    return _map(pair.first, pair, view) | {"address": True}
 
 
-def right(pair: Pair) -> dict[str, Any]:
+def right(pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
     """The second encoder's map, linked and turned onto the first."""
-    return _map(pair.second, pair)
+    return _map(pair.second, pair, view)
 
 
-def moving(pair: Pair) -> dict[str, Any]:
+def moving(pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
     """The first encoder's map, whose points can be moved to the second's."""
     ends = (pair.first.info["encoder"], pair.second.info["encoder"])
-    return _map(pair.first, pair) | {
+    return left(pair, view) | {
         "towards": maps.url(pair.second.key), "ends": list(ends), "regions": [],
         "label": f"Map whose points move from {ends[0]} to {ends[1]}",
     }  # fmt: skip
 
 
-def _map(found: StoredMap, pair: Pair) -> dict[str, Any]:
+def _map(found: StoredMap, pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
     info = found.info
     has = [column.key for column in found.columns]
+    plain = next((key for key in COLOURS if key in has), None)
     return points(
         maps.url(found.key),
         f"Map of {len(found.points):,} sentences of {info['dataset']} as {info['encoder']} has "
@@ -126,13 +131,28 @@ def _map(found: StoredMap, pair: Pair) -> dict[str, Any]:
         name=f"map-{found.key[:8]}",
         columns=found.columns,
         regions=found.regions,
-        colour=next((key for key in COLOURS if key in has), None),
-        view=_frame(found, pair),
+        plain=plain,
+        whole=_frame(found, pair),
         collection=f"{info['data_hash']} {found.key}",
         neighbours=True,
         search=address.link("search", **{"in": info["dataset"], "encoder": info["encoder"]}),
         linked=GROUP,
-    )
+        **map_views.opened(view, info["dataset"], has, plain),
+    ) | {"view": _same_place(view.get("view", ""), found, pair)}
+
+
+def _same_place(text: str, found: StoredMap, pair: Pair) -> str:
+    """An address has the view in shares of the first map's width; the other has its own."""
+    x, y, span = [*text.split(","), "", ""][:3]
+    try:
+        scaled = float(span) * _width(pair.first) / _width(found)
+    except ValueError:
+        return ""
+    return f"{x},{y},{scaled:.6g}"
+
+
+def _width(found: StoredMap) -> float:
+    return float((found.points.max(axis=0) - found.points.min(axis=0)).max()) or 1.0
 
 
 def _frame(found: StoredMap, pair: Pair) -> str:
@@ -141,9 +161,8 @@ def _frame(found: StoredMap, pair: Pair) -> str:
 
     every = np.vstack([pair.first.points, pair.second.points])
     low, high = every.min(axis=0), every.max(axis=0)
-    own = float((found.points.max(axis=0) - found.points.min(axis=0)).max())
     x, y = (low + high) / 2
-    span = 1.08 * float((high - low).max()) / own if own > 0 else 1.08
+    span = 1.08 * (float((high - low).max()) or 1.0) / _width(found)
     return f"{x:.5g},{y:.5g},{min(span, 4.0):.4g}"
 
 

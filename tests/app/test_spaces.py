@@ -258,7 +258,7 @@ def test_identical_points_are_compared(workspace: Workspace, tmp_path: Path) -> 
     assert made.report["rows"][0]["cka"] is None
     assert np.isfinite(made.second.points).all()
     assert formats.MISSING in spaces_views.figures(made.report)
-    assert spaces_views.left(made)["view"]
+    assert spaces_views.left(made)["whole"]
 
 
 def test_a_quick_pair_measures_nothing(workspace: Workspace) -> None:
@@ -276,7 +276,7 @@ def test_both_maps_open_on_the_same_place(pair: spaces.Pair) -> None:
     seen = []
     for value, found in ((spaces_views.left(pair), pair.first),
                          (spaces_views.right(pair), pair.second)):  # fmt: skip
-        x, y, span = map(float, value["view"].split(","))
+        x, y, span = map(float, value["whole"].split(","))
         size = (found.points.max(axis=0) - found.points.min(axis=0)).max()
         seen.append((x, y, span * size))
         assert (np.abs(found.points - (x, y)).max(axis=0) <= span * size / 2).all()
@@ -297,7 +297,7 @@ def test_the_list_escapes_and_marks_what_is_shared() -> None:
 
 def test_the_verb_prints_figures_changes_and_clusters(workspace: Workspace) -> None:
     """One object a line, told apart by `what`; and what cannot be done, in a sentence."""
-    arguments = ["spaces", A, B, "--in", "starter-pairs", "--k", "5", "--json",
+    arguments = ["spaces", A, B, "--in", "starter-pairs", "--k", "5", "--json", "--maps", "pca",
                  "--store", str(workspace.store.folder)]  # fmt: skip
     found = CliRunner().invoke(app, arguments)
     lines = [json.loads(line) for line in found.stdout.splitlines()]
@@ -308,5 +308,8 @@ def test_the_verb_prints_figures_changes_and_clusters(workspace: Workspace) -> N
     assert [line["overlap"] for line in changed] == sorted(line["overlap"] for line in changed)
     assert all(len(line["first"]) == len(line["second"]) == 5 for line in changed)
     assert lines[-1]["what"] == "clusters"
+    kept = spaces.stored(workspace, spaces.asked(A, B, "starter-pairs", k=5, method="pca"))
+    assert kept is not None, "the page opens what the command made"
+    assert kept.report["rows"][0]["jaccard"] == lines[0]["jaccard"]
     same = CliRunner().invoke(app, ["spaces", A, A, *arguments[3:]])
     assert same.exit_code == 2

@@ -63,6 +63,7 @@ def test_what_takes_long_is_a_run_that_is_followed(visit, workspace):
     workspace.add_encoder("random:24")
     page = visit.open("geometry?encoder=random:24&data=starter-pairs")
     expect(page.locator("#missing")).to_contain_text("None of them was measured")
+    expect(page.locator("#cut")).to_be_hidden()
     page.locator("#measure").click()
     expect(page.locator("#following")).to_contain_text("waiting for its turn")
     run = next(r for r in workspace.store.runs.list() if r["kind"] == "geometry")

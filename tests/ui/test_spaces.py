@@ -155,6 +155,49 @@ def test_colour_and_filter_are_shared(visit, pair):
     expect(said(left)).to_contain_text("1,938 filtered away")
 
 
+def test_hover_and_words_found_are_shared(visit, pair):
+    """The tip stands on both maps, and what is found on one is found on the other."""
+    page = visit.open(QUERY)
+    left, right = sides(page)
+    over(left).focus()
+    page.keyboard.press("n")
+    tips = [side.locator(".t-map-tip") for side in (left, right)]
+    for tip in tips:
+        expect(tip).to_be_visible()
+    assert tips[0].inner_text() == tips[1].inner_text()
+    page.keyboard.press("/")
+    page.keyboard.type("the sea")
+    page.keyboard.press("Enter")
+    n = sum("the sea" in text.lower() for text in pair.first.sentences)
+    for side in (left, right):
+        expect(said(side)).to_contain_text(f"{n} found")
+    expect(right.get_by_label("Find", exact=True)).to_have_value("the sea")
+    assert "find=the+sea" in page.url
+    over(right).focus()
+    page.keyboard.press("Escape")
+    expect(said(left)).to_have_text("2,040 points.")
+
+
+def test_a_copied_address_shows_both_maps_as_they_were(visitor, site, pair):
+    """Zoomed on the right, filtered on the left: the same in another tab, on both."""
+    page = visitor(site).open(QUERY)
+    left, right = sides(page)
+    left.locator(".t-map-label").first.click()
+    over(right).focus()
+    page.keyboard.press("+")
+    page.wait_for_url("**view=*")
+    page.keyboard.press("v")
+    expect(said(left)).to_contain_text("selected")
+    again = visitor(site).open(page.url.removeprefix(f"{site}/"))
+    there = sides(again)
+    for side in there:
+        expect(said(side)).to_contain_text("1,938 filtered away")
+    over(there[1]).focus()
+    again.keyboard.press("v")
+    expect(said(there[0])).to_contain_text("selected")
+    assert chosen(there[0]) == chosen(left) > 0
+
+
 def test_the_list_opens_both_neighbour_lists_by_key(visit, pair):
     """The one that changed most, its nearest with either encoder, and its place on both maps."""
     page = visit.open(QUERY)
@@ -207,6 +250,18 @@ def test_points_move_by_slider_and_by_button(visit, pair):
     side.get_by_role("button", name="Move them").click()
     assert float(slider.input_value()) < 50
     expect(slider).to_have_attribute("aria-valuetext", f"100 % of the way to {B}")
+
+
+def test_the_view_can_be_changed_and_changed_back(visit, pair):
+    """From two maps to one that moves: the slider comes and goes."""
+    page = visit.open(QUERY)
+    left, _ = sides(page)
+    page.get_by_label("One map that moves").check()
+    slider = left.get_by_role("slider", name=f"From {A} to {B}")
+    expect(slider).to_be_visible()
+    page.get_by_label("Side by side").check()
+    expect(slider).to_have_count(0)
+    sides(page)
 
 
 def test_before_the_run_there_are_planes_at_once(visit, workspace):

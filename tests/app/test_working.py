@@ -1,0 +1,112 @@
+"""What a page says while it works: at once, with a bar; given up when it is not wanted any more."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.collection import retrieval
+from app.pages import working
+from app.workspace import Workspace
+from engine.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """An empty store over the starter set."""
+    folder: Path = tmp_path_factory.mktemp("working")
+    made = Workspace(folder / "store")
+    yield made
+    made.close()
+
+
+def test_what_is_quick_has_no_bar() -> None:
+    """The answer alone."""
+    assert list(working.followed(lambda say: [7], "Looking")) == [("", [7])]
+
+
+def test_what_takes_long_is_told_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First what is done, then how far with the time left, last the answer."""
+    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
+    monkeypatch.setattr(working, "EVERY_SECONDS", 0.01)
+    told, halfway = threading.Event(), threading.Event()
+
+    def work(say: working.Say) -> list[int]:
+        told.wait(5)
+        say("Encoding <b>", 0.5, 20.0)
+        halfway.wait(5)
+        return [7]
+
+    steps = working.followed(work, "Loading")
+    first, nothing = next(steps)
+    assert "Loading" in first
+    assert "t-unknown" in first
+    assert nothing is None
+    told.set()
+    second, _ = next(steps)
+    assert 'aria-valuenow="50"' in second
+    assert "about 20 s left" in second
+    assert "Encoding &lt;b&gt;" in second
+    halfway.set()
+    assert next(steps) == ("", [7])
+
+
+def test_errors_come_through() -> None:
+    """As they were raised."""
+
+    def work(say: working.Say) -> None:
+        raise UserError("No such thing.")
+
+    with pytest.raises(UserError, match="No such thing"):
+        list(working.followed(work, "Looking"))
+
+
+def test_a_new_question_of_a_tab_ends_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old work stops at its next word; another tab's goes on."""
+    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
+    ended, go = threading.Event(), threading.Event()
+
+    def old(say: working.Say) -> list[int]:
+        try:
+            go.wait(5)
+            say("Still at it", None, None)
+        finally:
+            ended.set()
+        return [1]
+
+    before = working.followed(old, "Old", "tab")
+    other = working.followed(lambda say: (time.sleep(0.1), [2])[1], "Other", "another tab")
+    assert next(before)[1] is None
+    assert next(other)[1] is None
+    assert list(working.followed(lambda say: [3], "New", "tab")) == [("", [3])]
+    assert list(before) == []
+    go.set()
+    assert ended.wait(5)
+    assert list(other)[-1] == ("", [2])
+
+
+def test_encoding_goes_part_by_part(workspace: Workspace) -> None:
+    """Shares that grow to one, and nothing lacks afterwards."""
+    said: list[tuple[str, float | None, float | None]] = []
+    working.encode(workspace, "random:21", "starter-topics", lambda *word: said.append(word))
+    shares = [share for _, share, _ in said if share is not None]
+    assert len(shares) > 5
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert "Encoding 2,040 sentences of starter-topics" in said[-1][0]
+    assert retrieval.missing(workspace, "random:21", "starter-topics") == 0
+
+
+def test_what_would_take_too_long_is_left_to_a_run(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says how long, and keeps what it has."""
+    monkeypatch.setattr(working, "PATIENCE_SECONDS", 0.0)
+    with pytest.raises(working.TooSlow) as slow:
+        working.encode(workspace, "random:22", "starter-topics", lambda *word: None)
+    assert slow.value.left > 0
+    assert 0 < retrieval.missing(workspace, "random:22", "starter-topics") < 2040
