@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "tsne": 0.8, "pacmap": 0.6}
 """About which share of the making is the projection itself."""
 
-QUICK_SECONDS = 2.0
-
 
 def make(workspace: Workspace, asked: Wanted, tick: Tick = lambda share: None) -> StoredMap:
     """The map that is asked for: from the store, or made now and kept there.
@@ -117,34 +115,15 @@ def _versions(asked: Wanted) -> dict[str, str]:
     return {package: version(package) for package in sorted(used)}
 
 
-class _TooSlow(Exception):
-    """Encoding takes longer than a page may wait."""
-
-
 def quick(workspace: Workspace, encoder: str, dataset: str) -> StoredMap | None:
-    """The first two principal components, at once; None where that would take long.
+    """The first two principal components; None for more points than a page may wait for.
 
-    Long is a collection of more than 100,000 sentences, or one whose sentences are not encoded yet
-    and cannot be within two seconds; what was encoded by then is kept.
+    What the cache lacks is encoded first: pages do that before, with `pages.working`.
     """
-    from app.collection import retrieval
-
-    asked = maps.wanted(encoder, dataset, method="quick")
     sentences, _ = workspace.catalog.sentences(dataset)
     if not 0 < len(sentences) <= maps.QUICK_POINTS:
         return None
-    if "@task" not in asked.encoder and retrieval.missing(workspace, asked.encoder, dataset):
-        began = time.monotonic()
-
-        def hurry(done: int, total: int) -> None:
-            if done < total and time.monotonic() - began > QUICK_SECONDS:
-                raise _TooSlow
-
-        try:
-            maps.vectors(workspace, asked.encoder, dataset, hurry)
-        except _TooSlow:
-            return None
-    return make(workspace, asked)
+    return make(workspace, maps.wanted(encoder, dataset, method="quick"))
 
 
 def units(spec: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -194,19 +195,14 @@ def test_a_known_sentence_is_placed_where_it_is(workspace: Workspace, pca: maps.
         maps.place(workspace, pca, "  ", 5)
 
 
-def test_what_takes_long_to_encode_is_not_drawn_at_once(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A page waits two seconds at most; what is encoded then is kept and drawn at once."""
-    with monkeypatch.context() as patch:
-        patch.setattr(map_making, "QUICK_SECONDS", -1.0)
-        assert map_making.quick(workspace, "random:19", "starter-topics") is None
+def test_the_quick_map_is_kept(workspace: Workspace) -> None:
+    """Nothing is measured on it, and a second one is the first."""
     drawn = map_making.quick(workspace, "random:19", "starter-topics")
     assert drawn is not None
     assert drawn.info["trust"] == {}
-    patched = map_making.quick(workspace, "random:19", "starter-topics")
-    assert patched is not None
-    assert patched.key == drawn.key
+    again = map_making.quick(workspace, "random:19", "starter-topics")
+    assert again is not None
+    assert again.key == drawn.key
 
 
 def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
@@ -350,10 +346,9 @@ def test_what_is_not_there_is_404(reader: httpx.Client, pca: maps.StoredMap, pat
 
 
 def test_texts_by_number(reader: httpx.Client, pca: maps.StoredMap) -> None:
-    """In the order asked for, or all."""
+    """In the order asked for."""
     found = reader.get(f"/theodolite/map/{pca.key}/texts?ids=5,0,5").json()
     assert found == [pca.sentences[i] for i in (5, 0, 5)]
-    assert reader.get(f"/theodolite/map/{pca.key}/texts").json() == pca.sentences
 
 
 def test_words_are_found_there(reader: httpx.Client, pca: maps.StoredMap) -> None:
@@ -361,6 +356,24 @@ def test_words_are_found_there(reader: httpx.Client, pca: maps.StoredMap) -> Non
     body = reader.get(f"/theodolite/map/{pca.key}/find", params={"text": "THE SEA"}).content
     expected = [i for i, s in enumerate(pca.sentences) if "the sea" in s.lower()]
     assert np.frombuffer(body, "<u4").tolist() == expected != []
+
+
+def test_patterns_are_found_there_and_stopped(
+    reader: httpx.Client, pca: maps.StoredMap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `re` finds them; one that would take for ever, and one that is none, in a sentence."""
+    place, asked = f"/theodolite/map/{pca.key}/find", {"text": r"^who .*\?$", "pattern": "1"}
+    body = reader.get(place, params=asked).content
+    expected = [i for i, s in enumerate(pca.sentences) if re.search(asked["text"], s, re.I)]
+    assert np.frombuffer(body, "<u4").tolist() == expected != []
+    for pattern, seconds, said in (
+        ("(", 30, "no regular expression"),
+        ("(.*.*.*)*~", 1, "stopped"),
+    ):
+        monkeypatch.setattr("engine.patterns.SECONDS", seconds)
+        answer = reader.get(place, params={"text": pattern, "pattern": "1"})
+        assert answer.headers["Content-Type"].startswith("text/plain")
+        assert said in answer.text
 
 
 def test_tables_of_given_points(reader: httpx.Client, hostile: maps.StoredMap) -> None:
