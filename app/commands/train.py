@@ -173,11 +173,7 @@ def _children(
     if ablation is not None:
         return [(row.label, dict(row.changes)) for row in ablations.rows(ablation, spec)]
     varied = dict(sweeps.parsed(text) for text in vary)
-    made = (
-        sweeps.grid(spec, varied)  # type: ignore[arg-type]
-        if draw is None
-        else sweeps.search(spec, varied, draw, seed)
-    )
+    made = sweeps.grid(spec, varied) if draw is None else sweeps.search(spec, varied, draw, seed)
     return [(label, dict(changes)) for label, changes in made]
 
 

@@ -9,7 +9,7 @@ alone: whatever language they are in. The same sentences and seed give the same 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from engine.encoders.source import clean
@@ -104,13 +104,13 @@ def fresh_config(shape: dict[str, int], vocabulary: int) -> Any:
 class Sentences(Iterable[str]):
     """Every sentence of training examples, as often as one likes."""
 
-    def __init__(self, examples: Sequence[tuple[str, ...]]) -> None:
+    def __init__(self, examples: Iterable[tuple[str, ...]]) -> None:
         self.examples = examples
 
     def __iter__(self) -> Iterator[str]:
         """One at a time, never all in memory."""
-        for number in range(len(self.examples)):
-            for sentence in self.examples[number]:
+        for example in self.examples:
+            for sentence in example:
                 yield clean(sentence)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -190,7 +190,7 @@ class TrainingModel(nn.Module):
 
 
 def open_model(
-    spec: TrainSpec, examples: Sequence[tuple[str, ...]], catalog: Any = None
+    spec: TrainSpec, examples: Iterable[tuple[str, ...]], catalog: Any = None
 ) -> TrainingModel:
     """The model that a spec asks for, float32, on the CPU, in training mode.
 
@@ -225,7 +225,7 @@ def needs_mlm(spec: TrainSpec) -> bool:
     return trains_mlm(spec) or spec.augmentation == "mlm"
 
 
-def _fresh(spec: TrainSpec, examples: Sequence[tuple[str, ...]]) -> Base:
+def _fresh(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Base:
     from transformers import BertForMaskedLM
 
     from engine.training.fresh import Sentences, fresh_config, fresh_tokenizer, shape_of

@@ -88,7 +88,7 @@ def parsed(text: str) -> tuple[str, list[Any] | Range]:
     return name, [_value(name, value.strip()) for value in given.split(",")]
 
 
-def grid(spec: TrainSpec, varied: Mapping[str, Values]) -> list[tuple[str, Changes]]:
+def grid(spec: TrainSpec, varied: Mapping[str, Values | Range]) -> list[tuple[str, Changes]]:
     """Return every combination of the values, the last field changing fastest.
 
     Args:
@@ -101,14 +101,16 @@ def grid(spec: TrainSpec, varied: Mapping[str, Values]) -> list[tuple[str, Chang
     Raises:
         UserError: an unknown field, a value that cannot be, a range, no value, or too many runs.
     """
+    _check(varied)
+    listed = dict[str, Values]()
     for name, values in varied.items():
         if isinstance(values, Range):
             raise UserError(
                 f"A grid has no ranges, and {name} is one.",
                 "List its values, or make a random search.",
             )
-    _check(varied)
-    count = math.prod(len(values) for values in varied.values())
+        listed[name] = values
+    count = math.prod(len(values) for values in listed.values())
     if count > MOST:
         raise UserError(
             f"This grid has {count:,} runs; {MOST} are the most.",
@@ -116,7 +118,7 @@ def grid(spec: TrainSpec, varied: Mapping[str, Values]) -> list[tuple[str, Chang
         )
     return _distinct(
         spec,
-        (dict(zip(varied, row, strict=True)) for row in itertools.product(*varied.values())),
+        (dict(zip(listed, row, strict=True)) for row in itertools.product(*listed.values())),
     )
 
 
