@@ -292,9 +292,10 @@ class Worker:
                 run_id, attempt, "failed", "Nothing succeeded.", first["error"], first["hint"]
             )
         else:
-            said = [kind.ending(self._store, run_id)] if kind.ending else []
-            said += [f"{len(failed)} of {len(units)} failed."] if failed else []
-            self._store.runs.finish(run_id, attempt, "done", " ".join(said))
+            message = f"{len(failed)} of {len(units)} failed." if failed else ""
+            if kind.ending:
+                message = kind.ending(self._store, run_id)
+            self._store.runs.finish(run_id, attempt, "done", message)
 
     def _is_wanted(self, run_id: str, attempt: int) -> bool:
         try:

@@ -27,7 +27,7 @@ def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     from engine.train import train
 
     file = write_sentences(tmp_path / "sentences.txt")
-    spec = small(file, tmp_path / "broken", steps=900, dev_every=25)
+    spec = small(file, tmp_path / "broken", steps=400, dev_every=20)
     app = start_app(bench)
     run_id = bench.jobs.enqueue("train", spec.to_dict(), "broken")
     until(lambda: checkpoint(spec) > 0, PATIENCE)
@@ -48,7 +48,7 @@ def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     assert starts[2] >= before > first
     assert bench.store.runs.units(run_id)[0]["deaths"] <= 1  # it got further after the first
     assert [row["name"] for row in bench.store.encoders.list()] == [f"dir:{spec.out}"]
-    unbroken = small(file, tmp_path / "unbroken", steps=900, dev_every=25)
+    unbroken = small(file, tmp_path / "unbroken", steps=400, dev_every=20)
     *_, last = train(unbroken)
     broken = bench.store.events.last(run_id, "finished")
     assert (broken["best_step"], broken["best_score"]) == (last.best_step, last.best_score)
@@ -75,7 +75,7 @@ def test_a_unit_that_keeps_dying(bench: Bench, kind: str, state: str, done: int)
 def test_a_cancelled_training_is_gone_and_can_go_on(bench: Bench, tmp_path: Path) -> None:
     """Its process ends within two seconds; tried again it begins at its checkpoint."""
     file = write_sentences(tmp_path / "sentences.txt")
-    spec = small(file, tmp_path / "out", steps=100_000, dev_every=25)
+    spec = small(file, tmp_path / "out", steps=100_000, dev_every=20)
     worker = bench.start_worker()
     run_id = bench.jobs.enqueue("train", spec.to_dict(), "long")
     until(lambda: checkpoint(spec) > 0, PATIENCE)
