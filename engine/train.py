@@ -167,9 +167,13 @@ def _gradients(run: Run, columns: list[Column]) -> torch.Tensor | None:
         with run.precision.autocast():
             return backward(run.model, run.objective, columns, micro_batch, run.rng, scaled=scaled)
     except (RuntimeError, MemoryError) as error:
-        if not memory.ran_out(error):
-            raise
-        return None  # the error is let go: it holds on to what did not fit
+        if memory.ran_out(error):
+            return None  # the error is let go: it holds on to what did not fit
+        if run.spec.compile and type(error).__module__.startswith(("torch._dynamo", "torch._ind")):
+            reason = str(error).strip().splitlines()[0]
+            hint = "Train without compiling it, which changes the speed alone."
+            raise UserError(f"The model cannot be compiled here: {reason}", hint) from error
+        raise
 
 
 def _report(run: Run) -> Iterator[Event]:
