@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import typer
 
-from app.commands import data, explore, fair, manage, measure, project, serve, spaces, train
+from app.commands import data, explore, fair, manage, measure, project, runs, serve, spaces, train
 
 app = typer.Typer(
     name="theodolite",
@@ -32,6 +32,7 @@ app.command()(project.project)
 app.command()(spaces.spaces)
 app.command()(train.train)
 app.command()(train.sweep)
+app.command()(runs.runs)
 app.add_typer(manage.encoder_verbs, name="encoders")
 app.add_typer(data.data_verbs, name="data")
 app.add_typer(manage.job_verbs, name="jobs")

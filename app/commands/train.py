@@ -119,6 +119,13 @@ def sweep(
     ablation: Annotated[
         str | None, typer.Option(help="Take the rows of a table of the SimCSE paper instead.")
     ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(help="try, small or paper: how many examples; it looks ten times on the way."),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=20, help="Each with so many seeds, from --seed on.")
+    ] = 1,
     queue: QueueOption = False,
     store: StoreOption = None,
     data: DataOption = None,
@@ -130,19 +137,31 @@ def sweep(
 
     theodolite sweep sup minilm --train nli.csv --out drawn --set temperature=0.01..0.2:log --draw 8
 
-    theodolite sweep unsup minilm --train sentences.txt --out table3 --ablation dropout --queue
+    theodolite sweep unsup minilm --train text.txt --out d --ablation dropout --scale try --queue
 
     Each is a folder under FOLDER. What is trained already is not trained again: after Ctrl-C the
     same command goes on. A training that fails does not end the others.
     """
     from app.training import making, runs
+    from engine.training import ablations
 
     workspace = open_workspace(store, data)
     settings = _with_dev(workspace, settings)
     base_spec = TrainSpec(objective=objective, base=base, train=train,  # type: ignore[arg-type]
                           out=str(Path(out).expanduser().absolute()), **settings)  # fmt: skip
     base_spec = runs.whole(workspace, base_spec)
-    children = _children(base_spec, vary or [], draw, draw_seed, ablation)
+    if scale is not None:
+        base_spec = ablations.scaled(base_spec, scale)
+    if (ablation is None) != bool(vary):
+        raise UserError(
+            "A sweep varies fields or takes the rows of a table.",
+            f"Give --set FIELD=A,B,C or --ablation ({', '.join(ablations.ABLATIONS)}), not both.",
+        )
+    if ablation is None:
+        children = _varied(base_spec, vary or [], draw, draw_seed)
+    else:
+        children = [(row.label, dict(row.changes)) for row in ablations.rows(ablation, base_spec)]
+    children = _seeded(children, range(base_spec.seed, base_spec.seed + seeds))
     if queue:
         _queued(runs.queue_sweep(workspace, base_spec, children), as_json)
         return
@@ -159,22 +178,30 @@ def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
     return settings | {"dev": STARTER_DEV}
 
 
-def _children(
-    spec: TrainSpec, vary: list[str], draw: int | None, seed: int, ablation: str | None
+def _varied(
+    spec: TrainSpec, vary: list[str], draw: int | None, seed: int
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Label and changes of each training of a sweep."""
-    from engine.training import ablations, sweeps
+    """Label and changes of each combination, or of those that are drawn."""
+    from engine.training import sweeps
 
-    if (ablation is None) != bool(vary):
-        raise UserError(
-            "A sweep varies fields or takes the rows of a table.",
-            f"Give --set FIELD=A,B,C or --ablation ({', '.join(ablations.ABLATIONS)}), not both.",
-        )
-    if ablation is not None:
-        return [(row.label, dict(row.changes)) for row in ablations.rows(ablation, spec)]
     varied = dict(sweeps.parsed(text) for text in vary)
     made = sweeps.grid(spec, varied) if draw is None else sweeps.search(spec, varied, draw, seed)
     return [(label, dict(changes)) for label, changes in made]
+
+
+def _seeded(
+    children: list[tuple[str, dict[str, Any]]], seeds: range
+) -> list[tuple[str, dict[str, Any]]]:
+    """Each child once for each seed, if there are several."""
+    from app.training.verdicts import SEED
+
+    if len(seeds) == 1:
+        return children
+    return [
+        (f"{label}{SEED}{seed}", changes | {"seed": seed})
+        for label, changes in children
+        for seed in seeds
+    ]
 
 
 def _queued(run: str, as_json: bool) -> None:

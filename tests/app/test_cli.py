@@ -19,7 +19,7 @@ from app.training.runs import command_of
 from tests.fakes.small_training import small, write_sentences
 
 VERBS = ["serve", "encode", "evaluate", "compare", "fair", "search", "project", "spaces",
-         "geometry", "curate", "train", "sweep", "encoders", "data", "jobs", "store",
+         "geometry", "curate", "train", "sweep", "runs", "encoders", "data", "jobs", "store",
          "worker"]  # fmt: skip
 TWO = ["random:16", "random:64"]
 TRAIN = ["train", "unsup", "minilm", "--train", "starter", "--out", "never"]
@@ -283,6 +283,12 @@ def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> 
     assert {row["kind"] for row in lines} == {"started", "stepped", "looked", "finished"}
     encoder = lines[-1]["encoder"]
     assert encoder in [row["name"] for row in objects(theodolite("encoders", "list", "--json"))]
+    (row,) = objects(theodolite("runs", "--json"))
+    assert (row["score"], row["out"]) == (lines[-1]["best_score"], spec.out)
+    curves = objects(theodolite("runs", row["key"], "--json"))
+    assert [c["score"] for c in curves if c["kind"] == "looked"] == [
+        event["score"] for event in lines if event["kind"] == "looked"
+    ]
 
 
 def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
@@ -343,6 +349,8 @@ def test_a_sweep_can_wait_for_a_worker(home: Path) -> None:
         (["train", "unsup", "minilm", "--train", "/nowhere.txt", "--out", "o"], "/nowhere.txt"),
         (["sweep", *TRAIN[1:]], "--set FIELD=A,B,C or --ablation"),
         (["sweep", *TRAIN[1:], "--set", "rate=1,2"], "There is no field 'rate'"),
+        (["runs", "nothing"], "There is no training run 'nothing'"),
+        (["sweep", *TRAIN[1:], "--ablation", "dropout", "--scale", "huge"], "no scale 'huge'"),
         (["jobs", "stop", "nothing"], "There is no run 'nothing'"),
     ],
 )
