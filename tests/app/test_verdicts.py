@@ -1,0 +1,73 @@
+"""Ablations beside the paper: directions, spreads, and which table a sweep is of."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.training.verdicts import children, judged, recognised, row_of
+from engine.training.ablations import ABLATIONS
+
+DROPOUT = ABLATIONS["dropout"]
+
+
+def by_label(scores):
+    """Verdicts of the dropout table, by the label of its row."""
+    return {one.row.label: one for one in judged(DROPOUT, scores)}
+
+
+def test_the_papers_best_row_is_what_others_are_held_against():
+    """In table 3 that is p = 0.1 with 82.5; p = 0 is 11.4 points below it."""
+    found = by_label({})
+    assert found["p = 0.1"].verdict == "reference"
+    assert found["p = 0"].paper == pytest.approx(71.1 - 82.5)
+
+
+def test_one_seed_agrees_or_disagrees_by_its_sign():
+    """Without a spread nothing can lie within it."""
+    found = by_label({"p = 0.1": [70.0], "p = 0": [69.9], "p = 0.5": [70.1]})
+    assert (found["p = 0"].verdict, found["p = 0"].spread) == ("agrees", None)
+    assert found["p = 0.5"].verdict == "disagrees"
+    assert found["p = 0.2"].verdict == ""
+
+
+def test_several_seeds_have_a_spread():
+    """By hand: deviations 1 and sqrt(2) give one of sqrt(3) for a difference of single seeds."""
+    scores = {"p = 0.1": [69.0, 70.0, 71.0], "p = 0": [67.0, 69.0], "p = 0.5": [60.0, 62.0]}
+    found = by_label(scores)
+    assert found["p = 0"].ours == pytest.approx(-2.0)
+    assert found["p = 0"].spread == pytest.approx(3**0.5)
+    assert found["p = 0"].verdict == "agrees"
+    closer = by_label(scores | {"p = 0": [67.5, 69.5]})["p = 0"]
+    assert (closer.ours, closer.verdict) == (pytest.approx(-1.5), "within the spread")
+    assert found["p = 0.5"].verdict == "agrees"
+
+
+def test_rows_that_the_paper_prints_alike_agree_within_the_spread():
+    """Table 7 has 86.2 for two weights; one seed says nothing about a tie."""
+    hard = ABLATIONS["hard-negatives"]
+    same = next(row.label for row in hard.rows if row.label.endswith("α = 2"))
+    reference = next(row.label for row in hard.rows if row.label.endswith("α = 1"))
+    verdict = {
+        n: {one.row.label: one.verdict for one in judged(hard, {reference: a, same: b})}[same]
+        for n, (a, b) in {"one": ([80.0], [80.4]), "near": ([80.0, 81.0], [80.2, 81.2]),
+                          "far": ([80.0, 80.1], [90.0, 90.1])}.items()
+    }  # fmt: skip
+    assert verdict == {"one": "", "near": "agrees", "far": "disagrees"}
+
+
+def test_every_row_is_trained_with_every_seed():
+    """And a child's label says which row it is."""
+    made = children(DROPOUT.rows, [42, 43])
+    assert len(made) == 2 * len(DROPOUT.rows)
+    assert made[1] == ("p = 0 · seed 43", {"dropout": 0.0, "seed": 43})
+    assert row_of(made[1][0]) == "p = 0"
+    assert children(DROPOUT.rows, [7])[0] == ("p = 0", {"dropout": 0.0, "seed": 7})
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_a_sweep_is_recognised_by_its_rows(name):
+    """Pooling has the same rows twice: the objective tells them apart."""
+    ablation = ABLATIONS[name]
+    labels = [label for label, _ in children(ablation.rows, [1, 2])]
+    assert recognised(labels, [ablation.objective]) is ablation
+    assert recognised(labels[:-2], [ablation.objective]) is None
