@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from app import formats
 from engine.errors import UserError
 from store.database import to_json
 from store.derived import DerivedRow, array
@@ -216,7 +217,8 @@ def part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np.
     if split == ALL:
         if len(whole) < 2:
             raise UserError(
-                f"{dataset} has {len(whole)} sentences.", "There is nothing to compare."
+                f"{dataset} has {formats.plural(len(whole), 'distinct sentence')}.",
+                "There is nothing to compare.",
             )
         return whole, np.arange(len(whole))
     some = take(workspace.catalog.load(dataset), split, most=None).sentences

@@ -257,7 +257,7 @@ function say() {
   const chosen = map.chosen ? sum(map.chosen) : 0;
   const shown = map.allowed ? sum(map.allowed) : map.n;
   status.textContent = [
-    `${count(map.n)} points`,
+    `${count(map.n)} point${map.n === 1 ? "" : "s"}`,
     shown < map.n ? `${count(map.n - shown)} filtered away, kept in grey` : "",
     map.found ? `${count(sum(map.found))} found` : "",
     chosen ? `${count(chosen)} selected` : "",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app import formats
 from engine.errors import UserError
 from store.database import to_json
 from store.derived import DerivedRow, array
@@ -158,7 +159,8 @@ def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> 
         )
     if len(taken) < 2:
         raise UserError(
-            f"{data.name} has {len(taken)} sentences here.", "A space needs at least two."
+            f"{data.name} has {formats.plural(len(taken), 'sentence')} here.",
+            "A space needs at least two.",
         )
     drawn = most is not None and len(taken) > most
     if drawn:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from app import formats
 from app.space import maps
 from app.space.maps import StoredMap
 from engine.errors import UserError
@@ -157,7 +158,7 @@ def need(workspace: Workspace, question: Asked) -> list[str]:
     """
     sentences, _ = workspace.catalog.sentences(question.dataset)
     if len(sentences) < 3:
-        count = "one sentence" if len(sentences) == 1 else f"{len(sentences)} sentences"
+        count = formats.plural(len(sentences), "distinct sentence")
         raise UserError(
             f"{question.dataset} has {count}: too few for neighbourhoods to differ.",
             "Choose a collection of at least three.",

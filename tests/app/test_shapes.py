@@ -72,7 +72,7 @@ def test_bad_questions_are_refused() -> None:
     """A split that is not there, a collection of one."""
     with pytest.raises(UserError, match="no split"):
         shapes.take(pairs(dev=("a", "b", 1.0), test=("a", "c", 1.0)), "train")
-    with pytest.raises(UserError, match="1 sentences"):
+    with pytest.raises(UserError, match="1 sentence here"):
         shapes.take(Sentences("mine", ["x"]))
 
 
