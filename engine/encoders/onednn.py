@@ -36,8 +36,3 @@ def use_onednn(model: nn.Module) -> None:
             # A subclass of nn.Linear may do more than multiply: left as it is.
             if type(child) is nn.Linear and child.weight.dtype == torch.float32:
                 setattr(parent, name, Linear(child))
-
-
-def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """`x @ weight.T + bias` with gradients."""
-    return nn.functional.linear(x, weight, bias)

@@ -15,7 +15,7 @@ from engine.encoders.batching import CPU_TOKENS, GPU_TOKENS, batches
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.source import clean
 from engine.errors import UserError
-from engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
+from engine.training.packed import Layout, can_pack, exact, packed_states, padded_states, pooled
 from engine.training.spec import TrainSpec
 
 Ids = Sequence[Sequence[int]]
@@ -125,8 +125,7 @@ class TrainingModel(nn.Module):
         """
         side = side if self.spec.dual else 0
         layout = Layout.of(ids, self.device)
-        every = self.spec.pooling in ALL_LAYERS
-        vectors = pooled(self._states(layout, side, every), layout, self.spec.pooling)
+        vectors = self._pooled(layout, side)
         if len(self.heads) and (head or self.spec.head == "mlp"):
             vectors = self.heads[side](vectors)
         return vectors
@@ -138,7 +137,7 @@ class TrainingModel(nn.Module):
             (t, d) and int64 (t,).
         """
         layout = Layout.of(ids, self.device)
-        return self._states(layout, 0, False)[-1], layout.ids
+        return self._states(layout, 0)[-1], layout.ids
 
     def mlm_logits(self, states: torch.Tensor) -> torch.Tensor:
         """Scores of every token of the vocabulary for hidden states (m, d): (m, v).
@@ -182,11 +181,20 @@ class TrainingModel(nn.Module):
             lists = self.tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
         return [list(row) or [self.pad] for row in lists]
 
-    def _states(self, layout: Layout, side: int, every: bool) -> list[torch.Tensor]:
+    def _pooled(self, layout: Layout, side: int) -> torch.Tensor:
+        pooling = self.spec.pooling
+        if self.packed and pooling == "cls":
+            return exact(self._states(layout, side, first_only=True)[-1])
+        return pooled(self._states(layout, side, every=pooling in ALL_LAYERS), layout, pooling)
+
+    def _states(
+        self, layout: Layout, side: int, *, every: bool = False, first_only: bool = False
+    ) -> list[torch.Tensor]:
         encoder = self.encoder(side)
-        if self.packed:
-            return self._packed_states(encoder, layout, every, self.spec.gradient_checkpointing)
-        return padded_states(encoder, layout, self.pad, every)
+        if not self.packed:
+            return padded_states(encoder, layout, self.pad, every)
+        recompute = self.spec.gradient_checkpointing
+        return self._packed_states(encoder, layout, every, recompute, first_only)
 
 
 def open_model(

@@ -13,11 +13,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
-
-from engine.encoders.onednn import linear
 
 FAMILIES = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
 """Model types whose layers are BERT's; True where positions start behind the padding id."""
@@ -90,7 +87,11 @@ def can_pack(model: Any) -> bool:
 
 
 def packed_states(
-    model: Any, layout: Layout, every: bool = False, recompute: bool = False
+    model: Any,
+    layout: Layout,
+    every: bool = False,
+    recompute: bool = False,
+    first_only: bool = False,
 ) -> list[torch.Tensor]:
     """Hidden states of a BERT-like model.
 
@@ -99,17 +100,21 @@ def packed_states(
         layout: of the sentences.
         every: the embedding output and each layer, as transformers' `hidden_states`; else the last.
         recompute: keep no activation inside of layers but compute them again for the gradient.
+        first_only: of the last layer, only the first token of each sentence, which saves most of
+            that layer's work.
 
     Returns:
-        Of each layer (t, d).
+        Of each layer (t, d); with `first_only` the last is (n, d).
     """
     x = _embedded(model, layout)
     states = [x]
-    for layer in model.encoder.layer:
+    last = len(model.encoder.layer) - 1
+    for number, layer in enumerate(model.encoder.layer):
+        first = first_only and number == last
         if recompute and torch.is_grad_enabled():
-            x = checkpoint(_layer, layer, x, layout, use_reentrant=False)
+            x = checkpoint(_layer, layer, x, layout, first, use_reentrant=False)
         else:
-            x = _layer(layer, x, layout)
+            x = _layer(layer, x, layout, first)
         states.append(x)
     return states if every else states[-1:]
 
@@ -137,19 +142,20 @@ def pooled(states: Sequence[torch.Tensor], layout: Layout, pooling: str) -> torc
     Returns:
         (n, d), float32 or, of a float64 model, float64.
     """
-    last = _exact(states[-1])
+    last = exact(states[-1])
     if pooling == "cls":
         return last.index_select(0, layout.starts)
     if pooling == "max":
         return layout.pad(last, float("-inf")).amax(1)
     if pooling == "avg_first_last":
-        last = (_exact(states[1]) + last) / 2
+        last = (exact(states[1]) + last) / 2
     elif pooling == "avg_top2":
-        last = (_exact(states[-2]) + last) / 2
+        last = (exact(states[-2]) + last) / 2
     return layout.pad(last).sum(1) / layout.lengths[:, None]
 
 
-def _exact(x: torch.Tensor) -> torch.Tensor:
+def exact(x: torch.Tensor) -> torch.Tensor:
+    """In float32, if it was less."""
     return x if x.dtype == torch.float64 else x.float()
 
 
@@ -162,35 +168,37 @@ def _embedded(model: Any, layout: Layout) -> torch.Tensor:
     return embeddings.dropout(embeddings.LayerNorm(x))
 
 
-def _layer(layer: Any, x: torch.Tensor, layout: Layout) -> torch.Tensor:
+def _layer(layer: Any, x: torch.Tensor, layout: Layout, first: bool) -> torch.Tensor:
+    """(t, d) -> (t, d), or (n, d) for the first tokens alone."""
     attention = layer.attention
-    x = _closed(attention.output, _attended(attention.self, x, layout), x)
-    inner = layer.intermediate.intermediate_act_fn(_linear(layer.intermediate.dense, x))
+    wanted = x.index_select(0, layout.starts) if first else x
+    x = _closed(attention.output, _attended(attention.self, wanted, x, layout, first), wanted)
+    inner = layer.intermediate.intermediate_act_fn(layer.intermediate.dense(x))
     return _closed(layer.output, inner, x)
 
 
 def _closed(output: Any, inner: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Dense layer, dropout, residual and norm, with which both halves of a layer end."""
-    return output.LayerNorm(output.dropout(_linear(output.dense, inner)) + x)
+    return output.LayerNorm(output.dropout(output.dense(inner)) + x)
 
 
-def _attended(attention: Any, x: torch.Tensor, layout: Layout) -> torch.Tensor:
-    n, width = layout.shape
-    parts = (attention.query, attention.key, attention.value)
-    weight = torch.cat([part.weight for part in parts])
-    bias = torch.cat([part.bias for part in parts])
-    joint = layout.pad(linear(x, weight, bias))  # (n, w, 3 d)
-    heads, size = attention.num_attention_heads, attention.attention_head_size
-    query, key, value = joint.view(n, width, 3, heads, size).permute(2, 0, 3, 1, 4)
+def _attended(
+    attention: Any, wanted: torch.Tensor, x: torch.Tensor, layout: Layout, first: bool
+) -> torch.Tensor:
+    """What the wanted tokens gather from all tokens of their sentences."""
+    (n, width), heads = layout.shape, attention.num_attention_heads
+    weight = torch.cat([attention.key.weight, attention.value.weight])
+    bias = torch.cat([attention.key.bias, attention.value.bias])
+    joint = layout.pad(functional.linear(x, weight, bias))  # (n, w, 2 d)
+    key, value = joint.view(n, width, 2, heads, -1).permute(2, 0, 3, 1, 4)
+    query = attention.query(wanted)
+    query = query.view(n, 1, -1) if first else layout.pad(query)  # (n, 1 or w, d)
     out = functional.scaled_dot_product_attention(
-        query,
+        query.unflatten(2, (heads, -1)).transpose(1, 2),
         key,
         value,
         attn_mask=None if layout.mask is None else layout.mask[:, None, None, :],
         dropout_p=attention.dropout.p if attention.training else 0.0,
-    )  # (n, heads, w, size)
-    return layout.unpad(out.transpose(1, 2).reshape(n, width, heads * size))
-
-
-def _linear(module: nn.Linear, x: torch.Tensor) -> torch.Tensor:
-    return linear(x, module.weight, module.bias)
+    )  # (n, heads, 1 or w, size)
+    out = out.transpose(1, 2).flatten(2)
+    return out.squeeze(1) if first else layout.unpad(out)

@@ -5,7 +5,6 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from engine.encoders.onednn import linear
 from engine.encoders.pooling import States, pool
 from engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
 from tests.engine.encoders.models import SENTENCES, save
@@ -68,6 +67,24 @@ def test_states_and_gradients_are_those_of_transformers(folders, kind, sentences
     assert own_gradients.keys() == of_transformers.keys()
     for name, other in of_transformers.items():
         torch.testing.assert_close(own_gradients[name], other, atol=1e-5, rtol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize("sentences", [SENTENCES, EVEN, SENTENCES[:1]])
+def test_first_tokens_alone_are_the_same(folders, sentences):
+    """With the gradients of every weight: the last layer's work on the others is not needed."""
+    model, words = opened(folders["bert"])
+    inputs = words(sentences, padding=True, return_tensors="pt")
+    expected = model(**inputs).last_hidden_state[:, 0]
+    weighted(expected).backward()
+    of_transformers = gradients(model)
+    layout = Layout.of(ids_of(words, sentences), torch.device("cpu"))
+    for recompute in (False, True):
+        (own,) = packed_states(model, layout, recompute=recompute, first_only=True)
+        torch.testing.assert_close(own, expected, atol=1e-5, rtol=1e-5)
+        weighted(own).backward()
+        own_gradients = gradients(model)
+        for name, other in of_transformers.items():
+            torch.testing.assert_close(own_gradients[name], other, atol=1e-5, rtol=1e-5, msg=name)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2"])
@@ -135,25 +152,6 @@ def test_activations_computed_again_have_the_same_dropout(folders):
         found.append(gradients(model))
     for name, gradient in found[0].items():
         torch.testing.assert_close(found[1][name], gradient, msg=name)
-
-
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("shape", [(5, 8), (2, 3, 8)])
-def test_a_linear_layer_has_torchs_gradients(bias, shape):
-    """Whichever library multiplies."""
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(shape, generator=generator, requires_grad=True)
-    weight = torch.randn(6, 8, generator=generator, requires_grad=True)
-    b = torch.randn(6, generator=generator, requires_grad=True) if bias else None
-    given = [t for t in (x, weight, b) if t is not None]
-    own, plain = linear(x, weight, b), torch.nn.functional.linear(x, weight, b)
-    torch.testing.assert_close(own, plain)
-    for mine, torchs in zip(
-        torch.autograd.grad(weighted(own), given),
-        torch.autograd.grad(weighted(plain), given),
-        strict=True,
-    ):
-        torch.testing.assert_close(mine, torchs, atol=1e-5, rtol=1e-5)
 
 
 def test_rows_and_padded_views_are_each_others_inverse():
