@@ -3,6 +3,9 @@
     THEODOLITE_DATA=... python -m benchmarks.search [--n N] [--queries N] [--rounds N]
         [--only-extended]
 
+The peer alone, in minutes: `--only-extended --n 200000`, after `pip install hnswlib` (it is built
+from source where there is no wheel).
+
 Real vectors are those of distinct unlabelled sentences under the static encoder `wordllama`, put
 into 384 dimensions by a fixed random rotation (256 of its own, the rest zero before it). They are
 extended to N by a recipe: every further vector is the mean of two random real ones, one of weight
@@ -40,7 +43,13 @@ K = 10
 
 
 def real_vectors(root: Path, wanted: int) -> np.ndarray:
-    """Distinct sentences of the unlabelled files as unit rows of 384 dimensions."""
+    """Distinct sentences of the unlabelled files as unit rows of 384 dimensions.
+
+    Kept beside the temporary files between runs.
+    """
+    kept = Path(tempfile.gettempdir()) / f"theodolite-bench-search-{wanted}.npy"
+    if kept.exists():
+        return np.load(kept, allow_pickle=False)
     sentences: dict[str, None] = {}
     for file in sorted((root / "unlabelled").glob("*.txt.gz")):
         with gzip.open(file, "rt", encoding="utf-8", errors="replace") as lines:
@@ -55,7 +64,9 @@ def real_vectors(root: Path, wanted: int) -> np.ndarray:
     wide[:, : vectors.shape[1]] = vectors
     turned = np.linalg.qr(np.random.default_rng(0).normal(size=(DIM, DIM)))[0].astype(np.float32)
     rows = unit(wide @ turned)
-    return rows[np.linalg.norm(rows, axis=1) > 0.5]
+    rows = rows[np.linalg.norm(rows, axis=1) > 0.5]
+    np.save(kept, rows, allow_pickle=False)
+    return rows
 
 
 def extended(real: np.ndarray, n: int, seed: int = 1) -> np.ndarray:
@@ -119,6 +130,7 @@ def hnsw(vectors: np.ndarray) -> tuple[float, Callable[[np.ndarray], np.ndarray]
     try:
         import hnswlib
     except ImportError:
+        print("hnswlib is not installed, so it is left out: pip install hnswlib")
         return None
     index = hnswlib.Index("ip", vectors.shape[1])
     began = time.perf_counter()

@@ -56,13 +56,13 @@ def pca(vectors: np.ndarray) -> Plane:
     if len(rows) < 2:
         raise ValueError(f"a plane needs two points, got {len(rows)}")
     fitted = rows[:: -(-len(rows) // _PCA_SAMPLE)]
-    mean = fitted.mean(axis=0, dtype=np.float64)
+    mean = fitted.mean(axis=0, dtype=np.float64).astype(np.float32)
     centred = fitted - mean
-    variances, axes = np.linalg.eigh(centred.T.astype(np.float64) @ centred / len(fitted))
+    variances, axes = np.linalg.eigh((centred.T @ centred).astype(np.float64) / len(fitted))
     axes = axes[:, ::-1][:, :2]
     axes *= np.where(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])] < 0, -1.0, 1.0)
     points = np.zeros((len(rows), 2), np.float32)
-    points[:, : axes.shape[1]] = (rows - mean.astype(np.float32)) @ axes.astype(np.float32)
+    points[:, : axes.shape[1]] = rows @ axes.astype(np.float32) - mean @ axes
     whole = variances.sum()
     explained = float(variances[::-1][:2].sum() / whole) if whole > 0 else 1.0
     return Plane(points, explained)
