@@ -267,6 +267,32 @@ def test_a_disk_that_fills_up_stops_the_run_with_its_checkpoint_whole(tmp_path):
     assert told(run.spec)[0].step == 4
 
 
+def test_half_precision_on_a_processor_gives_nearly_the_same_loss(tmp_path):
+    """Half precision on a processor gives nearly the same loss."""
+    losses = {}
+    for precision in ("fp32", "bf16"):
+        spec = tiny_spec(
+            tmp_path, dropout=0.0, mlm_weight=1.0, micro_batch=4, precision=precision,
+            steps=3, dev=None, out=str(tmp_path / precision),
+        )  # fmt: skip
+        said = told(spec)
+        assert said[0].precision == precision
+        losses[precision] = next(e.loss for e in said if e.kind == "stepped")
+        kept = weights(tmp_path / precision)
+        assert {tensor.dtype for tensor in kept.values()} == {torch.float32}
+    assert losses["bf16"] == pytest.approx(losses["fp32"], rel=0.01)
+
+
+def test_what_the_machine_does_not_have_is_refused(tmp_path):
+    """What the machine does not have is refused."""
+    with pytest.raises(UserError, match="no device 'cuda:77'"):
+        told(tiny_spec(tmp_path, device="cuda:77"))
+    with pytest.raises(UserError, match="no device 'toaster'"):
+        told(tiny_spec(tmp_path, device="toaster"))
+    with pytest.raises(UserError, match="fp16 is not to be had on cpu"):
+        told(tiny_spec(tmp_path, precision="fp16"))
+
+
 @pytest.mark.parametrize(("warmup", "steps"), [(0.0, 10), (0.1, 10), (0.25, 11), (1.0, 4)])
 def test_the_learning_rate_is_that_of_transformers(tmp_path, warmup, steps):
     """The learning rate is that of transformers."""
