@@ -1,0 +1,202 @@
+"""The page Train: a form that says the command, the cost and what is wrong, and a run for real."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from app import ui
+from app.jobs.reporter import Reporter
+from app.training import making
+from app.workspace import Workspace
+from tests.ui.conftest import NARROW, WIDE
+
+expect.set_options(timeout=40_000)
+
+TINY = "new:layers=1,hidden=16,heads=2,vocab=400"
+QUICK = (
+    f"train?preset=own&base={TINY}&train=starter&dev=starter-pairs&steps=20&dev_every=10"
+    "&batch_size=16&learning_rate=0.001"
+)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """A store of its own, with MiniLM to train."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path_factory.mktemp("train") / "store")
+    made.add_encoder("minilm")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def place(desk):
+    """Address of an app over it."""
+    demo = ui.launch(desk, open_browser=False, block=False)
+    yield str(demo.local_url).rstrip("/")
+    demo.close()
+
+
+@pytest.fixture
+def page(visitor, place):
+    """The form, filled with the first preset."""
+    opened = visitor(place).open("train")
+    expect(opened.locator("#command pre")).to_be_visible()
+    return opened
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_it_works_as_it_opens(visitor, place, size, dark):
+    """The starter set, MiniLM, a preset for this machine, and the command of it."""
+    visit = visitor(place, size=size, dark=dark)
+    page = visit.open("train")
+    expect(page.locator("#command pre")).to_have_text(
+        "theodolite train unsup minilm --train starter --out unsup-minilm --limit 20000 "
+        "--dev starter-pairs --dev-every 25"
+    )
+    visit.picture(f"train-{size[0]}-{'dark' if dark else 'light'}")
+    assert not visit.scrolls_sideways()
+
+
+def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
+    """A number as it was typed; the preset is then one's own; another tab shows the same."""
+    page.get_by_label("Temperature").fill("0.1")
+    page.get_by_label("Learning rate").fill("5e-5")
+    expect(page.locator("#command pre")).to_contain_text("--learning-rate 5e-05")
+    expect(page.locator("#command pre")).to_contain_text("--temperature 0.1")
+    expect(page.locator("#preset input")).to_have_value("My own settings")
+    page.wait_for_function("location.search.includes('temperature=0.1')")
+    page.wait_for_function("location.search.includes('learning_rate=5e-5')")
+    page.wait_for_function("location.search.includes('preset=own')")
+    said = page.locator("#command pre").inner_text()
+    again = visitor(place).open(page.url.removeprefix(f"{place}/"))
+    expect(again.locator("#command pre")).to_have_text(said)
+    expect(again.get_by_label("Learning rate")).to_have_value("5e-5")
+
+
+def test_the_command_is_copied(page):
+    """As it stands, without the prompt."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    said = page.locator("#command pre").inner_text()
+    page.locator("#command button").click()
+    expect(page.locator("#command button")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == said
+
+
+def test_only_what_applies_is_asked(page):
+    """By objective: hard negatives, what follows, masked tokens; and data that fit it."""
+    expect(page.get_by_label("Temperature")).to_be_visible()
+    page.get_by_label("Masked language modelling").check()
+    expect(page.get_by_label("Temperature")).to_be_hidden()
+    page.get_by_label("Supervised SimCSE").check()
+    expect(page.get_by_label("Use the hard negatives")).to_be_visible()
+    expect(page.locator("#command pre")).to_contain_text("train sup minilm")
+    page.locator("#dataset input").click()
+    options = page.get_by_role("option")
+    expect(options.filter(has_text="starter-pairs")).to_be_visible()
+    assert options.filter(has_text="starter-topics").count() == 0
+
+
+def test_a_slip_is_said_and_nothing_is_lost(page, desk):
+    """While one types and when one starts; the fields stay as they are."""
+    before = len(desk.store.runs.list())
+    page.get_by_label("Batch size").fill("48")
+    page.get_by_label("Temperature").fill("0")
+    expect(page.locator("#said")).to_contain_text("The temperature cannot be 0")
+    page.locator("#start").click()
+    expect(page.get_by_role("alert")).to_contain_text("The temperature cannot be 0")
+    expect(page.get_by_label("Batch size")).to_have_value("48")
+    page.get_by_label("Temperature").fill("1e")
+    expect(page.locator("#said")).to_contain_text("'1e' is no number")
+    page.get_by_label("Temperature").fill("0.2")
+    expect(page.locator("#command pre")).to_contain_text("--batch-size 48")
+    assert len(desk.store.runs.list()) == before
+
+
+def test_a_preset_of_the_paper_fills_the_form(page):
+    """Table A.1: BERT base, unsupervised: 64 sentences at 3e-5 for an epoch."""
+    page.locator("#preset input").click()
+    page.get_by_role("option", name="SimCSE's paper: RoBERTa base, unsupervised").click()
+    expect(page.get_by_label("Batch size")).to_have_value("512")
+    expect(page.get_by_label("Learning rate")).to_have_value("1e-5")
+    expect(page.locator("#command pre")).to_contain_text("hf:roberta-base")
+    page.wait_for_function("location.search.includes('preset=paper-unsup-roberta-base')")
+
+
+def test_a_new_model_is_spelled_out(page):
+    """Its sizes are asked; heads that do not divide it are refused."""
+    page.get_by_label("A new small BERT").check()
+    expect(page.locator("#command pre")).to_contain_text("new:layers=4,hidden=256,heads=4")
+    page.locator("#new-heads input, #new-heads textarea").fill("3")
+    expect(page.locator("#said")).to_contain_text("3 heads do not divide")
+
+
+def test_a_file_that_does_not_fit_is_said_before_the_run(visitor, place, tmp_path):
+    """Supervised training on single lines: the run is not queued."""
+    lines = tmp_path / "lines.txt"
+    lines.write_text("One sentence.\nAnother one.\n", encoding="utf-8")
+    page = visitor(place).open(f"train?preset=own&objective=sup&train={lines}&dev=none")
+    expect(page.locator("#command pre")).to_contain_text("lines.txt")
+    page.locator("#start").click()
+    expect(page.get_by_role("alert")).to_contain_text("lines.txt")
+
+
+def test_a_file_is_taken_in(page, tmp_path):
+    """It becomes a data set and is chosen at once."""
+    lines = tmp_path / "harbour.txt"
+    lines.write_text("The harbour is full.\nNo ship can leave.\n", encoding="utf-8")
+    page.get_by_label("Upload a file").check()
+    page.locator("#upload input[type=file]").set_input_files(lines)
+    expect(page.locator("#command pre")).to_contain_text("--train upload:harbour")
+
+
+def test_several_values_are_one_sweep(page, desk):
+    """What they make is shown before, with its command; the start leads to Runs."""
+    page.get_by_role("button", name="Try several values at once").click()
+    values = page.locator("#sweep-values textarea")
+    values.fill("temprature = 0.1")
+    expect(page.get_by_role("alert")).to_contain_text("no field 'temprature'")
+    values.fill("temperature = 0.05, 0.1\nseed = 1, 2, 3")
+    expect(page.locator("#sweep-preview")).to_contain_text("6 runs")
+    expect(page.locator("#sweep-preview pre")).to_contain_text("--set temperature=0.05,0.1")
+    page.locator("#start-sweep").click()
+    page.wait_for_url("**/runs?*")
+    run = desk.store.runs.list()[0]
+    assert (run["kind"], len(run["spec"]["children"])) == ("sweep", 6)
+    desk.jobs.cancel(run["id"])
+
+
+def test_a_model_is_trained_for_real(visitor, place, desk):
+    """From the estimate to the encoder: a tiny BERT on the starter set."""
+    page = visitor(place).open(QUICK)
+    expect(page.locator("#command pre")).to_contain_text(TINY)
+    page.locator("#cost").click()
+    expect(page.locator("#estimate")).to_contain_text("20 of", timeout=120_000)
+    page.locator("#start").click()
+    page.wait_for_url("**/runs?*", timeout=60_000)
+    run = desk.store.runs.list()[0]
+    expect(page.locator("#runs .t-open")).to_contain_text("waiting for its turn")
+    desk.store.runs.start(run["id"], 1, "local-0", making.units(run["spec"]))
+    making.work(desk, run["spec"], 0, Reporter(desk.store, run["id"], 1, 0, run["title"]))
+    desk.store.runs.end_unit(run["id"], 0, 1.0)
+    desk.store.runs.finish(run["id"], 1, "done")
+    row = page.locator("#runs .t-open")
+    expect(row).to_contain_text("20 updates")
+    expect(page.locator("#chart-score .point")).to_have_count(3)
+    row.get_by_role("link", name="Evaluate").click()
+    expect(page.locator("#encoders input:checked")).to_have_count(1)
+
+
+def test_visitors_have_the_command_alone(visitor, desk):
+    """No start, no upload, no path; the command still follows."""
+    looking = Workspace(desk.store.folder, read_only=True)
+    demo = ui.launch(looking, open_browser=False, block=False)
+    page = visitor(str(demo.local_url).rstrip("/")).open("train")
+    expect(page.locator("#command pre")).to_be_visible()
+    for gone in ("#start", "#cost", "#upload", "#file", "#sweep"):
+        expect(page.locator(gone)).to_be_hidden()
+    demo.close()
+    looking.close()
