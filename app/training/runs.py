@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from app.training import making
 from app.training.curves import Curves, curves, summary
 from engine.errors import UserError
 from engine.training import TrainSpec
+from engine.training.card import command_of
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -203,22 +203,6 @@ def differences(runs: Sequence[TrainingRun]) -> dict[str, list[Any]]:
         for name, values in columns.items()
         if any(value != values[0] for value in values)
     }
-
-
-def command_of(spec: TrainSpec) -> str:
-    """The command that trains the same, to be pasted into a terminal."""
-    words = ["theodolite", "train", spec.objective, spec.base, "--train", spec.train]
-    words += ["--out", spec.out] if spec.out else []
-    for field in fields(TrainSpec):
-        value = getattr(spec, field.name)
-        if field.name in ("objective", "base", "train", "out") or value == field.default:
-            continue
-        option = field.name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            words += [f"--{option}", "none" if value is None else str(value)]
-    return shlex.join(words)
 
 
 def _row(
