@@ -195,16 +195,6 @@ def test_a_known_sentence_is_placed_where_it_is(workspace: Workspace, pca: maps.
         maps.place(workspace, pca, "  ", 5)
 
 
-def test_the_quick_map_is_kept(workspace: Workspace) -> None:
-    """Nothing is measured on it, and a second one is the first."""
-    drawn = map_making.quick(workspace, "random:19", "starter-topics")
-    assert drawn is not None
-    assert drawn.info["trust"] == {}
-    again = map_making.quick(workspace, "random:19", "starter-topics")
-    assert again is not None
-    assert again.key == drawn.key
-
-
 def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
     """Units in order, a word on progress, and a second time nothing is made."""
     run = workspace.store.runs.get(maps.queue(workspace, ENCODER, "starter-pairs", method="pca"))

@@ -11,6 +11,7 @@ import pytest
 
 from app.collection import retrieval
 from app.pages import working
+from app.space import map_making
 from app.workspace import Workspace
 from engine.errors import UserError
 
@@ -110,3 +111,13 @@ def test_what_would_take_too_long_is_left_to_a_run(
         working.encode(workspace, "random:22", "starter-topics", lambda *word: None)
     assert slow.value.left > 0
     assert 0 < retrieval.missing(workspace, "random:22", "starter-topics") < 2040
+
+
+def test_the_quick_map_is_kept(workspace: Workspace) -> None:
+    """Nothing is measured on it, and a second one is the first."""
+    drawn = map_making.quick(workspace, "random:19", "starter-topics")
+    assert drawn is not None
+    assert drawn.info["trust"] == {}
+    again = map_making.quick(workspace, "random:19", "starter-topics")
+    assert again is not None
+    assert again.key == drawn.key
