@@ -41,11 +41,21 @@ class Events:
         )
         return [row | {"data": json.loads(row["data"])} for row in rows]
 
-    def last(self, run_id: str, kind: str, position: int = 0) -> dict[str, Any] | None:
-        """The data of the newest event of a kind, or None."""
+    def last(
+        self, run_id: str, kind: str, position: int = 0, having: str = ""
+    ) -> dict[str, Any] | None:
+        """The data of the newest event of a kind, or None.
+
+        Args:
+            run_id: of the run.
+            kind: of the event.
+            position: of the unit.
+            having: a field that must be true in it.
+        """
+        # By its text: SQLite's own reader of JSON refuses an event that holds a NaN.
         row = self._database.row(
             "SELECT data FROM events WHERE run = ? AND position = ? AND kind = ?"
-            " ORDER BY id DESC LIMIT 1",
-            [run_id, position, kind],
+            " AND (? = '' OR data LIKE ?) ORDER BY id DESC LIMIT 1",
+            [run_id, position, kind, having, f'%"{having}": true%'],
         )
         return None if row is None else json.loads(row["data"])

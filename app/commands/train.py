@@ -231,7 +231,8 @@ def _perform(
                     step = getattr(event, "step", step)
                     teller.tell(position, event)
     except KeyboardInterrupt:
-        _interrupted(workspace, run_id, step, as_json)
+        outs = [child["spec"]["out"] for child in spec.get("children", [{"spec": spec}])]
+        _interrupted(run_id, step, _checkpoint(outs), as_json)
         raise typer.Exit(130) from None
     if kind == "sweep":
         _told_best(workspace, run_id, spec, as_json)
@@ -313,7 +314,7 @@ class Teller:
         self._say(
             position,
             f"update {event.step:,}: dev {event.score:.2f}{' (best)' if event.best else ''}, "
-            f"alignment {event.alignment:.3f}, uniformity {event.uniformity:.3f}",
+            f"alignment {event.alignment:.4g}, uniformity {event.uniformity:.4g}",
         )
 
     def _ended(self, position: int, event: Finished) -> None:
@@ -340,11 +341,21 @@ WHY = {
 }
 
 
-def _interrupted(workspace: Workspace, run_id: str, step: int, as_json: bool) -> None:
+def _checkpoint(outs: list[str]) -> int | None:
+    """The update of the checkpoint of the training that was at work; None while there is none."""
+    found = [path for out in outs for path in Path(f"{out}.training").glob("step-*[0-9]")]
+    return max((int(path.name.removeprefix("step-")) for path in found), default=None)
+
+
+def _interrupted(run_id: str, step: int, kept: int | None, as_json: bool) -> None:
     command = shlex.join(["theodolite", *sys.argv[1:]])
     if as_json:
-        emit_json({"kind": "interrupted", "step": step, "run": run_id})
-    say(f"Interrupted after update {step:,}. The last checkpoint is kept.")
+        emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
+    if kept is None:
+        say(f"Interrupted after update {step:,}, before there was a checkpoint.")
+        say(f"Begin anew: {command}")
+        return
+    say(f"Interrupted after update {step:,}. The checkpoint of update {kept:,} is kept.")
     say(f"Go on here: {command}")
     if run_id:
         say(f"Go on in the background: theodolite jobs retry {run_id}")

@@ -44,12 +44,6 @@ class Curves:
     finished: dict[str, Any] | None = None
     cursor: int = 0
 
-    @property
-    def best(self) -> tuple[int, float] | None:
-        """(step, score) of the best look so far."""
-        rows = zip(self.looked["step"], self.looked["score"], self.looked["best"], strict=True)
-        return next(((step, score) for step, score, best in reversed([*rows]) if best), None)
-
     def add(self, kind: str, data: dict[str, Any]) -> None:
         """Take in the next event.
 
@@ -95,11 +89,14 @@ def curves(workspace: Workspace, key: str) -> Curves:
 
 
 def summary(workspace: Workspace, key: str) -> tuple[dict[str, Any], tuple[int, float] | None]:
-    """The last of every column of `stepped`, and the best look; cheaper than `curves`."""
-    with _lock:
-        found = _current(workspace.store, key)
-        last = {name: column[-1] if column else None for name, column in found.stepped.items()}
-        return last | {"steps": (found.started or {}).get("steps")}, found.best
+    """The newest `stepped`, and the best look; a few events are read, however many there are."""
+    run, position = parts_of(key)
+    last = workspace.store.events.last
+    stepped = last(run, "stepped", position) or dict.fromkeys(STEPPED)
+    steps = (last(run, "started", position) or {}).get("steps")
+    look = last(run, "looked", position, having="best")
+    best = None if look is None else (int(look["step"]), float(look["score"]))
+    return {**stepped, "steps": steps}, best
 
 
 def _current(store: Store, key: str) -> Curves:

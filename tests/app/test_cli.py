@@ -305,7 +305,9 @@ def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
         training.send_signal(signal.SIGINT)
         rest, said = training.communicate(timeout=60)
     assert training.returncode == 130
-    assert json.loads(rest.splitlines()[-1])["kind"] == "interrupted"
+    last = json.loads(rest.splitlines()[-1])
+    assert last["kind"] == "interrupted"
+    assert 0 < last["checkpoint"] <= last["step"]
     assert "Traceback" not in said
     assert "theodolite train unsup" in said
     assert "theodolite jobs retry" in said

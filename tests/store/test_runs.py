@@ -148,6 +148,42 @@ def test_events_are_read_by_cursor(store: Store, run: str) -> None:
     assert store.events.last(run, "other") is None
 
 
+def test_the_last_event_that_has_something(store: Store, run: str) -> None:
+    """However many came after it, and whatever is no number in it."""
+    for step, best in ((1, True), (2, True), (3, False)):
+        store.events.add(run, "looked", {"step": step, "best": best, "score": float("nan")})
+    found = store.events.last(run, "looked", having="best")
+    assert found is not None
+    assert found["step"] == 2
+
+
+def test_a_word_is_asked_of_what_is_at_work(store: Store, run: str) -> None:
+    """It is gone with the next attempt; a run that is not wanted any more hears None."""
+    assert not store.runs.ask(run, "stop")
+    store.runs.start(run, 1, "local-0", LABELS)
+    assert store.runs.asked(run, 1) == ""
+    assert store.runs.ask(run, "stop")
+    assert store.runs.asked(run, 1) == "stop"
+    store.runs.cancel(run)
+    assert store.runs.asked(run, 1) is None
+    store.runs.retry(run)
+    assert store.runs.get(run)["asked"] == ""
+
+
+def test_time_left_is_measured_from_where_a_unit_went_on(store: Store, run: str) -> None:
+    """What an earlier process did was not done at the present speed."""
+    store.runs.start(run, 1, "local-0", LABELS)
+    store.runs.lost_unit(run, 0)
+    store.runs.resumed(run, 1, 0.8)
+    assert store.runs.get(run)["fraction"] == pytest.approx(0.4)
+    store.database.change("UPDATE runs SET clock = clock - 10")
+    store.runs.progress(run, 1, 0.9, "training")
+    left = store.runs.get(run)["eta_seconds"]
+    assert left == pytest.approx(110, rel=0.05)  # 5 % of the whole took 10 s, 55 % are left
+    store.runs.got_on(run, 0)
+    assert store.runs.units(run)[0]["deaths"] == 0
+
+
 def test_the_log_is_read_by_line(store: Store, run: str) -> None:
     """From a line on; bytes that are no text do no harm."""
     assert store.runs.log(run) == []
