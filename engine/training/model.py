@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -91,7 +91,7 @@ class TrainingModel(nn.Module):
         self.heads = nn.ModuleList(Mlp(self.dim, deviation) for _ in range(count))
         if not self.packed and spec.gradient_checkpointing:
             for whole in self.encoders:
-                cast("Any", whole).gradient_checkpointing_enable({"use_reentrant": False})
+                _recompute(whole)
         self._backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._backend is not None:
             self._backend.no_padding()
@@ -307,6 +307,12 @@ def _set_dropout(config: Any, p: float | None) -> dict[str, Any]:
         for name in own:
             setattr(config, name, p)
     return own
+
+
+def _recompute(whole: Any) -> None:
+    """Gradient checkpointing, under the name that this version of transformers has for it."""
+    enable = getattr(whole, "activation_checkpointing_enable", whole.gradient_checkpointing_enable)
+    enable({"use_reentrant": False})
 
 
 def _without_pooler(whole: Any) -> Any:
