@@ -198,3 +198,16 @@ def test_a_checkpoint_that_lacks_weights_is_refused(folders, tmp_path):
     folder = edit_config(save(tmp_path / "more"), num_hidden_layers=4)
     with pytest.raises(UserError, match="lacks 16 tensors"):
         opened(folder)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "avg", "max", "avg_top2"])
+def test_half_precision_is_near(folders, pooling):
+    """Under autocast, as on a GPU; weights and gradients stay float32."""
+    model = opened(folders["bert"], pooling=pooling, head="mlp", dropout=0.0)
+    ids = model.ids(SENTENCES)
+    with torch.autocast("cpu", torch.bfloat16):
+        near = model.vectors(ids)
+    near.float().sum().backward()
+    torch.testing.assert_close(near.float(), model.vectors(ids), atol=0.03, rtol=0.03)
+    found = [p.grad for p in model.parameters() if p.grad is not None]
+    assert found and all(g.dtype == torch.float32 and g.isfinite().all() for g in found)
