@@ -1,0 +1,186 @@
+"""What SimCSE does to a small BERT of our own: STS before and after, and the paper's ablations.
+
+    THEODOLITE_DATA=... python -m benchmarks.simcse FOLDER [--seeds 3] [--only LABEL ...]
+
+Masked language modelling makes a BERT of 4 layers x 256 from the unlabelled sentences; every row of
+`ROWS` then trains from it on 20,000 of them (or on the NLI triplets) with three seeds. All of it
+stays in FOLDER: called again, it goes on where it was. Prints a table, what each ablation says
+about the paper's direction, and one JSON line. A direction agrees when the means of dev differ by
+more than their spread, root of the sum of both variances; the scale here is a hundredth of the
+paper's, so a row that disagrees says nothing against it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from engine.datasets import Catalog
+from engine.encoders import load
+from engine.evaluate import evaluate
+from engine.tasks import expand
+from engine.train import train
+from engine.training import Finished, Looked, Noted, Stepped, TrainSpec
+
+BASE = "base: MLM alone"
+NEW = "new:layers=4,hidden=256,heads=4,vocab=8000"
+SENTENCES = 20_000
+PRETRAINING: dict[str, Any] = {
+    "objective": "mlm", "pooling": "avg",
+    "head": "none", "batch_size": 64, "epochs": 1.0, "learning_rate": 5e-4, "warmup": 0.05,
+    "weight_decay": 0.01, "max_length": 48, "dev": None,
+}  # fmt: skip
+UNSUP: dict[str, Any] = {
+    "objective": "unsup", "limit": SENTENCES, "learning_rate": 1e-4, "dropout": 0.1,
+    "dev_every": 50,
+}  # fmt: skip
+SUP: dict[str, Any] = {
+    "objective": "sup", "learning_rate": 1e-4, "epochs": 3.0, "head": "mlp", "dropout": 0.1,
+    "dev_every": 50,
+}  # fmt: skip
+ROWS: dict[str, dict[str, Any]] = {
+    "unsup": UNSUP,
+    "unsup, dropout 0": UNSUP | {"dropout": 0.0},
+    "unsup, same mask": UNSUP | {"fixed_mask": True},
+    "unsup, delete one word": UNSUP | {"augmentation": "delete-one"},
+    "unsup, two encoders": UNSUP | {"dual": True},
+    "unsup, temperature 1": UNSUP | {"temperature": 1.0},
+    "sup": SUP,
+    "sup, no hard negatives": SUP | {"hard_negatives": False},
+}
+BETTER = [
+    ("unsup", "unsup, dropout 0"),
+    ("unsup", "unsup, same mask"),
+    ("unsup", "unsup, delete one word"),
+    ("unsup", "unsup, two encoders"),
+    ("unsup", "unsup, temperature 1"),
+    ("sup", "sup, no hard negatives"),
+]
+"""The paper's directions: the first of each pair scores higher (tables 1 to 3, 5 and D.1)."""
+
+
+class Study:
+    """The runs of one folder and what was measured of them."""
+
+    def __init__(self, folder: Path, catalog: Catalog) -> None:
+        self.folder, self.catalog = folder, catalog
+        self.tasks = expand("sts", catalog)
+        self._kept = folder / "scores.json"
+        self.scores: dict[str, dict[str, Any]] = (
+            json.loads(self._kept.read_text("utf-8")) if self._kept.exists() else {}
+        )
+
+    def run(self, label: str, seed: int, settings: dict[str, Any], base: str) -> None:
+        """Train and measure one row with one seed, unless that is done."""
+        name = f"{label} / {seed}"
+        if name in self.scores:
+            return
+        root = self.catalog.root
+        if root is None:
+            sys.exit("Set THEODOLITE_DATA to the data folder.")
+        source = "nli/triplets/nli_triplets_small.csv.gz"
+        if settings["objective"] != "sup":
+            source = "unlabelled/sentences_mix.txt.gz"
+        given = {"base": base, "train": str(root / source), "seed": seed} | settings
+        out = self.folder / name.replace(" / ", "-").replace(", ", "-").replace(" ", "-")
+        if label == BASE:
+            out = self.folder / "base"
+        spec = TrainSpec.from_dict(given | {"out": str(out)})
+        outcome = self._train(name, spec)
+        self._measure(name, outcome.encoder, outcome)
+
+    def _train(self, name: str, spec: TrainSpec) -> Finished:
+        began, said = time.process_time(), 0.0
+        for event in train(spec, self.catalog):
+            match event:
+                case Looked():
+                    self._say(name, f"step {event.step}: dev {event.score:.2f}")
+                case Stepped() if time.monotonic() - said > 60:
+                    said = time.monotonic()
+                    left = event.seconds_left / 60
+                    self._say(
+                        name, f"step {event.step}: loss {event.loss:.3f}, {left:.0f} min left"
+                    )
+                case Noted():
+                    self._say(name, event.message)
+                case Finished():
+                    self._say(name, f"{time.process_time() - began:.0f} s of the CPU")
+                    return event
+        raise RuntimeError("training ended without an outcome")
+
+    def _measure(self, name: str, encoder: str, outcome: Finished) -> None:
+        found: dict[str, Any] = {"seconds": outcome.seconds}
+        for result in evaluate(load(encoder), self.tasks, data=self.catalog):
+            if result.error is not None:
+                raise RuntimeError(f"{result.task}: {result.error}")
+            found[result.task] = result.main.score
+            if result.task == "STSBenchmark":
+                found["dev"] = next(
+                    s.score for s in result.scores if (s.split, s.metric) == ("dev", "spearman")
+                )
+        self.scores[name] = found
+        waiting = self._kept.with_suffix(".new")
+        waiting.write_text(json.dumps(self.scores, indent=1), "utf-8")
+        waiting.replace(self._kept)
+
+    @staticmethod
+    def _say(name: str, text: str) -> None:
+        print(f"{time.strftime('%H:%M:%S')}  {name}: {text}", file=sys.stderr, flush=True)
+
+    def of(self, label: str, column: str) -> list[float]:
+        """The scores of a row in one column, one a seed."""
+        return [s[column] for name, s in self.scores.items() if name.rpartition(" / ")[0] == label]
+
+
+def shown(values: list[float]) -> str:
+    """Mean and spread, or a dash."""
+    if not values:
+        return "-"
+    spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.2f}{spread}"
+
+
+def direction(better: list[float], worse: list[float]) -> str:
+    """Whether the paper's direction was found again."""
+    if min(len(better), len(worse)) < 2:
+        return "not measured"
+    spread = math.hypot(statistics.stdev(better), statistics.stdev(worse))
+    gap = statistics.mean(better) - statistics.mean(worse)
+    if abs(gap) <= spread:
+        return "within the spread"
+    return "agrees" if gap > 0 else "disagrees"
+
+
+def main() -> None:
+    """Run what is missing and print what there is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", nargs="*", default=list(ROWS))
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    study = Study(given.folder, Catalog())
+    study.run(BASE, 1, PRETRAINING, NEW)
+    base = f"dir:{given.folder / 'base'}"
+    for seed in range(1, given.seeds + 1):
+        for label in given.only:
+            study.run(label, seed, ROWS[label], base)
+    columns = ["dev", *study.tasks]
+    print("| row | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
+    for label in (BASE, *ROWS):
+        print(f"| {label} | " + " | ".join(shown(study.of(label, c)) for c in columns) + " |")
+    print("\nThe rows `sup` saw SICK's training part in their triplets.\n")
+    said = {f"{a} > {b}": direction(study.of(a, "dev"), study.of(b, "dev")) for a, b in BETTER}
+    for claim, verdict in said.items():
+        print(f"{claim}: {verdict}")
+    print(json.dumps({"name": "simcse directions", "directions": said, "scores": study.scores}))
+
+
+if __name__ == "__main__":
+    main()
