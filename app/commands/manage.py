@@ -241,7 +241,9 @@ def stop_job(
         )
     if not runs.stop(workspace, run):
         raise UserError(f"Run {run!r} is over already.", "`theodolite jobs list` shows its state.")
-    done({"stopping": run}, f"{run} is stopping; the best so far becomes the encoder.", as_json)
+    waited = row["state"] == "queued"
+    said = "is cancelled: it had not begun" if waited else "stops; its best becomes the encoder"
+    done({"cancelled" if waited else "stopping": run}, f"{run} {said}.", as_json)
 
 
 @job_verbs.command("prioritise")

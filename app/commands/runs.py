@@ -65,7 +65,8 @@ def runs(
     for row in chosen:
         looks = training.curves(workspace, row.key).looked
         steps = zip(looks["step"], looks["score"], strict=True)
-        line(f"{row.label}: " + ", ".join(f"{step:,}: {score:.2f}" for step, score in steps))
+        said = ", ".join(f"{step:,}: {score:.2f}" for step, score in steps)
+        line(f"{row.label}, dev score by update: {said or 'none yet'}")
 
 
 def _side(row: Any, differing: dict[str, list[Any]]) -> dict[str, Any]:

@@ -304,7 +304,7 @@ class Teller:
         )
         self._say(
             position,
-            f"{on} {at}, {event.examples:,} examples, {event.parameters / 1e6:.1f} M weights, "
+            f"{on} {at}, {event.examples:,} examples, {event.parameters:,} weights, "
             f"{event.precision} on {event.device}.",
         )
 
