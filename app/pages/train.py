@@ -61,33 +61,32 @@ def build(workspace: Workspace) -> None:
     def picked(name: str) -> tuple[Any, ...]:
         return train_fill.picked(workspace, name)
 
-    def typed(*values: Any) -> tuple[Any, ...]:
-        return _described(workspace, dict(zip(NAMES, values, strict=True)))
+    def typed(preset: str, *values: Any) -> tuple[Any, ...]:
+        return _described(workspace, preset, dict(zip(NAMES, values, strict=True)))
 
     def shape(*values: Any) -> tuple[Any, ...]:
         return _shape(workspace, dict(zip(NAMES, values, strict=True)))
 
     filled = [preset, about, *asked]
-    look = parts.telling(typed, 4)
-    seen = [side.command, side.said, *state, side.notice]
+    look = parts.telling(typed, 6)
+    seen = [preset, about, side.command, side.said, *state, side.notice]
     reshape = {"fn": shape, "inputs": asked, "outputs": [*boxes, *asked], **QUIET}
     opened = parts.on_load(parts.telling(load, len(filled)), None, [*filled, side.notice])
     chosen = preset.input(parts.telling(picked, len(filled) - 1), preset,
                           [*filled[1:], side.notice], **QUIET)  # fmt: skip
     for event in (opened, chosen):
-        event.then(**reshape).then(look, asked, seen, **QUIET)
+        event.then(**reshape).then(look, [preset, *asked], seen, **QUIET)
     gr.on([controls[name].input for name in _DECIDING], trigger_mode="always_last", **reshape).then(
         look, asked, seen, **QUIET
     )
-    gr.on([control.input for control in asked], look, asked, seen,
-          trigger_mode="always_last", **QUIET)  # fmt: skip
-    gr.on([control.input for control in asked], lambda: (OWN, ""), None, [preset, about],
+    # `change`, not `input`: a text that is pasted or filled in counts as well.
+    gr.on([control.change for control in asked], look, [preset, *asked], seen,
           trigger_mode="always_last", **QUIET)  # fmt: skip
     if upload is not None:
         kept = upload.upload(parts.telling(_taken_in(workspace), 3), upload,
                              [controls["source"], controls["dataset"], upload, side.notice],
                              show_progress_on=upload)  # fmt: skip
-        kept.then(**reshape).then(look, asked, seen, **QUIET)
+        kept.then(**reshape)
     side.wire(asked)
     sweep.wire(asked, lambda *values: _spec(dict(zip(NAMES, values, strict=True))), _check)
     address.keep(
@@ -239,14 +238,18 @@ def _spec(values: Mapping[str, Any]) -> TrainSpec:
     return form.spec(values["objective"], _base(values), _train(values), values)
 
 
-def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The command, what is wrong, and base and data for the address."""
+def _described(workspace: Workspace, preset: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The preset if it still is one, the command, what is wrong, base and data for the address."""
     try:
         spec = _spec(values)
     except UserError as error:
         said = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
-        return "", f"{said}<p>{escape(error.hint)}</p></div>", gr.skip(), gr.skip()
-    return train_sweep.command(spec), "", spec.base, spec.train
+        said += f"<p>{escape(error.hint)}</p></div>"
+        return OWN, "", "", said, gr.skip(), gr.skip()
+    named, about = gr.skip(), gr.skip()
+    if not train_fill.is_still(workspace, preset, spec, values):
+        named, about = OWN, ""
+    return named, about, train_sweep.command(spec), "", spec.base, spec.train
 
 
 def _start(workspace: Workspace, values: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from app.pages import train_form as form
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from engine.training.spec import TrainSpec
 
 STARTER = "starter"
 OWN = "own"
@@ -151,6 +152,17 @@ def of_preset(workspace: Workspace, name: str) -> dict[str, Any]:
         key: form.shown(key, value) if key in form.BY_NAME else value
         for key, value in (changes_of(workspace, name) if name != OWN else {}).items()
     }
+
+
+def is_still(workspace: Workspace, preset: str, spec: TrainSpec, values: Mapping[str, Any]) -> bool:
+    """Whether the form says what its preset says, in every field that applies."""
+    if preset == OWN:
+        return True
+    said = form.usual() | of_preset(workspace, preset)
+    asked = form.applying(values)
+    return (spec.objective, spec.base, spec.train, spec.dev) == tuple(
+        said[name] for name in ("objective", "base", "train", "dev")
+    ) and all(values[name] == said[name] for name in form.BY_NAME if asked[name])
 
 
 def _about(workspace: Workspace, name: str) -> str:

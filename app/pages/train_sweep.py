@@ -80,7 +80,7 @@ class Sweep:
             lambda way: [gr.update(visible=way == DRAWN)] * 2, self._way, [self._count, self._seed],
             **QUIET,
         )  # fmt: skip
-        gr.on([control.input for control in [*mine, *asked]], parts.telling(preview, 1),
+        gr.on([control.change for control in [*mine, *asked]], parts.telling(preview, 1),
               [*mine, *asked], [self._preview, self._notice], trigger_mode="always_last",
               **QUIET)  # fmt: skip
         self._go.click(parts.telling(start, 1), [*mine, *asked], [self._run, self._notice], **QUIET)
@@ -99,7 +99,7 @@ def _children(
 
     varied = dict(sweeps.parsed(line) for line in (lines or "").splitlines() if line.strip())
     if way == GRID:
-        return sweeps.grid(spec, varied)  # type: ignore[arg-type]
+        return sweeps.grid(spec, varied)
     return sweeps.search(spec, varied, _whole(count, "Runs to draw"), _whole(seed, "The seed"))
 
 
