@@ -41,7 +41,7 @@ class Kind:
         weights: from the store and a spec, how long each unit will take beside the others; None
             for all alike.
         work: does the unit at a position; called as (workspace, spec, position, reporter).
-        ending: from the store and a run's id, what to say when it is done; None for how many failed.
+        ending: from the store and a run's id, what to say at the end; None for how many failed.
         hardy: a unit over which one process after the other dies fails alone, and the rest is done.
     """
 
