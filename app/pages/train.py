@@ -175,6 +175,7 @@ class _Side:
             self._go = gr.Button("Start training", variant="primary", elem_id="start")
             self._cost = gr.Button("Estimate time and memory", elem_id="cost")
         self._estimate = parts.static("", elem_id="estimate")
+        self._told = parts.notice()  # of the buttons: what the form says must not wipe it out
         self.notice = parts.notice()
         self._run = gr.Textbox(visible="hidden", label="Run", elem_id="started")
         if not may:
@@ -193,8 +194,8 @@ class _Side:
         def cost(*values: Any) -> Iterator[str]:
             yield from _estimated(self._workspace, dict(zip(NAMES, values, strict=True)))
 
-        self._go.click(parts.telling(start, 1), asked, [self._run, self.notice], **QUIET)
-        self._cost.click(parts.telling(cost, 1), asked, [self._estimate, self.notice], **QUIET)
+        self._go.click(parts.telling(start, 1), asked, [self._run, self._told], **QUIET)
+        self._cost.click(parts.telling(cost, 1), asked, [self._estimate, self._told], **QUIET)
         self._run.change(None, self._run, js='(run) => { if (run) location.assign("./runs?run=" + '
                          'encodeURIComponent(run)); }')  # fmt: skip
 
