@@ -6,6 +6,7 @@ Pictures go to `artifacts/ui/`, which git ignores.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
 from app import ui
 from app.workspace import Workspace
@@ -124,24 +125,38 @@ class Visit:
             self.wrong.append(f"request to another host: {url}")
 
 
+@pytest.fixture(scope="session")
+def person(browser: Browser) -> BrowserContext:
+    """Somebody who comes back: the pages' scripts are in the cache, as they are for people."""
+    return browser.new_context()
+
+
 @pytest.fixture
-def visitor(browser: Browser) -> Iterator[Callable[..., Visit]]:
-    """Make tabs: `visitor(site, dark=False, size=WIDE)`. Each is checked when the test ends."""
+def visitor(browser: Browser, person: BrowserContext) -> Iterator[Callable[..., Visit]]:
+    """Make tabs: `visitor(site, dark=False, size=WIDE)`. Each is checked when the test ends.
+
+    The first visit is `person`'s, who forgets it afterwards; any further ones are of strangers.
+    """
     visits: list[Visit] = []
 
     def come(site: str, *, dark: bool = False, size: tuple[int, int] = WIDE) -> Visit:
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme="dark" if dark else "light",
-        )
-        context.set_default_timeout(20_000)
-        visits.append(Visit(context.new_page(), site))
+        page = (browser.new_context() if visits else person).new_page()
+        page.set_default_timeout(20_000)
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(color_scheme="dark" if dark else "light")
+        visits.append(Visit(page, site))
         visits[-1].watch()
         return visits[-1]
 
     yield come
-    for visit in visits:
-        visit.page.context.close()
+    for number, visit in enumerate(visits):
+        if number:
+            visit.page.context.close()
+        else:
+            with contextlib.suppress(Error):  # a page that went nowhere has nothing to forget
+                visit.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+            visit.page.close()
+            person.clear_cookies()
     assert [wrong for visit in visits for wrong in visit.wrong] == []
 
 
