@@ -54,6 +54,7 @@ def build(workspace: Workspace) -> None:
         for name in ("base", "train")
     }
     state = [*hidden.values()]
+    begun = gr.State(OWN)  # the preset that the form was filled with, left or not
 
     def load(request: gr.Request) -> tuple[Any, ...]:
         return train_fill.load(workspace, request)
@@ -61,13 +62,13 @@ def build(workspace: Workspace) -> None:
     def picked(name: str) -> tuple[Any, ...]:
         return train_fill.picked(workspace, name)
 
-    def typed(preset: str, *values: Any) -> tuple[Any, ...]:
-        return _described(workspace, preset, dict(zip(NAMES, values, strict=True)))
+    def typed(begun: str, *values: Any) -> tuple[Any, ...]:
+        return _described(workspace, begun, dict(zip(NAMES, values, strict=True)))
 
     def shape(*values: Any) -> tuple[Any, ...]:
         return _shape(workspace, dict(zip(NAMES, values, strict=True)))
 
-    filled = [preset, about, *asked]
+    filled = [preset, about, *asked, begun]
     look = parts.telling(typed, 6)
     seen = [preset, about, side.command, side.said, *state, side.notice]
     reshape = {"fn": shape, "inputs": asked, "outputs": [*boxes, *asked], **QUIET}
@@ -75,12 +76,12 @@ def build(workspace: Workspace) -> None:
     chosen = preset.input(parts.telling(picked, len(filled) - 1), preset,
                           [*filled[1:], side.notice], **QUIET)  # fmt: skip
     for event in (opened, chosen):
-        event.then(**reshape).then(look, [preset, *asked], seen, **QUIET)
+        event.then(**reshape).then(look, [begun, *asked], seen, **QUIET)
     gr.on([controls[name].input for name in _DECIDING], trigger_mode="always_last", **reshape).then(
-        look, asked, seen, **QUIET
+        look, [begun, *asked], seen, **QUIET
     )
     # `change`, not `input`: a text that is pasted or filled in counts as well.
-    gr.on([control.change for control in asked], look, [preset, *asked], seen,
+    gr.on([control.change for control in asked], look, [begun, *asked], seen,
           trigger_mode="always_last", **QUIET)  # fmt: skip
     if upload is not None:
         kept = upload.upload(parts.telling(_taken_in(workspace), 3), upload,
@@ -239,18 +240,27 @@ def _spec(values: Mapping[str, Any]) -> TrainSpec:
     return form.spec(values["objective"], _base(values), _train(values), values)
 
 
-def _described(workspace: Workspace, preset: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The preset if it still is one, the command, what is wrong, base and data for the address."""
+def _described(workspace: Workspace, begun: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The preset if it still is one, the command, what is wrong, base and data for the address.
+
+    Controls that are filled one after the other leave a preset on the way and come back to it.
+    """
     try:
         spec = _spec(values)
     except UserError as error:
         said = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
         said += f"<p>{escape(error.hint)}</p></div>"
         return OWN, "", "", said, gr.skip(), gr.skip()
-    named, about = gr.skip(), gr.skip()
-    if not train_fill.is_still(workspace, preset, spec, values):
-        named, about = OWN, ""
-    return named, about, train_sweep.command(spec), "", spec.base, spec.train
+    still = train_fill.is_still(workspace, begun, spec, values)
+    named = begun if still else OWN
+    return (
+        named,
+        train_fill.about(workspace, named),
+        train_sweep.command(spec),
+        "",
+        spec.base,
+        spec.train,
+    )
 
 
 def _start(workspace: Workspace, values: Mapping[str, Any]) -> str:

@@ -49,15 +49,15 @@ def load(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
             values[other] = given == "true" if flag else given
     choices = [(preset.label, key) for key, preset in offered.items()]
     chosen = gr.update(choices=[*choices, ("My own settings", OWN)], value=name)
-    return (chosen, _about(workspace, name), *_filled(workspace, values))
+    return (chosen, about(workspace, name), *_filled(workspace, values), name)
 
 
 def picked(workspace: Workspace, name: str) -> tuple[Any, ...]:
     """Fill the form with a preset; with my own settings it stays as it is."""
     if name == OWN:
-        return tuple(gr.skip() for _ in range(len(NAMES) + 1))
+        return (*(gr.skip() for _ in range(len(NAMES) + 1)), OWN)
     values = form.usual() | of_preset(workspace, name)
-    return (_about(workspace, name), *_filled(workspace, values))
+    return (about(workspace, name), *_filled(workspace, values), name)
 
 
 def _filled(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -165,7 +165,8 @@ def is_still(workspace: Workspace, preset: str, spec: TrainSpec, values: Mapping
     ) and all(values[name] == said[name] for name in form.BY_NAME if asked[name])
 
 
-def _about(workspace: Workspace, name: str) -> str:
+def about(workspace: Workspace, name: str) -> str:
+    """A preset in a sentence; nothing of my own settings."""
     if name == OWN:
         return ""
     return f'<p class="t-small t-muted">{escape(_presets(workspace)[name].about)}</p>'

@@ -16,10 +16,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 
 from app import ui
 from app.workspace import Workspace
+
+# A busy machine may take its time; what is there is seen at once all the same.
+expect.set_options(timeout=30_000)
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "ui"
 FLAGS = (
@@ -141,7 +144,7 @@ def visitor(browser: Browser, person: BrowserContext) -> Iterator[Callable[..., 
 
     def come(site: str, *, dark: bool = False, size: tuple[int, int] = WIDE) -> Visit:
         page = (browser.new_context() if visits else person).new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(30_000)
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.emulate_media(color_scheme="dark" if dark else "light")
         visits.append(Visit(page, site))

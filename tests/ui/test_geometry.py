@@ -8,8 +8,6 @@ from playwright.sync_api import expect
 from app.space import shapes
 from tests.ui.conftest import NARROW
 
-expect.set_options(timeout=15_000)
-
 TWO = "geometry?encoder=random:256&encoder=random:64&data=starter-pairs"
 
 

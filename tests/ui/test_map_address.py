@@ -12,14 +12,6 @@ from app.space import map_making, maps
 from tests.ui.maps import ENCODER, QUERY, drawn, over, said
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """Two tabs at once take some seconds on a busy machine."""
-    expect.set_options(timeout=20_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def made(workspace):
     """The map of the starter topics."""

@@ -16,8 +16,6 @@ from engine.training import Finished, Looked, Noted, Started, Stepped, TrainSpec
 from engine.training.ablations import ABLATIONS
 from tests.ui.conftest import NARROW, WIDE
 
-expect.set_options(timeout=40_000)
-
 SPEC = TrainSpec("unsup", "minilm", "starter", "", dev="starter-pairs", dev_every=20)
 
 

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-expect.set_options(timeout=15_000)
-
 HOSTILE = "<img src=x onerror=alert(1)> a boat"
 TWO = "search?encoder=random:256&encoder=random:64&in=starter-pairs"
 

@@ -15,14 +15,6 @@ HOSTILE = "<img src=x onerror=alert(1)> a boat"
 QUERY = f"spaces?encoder={A}&encoder={B}&method=pca"
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """Two maps, a list and a chart at once take some seconds on a busy machine."""
-    expect.set_options(timeout=20_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture(scope="module")
 def pair(workspace):
     """The starter topics under two encoders, measured."""

@@ -11,8 +11,6 @@ from app.training import making
 from app.workspace import Workspace
 from tests.ui.conftest import NARROW, WIDE
 
-expect.set_options(timeout=40_000)
-
 TINY = "new:layers=1,hidden=16,heads=2,vocab=400"
 QUICK = (
     f"train?preset=own&base={TINY}&train=starter&dev=starter-pairs&steps=20&dev_every=10"
