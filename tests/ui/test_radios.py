@@ -11,7 +11,7 @@ CHECKED = "input:checked"
 @pytest.mark.parametrize(
     ("path", "radios", "words", "after"),
     [
-        ("map?encoder=random:64", "#method", "Method", ("umap", "pca")),
+        ("map?encoder=random:64", "#method", "Method", ("umap", "tsne")),
         ("search?encoder=random:64", "#mode", "Search by", ("meaning", "examples", "words")),
         ("curate?job=exact", "#job", "Look for", ("exact", "near", "outliers")),
         ("geometry?encoder=random:64&data=starter-pairs", "#rule", "Positive pairs of alignment",
