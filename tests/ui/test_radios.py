@@ -29,6 +29,7 @@ def test_arrow_keys_move_the_choice(visit, path, radios, words, after):
     expect(group.locator(f"[value='{after[0]}']")).to_be_checked(timeout=20_000)
     expect(group).to_have_attribute("role", "radiogroup")
     assert words in group.get_attribute("aria-label")
+    page.wait_for_timeout(1500)  # a page that is still being filled puts its choice back
     group.locator(CHECKED).focus()
     for value in after[1:]:
         page.keyboard.press("ArrowRight")
