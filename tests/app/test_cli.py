@@ -296,7 +296,13 @@ def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
     spec = small(write_sentences(home / "s.txt"), home / "out", steps=100_000)
     words = [sys.executable, "-m", "app.cli", *shlex.split(command_of(spec))[1:], "--json"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as training:
+
+    def heed_interrupts() -> None:  # which a shell has its background jobs ignore
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen(
+        words, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed_interrupts
+    ) as training:
         assert training.stdout is not None
         assert training.stderr is not None
         looks = (json.loads(line)["kind"] == "looked" for line in training.stdout)
