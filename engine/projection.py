@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +105,7 @@ def umap(
     scale = np.abs(start).max() or 1.0
     noise = np.random.default_rng(seed).normal(0, 1e-4, start.shape)
     knn = _knn(rows, k)
-    with warnings.catch_warnings():
+    with _threads_kept(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a seed means one core, that `transform` is off
         model = UMAP(
             n_neighbors=k,
@@ -119,6 +120,17 @@ def umap(
         )
         points = np.asarray(model.fit_transform(rows), np.float32)
     return Plane(points - points.mean(axis=0))
+
+
+def _threads_kept() -> AbstractContextManager[Any]:
+    """Undo what numba does: it sets the threads of all OpenMP code of the process.
+
+    Torch adds up in an order that depends on them, so that a training after a map would not end
+    with the same weights as one before it.
+    """
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(None)  # limits nothing, and sets back what it found
 
 
 def warm_umap(*, seeded: bool) -> None:
@@ -171,7 +183,7 @@ def pacmap(
         raise ValueError(f"PaCMAP needs four points, got {len(rows)}")
     if tick is not None:
         tick(0.05)
-    with warnings.catch_warnings():
+    with _threads_kept(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a seed was set
         model = PaCMAP(2, n_neighbors=min(neighbours, len(rows) - 2), random_state=seed)
         points = np.asarray(model.fit_transform(rows, init="pca"), np.float32)

@@ -65,7 +65,7 @@ class Database:
         with said_plainly(self.path.parent):
             cursor = self.connection.execute(sql, parameters)
             names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor]
+            return [dict(zip(names, row)) for row in cursor]  # noqa: B905 - as many, by SQLite
 
     def row(self, sql: str, parameters: Parameters = ()) -> dict[str, Any] | None:
         """The first row of a query, or None."""

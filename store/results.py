@@ -248,5 +248,6 @@ def _that_count(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         question = (row["encoder"], row["task"], row["protocol"], row["seed"])
         unread = row["error"] is not None and not (row["fingerprint"] and row["data_hash"])
         if not unread or question not in chosen:
+            chosen.pop(question, None)  # the newer one stands where its own id puts it
             chosen[question] = row
-    return sorted(chosen.values(), key=lambda row: row["id"])
+    return list(chosen.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from scipy.spatial import procrustes as scipy_procrustes
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE, trustworthiness
@@ -133,3 +134,17 @@ def test_a_known_vector_is_placed_where_it_lies() -> None:
     vectors = np.eye(5, dtype=np.float32)
     plane = np.arange(10, dtype=np.float32).reshape(5, 2)
     np.testing.assert_allclose(projection.placed(vectors, vectors, plane), plane, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["umap", "tsne", "pacmap"])
+def test_torch_keeps_its_threads(method: str) -> None:
+    """Numba would give it every core, and another order of its sums."""
+    if method == "pacmap":
+        pytest.importorskip("pacmap")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        getattr(projection, method)(_cloud(60), seed=None)
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)

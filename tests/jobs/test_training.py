@@ -24,8 +24,6 @@ def checkpoint(spec: TrainSpec) -> int:
 
 def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     """Its child is killed, then the app with all it started; the weights are as if unbroken."""
-    from engine.train import train
-
     file = write_sentences(tmp_path / "sentences.txt")
     spec = small(file, tmp_path / "broken", steps=400, dev_every=20)
     app = start_app(bench)
@@ -49,9 +47,11 @@ def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     assert bench.store.runs.units(run_id)[0]["deaths"] <= 1  # it got further after the first
     assert [row["name"] for row in bench.store.encoders.list()] == [f"dir:{spec.out}"]
     unbroken = small(file, tmp_path / "unbroken", steps=400, dev_every=20)
-    *_, last = train(unbroken)
-    broken = bench.store.events.last(run_id, "finished")
-    assert (broken["best_step"], broken["best_score"]) == (last.best_step, last.best_score)
+    other_id = bench.jobs.enqueue("train", unbroken.to_dict(), "unbroken")
+    assert bench.over(other_id, PATIENCE)["state"] == "done"
+    ends = [bench.store.events.last(number, "finished") for number in (run_id, other_id)]
+    assert ends[0]["best_step"] == ends[1]["best_step"]
+    assert ends[0]["best_score"] == ends[1]["best_score"]
     weights = [load_file(Path(s.out) / "model.safetensors") for s in (spec, unbroken)]
     assert weights[0].keys() == weights[1].keys()
     assert all((weights[0][name] == weights[1][name]).all() for name in weights[0])
