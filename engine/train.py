@@ -87,7 +87,7 @@ def train(
             yield finished
             return
         dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
-        model = open_model(spec, examples, catalog)
+        model = open_model(spec, examples)
         for event in events(Run(spec, model, examples, dev, precision, ranks), stop):
             if ranks.rank == 0:
                 yield event

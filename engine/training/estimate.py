@@ -119,7 +119,7 @@ def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> 
     alone = replace(spec, out=str(folder / "probe"), compile=False)
     examples = _examples(spec, catalog, folder)
     dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
-    model = open_model(alone, _for_vocabulary(spec, examples), catalog)
+    model = open_model(alone, _for_vocabulary(spec, examples))
     run = Run(alone, model, examples, dev, precision)
     memory = _Memory(precision.device)
     opening = time.perf_counter() - began

@@ -197,20 +197,16 @@ class TrainingModel(nn.Module):
         return self._packed_states(encoder, layout, every, recompute, first_only)
 
 
-def open_model(
-    spec: TrainSpec, examples: Iterable[tuple[str, ...]], catalog: Any = None
-) -> TrainingModel:
+def open_model(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> TrainingModel:
     """The model that a spec asks for, float32, on the CPU, in training mode.
 
     Args:
         spec: of the run; its seed decides fresh weights.
         examples: the training data, from which `new:` learns its vocabulary.
-        catalog: of data sets; not looked at.
 
     Raises:
         UserError: the base cannot be read or trained, or `max_length` is more than it takes.
     """
-    del catalog
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)
         base = _fresh(spec, examples) if spec.base.startswith("new:") else _opened(spec)

@@ -89,7 +89,7 @@ def tiny_run(spec: TrainSpec) -> Run:
         folder=working_folder(spec),
     )
     dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
-    return Run(spec, open_model(spec, examples, catalog), examples, dev, Precision.of(spec))
+    return Run(spec, open_model(spec, examples), examples, dev, Precision.of(spec))
 
 
 def _distinct(rng: random.Random) -> Any:
