@@ -1,4 +1,4 @@
-"""The one exception a person is meant to read. It knows nothing of who shows it."""
+"""The one exception a person is meant to read, and what can be told of others."""
 
 from __future__ import annotations
 
@@ -21,3 +21,8 @@ class UserError(ValueError):
 
     def __reduce__(self) -> tuple[type[UserError], tuple[str, str]]:
         return type(self), (self.message, self.hint)
+
+
+def first_line(error: BaseException, limit: int = 300) -> str:
+    """What a library says of its trouble: the first line, cut; its kind where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:limit]

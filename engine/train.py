@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from engine.datasets.catalog import Catalog
-from engine.errors import UserError
+from engine.errors import UserError, first_line
 from engine.training import checkpoint, distributed, memory, outcome
 from engine.training.dev import DevSet
 from engine.training.distributed import Ranks
@@ -170,9 +170,10 @@ def _gradients(run: Run, columns: list[Column]) -> torch.Tensor | None:
         if memory.ran_out(error):
             return None  # the error is let go: it holds on to what did not fit
         if run.spec.compile and type(error).__module__.startswith(("torch._dynamo", "torch._ind")):
-            reason = str(error).strip().splitlines()[0]
-            hint = "Train without compiling it, which changes the speed alone."
-            raise UserError(f"The model cannot be compiled here: {reason}", hint) from error
+            raise UserError(
+                f"The model cannot be compiled here: {first_line(error)}",
+                "Train without compiling it, which changes the speed alone.",
+            ) from error
         raise
 
 

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from engine.datasets.files import shorten, where
-from engine.errors import UserError
+from engine.errors import UserError, first_line
 
 Progress = Callable[[int, int], None]
 
@@ -138,8 +138,7 @@ def load(path: Path, progress: Progress | None = None) -> Any:
         except OSError:
             raise
         except Exception as error:  # a broken pickle can raise nearly anything
-            said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise UserError(
-                f"{where(path)} cannot be read as a pickle: {said}.",
+                f"{where(path)} cannot be read as a pickle: {first_line(error, 200)}.",
                 "It may have been cut short: copy or download it again.",
             ) from error

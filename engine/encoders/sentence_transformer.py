@@ -16,7 +16,7 @@ from engine.encoders.doctor import st_pooling
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.source import Source, clean, in_chunks
 from engine.encoders.transformer import check_vocabulary, default_device, quiet
-from engine.errors import UserError
+from engine.errors import UserError, first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer as Model
@@ -101,9 +101,9 @@ class SentenceTransformerSource(Source):
                     model_kwargs={"dtype": getattr(torch, self._dtype)},
                 )
         except Exception as error:  # the library raises every kind for a damaged folder
-            line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+            said = first_line(error)
             raise UserError(
-                f"{self.checkpoint.label} cannot be loaded by sentence-transformers: {line}",
+                f"{self.checkpoint.label} cannot be loaded by sentence-transformers: {said}",
                 "Check that the folder is complete, or give a pooling to use the transformer.",
             ) from error
         check_vocabulary(getattr(model, "tokenizer", None), self.checkpoint)

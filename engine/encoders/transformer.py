@@ -22,7 +22,7 @@ from engine.encoders.doctor import examine
 from engine.encoders.fingerprint import fingerprint
 from engine.encoders.pooling import ALL_LAYERS, States, pool
 from engine.encoders.source import CHUNK, Source, clean, slices
-from engine.errors import UserError
+from engine.errors import UserError, first_line
 
 if TYPE_CHECKING:
     import torch
@@ -271,7 +271,7 @@ def read_tokenizer(checkpoint: Checkpoint) -> Any:
         found = AutoTokenizer.from_pretrained(str(checkpoint.root), trust_remote_code=False)
     except (OSError, ValueError, KeyError, ImportError, TypeError) as error:
         raise UserError(
-            f"The tokenizer of {checkpoint.label} cannot be loaded: {_first_line(error)}",
+            f"The tokenizer of {checkpoint.label} cannot be loaded: {first_line(error)}",
             "The folder needs tokenizer.json, or the vocabulary of its tokenizer.",
         ) from error
     check_vocabulary(found, checkpoint)
@@ -304,7 +304,7 @@ def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
         )
     except Exception as error:  # transformers raises every kind for a damaged file
         raise UserError(
-            f"The model of {checkpoint.label} cannot be loaded: {_first_line(error)}",
+            f"The model of {checkpoint.label} cannot be loaded: {first_line(error)}",
             "Check that the folder is complete and its architecture known to transformers.",
         ) from error
     # A missing tensor would be random; a pooler that is not asked for does no harm.
@@ -356,7 +356,3 @@ def _check_settings(checkpoint: Checkpoint, settings: Settings) -> None:
 def _unit(rows: np.ndarray) -> np.ndarray:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.maximum(norms, 1e-12)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

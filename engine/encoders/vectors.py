@@ -23,7 +23,7 @@ from engine.encoders.base import Progress
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.source import Source, in_chunks
 from engine.encoders.spec import parse
-from engine.errors import UserError
+from engine.errors import UserError, first_line
 
 _SHAPES = "Give x.npy beside x.txt, x.npz with `sentences` and `vectors`, or x.parquet."
 
@@ -353,5 +353,5 @@ def _column(chosen: str | None, fitting: list[str], option: str, what: str, name
 
 
 def _unreadable(path: Path, error: Exception) -> UserError:
-    reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    reason = first_line(error, 200)
     return UserError(f"{path.name} cannot be read: {reason}", f"Save it again. {_SHAPES}")

@@ -14,7 +14,7 @@ from torch import nn
 from engine.encoders.batching import CPU_TOKENS, GPU_TOKENS, batches
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.source import clean
-from engine.errors import UserError
+from engine.errors import UserError, first_line
 from engine.training.packed import Layout, can_pack, exact, packed_states, padded_states, pooled
 from engine.training.spec import TrainSpec
 
@@ -278,9 +278,8 @@ def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
             output_loading_info=True,
         )
     except Exception as error:  # transformers raises every kind for a damaged file
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
         raise UserError(
-            f"{checkpoint.label} cannot be trained: {line}",
+            f"{checkpoint.label} cannot be trained: {first_line(error)}",
             "Check that the folder is complete; MLM needs an architecture with such a head.",
         ) from error
     own = ("pooler.", *_LM_HEADS)
