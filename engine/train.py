@@ -29,7 +29,7 @@ from engine.training import checkpoint, distributed, memory, outcome
 from engine.training.dev import DevSet
 from engine.training.distributed import Ranks
 from engine.training.events import Event, Finished, Looked, Noted
-from engine.training.examples import Examples, open_examples
+from engine.training.examples import Examples, examples_of
 from engine.training.gradients import backward
 from engine.training.model import open_model
 from engine.training.objectives import Column
@@ -73,15 +73,7 @@ def train(
     try:
         outcome.check_free(out_folder(spec), spec)
         catalog = catalog or Catalog()
-        examples = open_examples(
-            spec.train,
-            spec.objective,
-            catalog,
-            hard_negatives=spec.hard_negatives,
-            next_sentences=spec.next_sentences,
-            limit=spec.limit,
-            folder=working_folder(spec),
-        )
+        examples = examples_of(spec, catalog, working_folder(spec))
         if finished := _finished(spec, examples):
             yield Noted(finished.step, f"{finished.out} is there already, of this very run.")
             yield finished

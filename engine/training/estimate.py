@@ -21,7 +21,7 @@ import numpy as np
 
 from engine.datasets.catalog import Catalog
 from engine.training.events import Noted
-from engine.training.examples import Examples, open_examples
+from engine.training.examples import Examples, examples_of
 from engine.training.order import batches
 from engine.training.spec import TrainSpec
 
@@ -154,15 +154,7 @@ def _examples(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
     """The training data; only as many as are needed where the number of updates is given."""
     needed = None if spec.steps is None else max(2, spec.steps * spec.batch_size)
     limits = [limit for limit in (spec.limit, needed) if limit is not None]
-    return open_examples(
-        spec.train,
-        spec.objective,
-        catalog,
-        hard_negatives=spec.hard_negatives,
-        next_sentences=spec.next_sentences,
-        limit=min(limits, default=None),
-        folder=folder,
-    )
+    return examples_of(replace(spec, limit=min(limits, default=None)), catalog, folder)
 
 
 def _for_vocabulary(spec: TrainSpec, examples: Examples) -> Examples:

@@ -12,7 +12,7 @@ import numpy as np
 from engine.datasets.catalog import Catalog
 from engine.datasets.types import Dataset, PairPart, ScoredPairs
 from engine.training.dev import DevSet
-from engine.training.examples import open_examples
+from engine.training.examples import examples_of
 from engine.training.model import open_model
 from engine.training.precision import Precision
 from engine.training.run import Run, working_folder
@@ -81,13 +81,7 @@ def tiny_spec(folder: Path, objective: Any = "unsup", **changes: Any) -> TrainSp
 def tiny_run(spec: TrainSpec) -> Run:
     """What `engine.train.train` opens, for tests that need to reach into it."""
     catalog = TinyCatalog()
-    examples = open_examples(
-        spec.train,
-        spec.objective,
-        catalog,
-        hard_negatives=spec.hard_negatives,
-        folder=working_folder(spec),
-    )
+    examples = examples_of(spec, catalog, working_folder(spec))
     dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
     return Run(spec, open_model(spec, examples), examples, dev, Precision.of(spec))
 

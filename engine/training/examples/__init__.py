@@ -24,9 +24,9 @@ from engine.errors import UserError
 from engine.training.examples import data_sets, tables, texts
 from engine.training.examples.base import Examples, Wanted
 from engine.training.examples.rows import ENDINGS, ending
-from engine.training.spec import ObjectiveName
+from engine.training.spec import ObjectiveName, TrainSpec
 
-__all__ = ["Examples", "is_file", "open_examples"]
+__all__ = ["Examples", "examples_of", "is_file", "open_examples"]
 
 
 def open_examples(
@@ -66,6 +66,19 @@ def open_examples(
     if len(examples) < 2:
         raise _too_few(name, examples)
     return examples
+
+
+def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
+    """Open the training data of a run; arguments and errors are those of `open_examples`."""
+    return open_examples(
+        spec.train,
+        spec.objective,
+        catalog,
+        hard_negatives=spec.hard_negatives,
+        next_sentences=spec.next_sentences,
+        limit=spec.limit,
+        folder=folder,
+    )
 
 
 def is_file(name: str) -> bool:
