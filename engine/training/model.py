@@ -13,6 +13,7 @@ from torch import nn
 
 from engine.encoders.batching import CPU_TOKENS, GPU_TOKENS, batches
 from engine.encoders.checkpoint import Checkpoint
+from engine.encoders.pooling import ALL_LAYERS
 from engine.encoders.source import clean
 from engine.errors import UserError, first_line
 from engine.training.packed import Layout, can_pack, exact, packed_states, padded_states, pooled
@@ -20,7 +21,6 @@ from engine.training.spec import TrainSpec
 
 Ids = Sequence[Sequence[int]]
 
-ALL_LAYERS = ("avg_first_last", "avg_top2")
 _DROPOUTS = (
     "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout",
     "hidden_dropout", "embedding_dropout", "mlp_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop",

@@ -28,6 +28,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
+from engine.encoders.pooling import ALL_LAYERS
 from engine.encoders.spec import EncoderSpec, SourceSpec
 from engine.errors import UserError
 from engine.training.model import TrainingModel, trains_mlm
@@ -187,7 +188,7 @@ def _write_transformer(model: TrainingModel, folder: Path) -> None:
         tokenizer.save_pretrained(folder)
     # The next run from this encoder finds the dropout of the base, not of this run.
     config = json.loads((folder / "config.json").read_text("utf-8")) | model.base.dropouts
-    if model.spec.pooling in ("avg_first_last", "avg_top2"):
+    if model.spec.pooling in ALL_LAYERS:
         config["output_hidden_states"] = True
     _write_json(folder / "config.json", config)
 
@@ -205,7 +206,7 @@ def _write_modules(model: TrainingModel, folder: Path) -> None:
         if weights:
             save_file(weights, place / "model.safetensors", {"format": "pt"})
 
-    if pooling in ("avg_first_last", "avg_top2"):
+    if pooling in ALL_LAYERS:
         layers = int(model.encoder().config.num_hidden_layers)
         weights = _layer_weights(pooling, layers)
         start = layers + 1 - len(weights)
