@@ -69,12 +69,10 @@ def save(
         _write_tensors(part / "optimiser.safetensors", _moments(optimiser))
         _write_tensors(part / "random.safetensors", _random_states(optimiser))
         facts = state | {"numpy": rng.bit_generator.state, "python": random.getstate()}
-        with (part / "state.json").open("w", encoding="utf-8") as file:
-            json.dump(facts, file)
-            file.flush()
-            os.fsync(file.fileno())
+        (part / "state.json").write_text(json.dumps(facts), "utf-8")
+        flush(part / "state.json")
         part.rename(place)
-        _flush(folder)
+        flush(folder)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(part, ignore_errors=True)
         raise _unwritten(folder, state["step"], error) from error
@@ -145,8 +143,12 @@ def put_back(model: nn.Module, weights: Weights) -> None:
         tensor.copy_(weights[name])
 
 
+def why_unwritten(error: Exception) -> str:
+    """What the disk, or the library that writes tensors, says of a failure."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 def _unwritten(folder: Path, step: int, error: Exception) -> UserError:
-    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
     newest = _newest(folder)
     left = (
         "There is no earlier one."
@@ -154,7 +156,8 @@ def _unwritten(folder: Path, step: int, error: Exception) -> UserError:
         else f"That of step {int(newest.name.removeprefix('step-'))} is whole."
     )
     return UserError(
-        f"The checkpoint of step {step} could not be written to {folder}: {reason}. {left}",
+        f"The checkpoint of step {step} could not be written to {folder}: {why_unwritten(error)}. "
+        f"{left}",
         "Make room there and start the same training again: it goes on from its checkpoint.",
     )
 
@@ -178,7 +181,7 @@ def _tensors(model: nn.Module) -> dict[str, torch.Tensor]:
 
 def _write_tensors(file: Path, tensors: dict[str, torch.Tensor]) -> None:
     save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, file)
-    _flush(file)
+    flush(file)
 
 
 def _moments(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
@@ -207,7 +210,7 @@ def _device(optimiser: torch.optim.Optimizer) -> torch.device:
     return optimiser.param_groups[0]["params"][0].device
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -31,6 +30,7 @@ from safetensors.torch import save_file
 from engine.encoders.pooling import ALL_LAYERS
 from engine.encoders.spec import EncoderSpec, SourceSpec
 from engine.errors import UserError
+from engine.training.checkpoint import flush, why_unwritten
 from engine.training.model import TrainingModel, trains_mlm
 from engine.training.packed import FAMILIES
 from engine.training.spec import TrainSpec
@@ -108,15 +108,14 @@ def write(model: TrainingModel, record: Record, folder: Path) -> str:
         (part / "README.md").write_text(card(record, model.dim), "utf-8")
         for file in part.rglob("*"):
             if file.is_file():
-                _flush(file)
+                flush(file)
         if folder.exists():
             shutil.rmtree(folder)
         part.rename(folder)
     except (OSError, SafetensorError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         shutil.rmtree(part, ignore_errors=True)
         raise UserError(
-            f"The encoder cannot be written to {folder}: {reason}.",
+            f"The encoder cannot be written to {folder}: {why_unwritten(error)}.",
             "Make room or choose another folder; the run goes on from its checkpoint.",
         ) from error
     return encoder_of(folder)
@@ -252,8 +251,3 @@ def _layer_weights(pooling: str, layers: int) -> torch.Tensor:
 
 def _write_json(file: Path, content: Any) -> None:
     file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
-
-
-def _flush(file: Path) -> None:
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())
