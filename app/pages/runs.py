@@ -142,7 +142,7 @@ def _marks(workspace: Workspace, rows: list[TrainingRun], keys: list[str], sweep
     """What decides whether the page is drawn anew: of the list, and of the curves."""
     from app.training import runs
 
-    cursors = [runs.curves(workspace, key).cursor for key in keys]
+    cursors = [runs.cursor(workspace, key) for key in keys]
     listed = [
         [row.key, row.state, row.stopping, row.step, row.score, row.encoder, row.error]
         for row in rows

@@ -88,6 +88,12 @@ def curves(workspace: Workspace, key: str) -> Curves:
         return replace(found, stepped=stepped, looked=looked, noted=noted)
 
 
+def cursor(workspace: Workspace, key: str) -> int:
+    """The `cursor` of a run's curves, without the copy: for asking often whether they grew."""
+    with _lock:
+        return _current(workspace.store, key).cursor
+
+
 def summary(workspace: Workspace, key: str) -> tuple[dict[str, Any], tuple[int, float] | None]:
     """The newest `stepped`, and the best look; a few events are read, however many there are."""
     run, position = parts_of(key)

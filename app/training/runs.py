@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.training import making
-from app.training.curves import Curves, curves, summary
+from app.training.curves import Curves, cursor, curves, summary
 from engine.errors import UserError
 from engine.training import TrainSpec
 from engine.training.card import command_of
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from store.runs import RunRow, UnitRow
 
-__all__ = ["Curves", "TrainingRun", "command_of", "curves", "differences", "queue", "queue_sweep",
-           "stop", "sweep_spec", "table", "whole"]  # fmt: skip
+__all__ = ["Curves", "TrainingRun", "command_of", "cursor", "curves", "differences", "queue",
+           "queue_sweep", "stop", "sweep_spec", "table", "whole"]  # fmt: skip
 
 KINDS = ("train", "sweep")
 ASIDE = ("version", "out")
