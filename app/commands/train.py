@@ -365,7 +365,8 @@ def _told_best(workspace: Workspace, run_id: str, spec: dict[str, Any], as_json:
     """The children of a sweep, the best of them named; exit 1 when there is none at all."""
     from app.training import runs
 
-    rows = [row for row in runs.table(workspace) if row.run == run_id]
+    run = workspace.store.runs.get(run_id)
+    rows = runs.rows_of(workspace, run)
     if as_json:
         emit_json(_outcome(workspace, run_id, spec))
     else:
@@ -374,7 +375,7 @@ def _told_best(workspace: Workspace, run_id: str, spec: dict[str, Any], as_json:
             ("label", "state", "score", "best_step", "seconds", "out", "error"),
             False,
         )
-        line(workspace.store.runs.get(run_id)["message"])
+        line(run["message"])
     if all(row.encoder is None for row in rows):
         raise typer.Exit(1)
 

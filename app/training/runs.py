@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from store.runs import RunRow, UnitRow
 
 __all__ = ["Curves", "TrainingRun", "command_of", "cursor", "curves", "differences", "queue",
-           "queue_sweep", "stop", "sweep_spec", "table", "whole"]  # fmt: skip
+           "queue_sweep", "rows_of", "stop", "sweep_spec", "table", "whole"]  # fmt: skip
 
 KINDS = ("train", "sweep")
 ASIDE = ("version", "out")
@@ -177,20 +177,22 @@ class TrainingRun:
 
 def table(workspace: Workspace, limit: int = 200) -> list[TrainingRun]:
     """All training runs, the newest first; the children of a sweep in their order."""
-    rows: list[TrainingRun] = []
-    for run in workspace.store.runs.list(limit=limit, kinds=KINDS):
-        if run["kind"] == "train":
-            rows.append(_row(workspace, run, None, run["spec"], run["title"], run["state"], run))
-            continue
-        units = {unit["position"]: unit for unit in workspace.store.runs.units(run["id"])}
-        at_work = min((n for n, unit in units.items() if unit["state"] == "waiting"), default=None)
-        for position, child in enumerate(run["spec"]["children"]):
-            unit = units.get(position)
-            state = _child_state(run, unit, at_work == position)
-            failure = unit or {"error": None, "hint": ""}
-            rows.append(
-                _row(workspace, run, position, child["spec"], child["label"], state, failure)
-            )
+    found = workspace.store.runs.list(limit=limit, kinds=KINDS)
+    return [row for run in found for row in rows_of(workspace, run)]
+
+
+def rows_of(workspace: Workspace, run: RunRow) -> list[TrainingRun]:
+    """A run by itself, or the children of a sweep in their order."""
+    if run["kind"] == "train":
+        return [_row(workspace, run, None, run["spec"], run["title"], run["state"], run)]
+    units = {unit["position"]: unit for unit in workspace.store.runs.units(run["id"])}
+    at_work = min((n for n, unit in units.items() if unit["state"] == "waiting"), default=None)
+    rows = []
+    for position, child in enumerate(run["spec"]["children"]):
+        unit = units.get(position)
+        state = _child_state(run, unit, at_work == position)
+        failure = unit or {"error": None, "hint": ""}
+        rows.append(_row(workspace, run, position, child["spec"], child["label"], state, failure))
     return rows
 
 
