@@ -142,6 +142,22 @@ def _sweep() -> Kind:
     return replace(_of("app.training.sweeping"), ending=_sweep_ending, hardy=True)
 
 
+def conclude(store: Store, run_id: str, attempt: int, kind: Kind) -> None:
+    """End a run whose units are all over: failed when nothing succeeded."""
+    units = store.runs.units(run_id)
+    failed = [unit for unit in units if unit["state"] == "failed"]
+    if units and len(failed) == len(units):
+        first = failed[0]
+        store.runs.finish(
+            run_id, attempt, "failed", "Nothing succeeded.", first["error"], first["hint"]
+        )
+        return
+    message = f"{len(failed)} of {len(units)} failed." if failed else ""
+    if kind.ending:
+        message = kind.ending(store, run_id)
+    store.runs.finish(run_id, attempt, "done", message)
+
+
 KINDS: dict[str, Kind] = {
     "evaluate": Kind(_evaluate_units, _evaluate, _evaluate_weights),
     "encode": Kind(_encode_units, _encode),

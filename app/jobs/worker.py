@@ -28,7 +28,7 @@ from dbos import DBOS, DBOSConfig, WorkflowStatus
 from dbos import DBOSPortableJSONSerializer as JSONSerializer
 
 from app.jobs import processes
-from app.jobs.kinds import Kind
+from app.jobs.kinds import Kind, conclude
 from store import Store, StoreError
 from store.check import JOBS_FILE
 from store.locks import FileLock
@@ -191,7 +191,7 @@ class Worker:
             step: dict[str, Any] = {"name": f"unit {position}"}
             if DBOS.run_step(step, self.unit, run_id, attempt, position) == "stopped":
                 return "stopped"
-        self._conclude(run_id, attempt, kind)
+        conclude(self._store, run_id, attempt, kind)
         return "ended"
 
     def unit(self, run_id: str, attempt: int, position: int) -> str:
@@ -282,20 +282,6 @@ class Worker:
                 DBOS.resume_workflow(status.workflow_id, queue_name=QUEUE)
             finally:
                 lock.release()
-
-    def _conclude(self, run_id: str, attempt: int, kind: Kind) -> None:
-        units = self._store.runs.units(run_id)
-        failed = [unit for unit in units if unit["state"] == "failed"]
-        if units and len(failed) == len(units):
-            first = failed[0]
-            self._store.runs.finish(
-                run_id, attempt, "failed", "Nothing succeeded.", first["error"], first["hint"]
-            )
-        else:
-            message = f"{len(failed)} of {len(units)} failed." if failed else ""
-            if kind.ending:
-                message = kind.ending(self._store, run_id)
-            self._store.runs.finish(run_id, attempt, "done", message)
 
     def _is_wanted(self, run_id: str, attempt: int) -> bool:
         try:

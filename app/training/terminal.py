@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from app.jobs.kinds import KINDS, conclude
 from app.jobs.reporter import Reporter
 from app.training import making, sweeping
 from engine.errors import UserError
@@ -15,8 +16,6 @@ from store.errors import StoreError
 if TYPE_CHECKING:
     from app.workspace import Workspace
     from store.runs import RunRow
-
-MADE = {"train": making.units, "sweep": sweeping.units}
 
 
 def perform(
@@ -39,7 +38,7 @@ def perform(
         UserError: it cannot be trained, or was cancelled from elsewhere.
         StoreError: a worker or another terminal is at it.
     """
-    labels = MADE[kind](spec)
+    labels = KINDS[kind].units(spec)
     runs = workspace.store.runs
     with workspace.store.terminals.holding(kind, spec, title, labels) as run:
         own = (run["id"], run["attempt"])
@@ -50,7 +49,7 @@ def perform(
                     continue
                 for event in _unit(workspace, kind, spec, run, unit["position"], unit["label"]):
                     yield run, unit["position"], event
-            _conclude(workspace, kind, run)
+            conclude(workspace.store, *own, KINDS[kind])
         except (KeyboardInterrupt, GeneratorExit):
             runs.cancel(run["id"])
             raise
@@ -83,16 +82,3 @@ def _unit(
         yield error
     else:
         runs.end_unit(run["id"], position, time.monotonic() - began)
-
-
-def _conclude(workspace: Workspace, kind: str, run: RunRow) -> None:
-    """End the run as a worker does: failed when nothing succeeded."""
-    runs = workspace.store.runs
-    units = runs.units(run["id"])
-    if all(unit["state"] == "failed" for unit in units):
-        first = units[0]
-        runs.finish(run["id"], run["attempt"], "failed", "Nothing succeeded.",
-                    first["error"], first["hint"])  # fmt: skip
-        return
-    said = sweeping.ending(workspace.store, run["id"]) if kind == "sweep" else ""
-    runs.finish(run["id"], run["attempt"], "done", said)
