@@ -223,10 +223,14 @@ class Workspace:
     def _list(self, name: str) -> None:
         """Have the pages show an encoder that is being measured."""
         if self.store.encoders.get(name) is None:
-            try:
-                self._add_encoder(name)
-            except UserError:  # it cannot be described: its results will say why
-                self.store.encoders.add(name)
+            self.show_encoder(name)
+
+    def show_encoder(self, name: str) -> None:
+        """Have the pages show an encoder, with what is known of it if anything is."""
+        try:
+            self._add_encoder(name)
+        except UserError:  # it cannot be described: whoever uses it will be told why
+            self.store.encoders.add(name)
 
     def known(
         self, encoder: Encoder, task: str, protocol: str | None, seed: int | None

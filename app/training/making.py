@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import UserError
 from engine.training import Event, Finished, Started, Stepped, TrainSpec
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def events(workspace: Workspace, spec: TrainSpec, reporter: Reporter) -> Iterato
     past = workspace.store.events
     over = past.last(reporter.run, Finished.kind, reporter.position)
     if over is not None:
-        _list(workspace, over["encoder"])
+        workspace.show_encoder(over["encoder"])
         return
     before = past.last(reporter.run, Started.kind, reporter.position)
     score = ""
@@ -60,16 +59,8 @@ def events(workspace: Workspace, spec: TrainSpec, reporter: Reporter) -> Iterato
         elif event.kind == "looked" and data["best"]:
             score = f", best dev score {data['score']:.2f}"
         elif isinstance(event, Finished):
-            _list(workspace, event.encoder)
+            workspace.show_encoder(event.encoder)
         yield event
-
-
-def _list(workspace: Workspace, encoder: str) -> None:
-    """Have the pages show the encoder at once."""
-    try:
-        workspace.add_encoder(encoder)
-    except UserError:  # it cannot be described: whoever uses it will be told why
-        workspace.store.encoders.add(encoder)
 
 
 def _last_part(name: str) -> str:
