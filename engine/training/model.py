@@ -16,7 +16,8 @@ from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.pooling import ALL_LAYERS
 from engine.encoders.source import clean
 from engine.errors import UserError, first_line
-from engine.training.packed import Layout, can_pack, exact, packed_states, padded_states, pooled
+from engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
+from engine.training.precision import exact
 from engine.training.spec import TrainSpec
 
 Ids = Sequence[Sequence[int]]

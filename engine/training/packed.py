@@ -16,6 +16,8 @@ import torch
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from engine.training.precision import exact
+
 FAMILIES = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
 """Model types whose layers are BERT's; True where positions start behind the padding id."""
 
@@ -152,11 +154,6 @@ def pooled(states: Sequence[torch.Tensor], layout: Layout, pooling: str) -> torc
     elif pooling == "avg_top2":
         last = (exact(states[-2]) + last) / 2
     return layout.pad(last).sum(1) / layout.lengths[:, None]
-
-
-def exact(x: torch.Tensor) -> torch.Tensor:
-    """In float32, if it was less."""
-    return x if x.dtype == torch.float64 else x.float()
 
 
 def _embedded(model: Any, layout: Layout) -> torch.Tensor:

@@ -70,6 +70,11 @@ class Precision:
         return torch.amp.GradScaler(self.device.type, enabled=self.name == "fp16")
 
 
+def exact(x: torch.Tensor) -> torch.Tensor:
+    """In float32, if it was less."""
+    return x if x.dtype == torch.float64 else x.float()
+
+
 def _device(asked: str | None, local_rank: int, world_size: int) -> torch.device:
     name = asked or default_device()
     if name == "cuda" and world_size > 1:

@@ -14,12 +14,11 @@ the softmax, and so does this: `hard_negative_weight` w is log alpha, and 0 leav
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch.nn import functional
 
-Similarity = Literal["cosine", "dot"]
+from engine.training.precision import exact
+from engine.training.spec import Similarity
 
 
 def in_batch_loss(
@@ -55,9 +54,9 @@ def in_batch_loss(
         0.126928
     """
     with torch.autocast(first.device.type, enabled=False):
-        first, others = _full(first), _full(second)
+        first, others = exact(first), exact(second)
         if hard is not None:
-            others = torch.cat([others, _full(hard)])
+            others = torch.cat([others, exact(hard)])
         if similarity == "cosine":
             first, others = functional.normalize(first), functional.normalize(others)
         logits = first @ others.T / temperature
@@ -68,7 +67,3 @@ def in_batch_loss(
             ).roll(len(second), dims=1)
         own = torch.arange(len(first), device=logits.device)
         return functional.cross_entropy(logits, own)
-
-
-def _full(vectors: torch.Tensor) -> torch.Tensor:
-    return vectors if vectors.dtype == torch.float64 else vectors.float()

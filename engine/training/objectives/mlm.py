@@ -19,6 +19,7 @@ import torch
 from torch.nn import functional
 
 from engine.training.objectives.objective import Column, Model, Objective
+from engine.training.precision import exact
 
 IGNORED = -100
 """Label of a token that is not predicted; torch's and transformers' own."""
@@ -115,9 +116,7 @@ def mlm_loss(model: Model, masked: Masked) -> torch.Tensor:
     places = np.flatnonzero(labels != IGNORED)
     if not len(places):
         return states.sum() * 0
-    logits = model.mlm_logits(states[_moved(places, states.device)])
-    if logits.dtype != torch.float64:
-        logits = logits.float()
+    logits = exact(model.mlm_logits(states[_moved(places, states.device)]))
     wanted = _moved(labels[places], states.device)
     return functional.cross_entropy(logits, wanted, reduction="sum")
 

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from engine.training.objectives.contrastive import Similarity, in_batch_loss
+from engine.training.objectives.contrastive import in_batch_loss
 from engine.training.objectives.objective import Column, Model, Objective
+from engine.training.spec import Similarity
 
 
 class Supervised(Objective):
