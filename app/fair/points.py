@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from app import formats
+from app.evaluation import command
 from app.figures import shorten
 from engine.fairness import Agreement, Stability
 
@@ -41,14 +41,9 @@ class Wanted:
     @property
     def command(self) -> str:
         """The same on the command line."""
-        words = ["theodolite", "evaluate", *self.encoders, "--tasks", ",".join(self.tasks)]
-        if self.protocol is not None:
-            words += ["--protocol", self.protocol]
-        if self.seeds > 1:
-            words += ["--seeds", str(self.seeds)]
-        if not self.listed:
-            words.append("--unlisted")
-        return shlex.join(words)
+        return command.evaluate(
+            self.encoders, self.tasks, self.protocol, seeds=self.seeds, listed=self.listed
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import address, formats, parts
 from app.components.actions import button
-from app.evaluation import protocol_card, scores, spread, suites
+from app.evaluation import command, protocol_card, scores, spread, suites
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -41,14 +40,7 @@ class Plan:
     @property
     def command(self) -> str:
         """The same on the command line."""
-        words = ["theodolite", "evaluate", *self.encoders, "--tasks", ",".join(self.tasks)]
-        if self.protocol:
-            words += ["--protocol", self.protocol]
-        if self.seed is not None:
-            words += ["--seed", str(self.seed)]
-        if self.seeds > 1:
-            words += ["--seeds", str(self.seeds)]
-        return shlex.join(words)
+        return command.evaluate(self.encoders, self.tasks, self.protocol, self.seed, self.seeds)
 
     def possible(self, workspace: Workspace) -> Plan:
         """The same without the tasks that the protocol does not say how to score."""
