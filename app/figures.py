@@ -331,12 +331,9 @@ def forest_headline(intervals: Sequence[Interval], baseline: str) -> str:
         tied = len(mine) - better - worse
         if tied:
             said.append(f"tied on {tied}")
-        sentences.append(f"{encoder} is {_listed(said)} of {formats.plural(len(mine), 'task')}")
+        tasks = formats.plural(len(mine), "task")
+        sentences.append(f"{encoder} is {formats.listed(said)} of {tasks}")
     return "; ".join(sentences) + f", against {baseline}" if sentences else ""
-
-
-def _listed(items: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
 
 
 def percent(share: float) -> str:

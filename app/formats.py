@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 MISSING = "–"
@@ -81,6 +82,14 @@ def ago(value: float | str | None, now: datetime | None = None) -> str:
     if seconds < 86400:
         return f"{round(seconds / 3600)} h ago"
     return f"{when:%d %b %Y}".lstrip("0")
+
+
+def listed(items: Iterable[str], most: int | None = None) -> str:
+    """`a, b and c`; of more than `most`, `a, b and 4 more`: a long list would bury the sentence."""
+    names = list(items)
+    if most is not None and len(names) > most:
+        names = [*names[:most], f"{len(names) - most} more"]
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def plural(number: int, word: str, words: str | None = None) -> str:

@@ -162,11 +162,8 @@ def wanted(
 
 
 def few(items: Iterable[str], most: int = FEW) -> str:
-    """`a, b and c`, or `a, b, c and 4 more`: a long list would bury the sentence."""
-    names = list(items)
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    """`a, b and c`, or `a, b, c and 4 more`."""
+    return formats.listed(items, most)
 
 
 def swaps(found: Agreement, most: int = 2) -> str:

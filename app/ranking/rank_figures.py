@@ -65,7 +65,7 @@ def headline(rows: Sequence[RankInterval]) -> str:
     if not rivals:
         return f"{sure}; nobody else's interval reaches the first place"
     names = [row.name for row in rivals]
-    who = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    who = formats.listed(names)
     reach = "intervals of {} reach" if len(names) > 1 else "interval of {} reaches"
     return f"{sure}; the {reach.format(who)} the first place too"
 

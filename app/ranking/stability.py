@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from app.formats import listed
 from app.ranking.cautions import Caution, is_trained, measured_as
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ KINDS = {
 CLASSIFIERS = ("senteval", "senteval-exact", "senteval-mlp", "senteval-fast", "senteval-sklearn",
                "pitfalls", "pitfalls-mlp")  # fmt: skip
 AS_IT_IS = "as they are"
+FEW = 4
+"""Names told one by one."""
 _METHODS = {"pca": "PCA", "random": "projection"}
 
 
@@ -306,21 +309,13 @@ def _gaps(
         return []
     return [
         Caution(
-            f"Under {protocol}, {_some(what)} {'is' if len(what) == 1 else 'are'} not measured for "
-            f"{'any of them' if len(who) == len(encoders) else _some(who)}.",
+            f"Under {protocol}, {listed(what, FEW)} {'is' if len(what) == 1 else 'are'} not "
+            f"measured for {'any of them' if len(who) == len(encoders) else listed(who, FEW)}.",
             "Measure",
             "evaluate",
             {"encoder": who, "task": what, "protocol": protocol},
         )
     ]
-
-
-def _some(names: Sequence[str], most: int = 4) -> str:
-    """Join a few names; the number of the others."""
-    shown = list(names[:most])
-    if len(names) > most:
-        shown.append(f"{len(names) - most} more")
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
 def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int = 6) -> list[str]:
@@ -345,7 +340,7 @@ def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int
         turn = next(iter(tasks.values()))
         text = (
             f"The order of {turn.ahead} and {turn.behind} turns with the {what} on "
-            f"{_some(list(tasks))}: {turn.ahead} leads under {turn.first}, {turn.behind} under "
+            f"{listed(tasks, FEW)}: {turn.ahead} leads under {turn.first}, {turn.behind} under "
             f"{turn.second}"
         )
         letters = [ties.get(task, {}) for task in tasks]
