@@ -1,8 +1,18 @@
-"""What to do when a batch does not fit the memory."""
+"""The memory of a device: what goes there, and what to do when a batch does not fit."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+
+
+def moved(numbers: np.ndarray, device: torch.device) -> torch.Tensor:
+    """The same numbers on a device."""
+    tensor = torch.from_numpy(numbers)
+    if device.type != "cuda":
+        return tensor.to(device)
+    # From pinned memory a GPU need not be waited for.
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def ran_out(error: BaseException) -> bool:

@@ -16,6 +16,7 @@ import torch
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from engine.training.memory import moved
 from engine.training.precision import exact
 
 FAMILIES = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
@@ -53,13 +54,9 @@ class Layout:
         places = np.flatnonzero(mask)
         flat = np.fromiter((token for row in ids for token in row), np.int64, int(lengths.sum()))
         starts = np.cumsum(lengths) - lengths
-        # One transfer, which a GPU need not be waited for.
         parts = [flat, places, places % width, starts, lengths]
-        whole = torch.from_numpy(np.concatenate(parts))
-        if device.type == "cuda":
-            whole = whole.pin_memory()
-        moved = whole.to(device, non_blocking=True)
-        row, at, positions, first, sizes = torch.split(moved, [len(part) for part in parts])
+        whole = moved(np.concatenate(parts), device)  # one transfer
+        row, at, positions, first, sizes = torch.split(whole, [len(part) for part in parts])
         uneven = int(lengths.min()) < width
         seen = torch.arange(width, device=device) < sizes[:, None] if uneven else None
         return cls(row, at, positions, first, sizes, seen, (len(lengths), width))

@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from engine.training.objectives.objective import Column, Model, Objective
+from engine.training.memory import moved
+from engine.training.objectives.objective import Column, Model, Objective, cut_like, flattened
 from engine.training.precision import exact
 
 IGNORED = -100
@@ -74,18 +75,14 @@ def mask(
     """
     if not ids:
         return Masked([], [])
-    flat = np.concatenate([np.asarray(row, dtype=np.int64) for row in ids])
+    flat = flattened(ids)
     chosen = (rng.random(len(flat)) < probability) & ~np.isin(flat, list(special))
     lot = rng.random(len(flat))
     seen = np.where(chosen & (lot < 0.8), mask_id, flat)
     anything = chosen & (lot >= 0.8) & (lot < 0.9)
     seen[anything] = rng.integers(0, vocabulary, size=int(anything.sum()))
     labels = np.where(chosen, flat, IGNORED)
-    ends = np.cumsum([len(row) for row in ids])[:-1]
-    return Masked(
-        [row.tolist() for row in np.split(seen, ends)],
-        [row.tolist() for row in np.split(labels, ends)],
-    )
+    return Masked(cut_like(seen, ids), cut_like(labels, ids))
 
 
 def hidden(
@@ -112,21 +109,13 @@ def mlm_loss(model: Model, masked: Masked) -> torch.Tensor:
     A sum, so that micro-batches add up to the batch: divide by the batch's `chosen`.
     """
     states, _ = model.token_states(masked.ids)
-    labels = np.concatenate([np.asarray(row, dtype=np.int64) for row in masked.labels])
+    labels = flattened(masked.labels)
     places = np.flatnonzero(labels != IGNORED)
     if not len(places):
         return states.sum() * 0
-    logits = exact(model.mlm_logits(states[_moved(places, states.device)]))
-    wanted = _moved(labels[places], states.device)
+    logits = exact(model.mlm_logits(states[moved(places, states.device)]))
+    wanted = moved(labels[places], states.device)
     return functional.cross_entropy(logits, wanted, reduction="sum")
-
-
-def _moved(numbers: np.ndarray, device: torch.device) -> torch.Tensor:
-    tensor = torch.from_numpy(numbers)
-    if device.type != "cuda":
-        return tensor.to(device)
-    # From pinned memory a GPU need not be waited for.
-    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 class MaskedLanguageModelling(Objective):
