@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from engine.training.objectives.objective import Model
+from engine.training.objectives.objective import Model, cut_like, flattened
 
 
 class Augment(Protocol):
@@ -145,17 +145,17 @@ class ReplacedTokens:
         if self.base is None:
             raise RuntimeError("begin() comes first: the base predicts the replacements")
         tokenizer = model.tokenizer
-        flat = np.concatenate([np.asarray(row, dtype=np.int64) for row in ids])
+        flat = flattened(ids)
         special = np.asarray(tokenizer.all_special_ids)
         chosen = (rng.random(len(flat)) < self.rate) & ~np.isin(flat, special)
         masked = np.where(chosen, tokenizer.mask_token_id, flat)
         if chosen.any():
-            states, _ = self.base.token_states(_like(masked, ids))
+            states, _ = self.base.token_states(cut_like(masked, ids))
             places = torch.from_numpy(np.flatnonzero(chosen)).to(states.device)
             logits = self.base.mlm_logits(states[places]).double()
             logits[:, special] = -torch.inf
             masked[chosen] = _drawn(logits.softmax(dim=1), rng)
-        return _like(masked, ids)
+        return cut_like(masked, ids)
 
 
 def _drawn(chances: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
@@ -165,9 +165,3 @@ def _drawn(chances: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
     # The last step falls short of 1 by rounding: drawn below the last step instead.
     drawn = torch.searchsorted(steps, heights * steps[:, -1:], right=True)
     return drawn.clamp(max=chances.shape[1] - 1).squeeze(1).cpu().numpy()
-
-
-def _like(flat: np.ndarray, ids: list[list[int]]) -> list[list[int]]:
-    """Cut a flat array of ids into rows as long as those of `ids`."""
-    ends = np.cumsum([len(row) for row in ids])[:-1]
-    return [row.tolist() for row in np.split(flat, ends)]

@@ -39,6 +39,17 @@ class Model(Protocol):
         ...
 
 
+def flattened(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    """Token ids of sentences one after another, int64 (tokens,); at least one sentence."""
+    return np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])
+
+
+def cut_like(flat: np.ndarray, rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Cut what was flattened into lists as long as those of `rows`."""
+    ends = np.cumsum([len(row) for row in rows])[:-1]
+    return [part.tolist() for part in np.split(flat, ends)]
+
+
 @dataclass(frozen=True)
 class Column:
     """One view of every example of a batch.
