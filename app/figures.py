@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 RIDGE_STEP = 1.0
 """Distance between the baselines of two ridges; the highest ridge of a figure is 1.7 of them."""
 RIDGE_PEAK = 1.7
+DASHES = ("solid", "dash", "dot", "dashdot")
 NARROW_LABEL = 30
 """Longer encoder names are cut in a chart; the table beside it has them whole."""
 
@@ -93,6 +94,11 @@ def shorten(name: str, limit: int = NARROW_LABEL) -> str:
         return name
     head = (limit - 1) // 2
     return f"{name[:head]}…{name[-(limit - 1 - head) :]}"
+
+
+def style(place: int) -> dict[str, Any]:
+    """Colour and dash of the line at a place; they differ for the first 24."""
+    return {"color": SERIES[place % len(SERIES)], "dash": DASHES[place // len(SERIES) % 4]}
 
 
 def mix(first: str, second: str, share: float) -> str:

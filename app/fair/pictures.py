@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.components.chart import drawing, plain
 from app.fair.points import Curves, Dots, Exhibit, Grid
-from app.figures import clear_colour, finish, shorten
+from app.figures import clear_colour, finish, shorten, style
 from app.theme import SERIES
 from engine.fairness import Stability
 
@@ -100,15 +100,14 @@ def curves(picture: Curves) -> Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    dashes = ("solid", "dash", "dot", "dashdot")
     for place, (name, line) in enumerate(picture.lines.items()):
-        colour = SERIES[place % len(SERIES)]
+        look = style(place)
         figure.add_trace(
             go.Scatter(
                 x=[k for k, _ in line], y=[score for _, score in line], mode="lines+markers",
                 name=plain(shorten(name)),
-                line={"color": colour, "width": 2, "dash": dashes[place // len(SERIES) % 4]},
-                marker={"size": 8, "symbol": SHAPES[1 + place % 5], "color": colour},
+                line=look | {"width": 2},
+                marker={"size": 8, "symbol": SHAPES[1 + place % 5], "color": look["color"]},
                 hovertemplate="%{x} dimensions: %{y:.2f}<extra>" + plain(name) + "</extra>",
             )
         )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import address, formats, parts, progress
 from app.components.actions import button
+from app.figures import style
 from app.training import figures
 from engine.training import TrainSpec
 from store.runs import LIVE
@@ -110,7 +111,7 @@ def toggle(row: TrainingRun, chosen: Sequence[str]) -> str:
 
 def key(place: int) -> str:
     """The line that stands for a run in the charts."""
-    look = figures.style(place)
+    look = style(place)
     dash = {"solid": "", "dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}[look["dash"]]
     return (
         '<svg class="t-key" width="26" height="8" aria-hidden="true"><path d="M0 4h26" '

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from app import formats
 from app.components.chart import plain
-from app.figures import finish, percent, shorten
+from app.figures import finish, percent, shorten, style
 from app.theme import SERIES
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from engine.ranks import RankInterval
 
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "x")
-DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def intervals(rows: Sequence[RankInterval]) -> Figure:
@@ -89,8 +88,7 @@ def bump(
             go.Scatter(
                 x=list(range(len(conditions))), y=[ranks[c][name] for c in conditions],
                 mode="lines+markers", name=plain(shorten(name)),
-                line={"width": 2.5, "color": SERIES[place % len(SERIES)],
-                      "dash": DASHES[place // len(SERIES) % len(DASHES)]},
+                line=style(place) | {"width": 2.5},
                 marker={"size": 12, "symbol": SHAPES[place % len(SHAPES)]},
                 customdata=[[plain(c), formats.score(means[c][name])] for c in conditions],
                 hovertemplate="%{customdata[0]}: rank %{y}, mean %{customdata[1]}<extra>"

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components.chart import drawing, plain
-from app.figures import finish, shorten
-from app.theme import SERIES
+from app.figures import finish, shorten, style
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST_POINTS = 1000
 """Of one curve in a picture; a longer one is averaged over neighbouring points."""
-DASHES = ("solid", "dash", "dot", "dashdot")
 SMALL, TALL = 260, 380
 _LABEL = 34
 
@@ -62,11 +60,6 @@ class Path:
     uniformity: Sequence[float]
     place: int = 0
     kept: int | None = None
-
-
-def style(place: int) -> dict[str, Any]:
-    """Colour and dash of the run at a place; they differ for the first 24."""
-    return {"color": SERIES[place % len(SERIES)], "dash": DASHES[place // len(SERIES) % 4]}
 
 
 def thinned(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from app.figures import style
 from app.training.figures import (
     Curve,
     Path,
     curves,
     curves_drawing,
-    style,
     thinned,
     trajectory,
     trajectory_drawing,
