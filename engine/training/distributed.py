@@ -43,7 +43,7 @@ class Ranks:
     @classmethod
     def of_environment(cls) -> Ranks:
         """What the launcher set; alone without one."""
-        rank, world_size = (int(os.environ.get(k, d)) for k, d in _ALONE)
+        rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
         return cls(rank, world_size, int(os.environ.get("LOCAL_RANK", rank)))
 
     def share(self, batch: np.ndarray) -> np.ndarray:
@@ -58,9 +58,6 @@ class Ranks:
                 "Raise the batch size, or start fewer processes.",
             )
         return np.array_split(batch, self.world_size)[self.rank]
-
-
-_ALONE = (("RANK", "0"), ("WORLD_SIZE", "1"))
 
 
 def begin(device: torch.device) -> Ranks:
@@ -91,7 +88,8 @@ def gathered(own: torch.Tensor) -> torch.Tensor:
     """
     if not distributed.is_initialized():
         return own
-    sizes = [torch.zeros(1, dtype=torch.long, device=own.device) for _ in range(_world())]
+    world_size = distributed.get_world_size()
+    sizes = [torch.zeros(1, dtype=torch.long, device=own.device) for _ in range(world_size)]
     distributed.all_gather(sizes, torch.tensor([len(own)], device=own.device))
     counts = [int(size) for size in sizes]
     padded = own.detach().new_zeros(max(counts), *own.shape[1:])
@@ -143,7 +141,3 @@ def sum_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
         parts = flat.split([gradient.numel() for gradient in same])  # type: ignore[no-untyped-call]
         for gradient, part in zip(same, parts, strict=True):
             gradient.copy_(part.view_as(gradient))
-
-
-def _world() -> int:
-    return distributed.get_world_size()
