@@ -103,73 +103,60 @@ _SHARED_DRAWS = (
     "average; every fit starts from the same weights, as in the reference",
 )  # fmt: skip
 
-SENTEVAL = Protocol(
-    name="senteval",
-    description="SentEval in the full setting of the papers, by the fast solver.",
-    types=_TYPES,
-    seed=1111,
-    choices=(
-        *_folds(10),
-        *_FULL,
-        *WHAT,
-        _SHARED_DRAWS,
-        *_TRAINED,
-    ),
-    sources=SOURCES,
+
+def _protocol(
+    name: str,
+    description: str,
+    folds: int,
+    how: Choices,
+    draws: tuple[str, str] = _SHARED_DRAWS,
+) -> Protocol:
+    """State a protocol: classifiers trained in this way; regressors and retrieval as in all."""
+    return Protocol(
+        name=name,
+        description=description,
+        types=_TYPES,
+        seed=1111,
+        choices=(*_folds(folds), *how, *WHAT, draws, *_TRAINED),
+        sources=SOURCES,
+    )
+
+
+SENTEVAL = _protocol(
+    "senteval", "SentEval in the full setting of the papers, by the fast solver.", 10, _FULL
 )
 
-SENTEVAL_MLP = Protocol(
-    name="senteval-mlp",
-    description="SentEval in the full setting of the papers, with 50 hidden units.",
-    types=_TYPES,
-    seed=1111,
-    choices=(
-        *_folds(10),
-        *trained("Adam, lr 0.001", 64, 5, 4, MLP),
-        *WHAT,
-        _SHARED_DRAWS,
-        *_TRAINED,
-    ),
-    sources=SOURCES,
+SENTEVAL_MLP = _protocol(
+    "senteval-mlp",
+    "SentEval in the full setting of the papers, with 50 hidden units.",
+    10,
+    trained("Adam, lr 0.001", 64, 5, 4, MLP),
 )
 
-SENTEVAL_EXACT = Protocol(
-    name="senteval-exact",
-    description="SentEval in the full setting of the papers, one fit after the other.",
-    types=_TYPES,
-    seed=1111,
-    choices=(*_folds(10), *_FULL, *WHAT, _SAME_DRAWS, *_TRAINED),
-    sources=SOURCES,
+SENTEVAL_EXACT = _protocol(
+    "senteval-exact",
+    "SentEval in the full setting of the papers, one fit after the other.",
+    10,
+    _FULL,
+    _SAME_DRAWS,
 )
 
-SENTEVAL_FAST = Protocol(
-    name="senteval-fast",
-    description="SentEval's setting for prototyping: fewer folds, larger steps.",
-    types=_TYPES,
-    seed=1111,
-    choices=(
-        *_folds(5),
-        *trained("RMSprop, lr 0.01", 128, 3, 2),
-        *WHAT,
-        _SAME_DRAWS,
-        *_TRAINED,
-    ),
-    sources=SOURCES,
+SENTEVAL_FAST = _protocol(
+    "senteval-fast",
+    "SentEval's setting for prototyping: fewer folds, larger steps.",
+    5,
+    trained("RMSprop, lr 0.01", 128, 3, 2),
+    _SAME_DRAWS,
 )
 
-SENTEVAL_SKLEARN = Protocol(
-    name="senteval-sklearn",
-    description="SentEval with scikit-learn's logistic regression.",
-    types=_TYPES,
-    seed=1111,
-    choices=(
-        *_folds(10),
+SENTEVAL_SKLEARN = _protocol(
+    "senteval-sklearn",
+    "SentEval with scikit-learn's logistic regression.",
+    10,
+    (
         ("classifier", "logistic regression with the defaults of the scikit-learn installed "
          "(lbfgs, multinomial, at most 100 iterations)"),
         ("regulariser", "C = 2^-2 to 2^3; TREC and MRPC 2^-1 to 2^5; SNLI 1e9 alone"),
-        *WHAT,
-        ("random draws", "none but the folds"),
-        *_TRAINED,
     ),
-    sources=SOURCES,
+    ("random draws", "none but the folds"),
 )  # fmt: skip
