@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app import formats
+from app.space.finite import finite
 from engine.errors import UserError
 from store.database import to_json
 from store.derived import DerivedRow, array
@@ -297,7 +298,7 @@ def _leaks(workspace: Workspace, asked: Wanted, progress: Progress | None) -> tu
 
     some, places, vectors = _vectors(workspace, asked, progress)
     seen, seen_places = part(workspace, asked.against, asked.against_split)
-    seen_vectors = _finite(_bound(workspace, asked).encode(seen, progress), seen)
+    seen_vectors = finite(_bound(workspace, asked).encode(seen, progress), seen)
     leaks = curation.leaks(
         seen, seen_vectors, some, vectors, asked.threshold, progress, use_index=_index
     )
@@ -317,20 +318,7 @@ def _vectors(
     workspace: Workspace, asked: Wanted, progress: Progress | None
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     some, places = part(workspace, asked.dataset, asked.split)
-    return some, places, _finite(_bound(workspace, asked).encode(some, progress), some)
-
-
-def _finite(vectors: np.ndarray, sentences: list[str]) -> np.ndarray:
-    import numpy as np
-
-    bad = ~np.isfinite(vectors).all(axis=1)
-    if bad.any():
-        raise UserError(
-            f"{int(bad.sum())} of {len(vectors)} vectors hold values that are not numbers, the "
-            f"first for the sentence {sentences[int(bad.argmax())][:80]!r}.",
-            "Choose another encoder, or look at its steps.",
-        )
-    return vectors
+    return some, places, finite(_bound(workspace, asked).encode(some, progress), some)
 
 
 def _index(vectors: np.ndarray) -> Any:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app.components.map_columns import Column, Region
+from app.space.finite import finite
 from engine.errors import UserError
 from store.database import to_json
 
@@ -264,8 +265,6 @@ def vectors(
     Raises:
         UserError: an encoder or data set that cannot be used, or a value that is not a number.
     """
-    import numpy as np
-
     encoded_by = bound(workspace, Wanted(encoder, dataset))
     sentences, data_hash = workspace.catalog.sentences(dataset)
     place = (encoded_by.fingerprint, data_hash)
@@ -273,14 +272,7 @@ def vectors(
         if place in _vectors:
             _vectors.move_to_end(place)
             return _vectors[place]
-    rows = encoded_by.encode(sentences, progress)
-    bad = ~np.isfinite(rows).all(axis=1)
-    if bad.any():
-        raise UserError(
-            f"{int(bad.sum())} of {len(rows)} vectors hold values that are not numbers, the first "
-            f"for the sentence {sentences[int(bad.argmax())][:80]!r}.",
-            "Choose another encoder, or look at its steps.",
-        )
+    rows = finite(encoded_by.encode(sentences, progress), sentences)
     rows.flags.writeable = False
     with _lock:
         _vectors[place] = rows

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app import formats
+from app.space.finite import finite
 from engine.errors import UserError
 from store.database import to_json
 from store.derived import DerivedRow, array
@@ -253,17 +254,7 @@ def measure(
 
 
 def _encoded(encoder: Encoder, taken: Taken, progress: Progress | None) -> np.ndarray:
-    import numpy as np
-
-    vectors = encoder.encode(taken.sentences, progress)
-    bad = ~np.isfinite(vectors).all(axis=1)
-    if bad.any():
-        raise UserError(
-            f"{int(bad.sum())} of {len(vectors)} vectors hold values that are not numbers, the "
-            f"first for the sentence {taken.sentences[int(bad.argmax())][:80]!r}.",
-            "Choose another encoder, or look at its steps.",
-        )
-    return vectors
+    return finite(encoder.encode(taken.sentences, progress), taken.sentences)
 
 
 def _measured(

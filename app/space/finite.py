@@ -1,0 +1,29 @@
+"""Refuse vectors that hold no numbers, before anything is measured or kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def finite(vectors: np.ndarray, sentences: Sequence[str]) -> np.ndarray:
+    """The vectors as they are, float (n, dim), of so many sentences.
+
+    Raises:
+        UserError: a value is not a number; names the first sentence.
+    """
+    import numpy as np
+
+    bad = ~np.isfinite(vectors).all(axis=1)
+    if bad.any():
+        raise UserError(
+            f"{int(bad.sum())} of {len(vectors)} vectors hold values that are not numbers, the "
+            f"first for the sentence {sentences[int(bad.argmax())][:80]!r}.",
+            "Choose another encoder, or look at its steps.",
+        )
+    return vectors
