@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from app import address, formats, parts
 from app.components.heatmap import Cell, Column, Row
 from app.evaluation import protocol_card, spread
+from app.evaluation.order import in_order
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -91,9 +92,7 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
     found, moved = chosen(stored), spread.spreads(stored)
     waiting = _waiting(workspace)
     shown = {task for _, task in (*found, *waiting)}
-    order = [name for name in tasks.TASKS if name in shown]
-    order += sorted(shown - set(order))
-    columns = [_column(name) for name in order]
+    columns = [_column(name) for name in in_order(sorted(shown))]
     # Only suites of one measure: in `senteval` STS-B is a trained regressor, here it is the cosine.
     suites = {suite: [n for n in tasks.SUITES[suite] if n in shown] for suite in SUITE_LABELS}
     suites = {suite: names for suite, names in suites.items() if len(names) > 1}
@@ -121,7 +120,7 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
                 cells[task] = Cell(state="waiting")
         cells |= _averages(cells, suites)
         rows.append(Row(name, cells, note=_note(encoder["info"])))
-    return columns, rows + _published(set(order))
+    return columns, rows + _published(shown)
 
 
 SUITE_LABELS = {"starter": "starter", "sts": "STS", "transfer": "transfer"}

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from app import parts
+from app.evaluation.order import in_order
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, list[s
     kinds = ((STARTER, "starter"), (SEVEN, "sts"), (PROBING, "probing"), (TASKS, "transfer"))
     for name in here:
         found[next((kind for names, kind in kinds if name in names), "others")].append(name)
-    return {kind: _in_order(names) for kind, names in found.items()}
+    return {kind: in_order(names) for kind, names in found.items()}
 
 
 def nameable(workspace: Workspace, task: str) -> bool:
@@ -149,11 +150,3 @@ def shown(suite: str, here: dict[str, list[str]], ticked: Sequence[str]) -> str:
     about = f'<p class="t-muted">{escape(_ABOUT[suite])}</p>'
     listed = f'<ul class="t-members" aria-label="Tasks chosen">{chips}</ul>' if chips else ""
     return f'<div class="t-suite">{about}{listed}{where}</div>'
-
-
-def _in_order(names: Sequence[str]) -> list[str]:
-    """The order of SentEval's list first: that of `TASKS` for what is built in."""
-    from engine.tasks import TASKS
-
-    order = {name: place for place, name in enumerate(TASKS)}
-    return sorted(names, key=lambda name: order.get(name, len(order)))

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app.evaluation.order import in_order
+
 if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.tasks import Task
@@ -121,7 +123,7 @@ def gather(
     table = workspace.store.results.table()
     available = {task.name: task for task in tasks.available(workspace.catalog)}
     known = _known_tasks(
-        workspace, {**available}, [*chosen, *filter(None, also), *(row["task"] for row in table)]
+        workspace, available, [*chosen, *filter(None, also), *(row["task"] for row in table)]
     )
     table = [row for row in table if row["task"] in known]
     rows, cautions = _one_question(table, set(names))
@@ -166,8 +168,7 @@ def _known_tasks(
                 found[name] = tasks.get(name, workspace.catalog)
             except UserError:
                 continue
-    order = {name: place for place, name in enumerate(tasks.TASKS)}
-    return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
+    return {name: found[name] for name in in_order(found)}
 
 
 def _scored(row: Row) -> bool:

@@ -11,6 +11,7 @@ import gradio as gr
 
 from app import address, figures, parts, progress
 from app.components.chart import chart, drawing
+from app.evaluation.order import in_order
 from app.pages import choices, compare_table, published, ranking_view
 from app.ranking import comparison
 from app.ranking.stability import KINDS
@@ -122,10 +123,8 @@ def build(workspace: Workspace) -> None:
 
 def _measured_tasks(workspace: Workspace) -> list[str]:
     """Tasks with a score, built-in ones first and in the registry's order."""
-    from engine.tasks import TASKS
-
-    found = {row["task"] for row in workspace.store.results.table() if row["error"] is None}
-    return [*(task for task in TASKS if task in found), *sorted(found - set(TASKS))]
+    rows = workspace.store.results.table()
+    return in_order(sorted({row["task"] for row in rows if row["error"] is None}))
 
 
 def _protocols(workspace: Workspace) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
+from app.evaluation.order import in_order
 from app.ranking.cautions import Caution, cautions
 from engine.errors import UserError
 
@@ -183,7 +184,7 @@ def compare(
             f"None of {', '.join(names)} has been measured on these tasks{under}.",
             "Measure them first: `theodolite evaluate`, or the page Evaluate.",
         )
-    ordered = tuple(task for task in wanted or _registry_order(present) if task in present)
+    ordered = tuple(task for task in wanted or in_order(sorted(present)) if task in present)
     differences = {
         (name, task): found
         for task in ordered
@@ -233,12 +234,6 @@ def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
 
 def _question(row: Row) -> tuple[Any, ...]:
     return tuple(row[key] for key in ("task", "protocol", "seed", "data_hash"))
-
-
-def _registry_order(tasks: Sequence[str]) -> list[str]:
-    from engine.tasks import TASKS
-
-    return sorted(tasks, key=lambda task: (list(TASKS).index(task) if task in TASKS else 999, task))
 
 
 def _alike(a: Row | None, b: Row | None) -> bool:
