@@ -13,7 +13,7 @@ def test_the_first_sentence_without_numbers_is_named() -> None:
     """And how many there are."""
     vectors = np.ones((4, 3), np.float32)
     vectors[1, 2], vectors[3, 0] = np.nan, np.inf
-    with pytest.raises(UserError, match="2 of 4 vectors .* for the sentence 'b'"):
+    with pytest.raises(UserError, match=r"2 of 4 vectors .* for the sentence 'b'"):
         finite(vectors, list("abcd"))
 
 
