@@ -90,10 +90,10 @@ def curate(
     theodolite curate leaks STSBenchmark --split test --against-split train -e wordllama --json
     """
     from app.collection import curation_tables, curations
-    from app.commands.measure import _check_writable
+    from app.commands.measure import check_writable
 
     if out is not None:
-        _check_writable(out)
+        check_writable(out)
     asked = curations.wanted(
         job, dataset, split=split, encoder=encoder, threshold=threshold, neighbours=neighbours,
         many=many, against=against, against_split=against_split,

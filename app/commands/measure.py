@@ -70,7 +70,7 @@ def encode(
             "Add --out FILE.npy, or --json to print one object a sentence.",
         )
     if out is not None:
-        _check_writable(out)
+        check_writable(out)
     workspace = open_workspace(store, data)
     with progress_bar("encoding") as move:
         vectors = workspace.load(encoder).encode(
@@ -104,8 +104,12 @@ def _sentences(texts: list[str] | None, file: Path | None) -> list[str]:
         ) from error
 
 
-def _check_writable(file: Path) -> None:
-    """Refuse before anything is computed what cannot be written afterwards."""
+def check_writable(file: Path) -> None:
+    """Refuse before anything is computed what cannot be written afterwards.
+
+    Raises:
+        UserError: a folder, or no right to write there.
+    """
     from engine.errors import UserError
 
     if file.is_dir() or not os.access(file if file.exists() else file.absolute().parent, os.W_OK):

@@ -94,7 +94,7 @@ class Form:
         ]  # fmt: skip
         return (
             gr.update(visible=True), _table(Path(file).name, look), look.kind, *boxes,
-            name or _name_for(Path(file).name),
+            name or name_for(Path(file).name),
         )  # fmt: skip
 
     def _shown(self, kind: str) -> tuple[Any, ...]:
@@ -126,7 +126,7 @@ def _belongs(role: str, kind: str) -> bool:
     return role in (*NEEDED.get(kind, ()), *optional)  # type: ignore[call-overload]
 
 
-def _name_for(filename: str) -> str:
+def name_for(filename: str) -> str:
     """A first idea of a name: the file's, without endings and odd characters."""
     stem = re.sub(r"(\.[A-Za-z0-9]{1,8}){1,2}$", "", filename)
     return re.sub(r"[^\w .+-]", "-", stem).strip(" .-")[:80] or "data"

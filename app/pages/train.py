@@ -14,6 +14,7 @@ from app import address, formats, parts
 from app.pages import train_fill, train_sweep, working
 from app.pages import train_form as form
 from app.pages.train_fill import NAMES, OWN
+from app.pages.train_sweep import LEAVE, QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ SOURCES = [("Data here", "here"), ("Upload a file", "upload"), ("A file on this 
 ENDINGS = [".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz"]
 LOOKED_AT = 1000
 """Examples of the data that are looked at before a run is queued."""
-QUIET = {"show_progress": "hidden"}
 
 
 def build(workspace: Workspace) -> None:
@@ -197,8 +197,7 @@ class _Side:
 
         self._go.click(parts.telling(start, 1), asked, [self._run, self._told], **QUIET)
         self._cost.click(parts.telling(cost, 1), asked, [self._estimate, self._told], **QUIET)
-        self._run.change(None, self._run, js='(run) => { if (run) location.assign("./runs?run=" + '
-                         'encodeURIComponent(run)); }')  # fmt: skip
+        self._run.change(None, self._run, js=LEAVE)
 
 
 def _shape(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -339,9 +338,9 @@ def _taken_in(workspace: Workspace) -> Any:
 
 def _free(workspace: Workspace, filename: str) -> str:
     """A name for an upload that is not taken."""
-    from app.pages.data_form import _name_for
+    from app.pages.data_form import name_for
 
-    stem = _name_for(filename)
+    stem = name_for(filename)
     taken = {row["name"] for row in workspace.store.uploads.list()}
     names = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3))]
     return next(name for name in names if name not in taken)
