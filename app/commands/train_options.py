@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from functools import wraps
+from functools import cache, wraps
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
@@ -24,9 +24,9 @@ def about_fields() -> dict[str, str]:
     return {name: " ".join(said.split()) for name, said in found}
 
 
-def _help(name: str, hint: Any, default: Any) -> str:
+def _help(said: str, hint: Any, default: Any) -> str:
     """The words of the docstring, the choices, the default."""
-    said = about_fields()[name].replace("None", "none")
+    said = said.replace("None", "none")
     choices = [choice for choice in get_args(hint) if isinstance(choice, str)]
     said = f"{said[0].upper()}{said[1:]}" + (f" One of {', '.join(choices)}." if choices else "")
     shown = "none" if default is None else default
@@ -34,9 +34,10 @@ def _help(name: str, hint: Any, default: Any) -> str:
     return f"{said} Default: {shown}."
 
 
+@cache
 def _options() -> list[inspect.Parameter]:
     """An option for each field that has a default; None while it is not given."""
-    hints = get_type_hints(TrainSpec)
+    hints, said = get_type_hints(TrainSpec), about_fields()
     return [
         inspect.Parameter(
             field.name,
@@ -44,7 +45,7 @@ def _options() -> list[inspect.Parameter]:
             default=None,
             annotation=Annotated[
                 _plain(hints[field.name]) | None,
-                typer.Option(help=_help(field.name, hints[field.name], field.default)),
+                typer.Option(help=_help(said[field.name], hints[field.name], field.default)),
             ],
         )
         for field in fields(TrainSpec)
