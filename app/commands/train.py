@@ -142,7 +142,7 @@ def sweep(
     Each is a folder under FOLDER. What is trained already is not trained again: after Ctrl-C the
     same command goes on. A training that fails does not end the others.
     """
-    from app.training import making, runs
+    from app.training import making, runs, verdicts
     from engine.training import ablations
 
     workspace = open_workspace(store, data)
@@ -157,11 +157,11 @@ def sweep(
             "A sweep varies fields or takes the rows of a table.",
             f"Give --set FIELD=A,B,C or --ablation ({', '.join(ablations.ABLATIONS)}), not both.",
         )
+    drawn = range(base_spec.seed, base_spec.seed + seeds)
     if ablation is None:
-        children = _varied(base_spec, vary or [], draw, draw_seed)
+        children = verdicts.seeded(_varied(base_spec, vary or [], draw, draw_seed), drawn)
     else:
-        children = [(row.label, dict(row.changes)) for row in ablations.rows(ablation, base_spec)]
-    children = _seeded(children, range(base_spec.seed, base_spec.seed + seeds))
+        children = verdicts.children(ablations.rows(ablation, base_spec), drawn)
     if queue:
         _queued(runs.queue_sweep(workspace, base_spec, children), as_json)
         return
@@ -185,23 +185,7 @@ def _varied(
     from engine.training import sweeps
 
     varied = dict(sweeps.parsed(text) for text in vary)
-    made = sweeps.grid(spec, varied) if draw is None else sweeps.search(spec, varied, draw, seed)
-    return [(label, dict(changes)) for label, changes in made]
-
-
-def _seeded(
-    children: list[tuple[str, dict[str, Any]]], seeds: range
-) -> list[tuple[str, dict[str, Any]]]:
-    """Each child once for each seed, if there are several."""
-    from app.training.verdicts import SEED
-
-    if len(seeds) == 1:
-        return children
-    return [
-        (f"{label}{SEED}{seed}", changes | {"seed": seed})
-        for label, changes in children
-        for seed in seeds
-    ]
+    return sweeps.grid(spec, varied) if draw is None else sweeps.search(spec, varied, draw, seed)
 
 
 def _queued(run: str, as_json: bool) -> None:
@@ -296,15 +280,12 @@ class Teller:
 
     def _began(self, position: int, event: Started) -> None:
         self._best = ""
-        on = "goes on at" if event.step else "begins:"
-        at = (
-            f"update {event.step:,} of {event.steps:,}"
-            if event.step
-            else f"{event.steps:,} updates"
-        )
+        at = f"begins: {event.steps:,} updates"
+        if event.step:
+            at = f"goes on at update {event.step:,} of {event.steps:,}"
         self._say(
             position,
-            f"{on} {at}, {event.examples:,} examples, {event.parameters:,} weights, "
+            f"{at}, {event.examples:,} examples, {event.parameters:,} weights, "
             f"{event.precision} on {event.device}.",
         )
 

@@ -42,11 +42,18 @@ class Judged:
 
 def children(rows: Sequence[Row], seeds: Sequence[int]) -> list[tuple[str, dict[str, object]]]:
     """Label and changes of every run of a table: its rows, each with every seed."""
+    return seeded([(row.label, row.changes) for row in rows], seeds)
+
+
+def seeded(
+    children: Sequence[tuple[str, Mapping[str, object]]], seeds: Sequence[int]
+) -> list[tuple[str, dict[str, object]]]:
+    """Each child once with every seed; a single one stands behind a seed of the child's own."""
     if len(seeds) == 1:
-        return [(row.label, {**row.changes, "seed": seeds[0]}) for row in rows]
+        return [(label, {"seed": seeds[0], **changes}) for label, changes in children]
     return [
-        (f"{row.label}{SEED}{seed}", {**row.changes, "seed": seed})
-        for row in rows
+        (f"{label}{SEED}{seed}", {**changes, "seed": seed})
+        for label, changes in children
         for seed in seeds
     ]
 
