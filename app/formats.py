@@ -23,6 +23,11 @@ def count(value: int | None) -> str:
     return MISSING if value is None else f"{value:,}"
 
 
+def brief(value: float) -> str:
+    """A setting in as few digits as say it: 0.05, 3e-5."""
+    return f"{value:g}".replace("e-0", "e-")
+
+
 def compact(value: int | None) -> str:
     """22713216 -> 22.7M, for parameters."""
     if value is None:

@@ -56,6 +56,14 @@ def problem(error: Exception) -> str:
     )
 
 
+def failure(error: str | None, hint: str) -> str:
+    """Why a run failed, inside its card; empty text when it did not."""
+    if not error:
+        return ""
+    below = f"<br>{escape(hint)}" if hint else ""
+    return f'<p class="t-run-error">{escape(error)}{below}</p>'
+
+
 def say(text: str, kind: str = "") -> str:
     """A short message after something was done, read out by screen readers."""
     return f'<div class="t-notice {escape(kind)}" role="status"><p>{escape(text)}</p></div>'

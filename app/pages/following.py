@@ -150,10 +150,7 @@ def card(run: dict[str, Any]) -> str:
         present = f'<div class="t-present"><span>{escape(run["message"])}</span>{bar}</div>'
     if run["state"] == "queued":
         what = ". This page can be closed meanwhile"
-    error = ""
-    if run["error"]:
-        hint = f"<br>{escape(run['hint'])}" if run["hint"] else ""
-        error = f'<p class="t-run-error">{escape(run["error"])}{hint}</p>'
+    error = parts.failure(run["error"], run["hint"])
     log = address.link("jobs", run=run["id"])
     return (
         f'<div class="t-run" role="status"><p><strong>{escape(run["title"])}</strong> '

@@ -68,7 +68,7 @@ def _single(
         f'<li class="{"t-open" if shown else ""}"><div>{state(row)}</div>'
         f"<div>{toggle(row, chosen)}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}"
         f"{_links(row)}"
-        f"{_error(row)}</div>"
+        f"{parts.failure(row.error, row.hint)}</div>"
         f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
         f'<div class="t-verbs">{"" if read_only else _verbs(row)}</div></li>'
     )
@@ -178,13 +178,6 @@ def opens(row: TrainingRun) -> str:
         f'<a href="{escape(to)}" aria-label="{escape(f"{name}: {row.label}")}">{name}</a>'
         for name, to in links
     )
-
-
-def _error(row: TrainingRun) -> str:
-    if not row.error:
-        return ""
-    hint = f"<br>{escape(row.hint)}" if row.hint else ""
-    return f'<p class="t-run-error">{escape(row.error)}{hint}</p>'
 
 
 def _verbs(row: TrainingRun, run: Mapping[str, Any] | None = None) -> str:
@@ -333,7 +326,7 @@ def _value(value: Any) -> str:
         return formats.MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
+    return formats.brief(value) if isinstance(value, float) else str(value)
 
 
 def unusual(row: TrainingRun) -> str:

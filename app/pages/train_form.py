@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import gradio as gr
 
+from app import formats
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def shown(name: str, value: Any) -> Any:
         return bool(value)
     if value is None:
         return ""
-    return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
+    return formats.brief(value) if isinstance(value, float) else str(value)
 
 
 def control(field: Field) -> Any:
