@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.classifiers.setting import nobody
 from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
 from engine.encoders.functions import BATCH, Batcher, FunctionEncoder, Prepare, dotdict
 from engine.errors import UserError
@@ -116,7 +117,7 @@ class SE:
         from engine.tasks import captions
 
         _check_finite(dataset, vectors)
-        measured = captions.measure(dataset, vectors, int(self.params.seed), _go_on)
+        measured = captions.measure(dataset, vectors, int(self.params.seed), nobody)
         dev = _score(measured, "mean_recall", "dev")
         metrics = (*(f"recall_at_{k}" for k in (1, 5, 10)), "median_rank")
         return {
@@ -136,7 +137,7 @@ class SE:
 
         _check_finite(dataset, vectors)
         seed = int(self.params.seed)
-        measured = transfer.measure(dataset, vectors, setting(self.params), seed, _go_on)
+        measured = transfer.measure(dataset, vectors, setting(self.params), seed, nobody)
         dev, test = _score(measured, "accuracy", "dev"), measured.scores[0]
         result: dict[str, Any] = {"devacc": dev.score, "acc": test.score}
         if dataset.name == "MRPC":
@@ -149,7 +150,7 @@ class SE:
         from engine.tasks import relatedness
 
         _check_finite(dataset, vectors)
-        measured = relatedness.measure(dataset, vectors, select, int(self.params.seed), _go_on)
+        measured = relatedness.measure(dataset, vectors, select, int(self.params.seed), nobody)
         dev = _score(measured, select, "dev")
         return {
             f"dev{select}": dev.score / 100,
@@ -225,7 +226,3 @@ def _check_finite(dataset: Dataset, vectors: np.ndarray) -> None:
 
 def _score(measured: Measurement, metric: str, split: str) -> Any:
     return next(s for s in measured.scores if s.metric == metric and s.split == split)
-
-
-def _go_on(done: float = 0.0, /) -> None:
-    """Nothing stops a script but its own end."""
