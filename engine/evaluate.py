@@ -67,22 +67,16 @@ def evaluate(
     Raises:
         UserError: an unknown task or protocol, or a seed that no generator takes.
     """
+    from engine.datasets import Catalog
+
     protocols.check_seed(seed)
-    catalog = _catalog(data)
+    catalog = Catalog.of(data)
     names = registry.expand(tasks, catalog, protocol)
     chosen = None if protocol is None else protocols.get(protocol)
     return (
         _one(encoder, registry.get(name, catalog), chosen, seed, catalog, progress)
         for name in names
     )
-
-
-def _catalog(data: Catalog | Path | str | None) -> Catalog:
-    from engine.datasets import Catalog
-
-    if isinstance(data, Catalog):
-        return data
-    return Catalog(None if data is None else Path(data))
 
 
 def _one(

@@ -87,6 +87,13 @@ class Catalog:
         self._kept: OrderedDict[object, Dataset] = OrderedDict()
         self._lock = Lock()  # pages and jobs ask from several threads
 
+    @classmethod
+    def of(cls, data: Catalog | Path | str | None) -> Catalog:
+        """A catalog itself, or that of a data folder; None is what THEODOLITE_DATA names."""
+        if isinstance(data, Catalog):
+            return data
+        return cls(None if data is None else Path(data))
+
     def list(self) -> list[DatasetInfo]:
         """List what can be loaded: starter set, data folder, uploads. Looks at names only."""
         found = [source.info for source in self._sources().values()]

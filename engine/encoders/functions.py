@@ -122,8 +122,7 @@ class FunctionEncoder:
         from engine.datasets import Catalog
         from engine.encoders import vectors
 
-        given = None if data is None or isinstance(data, Catalog) else Path(data)
-        catalog = data if isinstance(data, Catalog) else Catalog(given)
+        catalog = Catalog.of(data)
         names = registry.expand(tasks, catalog)
         sets = dict.fromkeys(registry.get(name, catalog).dataset for name in names)
         sentences = dict.fromkeys(s for name in sets for s in catalog.load(name).sentences)
