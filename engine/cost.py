@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.classifiers.features import KEPT_BYTES
 from engine.classifiers.setting import Fit, Fitted, Setting, Tick, nobody
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ _KEY_BYTES = 24
 """Kept beside each cached vector: the sentence's key and a checksum."""
 _COPIES = 5
 """Of a classifier's weights: themselves, gradient, two moments of Adam, one in passing."""
-_KEPT_FEATURES = 1 << 28
-"""Bytes of features up to which they are formed once and kept."""
-_UNIFORMITY_SENTENCES = 40_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +82,7 @@ def work_of(task: Task, dataset: Dataset, protocol: str, seed: int) -> Work:
     from engine import protocols
     from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
     from engine.evaluate import type_under
+    from engine.tasks.sts import MOST_SENTENCES
     from engine.tasks.transfer import SETTINGS
 
     sentences = list(dataset.sentences)
@@ -97,7 +96,7 @@ def work_of(task: Task, dataset: Dataset, protocol: str, seed: int) -> Work:
             n, every = splits.get("train", 0), sum(splits.values())
             return Work(sentences, rows=every, width=2, classes=5, fits=1, fit_rows=n,
                         passes=_RELATEDNESS_PASSES)  # fmt: skip
-        small = dataset.parts_are == "splits" and len(sentences) <= _UNIFORMITY_SENTENCES
+        small = dataset.parts_are == "splits" and len(sentences) <= MOST_SENTENCES
         return Work(sentences, pairs=len(sentences) ** 2 if small else len(sentences))
     if kind in ("transfer", "probing") and isinstance(dataset, LabelledSentences | LabelledPairs):
         return _planned(dataset, sentences, SETTINGS[protocol], seed)
@@ -301,7 +300,7 @@ def memory_bytes(work: Work, dim: int) -> int:
     if not work.fits:
         return vectors
     features = 4 * work.width * dim * work.rows
-    features = features if features <= _KEPT_FEATURES else 0
+    features = features if features <= KEPT_BYTES else 0
     columns = work.fits if work._setting and work._setting.solver == "columns" else 1
     hidden = work._setting.hidden if work._setting else 0
     outputs = hidden or work.classes

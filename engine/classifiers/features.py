@@ -20,7 +20,7 @@ Combination = Literal["u", "|u-v|, u*v", "u, v, u*v, |u-v|"]
 """Of the vectors u and v of a pair; `u` alone for single sentences."""
 
 _WIDTHS: dict[Combination, int] = {"u": 1, "|u-v|, u*v": 2, "u, v, u*v, |u-v|": 4}
-_KEPT_BYTES = 1 << 28
+KEPT_BYTES = 1 << 28
 """Features up to this size are formed once and kept."""
 _CHUNK = 2048
 """Rows summed at once."""
@@ -86,7 +86,7 @@ class Features:
         self._right = None if right is None else torch.from_numpy(right.astype(np.int64)).to(device)
         self._kept: torch.Tensor | None = None
         self._scale: tuple[torch.Tensor, torch.Tensor] | None = None
-        if 4 * self.width * len(left) <= _KEPT_BYTES:
+        if 4 * self.width * len(left) <= KEPT_BYTES:
             self._kept = self._formed(torch.arange(len(left), device=device))
 
     def __len__(self) -> int:

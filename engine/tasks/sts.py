@@ -21,7 +21,7 @@ from engine.tasks.measurement import Measurement
 _CORRELATIONS = {"spearman": spearman, "pearson": pearson}
 _POSITIVE_ABOVE = 4.0
 """A pair with a higher score is a positive pair (SimCSE, footnote 3: "higher than 4")."""
-_MOST_SENTENCES = 40_000
+MOST_SENTENCES = 40_000
 """Uniformity takes n^2 time: some ten seconds on a laptop here."""
 
 
@@ -175,7 +175,7 @@ def _space(data: ScoredPairs, pairs: _Pairs, vectors: np.ndarray) -> list[Score]
     unit = "cosine"
     random = geometry.random_pairs(vectors)
     scores = [Score("all", None, "random_cosine", random.mean, random.n, unit=unit)]
-    if data.parts_are != "splits" or data.scale != (0.0, 5.0) or len(vectors) > _MOST_SENTENCES:
+    if data.parts_are != "splits" or data.scale != (0.0, 5.0) or len(vectors) > MOST_SENTENCES:
         return scores
     uniformity = geometry.uniformity(vectors)
     scores.append(Score("all", None, "uniformity", uniformity, len(vectors), unit="log potential"))

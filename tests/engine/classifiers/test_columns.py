@@ -241,7 +241,7 @@ def test_features_formed_in_batches_are_those_formed_whole(
         "u, v, u*v, |u-v|": np.c_[u, v, u * v, np.abs(u - v)],
     }
     for limit in (1 << 28, 0):
-        monkeypatch.setattr(module, "_KEPT_BYTES", limit)
+        monkeypatch.setattr(module, "KEPT_BYTES", limit)
         for combination, whole in expected.items():
             found = Features(vectors, left, right, combination).rows(every_row(50))
             np.testing.assert_array_equal(found.numpy(), whole)
