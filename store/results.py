@@ -130,15 +130,7 @@ class Results:
         """Every number of a result as a flat object: the key's names, then the score's."""
         result = self.by_id(result_id)
         head = {name: result[name] for name in KEY if name != "data_hash"}
-        rows = self._database.rows(
-            "SELECT split, aggregation, metric, score, n, main, unit FROM scores"
-            " WHERE result = ? ORDER BY position",
-            [result_id],
-        )
-        for row in rows:
-            row["main"] = bool(row["main"])
-            row["score"] = math.nan if row["score"] is None else row["score"]
-        return [head | row for row in rows]
+        return [head | row for row in self.in_full([result_id])[result_id]["scores"]]
 
     def in_full(self, result_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
         """Details and every number of many results at once: id -> `details`, `scores`.

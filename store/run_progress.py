@@ -21,13 +21,12 @@ def weigh(connection: Any, run_id: str) -> None:
 
 
 def count(connection: Any, run_id: str) -> None:
-    """Count the finished units anew: nothing is ever counted twice."""
+    """Count the finished units anew: nothing is ever counted twice. The next begins at 0."""
     connection.execute(
-        "UPDATE runs SET updated = ?, done = (SELECT count(*) FROM units WHERE run = runs.id"
-        " AND state <> 'waiting') WHERE id = ?",
+        "UPDATE runs SET updated = ?, unit_fraction = 0, done = (SELECT count(*) FROM units"
+        " WHERE run = runs.id AND state <> 'waiting') WHERE id = ?",
         [time.time(), run_id],
     )
-    connection.execute("UPDATE runs SET unit_fraction = 0 WHERE id = ?", [run_id])
     weigh(connection, run_id)
 
 

@@ -279,8 +279,7 @@ class Runs:
 
     def is_running(self, run_id: str, attempt: int) -> bool:
         """Whether work on this attempt should go on."""
-        sql = "SELECT 1 FROM runs WHERE id = ? AND attempt = ? AND state = 'running'"
-        return self._database.row(sql, [run_id, attempt]) is not None
+        return self.asked(run_id, attempt) is not None
 
     def asked(self, run_id: str, attempt: int) -> str | None:
         """The word that this attempt is asked, empty for none; None when it should end at once."""
