@@ -139,12 +139,11 @@ def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
         return Point(key, title, "missing", (said,), tuple(runs))
     cells = [cell for found in tables.values() for cell in found.values()]
     turning = sum(cell.turns for cell in cells)
-    words = [_firm(cells, turning)]
     shown = protocol if tables[protocol] else next(name for name in tables if tables[name])
-    words.append(_strongest(tables[shown], shown))
-    exhibits = tuple(_grid(name, tables[name]) for name in (shown,))
+    words = (_firm(cells, turning), _strongest(tables[shown], shown))
+    exhibit = _grid(shown, tables[shown])
     verdict: Verdict = "look" if turning else "fine"
-    return Point(key, title, verdict, tuple(words), tuple(runs), (), exhibits)
+    return Point(key, title, verdict, words, tuple(runs), (), (exhibit,))
 
 
 def _having_all(scores: Scores, tasks: Sequence[str]) -> int:

@@ -94,7 +94,7 @@ def _runs(rows: Sequence[TrainingRun], chosen: Sequence[str]) -> str:
             runs_views.toggle(row, chosen) + _failed(row),
             runs_views.state(row),
             _score(row, best),
-            formats.count(row.best_step) if row.best_step is not None else formats.MISSING,
+            formats.count(row.best_step),
             runs_views.opens(row),
         )
         for row in rows

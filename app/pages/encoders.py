@@ -218,8 +218,8 @@ def _covered(name: str, rows: list[dict[str, Any]]) -> str:
     cells = [
         (
             escape(row["task"]),
-            formats.count(row["sentences"]) if not row["error"] else "–",
-            formats.count(row["lacking"]) if not row["error"] else "–",
+            formats.count(None if row["error"] else row["sentences"]),
+            formats.count(None if row["error"] else row["lacking"]),
             f'<span dir="auto">{escape(row["error"] or row["first"])}</span>',
         )
         for row in sorted(rows, key=lambda row: (bool(row["error"]), row["lacking"]))
