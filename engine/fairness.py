@@ -47,8 +47,7 @@ def agreement(first: Mapping[str, float], second: Mapping[str, float]) -> Agreem
 
     A pair that is tied one way and apart in the other is not swapped.
     """
-    names = [name for name in first if name in second]
-    names = [name for name in names if math.isfinite(first[name]) and math.isfinite(second[name])]
+    names = _in_both(first, second)
     swapped = tuple(
         (a, b) if first[a] > first[b] else (b, a)
         for a, b in combinations(names, 2)
@@ -56,6 +55,11 @@ def agreement(first: Mapping[str, float], second: Mapping[str, float]) -> Agreem
     )
     x, y = (np.array([scores[name] for name in names]) for scores in (first, second))
     return Agreement(len(names), spearman(x, y), _kendall(x, y), swapped)
+
+
+def _in_both(x: Mapping[str, float], y: Mapping[str, float]) -> list[str]:
+    """Encoders with a number in either, in the order of the first."""
+    return [name for name in x if name in y and math.isfinite(x[name]) and math.isfinite(y[name])]
 
 
 def _kendall(x: np.ndarray, y: np.ndarray) -> float:
@@ -124,7 +128,7 @@ def stability(
     Returns:
         None for fewer than `least` encoders, and where a task scores them all alike.
     """
-    names = [name for name in x if name in y and math.isfinite(x[name]) and math.isfinite(y[name])]
+    names = _in_both(x, y)
     if len(names) < least:
         return None
     value = _correlation(x, y, names)
