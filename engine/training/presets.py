@@ -10,7 +10,7 @@ that the memory does not hold pass through in micro-batches, which changes no gr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.datasets.catalog import Catalog
@@ -117,7 +117,7 @@ def _with(preset: Preset, changes: dict[str, Any]) -> Preset:
         changes = {"dev": None}
     elif preset.changes["objective"] == "sup" and preset.changes["train"] == _STARTER:
         changes = {"dev": None} if changes["dev"] == "starter-pairs" else changes
-    return Preset(preset.name, preset.label, preset.about, preset.changes | changes)
+    return replace(preset, changes=preset.changes | changes)
 
 
 def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset]:
@@ -140,7 +140,7 @@ def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset
             f"{look} Sentences of any language will do.",
             UNSUPERVISED
             | shared
-            | {"train": sentences, "learning_rate": 3e-5, "dev_every": 25}
+            | {"train": sentences, "learning_rate": 3e-5}
             | _micro(machine, _MINILM, batch, 2),
         ),
         Preset(
@@ -149,7 +149,7 @@ def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset
             f"{look} It needs pairs that mean the same, better with hard negatives.",
             SUPERVISED
             | shared
-            | {"train": triplets, "learning_rate": 5e-5, "dev_every": 25}
+            | {"train": triplets, "learning_rate": 5e-5}
             | _micro(machine, _MINILM, batch, 3),
         ),
         Preset(
