@@ -13,8 +13,6 @@ from typing import Literal
 
 from engine.tasks import SEVEN
 
-PAPER = "Gao, Yao, Chen 2021 (SimCSE, arXiv 2104.08821)"
-
 
 @dataclass(frozen=True)
 class Published:
