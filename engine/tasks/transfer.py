@@ -159,7 +159,8 @@ def _f1(gold: np.ndarray, predicted: np.ndarray) -> float:
 def _in_order(data: LabelledSentences | LabelledPairs) -> _Rows:
     """Sort by number of tokens, then label: folds and batches of the reference depend on it."""
     names = np.array([_SPLITS.get(name.lower(), name.lower()) for name in data.splits])
-    _check_splits(data, list(dict.fromkeys(names.tolist())))
+    present = list(dict.fromkeys(names.tolist()))
+    _check_splits(data, present)
     labels = np.array(data.labels)
     learnt = labels[names == "train"] if len(names) else labels
     classes = _CLASSES.get(data.name) or tuple(np.unique(learnt).tolist())
@@ -179,7 +180,6 @@ def _in_order(data: LabelledSentences | LabelledPairs) -> _Rows:
         if data.name == "SNLI":  # the second sentence first, and labels by their names
             keys = (np.array(data.labels), tokens[data.left], tokens[data.right])
     order = np.lexsort(keys)  # stable, by the last key first
-    present = dict.fromkeys(names.tolist())
     splits = {name: np.flatnonzero(names[order] == name) for name in present}
     return _Rows(order, labels[order], classes, splits)
 
