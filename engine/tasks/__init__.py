@@ -164,16 +164,31 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
     """
     if name in TASKS:
         return TASKS[name]
-    dataset, slash, ending = name.rpartition("/")
-    if slash and ending == "classify" and _is_dataset(dataset, "labels", catalog):
-        return _classification(name, dataset, f"Tell the labels of {dataset} apart.")
-    if slash and ending == "search" and _is_dataset(dataset, "labels", catalog):
-        return _search(name, dataset, f"Find sentences of {dataset} with the same label.")
-    if slash and ending == "probe" and _is_dataset(dataset, "labels", catalog):
-        return _probing(name, dataset, f"Labels of {dataset}, in its own splits.")
+    of_labels = _of_labels(name)
+    if of_labels and _is_dataset(of_labels.dataset, "labels", catalog):
+        return of_labels
     if _is_dataset(name, "pairs", catalog):
-        return _sts(name, name, f"Scored pairs of {name}.")
+        return _of_pairs(name)
     raise _unknown(name, catalog)
+
+
+def _of_labels(name: str) -> Task | None:
+    """Read a task on labelled sentences off its ending; None where there is none."""
+    dataset, _, ending = name.rpartition("/")
+    if not dataset:
+        return None
+    match ending:
+        case "classify":
+            return _classification(name, dataset, f"Tell the labels of {dataset} apart.")
+        case "search":
+            return _search(name, dataset, f"Find sentences of {dataset} with the same label.")
+        case "probe":
+            return _probing(name, dataset, f"Labels of {dataset}, in its own splits.")
+    return None
+
+
+def _of_pairs(name: str) -> Task:
+    return _sts(name, name, f"Scored pairs of {name}.")
 
 
 def available(catalog: Catalog) -> list[Task]:
@@ -196,9 +211,7 @@ def named(name: str) -> Task:
     """Read a task off its name alone: no data set is looked for, so that none need be there."""
     if name in TASKS:
         return TASKS[name]
-    dataset, _, ending = name.rpartition("/")
-    make = {"classify": _classification, "search": _search, "probe": _probing}.get(ending)
-    return make(name, dataset, "") if make and dataset else _sts(name, name, "")
+    return _of_labels(name) or _of_pairs(name)
 
 
 def seeds_of(name: str, protocol: str | None, seed: int | None, seeds: int = 1) -> list[int | None]:
@@ -265,7 +278,7 @@ def _by_default(task: Task, protocol: str | None) -> bool:
 
 def _tasks_of(info: DatasetInfo) -> list[Task]:
     if info.kind == "pairs":
-        return [_sts(info.name, info.name, f"Scored pairs of {info.name}.")]
+        return [_of_pairs(info.name)]
     if info.task is not None and info.task.endswith("/probe"):
         return [_probing(info.task, info.name, info.description)]
     if info.kind == "labels" and info.origin in ("upload", "hub"):
