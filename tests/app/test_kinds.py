@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from app.evaluation.spread import spreads
@@ -12,13 +10,6 @@ from app.workspace import Workspace
 from engine.errors import UserError
 
 A, B = "random:16", "random:24"
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """An empty store, the starter set."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Workspace(tmp_path / "store")
 
 
 def test_a_unit_is_an_encoder_on_a_task_with_a_seed(workspace: Workspace) -> None:

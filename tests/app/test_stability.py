@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from app.ranking import stability
@@ -11,13 +9,6 @@ from app.workspace import Workspace
 from tests.fakes.results import invent
 
 A, B, C = "random:32", "random:96", "wordllama"
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """An empty store."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Workspace(tmp_path / "store")
 
 
 def put(workspace: Workspace, scores: dict[str, float], task: str, **how: object) -> None:

@@ -23,13 +23,6 @@ from tests.fakes.small_training import small, write_sentences
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """An empty store, the starter set."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Workspace(tmp_path / "store")
-
-
-@pytest.fixture
 def spec(tmp_path: Path) -> TrainSpec:
     """A training that takes a second."""
     return small(write_sentences(tmp_path / "sentences.txt"), tmp_path / "out")

@@ -14,13 +14,6 @@ from engine.errors import UserError
 A, B = "random:32", "random:96"
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """An empty store, the starter set."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Workspace(tmp_path / "store")
-
-
 def test_the_same_question_has_one_answer(workspace: Workspace) -> None:
     """Measured again, a result is the one that is kept."""
     first, again = (workspace.evaluate_one(A, "StarterSTS") for _ in range(2))
