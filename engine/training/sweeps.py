@@ -83,7 +83,7 @@ def parsed(text: str) -> tuple[str, list[Any] | Range]:
         low, _, high = numbers.partition("..")
         if scale not in ("", "log"):
             raise UserError(f"{text!r} ends in {scale!r}.", "After a range comes :log or nothing.")
-        first, last = (_value("learning_rate", end.strip()) for end in (low, high))
+        first, last = (_number(name, end.strip(), float) for end in (low, high))
         return name, Range(first, last, log=bool(scale))
     return name, [_value(name, value.strip()) for value in given.split(",")]
 
@@ -209,15 +209,18 @@ def _value(name: str, text: str) -> Any:
         if text.casefold() in ("true", "false"):
             return text.casefold() == "true"
         raise UserError(f"The {_shown(name)} cannot be {text!r}.", "Expected true or false.")
-    for kind, called in ((int, "a whole number"), (float, "a number")):
-        if kind in types:
-            try:
-                return kind(text)
-            except ValueError:
-                raise UserError(
-                    f"The {_shown(name)} cannot be {text!r}.", f"Expected {called}."
-                ) from None
-    return text
+    kind = next((kind for kind in (int, float) if kind in types), None)
+    return text if kind is None else _number(name, text, kind)
+
+
+def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
+    try:
+        return kind(text)
+    except ValueError:
+        expected = "a whole number" if kind is int else "a number"
+        raise UserError(
+            f"The {_shown(name)} cannot be {text!r}.", f"Expected {expected}."
+        ) from None
 
 
 def _shown(name: str) -> str:

@@ -102,6 +102,7 @@ def test_what_is_varied_can_be_written_in_a_line(text, wanted) -> None:
         ("dropout=much", "Expected a number"),
         ("dual=perhaps", "Expected true or false"),
         ("temperature=1..0.1", "no range"),
+        ("temperature=low..0.1", "The temperature cannot be 'low'"),
         ("temperature=0..1:log", "no logarithm"),
         ("temperature=0.1..1:lin", "ends in 'lin'"),
     ],
