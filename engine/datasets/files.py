@@ -18,6 +18,9 @@ from typing import IO, cast
 from engine.datasets.types import Dataset, DatasetInfo
 from engine.errors import UserError
 
+BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
+"""What reading a `.gz` raises that is cut short or damaged."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -94,10 +97,8 @@ def decode(
     """
     try:
         yield from _decoded(raw, name, encoding, newline)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(
-            f"{name} is not a whole gzip file ({error}).", "Copy or download it again."
-        ) from error
+    except BROKEN_GZIP as error:
+        raise not_whole_gzip(name, error) from error
 
 
 def _decoded(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> Iterator[str]:
@@ -105,16 +106,26 @@ def _decoded(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> I
     try:
         for count, line in enumerate(text, start=1):
             if "\0" in line:  # no text has it: half of UTF-16, or no text at all
-                raise UserError(
-                    f"{name}, line {count} holds a NUL byte, as UTF-16 and binary files do.",
-                    "Save it as UTF-8 text.",
-                )
+                raise holds_nul(name, count)
             yield line.removesuffix("\n") if newline is None else line
     except UnicodeDecodeError as error:
         raise _not_utf8(raw, name) from error
     finally:
         if not raw.closed:
             text.detach()  # whoever opened the stream closes it
+
+
+def not_whole_gzip(name: str, error: Exception) -> UserError:
+    """Say that a file was cut short or damaged."""
+    return UserError(f"{name} is not a whole gzip file ({error}).", "Copy or download it again.")
+
+
+def holds_nul(name: str, number: int) -> UserError:
+    """Say that a line of a file is no text."""
+    return UserError(
+        f"{name}, line {number} holds a NUL byte, as UTF-16 and binary files do.",
+        "Save it as UTF-8 text.",
+    )
 
 
 def _not_utf8(raw: IO[bytes], name: str) -> UserError:

@@ -14,13 +14,12 @@ import hashlib
 import json
 import shutil
 import weakref
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, NamedTuple
 
-from engine.datasets.files import not_utf8, where
+from engine.datasets.files import BROKEN_GZIP, holds_nul, not_utf8, not_whole_gzip, where
 from engine.errors import UserError
 
 ENDINGS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson")
@@ -212,11 +211,7 @@ class _Lines:
         except UnicodeDecodeError as error:
             raise not_utf8(self._name, raw, self.number, self.offset, error) from error
         if "\0" in text:
-            raise UserError(
-                f"{self._name}, line {self.number} holds a NUL byte, as UTF-16 and binary files "
-                "do.",
-                "Save it as UTF-8 text.",
-            )
+            raise holds_nul(self._name, self.number)
         self.offset += len(raw)
         return text
 
@@ -274,11 +269,9 @@ def unpack(path: Path, folder: Path) -> Path:
     try:
         with gzip.open(path) as packed, partial.open("wb") as plain:
             shutil.copyfileobj(packed, plain, 2**20)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except BROKEN_GZIP as error:
         partial.unlink(missing_ok=True)
-        raise UserError(
-            f"{where(path)} is not a whole gzip file ({error}).", "Copy or download it again."
-        ) from error
+        raise not_whole_gzip(where(path), error) from error
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise UserError(
