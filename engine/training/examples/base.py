@@ -63,6 +63,11 @@ class Wanted:
         """Whether an example is one sentence."""
         return self.objective in ("unsup", "mlm")
 
+    @property
+    def following(self) -> tuple[str, ...]:
+        """The columns of running text: a sentence, and those that come next."""
+        return (*SENTENCE, *(f"next_{i}" for i in range(1, self.next_sentences + 1)))
+
     def width(self, columns: Sequence[str]) -> int:
         """How many of these columns of pairs or triplets are kept."""
         return min(len(columns), 3 if self.hard_negatives else 2)
@@ -88,6 +93,15 @@ class Digest:
 def counted(count: int, one: str, many: str) -> list[str]:
     """Return the note on so many cases, or none."""
     return [f"{count:,} {one if count == 1 else many}."] if count else []
+
+
+def blank(count: int) -> list[str]:
+    """Return the note on so many rows in which a sentence is empty, or none."""
+    return counted(
+        count,
+        "row with an empty sentence was left out",
+        "rows with an empty sentence were left out",
+    )
 
 
 def no_pairs(name: str, what: str) -> UserError:

@@ -27,6 +27,7 @@ from engine.training.examples.base import (
     Digest,
     Examples,
     Wanted,
+    blank,
     counted,
     no_pairs,
     no_running_text,
@@ -59,11 +60,7 @@ def examples(name: str, wanted: Wanted, catalog: Catalog) -> Examples:
     columns, tuples, notes = _positives(data, wanted)
     stripped = [tuple(cell.strip() for cell in row) for row in tuples]
     kept = [row for row in stripped if all(row)]
-    notes += counted(
-        len(tuples) - len(kept),
-        "row with an empty sentence was left out",
-        "rows with an empty sentence were left out",
-    )
+    notes += blank(len(tuples) - len(kept))
     return _made(columns, kept, notes, wanted)
 
 
@@ -159,8 +156,7 @@ def _following(data: Dataset, wanted: Wanted) -> Examples:
     """Take the order of the sentences as that of the text."""
     if not isinstance(data, Sentences):
         raise no_running_text(data.name, "no plain collection of sentences")
-    texts, span = data.sentences, 1 + wanted.next_sentences
-    tuples = [tuple(texts[i : i + span]) for i in range(len(texts) - 1)]
-    columns = (*SENTENCE, *(f"next_{i}" for i in range(1, span)))
+    texts, columns = data.sentences, wanted.following
+    tuples = [tuple(texts[i : i + len(columns)]) for i in range(len(texts) - 1)]
     note = "All sentences count as one document, in their order."
     return _made(columns, tuples, [note], wanted)

@@ -29,6 +29,7 @@ from engine.training.examples.base import (
     Digest,
     Examples,
     Wanted,
+    blank,
     counted,
     no_pairs,
     no_running_text,
@@ -141,11 +142,7 @@ class _Rows:
         return [
             *([self.layout.note] if self.layout.note else []),
             *counted(self._empty, "empty line was left out", "empty lines were left out"),
-            *counted(
-                self._blank,
-                "row with an empty sentence was left out",
-                "rows with an empty sentence were left out",
-            ),
+            *blank(self._blank),
             *counted(
                 self._short,
                 f"row with too few cells was left out {first}",

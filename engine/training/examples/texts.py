@@ -80,9 +80,8 @@ def _following(file: RowFile, wanted: Wanted) -> Examples:
     if documents.count == 1:
         notes = ["There is no empty line between documents: all lines count as one document."]
     count = min(len(documents.anchors), wanted.limit or len(documents.anchors))
-    columns = (*SENTENCE, *(f"next_{i}" for i in range(1, wanted.next_sentences + 1)))
     read = partial(_read_following, file, documents)
-    return Examples(columns, str(digest), tuple(notes), count, read)
+    return Examples(wanted.following, str(digest), tuple(notes), count, read)
 
 
 def _read_following(file: RowFile, documents: _Documents, position: int) -> tuple[str, ...]:
