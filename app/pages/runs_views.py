@@ -220,11 +220,11 @@ def settings_of(row: TrainingRun) -> dict[str, str | Sequence[str] | None]:
 def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, dict[str, Any] | None]:
     """Chart -> its value; None for one without numbers."""
     drawn: dict[str, dict[str, Any] | None] = dict.fromkeys(CHARTS)
+    called = names([row for row, _ in found])
     for chart, (column, what) in _STEPPED.items():
         scale = 1e-9 if chart == "memory" else 1.0
-        drawn[chart] = _lines(found, "stepped", column, what, chart, scale)
-    drawn["score"] = _lines(found, "looked", "score", "dev score", "score", 1.0)
-    called = names([row for row, _ in found])
+        drawn[chart] = _lines(found, called, "stepped", column, what, chart, scale)
+    drawn["score"] = _lines(found, called, "looked", "score", "dev score", "score", 1.0)
     paths = [
         figures.Path(called[place], looked["step"], looked["alignment"], looked["uniformity"],
                      place, _kept(row))
@@ -237,10 +237,10 @@ def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, dict[str, A
 
 
 def _lines(
-    found: Sequence[tuple[TrainingRun, Curves]], kind: str, column: str, what: str, name: str,
-    scale: float,
+    found: Sequence[tuple[TrainingRun, Curves]], called: Sequence[str], kind: str, column: str,
+    what: str, name: str, scale: float,
 ) -> dict[str, Any] | None:  # fmt: skip
-    lines, called = [], names([row for row, _ in found])
+    lines = []
     for place, (row, curves) in enumerate(found):
         events = getattr(curves, kind)
         known = [
