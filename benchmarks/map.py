@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.claims import claim, within
+
 SIZES = (200_000, 1_000_000)
 LABELS = 20
 MOVES = 33
@@ -32,7 +34,7 @@ TARGETS = {
     200_000: {"drawn": 1.0, "lasso": 1.0, "pan": 20.0},
     1_000_000: {"drawn": 3.0, "lasso": 4.0, "pan": 10.0},
 }
-UNITS = {"drawn": "wall seconds", "lasso": "wall seconds", "pan": "frames a second"}
+UNITS = {"drawn": "s", "lasso": "s", "pan": "frames a second"}
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -187,16 +189,6 @@ def lasso(page: Any) -> float:
     return float(page.evaluate("(window.selected[0] - window.released) / 1000"))
 
 
-def claim(name: str, values: list[float], target: float, clock: str) -> None:
-    """Print one JSON line."""
-    line = {
-        "name": f"map.{name}", "ratio": round(statistics.median(values), 4), "target": target,
-        "clock": clock, "repeats": len(values), "min": round(min(values), 4),
-        "max": round(max(values), 4),
-    }  # fmt: skip
-    print(json.dumps(line))
-
-
 def report(n: int, ours: list[dict[str, float]], peer: list[dict[str, float]]) -> bool:
     """Print what was measured for one size; False when a target is missed."""
     met = True
@@ -205,13 +197,12 @@ def report(n: int, ours: list[dict[str, float]], peer: list[dict[str, float]]) -
         theirs = [run[what] for run in peer]
         beside = f"plotly {statistics.median(theirs):8.2f}" if theirs else "plotly not asked"
         print(f"{n:>9,} points, {what:6}: {statistics.median(mine):8.2f} {UNITS[what]}, {beside}")
-        claim(f"{n}.{what}", mine, target, UNITS[what])
-        pairs = list(zip(mine, theirs, strict=False))
-        if pairs:  # the share of its time, for pans too
-            shares = [t / m if what == "pan" else m / t for m, t in pairs]
-            claim(f"{n}.{what} against plotly", shares, 1.0, "wall")
-        middle = statistics.median(mine)
-        met &= middle >= target if what == "pan" else middle <= target
+        seconds = [1 / run for run in mine] if what == "pan" else mine
+        limit = 1 / target if what == "pan" else target
+        met &= within(f"map.{n}.{what}", limit, seconds)
+        others = [1 / run for run in theirs] if what == "pan" else theirs
+        if shares := [b / a for a, b in zip(seconds, others, strict=False)]:
+            met &= claim(f"map.{n}.{what} against plotly", shares, 1.0, "wall")
     return met
 
 

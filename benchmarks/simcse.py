@@ -4,8 +4,8 @@
 
 Masked language modelling makes a BERT of 4 layers x 256 from the unlabelled sentences; every row of
 `ROWS` then trains from it on 20,000 of them (or on the NLI triplets) with three seeds. All of it
-stays in FOLDER: called again, it goes on where it was. Prints a table, what each ablation says
-about the paper's direction, and one JSON line. A direction agrees when the means of dev differ by
+stays in FOLDER: called again, it goes on where it was. Prints a table and what each ablation says
+about the paper's direction; every score is in FOLDER/scores.json. A direction agrees when the means of dev differ by
 more than their spread, root of the sum of both variances; the scale here is a hundredth of the
 paper's, so a row that disagrees says nothing against it.
 """
@@ -179,7 +179,6 @@ def main() -> None:
     said = {f"{a} > {b}": direction(study.of(a, "dev"), study.of(b, "dev")) for a, b in BETTER}
     for claim, verdict in said.items():
         print(f"{claim}: {verdict}")
-    print(json.dumps({"name": "simcse directions", "directions": said, "scores": study.scores}))
 
 
 if __name__ == "__main__":

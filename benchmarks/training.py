@@ -16,7 +16,6 @@ their own, as growth over what the loaded model takes.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -28,6 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.claims import at_least, at_most, claim
 from engine.datasets.catalog import Catalog
 from engine.train import one_update
 from engine.training import TrainSpec
@@ -38,7 +38,7 @@ from engine.training.precision import Precision
 from engine.training.run import Run
 
 DATA = {"unsup": "unlabelled/wiki_split", "sup": "nli"}
-TARGETS = {"speed": {"cpu": 1.3, "cuda": 1.5}, "memory": 1.0, "loss": 1e-3}
+SPEED, MEMORY, LOSS = {"cpu": 1.3, "cuda": 1.5}, 1.0, 1e-3
 PARITY_STEPS = 8
 Turn = tuple[float, float]  # wall seconds, CPU seconds
 
@@ -244,14 +244,6 @@ def memories(objective: str, arguments: list[str]) -> dict[str, float]:
     return found
 
 
-def claim(name: str, values: list[float], target: float, clock: str | None) -> None:
-    """Print one JSON line."""
-    line = {"name": f"training.{name}", "ratio": round(statistics.median(values), 6),
-            "target": target, "clock": clock, "repeats": len(values),
-            "min": round(min(values), 6), "max": round(max(values), 6)}  # fmt: skip
-    print(json.dumps(line))
-
-
 def measured(
     objective: str, options: argparse.Namespace, arguments: list[str], folder: Path
 ) -> Iterator[bool]:
@@ -278,14 +270,11 @@ def measured(
 
     differences = [abs(a - b) for a, b in zip(own, theirs, strict=True)]
     ratios = [peer[cpu] / ours[cpu] for peer, ours in turns]
-    target = TARGETS["speed"]["cpu" if cpu else "cuda"]
-    claim(f"{objective}.speed", ratios, target, "cpu" if cpu else "wall")
-    claim(f"{objective}.memory", [found["peer"] / found["ours"]], TARGETS["memory"], None)
-    claim(f"{objective}.loss", [max(differences)], TARGETS["loss"], None)
-    yield statistics.median(ratios) >= target
-    yield found["peer"] / found["ours"] >= TARGETS["memory"]
+    target = SPEED["cpu" if cpu else "cuda"]
+    yield claim(f"training.{objective}", ratios, target, "cpu" if cpu else "wall")
+    yield at_least("the peer's memory over ours", found["peer"] / found["ours"], MEMORY)
     # In bfloat16 the curves agree to three digits only.
-    yield max(differences) <= (TARGETS["loss"] if cpu else 0.1)
+    yield at_most("losses differ by", max(differences), LOSS if cpu else 0.1)
 
 
 def main() -> int:

@@ -1,0 +1,36 @@
+"""The lines that every benchmark ends with."""
+
+import json
+
+import pytest
+
+from benchmarks.claims import at_least, at_most, claim, within
+
+
+def test_a_claim_is_the_median_of_its_rounds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Above 1 we are faster; met when the median reaches the target."""
+    assert claim("x.y", [3.0, 1.0, 2.0], 2.0, "cpu")
+    assert not claim("x.y", [3.0, 1.0, 1.9], 2.0, "cpu")
+    met, missed = map(json.loads, capsys.readouterr().out.splitlines())
+    assert met == {
+        "name": "x.y", "ratio": 2.0, "target": 2.0, "clock": "cpu", "repeats": 3, "min": 1.0,
+        "max": 3.0,
+    }  # fmt: skip
+    assert missed["ratio"] == 1.9
+
+
+def test_a_limit_stands_in_the_place_of_the_peer(capsys: pytest.CaptureFixture[str]) -> None:
+    """Half the limit is a ratio of 2."""
+    assert within("x", 3.0, [1.5])
+    assert not within("x", 3.0, [3.5])
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (first["name"], first["ratio"], first["clock"]) == ("x within 3 s", 2.0, "wall")
+
+
+def test_what_is_no_time_is_no_claim(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is said in words, and counts all the same."""
+    assert at_least("recall", 0.995, 0.99)
+    assert not at_least("recall", 0.98, 0.99)
+    assert at_most("GiB", 2.5, 2.5)
+    assert not at_most("GiB", 2.6, 2.5)
+    assert "{" not in capsys.readouterr().out
