@@ -15,14 +15,10 @@ from engine.training.objectives.augment import (
     delete,
     delete_one,
 )
+from tests.engine.training.compared import draws
 from tests.fakes.training import SPECIAL, TinyModel
 
 WORDS = [str(place) for place in range(20)]
-
-
-def draws(seed: int = 0) -> np.random.Generator:
-    """A seeded generator."""
-    return np.random.default_rng(seed)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.2, 0.3])

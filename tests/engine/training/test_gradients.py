@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
@@ -10,6 +9,7 @@ from engine.training import TrainSpec
 from engine.training.gradients import backward
 from engine.training.objectives import Column, Objective, objective_of
 from engine.training.objectives.mlm import hidden, mlm_loss
+from tests.engine.training.compared import assert_same, draws, gradients
 from tests.fakes.training import WORDS, TinyModel
 
 OBJECTIVES = {
@@ -23,11 +23,6 @@ OBJECTIVES = {
 }
 
 
-def draws(seed: int = 0) -> np.random.Generator:
-    """A seeded generator."""
-    return np.random.default_rng(seed)
-
-
 def batch(name: str, model: TinyModel, n: int = 10) -> tuple[Objective, list[Column]]:
     """An objective, and its columns of n random examples."""
     kind, changes = name.split(",")[0], OBJECTIVES[name]
@@ -39,19 +34,6 @@ def batch(name: str, model: TinyModel, n: int = 10) -> tuple[Objective, list[Col
         for _ in range(n)
     ]
     return objective, objective.columns(examples, model, rng)
-
-
-def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Of every parameter that has one."""
-    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
-
-
-def assert_same(mine: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor]) -> None:
-    """Gradients of the same parameters agree to 1e-6."""
-    assert mine.keys() == theirs.keys()
-    assert len(mine) > 20
-    for name, gradient in mine.items():
-        torch.testing.assert_close(gradient, theirs[name], rtol=1e-6, atol=1e-10, msg=name)
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 9])

@@ -10,6 +10,7 @@ from engine.training import TrainSpec
 from engine.training.gradients import backward
 from engine.training.objectives import Column, objective_of
 from engine.training.objectives.mlm import IGNORED, Masked, hidden, mask, mlm_loss
+from tests.engine.training.compared import draws
 from tests.fakes.training import TinyModel
 
 SENTENCES = [
@@ -18,11 +19,6 @@ SENTENCES = [
     "the small red cat sleeps near the table while rain falls",
     "then they leave quietly",
 ]
-
-
-def draws(seed: int = 0) -> np.random.Generator:
-    """A seeded generator."""
-    return np.random.default_rng(seed)
 
 
 def many(n: int = 2000) -> tuple[np.ndarray, Masked]:

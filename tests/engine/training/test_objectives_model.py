@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
@@ -12,15 +11,10 @@ from engine.training.model import TrainingModel, open_model
 from engine.training.objectives import Column, objective_of
 from engine.training.objectives.contrastive import in_batch_loss
 from engine.training.objectives.mlm import hidden, mlm_loss
+from tests.engine.training.compared import assert_same, draws, gradients
+from tests.fakes.ranks import EXAMPLES
 from tests.fakes.training import TinyModel, tiny_folder
 
-EXAMPLES = [
-    ("a man sits on the mat", "the man sits", "nobody sits"),
-    ("a red cat sleeps", "the small cat sleeps near the table", "the dog runs"),
-    ("they leave quietly", "then they leave", "the rain falls and falls"),
-    ("the old woman eats", "a woman eats on the street", "nobody eats"),
-    ("a dog runs", "the happy dog runs and runs", "a dog sleeps"),
-]
 CASES = {
     "unsup": {"augmentation": "delete-one", "mlm_weight": 0.1, "mlm_probability": 0.4},
     "sup": {"pooling": "avg", "head": "none", "hard_negative_weight": 0.3},
@@ -35,30 +29,12 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"dir:{tiny_folder(tmp_path_factory.mktemp('base'))}"
 
 
-def draws(seed: int = 0) -> np.random.Generator:
-    """A seeded generator."""
-    return np.random.default_rng(seed)
-
-
 def opened(
     base: str, kind: str, dtype: torch.dtype = torch.float64, **changes: object
 ) -> tuple[TrainSpec, TrainingModel]:
     """A spec and the model it opens, without dropout unless it is asked for."""
     spec = TrainSpec(kind, base, "t", "out", **({"dropout": 0.0} | changes))  # type: ignore[arg-type]
     return spec, open_model(spec, []).to(dtype)
-
-
-def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Of every parameter that has one."""
-    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
-
-
-def assert_same(mine: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor]) -> None:
-    """Gradients of the same parameters agree to 1e-6."""
-    assert mine.keys() == theirs.keys()
-    assert len(mine) > 20
-    for name, gradient in mine.items():
-        torch.testing.assert_close(gradient, theirs[name], rtol=1e-6, atol=1e-10, msg=name)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
