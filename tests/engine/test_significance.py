@@ -17,12 +17,7 @@ from engine.significance import (
     tie_groups,
 )
 from engine.statistics import Sample, resample
-
-
-def pairs(n: int, noise: float, seed: int) -> Sample:
-    """Simulated cosines: one gold of 0 to 5 in steps, seen through noise."""
-    gold = np.round(np.random.default_rng(0).uniform(0, 5, n) * 4) / 4
-    return Sample(gold + np.random.default_rng(seed).normal(0, noise, n), gold)
+from tests.engine.samples import pairs
 
 
 def tied(samples: dict[str, Sample]) -> list[list[str]]:

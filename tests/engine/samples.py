@@ -1,0 +1,13 @@
+"""Simulated samples for the tests of statistics."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.statistics import Sample
+
+
+def pairs(n: int, noise: float, seed: int) -> Sample:
+    """Simulated cosines: one gold of 0 to 5 in steps, seen through noise."""
+    gold = np.round(np.random.default_rng(0).uniform(0, 5, n) * 4) / 4
+    return Sample(gold + np.random.default_rng(seed).normal(0, noise, n), gold)
