@@ -81,12 +81,46 @@ def nothing_left_waiting(workspace: Workspace) -> Iterator[None]:
         workspace.jobs.cancel(run["id"])
 
 
-@pytest.fixture(scope="session")
-def site(workspace: Workspace) -> Iterator[str]:
-    """Address of the running app, without a slash at its end."""
+@contextlib.contextmanager
+def served(workspace: Workspace) -> Iterator[str]:
+    """Address of an app over a store, without a slash at its end."""
     demo = ui.launch(workspace, open_browser=False, block=False)
     yield str(demo.local_url).rstrip("/")
     demo.close()
+
+
+@pytest.fixture(scope="session")
+def site(workspace: Workspace) -> Iterator[str]:
+    """Address of the running app."""
+    with served(workspace) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A store of the module's own, with MiniLM to train."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path_factory.mktemp("desk") / "store")
+    made.add_encoder("minilm")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def place(desk: Workspace) -> Iterator[str]:
+    """Address of an app over it."""
+    with served(desk) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def showcase(desk: Workspace) -> Iterator[str]:
+    """Address of an app over it for visitors, who can only look."""
+    looking = Workspace(desk.store.folder, read_only=True)
+    with served(looking) as address:
+        yield address
+    looking.close()
 
 
 @dataclass

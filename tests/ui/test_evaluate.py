@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app import ui
 from app.jobs.kinds import KINDS
 from app.workspace import Workspace
 from tests.fakes import folder
-from tests.ui.conftest import NARROW, WIDE
+from tests.ui.conftest import NARROW, WIDE, served
 
 CHOSEN = "evaluate?encoder=random:256&starter=StarterSTS&starter=StarterSearch"
 
@@ -136,9 +135,8 @@ def trained(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained_site(trained):
     """Address of an app over it."""
-    demo = ui.launch(trained, open_browser=False, block=False)
-    yield str(demo.local_url).rstrip("/")
-    demo.close()
+    with served(trained) as address:
+        yield address
 
 
 def test_a_suite_ticks_its_members(visitor, trained_site):

@@ -9,33 +9,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from app import ui
 from app.training import runs
-from app.workspace import Workspace
 from engine.training import Finished, Looked, Noted, Started, Stepped, TrainSpec
 from engine.training.ablations import ABLATIONS
 from tests.ui.conftest import NARROW, WIDE
 
 SPEC = TrainSpec("unsup", "minilm", "starter", "", dev="starter-pairs", dev_every=20)
-
-
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    """A store of its own, with MiniLM to train."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("runs") / "store")
-    made.add_encoder("minilm")
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def place(desk):
-    """Address of an app over it."""
-    demo = ui.launch(desk, open_browser=False, block=False)
-    yield str(demo.local_url).rstrip("/")
-    demo.close()
 
 
 def say(desk, run, *events, position=0):
@@ -232,13 +211,9 @@ def test_an_error_and_a_name_with_markup_are_shown_as_they_are(visitor, place, d
     assert page.locator("img[src=x]").count() == 0
 
 
-def test_visitors_look_and_touch_nothing(visitor, desk, finished):
+def test_visitors_look_and_touch_nothing(visitor, showcase, finished):
     """The curves are there; no verb, no table to queue."""
-    looking = Workspace(desk.store.folder, read_only=True)
-    demo = ui.launch(looking, open_browser=False, block=False)
-    page = visitor(str(demo.local_url).rstrip("/")).open(f"runs?run={finished}")
+    page = visitor(showcase).open(f"runs?run={finished}")
     expect(page.locator("#chart-score .main-svg").first).to_be_visible()
     assert page.locator("[data-act=stop], [data-act=cancel], [data-act=retry]").count() == 0
     assert page.locator("#ablations, .t-verbs a").count() == 0
-    demo.close()
-    looking.close()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from app import ui
 from app.jobs.reporter import Reporter
 from app.training import making
-from app.workspace import Workspace
 from tests.ui.conftest import NARROW, WIDE
 
 TINY = "new:layers=1,hidden=16,heads=2,vocab=400"
@@ -16,25 +14,6 @@ QUICK = (
     f"train?preset=own&base={TINY}&train=starter&dev=starter-pairs&steps=20&dev_every=10"
     "&batch_size=16&learning_rate=0.001"
 )
-
-
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    """A store of its own, with MiniLM to train."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("train") / "store")
-    made.add_encoder("minilm")
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def place(desk):
-    """Address of an app over it."""
-    demo = ui.launch(desk, open_browser=False, block=False)
-    yield str(demo.local_url).rstrip("/")
-    demo.close()
 
 
 @pytest.fixture
@@ -188,13 +167,9 @@ def test_a_model_is_trained_for_real(visitor, place, desk):
     expect(page.locator("#encoders input:checked")).to_have_count(1)
 
 
-def test_visitors_have_the_command_alone(visitor, desk):
+def test_visitors_have_the_command_alone(visitor, showcase):
     """No start, no upload, no path; the command still follows."""
-    looking = Workspace(desk.store.folder, read_only=True)
-    demo = ui.launch(looking, open_browser=False, block=False)
-    page = visitor(str(demo.local_url).rstrip("/")).open("train")
+    page = visitor(showcase).open("train")
     expect(page.locator("#command pre")).to_be_visible()
     for gone in ("#start", "#cost", "#upload", "#file", "#sweep"):
         expect(page.locator(gone)).to_be_hidden()
-    demo.close()
-    looking.close()
