@@ -21,8 +21,9 @@ Tick = Callable[[float], None]
 """Called with the share done; what it raises stops the work."""
 
 _PCA_SAMPLE = 20_000
-_MANY, _EPOCHS = 10_000, 120
-"""Rounds of UMAP for many points, where it would take 200: trust was the same with 120."""
+_MANY, _EPOCHS, _LEARNING_RATE = 10_000, 100, 0.25
+"""For many points UMAP would take 200 rounds of rate 1. Smaller steps leave less noise in the last
+places: on 20,000 points, trustworthiness was higher after half the rounds, continuity the same."""
 TSNE_POINTS = 20_000
 """More would take t-SNE many minutes."""
 _BLOCK_CELLS = 16_000_000
@@ -112,6 +113,7 @@ def umap(
             min_dist=min_dist,
             metric="cosine",
             n_epochs=_EPOCHS if len(rows) > _MANY else None,
+            learning_rate=_LEARNING_RATE if len(rows) > _MANY else 1.0,
             random_state=seed,
             init=(10 * start / scale + noise).astype(np.float32),
             precomputed_knn=knn,
