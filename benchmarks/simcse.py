@@ -4,10 +4,10 @@
 
 Masked language modelling makes a BERT of 4 layers x 256 from the unlabelled sentences; every row of
 `ROWS` then trains from it on 20,000 of them (or on the NLI triplets) with three seeds. All of it
-stays in FOLDER: called again, it goes on where it was. Prints a table and what each ablation says
-about the paper's direction; every score is in FOLDER/scores.json. A direction agrees when the means of dev differ by
-more than their spread, root of the sum of both variances; the scale here is a hundredth of the
-paper's, so a row that disagrees says nothing against it.
+stays in FOLDER, the scores in `scores.json`: called again, it goes on where it was. Prints a table
+and what each ablation says about the paper's direction. A direction agrees when the means of dev
+differ by more than their spread, root of the sum of both variances; the scale here is a hundredth
+of the paper's, so a row that disagrees says nothing against it.
 """
 
 from __future__ import annotations
