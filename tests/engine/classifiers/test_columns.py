@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from engine.classifiers import columns, exact, logistic
 from engine.classifiers.features import Features
-from engine.classifiers.setting import Fit, Setting
+from engine.classifiers.setting import Fit, Setting, nobody
 from engine.classifiers.validation import (
     Trainer,
     folds,
@@ -27,10 +27,6 @@ from engine.classifiers.validation import (
 
 EXACT = Setting("exact", folds=3)
 FAST = replace(EXACT, solver="columns")
-
-
-def nothing(done: float = 0.0, /) -> None:
-    """Nobody is watching."""
 
 
 def clouds(classes: int, n: int = 360) -> tuple[Features, np.ndarray]:
@@ -62,8 +58,8 @@ def test_fits_on_the_same_rows_are_the_plain_loops(classes: int, hidden: int) ->
     fits = [Fit(train, dev, penalty, test) for penalty in (1e-5, 1e-2)]
     for optimiser in ("adam", "rmsprop"):
         setting = replace(EXACT, hidden=hidden, optimiser=optimiser)
-        ours = columns.solve(features, labels, fits, setting, 1111, nothing)
-        theirs = exact.solve(features, labels, fits, setting, 1111, nothing)
+        ours = columns.solve(features, labels, fits, setting, 1111, nobody)
+        theirs = exact.solve(features, labels, fits, setting, 1111, nobody)
         for a, b in zip(ours, theirs, strict=True):
             assert (a.accuracy, a.passes) == (pytest.approx(b.accuracy), b.passes)
             assert (a.predicted == b.predicted).mean() > 0.97  # float noise on the boundary
@@ -77,8 +73,8 @@ def test_a_column_learns_nothing_from_rows_it_may_not_see() -> None:
     spoilt = features.rows(every_row(360)).numpy().copy()
     spoilt[second] = 1e3
     fits = [Fit(first, dev, 1e-4, test), Fit(second, dev, 1e-4, test)]
-    whole = columns.solve(features, labels, fits, EXACT, 1, nothing)
-    other = columns.solve(Features(spoilt, np.arange(360)), labels, fits, EXACT, 1, nothing)
+    whole = columns.solve(features, labels, fits, EXACT, 1, nobody)
+    other = columns.solve(Features(spoilt, np.arange(360)), labels, fits, EXACT, 1, nobody)
     assert whole[0].accuracy == other[0].accuracy
     assert (whole[0].predicted == other[0].predicted).all()
     assert (whole[1].predicted != other[1].predicted).any()
@@ -95,7 +91,7 @@ def test_the_plans_agree_up_to_the_order_of_draws() -> None:
         lambda t: split(t, train, dev, test),
     ):
         fast, slow = (
-            plan(Trainer(features, labels, replace(setting, **quick), 1111, nothing))
+            plan(Trainer(features, labels, replace(setting, **quick), 1111, nobody))
             for setting in (FAST, EXACT)
         )
         assert fast.dev == pytest.approx(slow.dev, abs=2.0)
@@ -124,10 +120,10 @@ def test_normalised_fits_are_fits_on_normalised_features(solver: str, hidden: in
     setting, every = replace(EXACT, hidden=hidden), np.arange(360)
     solve = {"columns": columns.solve, "exact": exact.solve}[solver]
     fits = [Fit(train, dev, 1e-3, test, znorm=znorm) for znorm in (True, False, True)]
-    normal, plain, again = solve(Features(raw, every), labels, fits, setting, 1111, nothing)
+    normal, plain, again = solve(Features(raw, every), labels, fits, setting, 1111, nobody)
     for ours, seen in ((normal, copy), (plain, raw), (again, copy)):
         fit = replace(fits[0], znorm=False)
-        (theirs,) = exact.solve(Features(seen, every), labels, [fit], setting, 1111, nothing)
+        (theirs,) = exact.solve(Features(seen, every), labels, [fit], setting, 1111, nobody)
         assert (ours.accuracy, ours.passes) == (pytest.approx(theirs.accuracy), theirs.passes)
         assert (ours.predicted == theirs.predicted).mean() > 0.97  # float noise on the boundary
     assert normal.accuracy != plain.accuracy
@@ -141,11 +137,11 @@ def test_rows_set_aside_to_stop_on_do_not_normalise() -> None:
     raw[held] = 50
     fits = [Fit(train, None, 1e-3, test, znorm=True)]
     for solver in (columns, exact):
-        (ours,) = solver.solve(Features(raw, np.arange(360)), labels, fits, EXACT, 1111, nothing)
+        (ours,) = solver.solve(Features(raw, np.arange(360)), labels, fits, EXACT, 1111, nobody)
         scaler = StandardScaler().fit(np.delete(raw, [*held, *test, *cut()[1]], axis=0))
         copy = scaler.transform(raw).astype(np.float32)
         fit = replace(fits[0], znorm=False)
-        (theirs,) = exact.solve(Features(copy, np.arange(360)), labels, [fit], EXACT, 1111, nothing)
+        (theirs,) = exact.solve(Features(copy, np.arange(360)), labels, [fit], EXACT, 1111, nobody)
         assert (ours.predicted == theirs.predicted).mean() > 0.97
 
 
@@ -154,7 +150,7 @@ def test_normalised_regression_by_scikit_learn() -> None:
     raw, labels = uneven()
     train, dev, test = cut()
     fit = Fit(train, dev, 0.5, test, znorm=True)
-    (ours,) = logistic.solve(Features(raw, np.arange(360)), labels, [fit], EXACT, 1, nothing)
+    (ours,) = logistic.solve(Features(raw, np.arange(360)), labels, [fit], EXACT, 1, nobody)
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.5)).fit(
         raw[train], labels[train]
     )
@@ -175,7 +171,7 @@ def test_normalising_is_chosen_by_dev_accuracy(with_dev: bool) -> None:
     for vectors, znorm in ((raw, True), (np.zeros_like(raw), False)):
         for setting in (FAST, EXACT)[: 1 + znorm]:
             trainer = Trainer(
-                Features(vectors, np.arange(360)), labels, replace(setting, **quick), 1, nothing
+                Features(vectors, np.arange(360)), labels, replace(setting, **quick), 1, nobody
             )
             outer = [(train, test)] if with_dev else outer_folds(trainer)
             found = normalised(trainer, outer, dev if with_dev else None)

@@ -10,10 +10,7 @@ import torch
 
 from engine.classifiers import ranking
 from engine.classifiers.ranking import Matched, Ranks, ranked
-
-
-def nothing(done: float = 0.0, /) -> None:
-    """Nobody is watching."""
+from engine.classifiers.setting import nobody
 
 
 def split(n: int, seed: int, noise: float = 0.6) -> Matched:
@@ -167,7 +164,7 @@ def test_the_best_pass_is_kept_and_misses_add_up(noise: float) -> None:
             best, kept = score, copy.deepcopy(model)
         else:
             misses += 1
-    dev, ranks, ours = ranking.fit(splits, 1111, nothing)
+    dev, ranks, ours = ranking.fit(splits, 1111, nobody)
     assert (dev, ours) == (pytest.approx(best), passes)
     assert sum(map(sum, ranks.recalls())) == pytest.approx(plain_sum(kept, splits["test"]))
 
@@ -176,7 +173,7 @@ def test_captions_that_tell_their_image_are_found() -> None:
     """Nearly all of them, and no more than chance when captions are noise."""
     told, noise = (
         ranking.fit({s: split(60, i, n) for i, s in enumerate(("train", "dev", "test"), 3)}, 1,
-                    nothing)[1]
+                    nobody)[1]
         for n in (0.05, 500.0)
     )  # fmt: skip
     assert told.by_image().mean() > 0.9

@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 
 from engine import evaluate
+from engine.classifiers.setting import nobody
 from engine.datasets import CaptionPart, Captions, Catalog
 from engine.errors import UserError
 from engine.statistics import bootstrap, main_sample
 from engine.tasks import captions
 from tests.fakes.encoders import HashEncoder, NaNEncoder
-
-
-def nothing(done: float = 0.0, /) -> None:
-    """Nobody is watching."""
 
 
 def part(n: int, seed: int) -> CaptionPart:
@@ -53,7 +50,7 @@ def write_folder(root: Path, data: Captions) -> Path:
 def test_the_main_score_is_the_mean_of_six_recalls() -> None:
     """And of the examples, so that encoders can be compared image by image."""
     data = dataset()
-    found = captions.measure(data, seen(data, 0.8), 1111, nothing)
+    found = captions.measure(data, seen(data, 0.8), 1111, nobody)
     scores = {(s.split, s.metric): s for s in found.scores}
     sides = ("image_to_text", "text_to_image")
     recalls = [scores["test", f"{side}_recall_at_{k}"].score for side in sides for k in (1, 5, 10)]
@@ -78,7 +75,7 @@ def test_the_main_score_is_the_mean_of_six_recalls() -> None:
 def test_fewer_images_than_five_folds_are_said_so() -> None:
     """A number that compares with no published one must not look like one."""
     data = dataset()
-    details = captions.measure(data, seen(data, 0.8), 1111, nothing).details
+    details = captions.measure(data, seen(data, 0.8), 1111, nobody).details
     assert details["fold_images"] == [14]
     assert "has 14 images: 1 of 5 folds of 1,000" in details["notes"][0]
 
@@ -94,13 +91,13 @@ def test_fewer_images_than_five_folds_are_said_so() -> None:
 def test_what_cannot_be_measured_is_said(data: Captions, says: str) -> None:
     """Too few to draw contrasts from, and splits that are not there."""
     with pytest.raises(UserError, match=says):
-        captions.measure(data, np.ones((len(data.sentences), 4), np.float32), 1, nothing)
+        captions.measure(data, np.ones((len(data.sentences), 4), np.float32), 1, nobody)
 
 
 def test_the_smallest_data_and_equal_vectors_are_measured() -> None:
     """One image to tell from none is always told; a collapsed encoder is no error."""
     data = dataset(26, 1, 1)
-    found = captions.measure(data, np.ones((len(data.sentences), 4), np.float32), 1, nothing)
+    found = captions.measure(data, np.ones((len(data.sentences), 4), np.float32), 1, nobody)
     assert found.scores[0].score == 100.0
 
 
@@ -151,7 +148,7 @@ def test_the_door_returns_the_dictionary_of_senteval(tmp_path: Path) -> None:
     found = results["ImageCaptionRetrieval"]
     assert set(found) == {"devacc", "acc", "ndev", "ntest"}
     assert (found["ndev"], found["ntest"]) == (60, 70)
-    expected = captions.measure(data, seen(data, 0.8), 1111, nothing)
+    expected = captions.measure(data, seen(data, 0.8), 1111, nobody)
     assert found["devacc"] == pytest.approx(6 * expected.scores[-1].score)
     assert 100 < found["devacc"] <= 600
     to_text, to_image = found["acc"]

@@ -8,15 +8,12 @@ from scipy import stats
 from sklearn.metrics.pairwise import paired_cosine_distances
 from sklearn.preprocessing import StandardScaler
 
+from engine.classifiers.setting import nobody
 from engine.datasets.types import PairPart, ScoredPairs
 from engine.statistics import main_sample
 from engine.tasks import similarity, sts
 
 RNG = np.random.default_rng(3)
-
-
-def nothing(done: float = 0.0, /) -> None:
-    """Nobody is watching."""
 
 
 def pairs(sizes: dict[str, int], kind: str, scale: tuple[float, float] = (0.0, 5.0)) -> ScoredPairs:
@@ -54,7 +51,7 @@ def test_the_normalised_cosine_is_that_of_standard_scaler(
     """Fitted on the sentences that are scored alone: other splits do not count."""
     data = pairs(sizes, kind)
     vectors = uneven(2 * sum(sizes.values()))
-    found = by_metric(similarity.measure(data, vectors, 1111, nothing))
+    found = by_metric(similarity.measure(data, vectors, 1111, nobody))
     normal, gold, at = StandardScaler().fit(vectors[scored].astype(np.float64)), [], 0
     cosines: list[float] = []
     for part in data.parts.values():
@@ -74,7 +71,7 @@ def test_the_plain_cosine_is_the_measurement_of_simcse() -> None:
     """Same main score, same examples, on the main split only, and nothing on the space."""
     data = pairs({"one": 30, "two": 50}, "subsets")
     vectors = uneven(160)
-    found = similarity.measure(data, vectors, 1111, nothing)
+    found = similarity.measure(data, vectors, 1111, nobody)
     plain = sts.measure(data, vectors)
     (main,) = (s for s in found.scores if s.main)
     assert main in plain.scores
@@ -97,7 +94,7 @@ def test_a_similarity_is_learnt_where_it_can_be(
     """With three splits, and scores that the regressor has bins for."""
     data = pairs(sizes, "splits", scale)
     vectors = RNG.normal(size=(2 * sum(sizes.values()), 6)).astype(np.float32)
-    found = similarity.measure(data, vectors, 1111, nothing)
+    found = similarity.measure(data, vectors, 1111, nobody)
     extra = {s.metric: s for s in found.scores if s.metric.startswith("learned_")}
     expected = {"learned_pearson", "learned_spearman", "learned_mse"} if learned else set()
     assert set(extra) == expected

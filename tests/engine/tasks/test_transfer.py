@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import evaluate
-from engine.classifiers.setting import Setting
+from engine.classifiers.setting import Setting, nobody
 from engine.datasets import LabelledPairs, LabelledSentences
 from engine.datasets.types import PairPart, ScoredPairs
 from engine.errors import UserError
@@ -18,10 +18,6 @@ from engine.tasks import relatedness, transfer
 from tests.fakes.encoders import HashEncoder, NaNEncoder
 
 QUICK = Setting("columns", folds=3, batch=8, passes=100, max_passes=200)  # small sets need passes
-
-
-def nothing(done: float = 0.0, /) -> None:
-    """Nobody is watching."""
 
 
 def tell(labels: list[str], width: int = 4) -> np.ndarray:
@@ -42,7 +38,7 @@ def test_examples_are_told_in_the_order_of_the_data_set() -> None:
     data = questions()
     vectors = tell(data.labels)
     vectors[[43, 57]] = vectors[[44, 58]]
-    found = transfer.measure(data, vectors, QUICK, 1111, nothing)
+    found = transfer.measure(data, vectors, QUICK, 1111, nobody)
     assert np.flatnonzero(~found.examples["correct"]).tolist() == [3, 17]
     assert found.scores[0].score == pytest.approx(90.0)
     assert (found.scores[0].split, found.scores[0].n) == ("test", 20)
@@ -53,7 +49,7 @@ def test_nested_folds_tell_every_sentence_once() -> None:
     data = replace(questions(90), splits=[])
     vectors = tell(data.labels)
     vectors[5] = vectors[6]
-    found = transfer.measure(data, vectors, QUICK, 1111, nothing)
+    found = transfer.measure(data, vectors, QUICK, 1111, nobody)
     assert np.flatnonzero(~found.examples["correct"]).tolist() == [5]
     assert found.scores[0].score == pytest.approx(100 * 89 / 90, abs=0.02)
     assert found.details["fits"] == 3 * 4 * 3 + 3 * 4
@@ -70,7 +66,7 @@ def test_pairs_are_judged_by_their_difference_and_product() -> None:
     names = [f"s{i}" for i in range(90)]
     data = LabelledPairs("pairs", names, left, right, same, splits)
     swapped = LabelledPairs("pairs", names, right, left, same, splits)
-    one, other = (transfer.measure(d, vectors, QUICK, 1, nothing) for d in (data, swapped))
+    one, other = (transfer.measure(d, vectors, QUICK, 1, nobody) for d in (data, swapped))
     assert one.scores == other.scores
     assert one.scores[0].score > 60
 
@@ -84,7 +80,7 @@ def test_word_content_is_linear_whatever_is_asked_for() -> None:
     for name, equal in (("WordContent", True), ("Tense", False)):
         data = LabelledSentences(name, [f"s {i}" for i in range(120)], labels, splits)
         plain, hidden = (
-            transfer.measure(data, vectors, setting, 1, nothing).examples["correct"]
+            transfer.measure(data, vectors, setting, 1, nobody).examples["correct"]
             for setting in (QUICK, replace(QUICK, hidden=8))
         )
         assert (plain == hidden).all() == equal
@@ -106,7 +102,7 @@ def test_what_cannot_be_measured_is_said(labels: list[str], splits: list[str], s
     """One class, too few examples, unknown labels, missing and strange splits."""
     data = LabelledSentences("mine", [f"s {i}" for i in range(30)], labels, splits)
     with pytest.raises(UserError) as caught:
-        transfer.measure(data, np.ones((30, 4), np.float32), Setting("columns"), 1, nothing)
+        transfer.measure(data, np.ones((30, 4), np.float32), Setting("columns"), 1, nobody)
     assert says in caught.value.message
     assert caught.value.hint
 
@@ -117,12 +113,12 @@ def test_the_smallest_set_that_folds_leave_something_of(choose_znorm: bool) -> N
     setting = replace(QUICK, choose_znorm=choose_znorm)
     labels = ["x", "y"] * 15
     data = LabelledSentences("mine", [f"s {i}" for i in range(30)], labels, [])
-    found = transfer.measure(data, tell(labels), setting, 1, nothing)
+    found = transfer.measure(data, tell(labels), setting, 1, nobody)
     assert found.scores[0].score == 100
     with pytest.raises(UserError, match="leaves 18 examples"):
         transfer.measure(
             replace(data, sentences=data.sentences[:28], labels=labels[:28]),
-            tell(labels[:28]), setting, 1, nothing,
+            tell(labels[:28]), setting, 1, nobody,
         )  # fmt: skip
 
 
@@ -131,10 +127,10 @@ def test_relatedness_needs_splits_and_different_vectors() -> None:
     part = PairPart(("a", "b c", "d"), ("e", "f", "g h"), np.array([1.0, 3.0, 5.0]))
     year = ScoredPairs("STS13", {"FNWN": part}, "subsets")
     with pytest.raises(UserError, match="no train"):
-        relatedness.measure(year, np.ones((6, 4), np.float32), "pearson", 1, nothing)
+        relatedness.measure(year, np.ones((6, 4), np.float32), "pearson", 1, nobody)
     whole = ScoredPairs("mine", dict.fromkeys(("train", "dev", "test"), part), "splits")
     with pytest.raises(UserError, match="same score"):
-        relatedness.measure(whole, np.ones((18, 4), np.float32), "pearson", 1, nothing)
+        relatedness.measure(whole, np.ones((18, 4), np.float32), "pearson", 1, nobody)
 
 
 def write_folder(root: Path) -> Path:
@@ -209,7 +205,7 @@ def test_vectors_with_nan_are_refused_and_zeros_are_not(tmp_path: Path) -> None:
     root = write_folder(tmp_path)
     (nan,) = evaluate(NaNEncoder(), ["MR"], protocol="senteval", data=root)
     assert "NaN" in str(nan.error)
-    found = transfer.measure(questions(), np.zeros((60, 4), np.float32), QUICK, 1111, nothing)
+    found = transfer.measure(questions(), np.zeros((60, 4), np.float32), QUICK, 1111, nobody)
     assert 0 < found.scores[0].score < 60
 
 
@@ -222,7 +218,7 @@ def test_the_seed_moves_the_folds_of_train_and_not_the_nested_ones(tmp_path: Pat
     features = Features(np.zeros((60, 2), np.float32), np.arange(60))
     made = {}
     for seed in (1111, 7):
-        trainer = validation.Trainer(features, labels, QUICK, seed, nothing)
+        trainer = validation.Trainer(features, labels, QUICK, seed, nobody)
         seen: list[list[int]] = []
         trainer.solve = lambda fits, then=0, seen=seen: _record(fits, seen)  # type: ignore[method-assign]
         validation.nested(trainer)
