@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import sqlite_utils
-
 from store.errors import said_plainly
 from store.files import is_whole
 
@@ -104,6 +102,8 @@ def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
 
 def _databases(store: Store) -> Iterator[Finding]:
     jobs = store.folder / JOBS_FILE
+    import sqlite_utils
+
     opened = [(store.database.path.name, store.database.connection)]
     if jobs.exists():
         opened.append((jobs.name, sqlite_utils.Database(jobs)))

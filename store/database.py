@@ -10,14 +10,15 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sqlite_utils
 
 from store.errors import StoreError, said_plainly
 from store.locks import FileLock
-from store.migrations import migrations
+
+if TYPE_CHECKING:
+    import sqlite_utils
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -40,6 +41,9 @@ class Database:
         self.path = path
         self._local = threading.local()
         self._opened: weakref.WeakSet[sqlite_utils.Database] = weakref.WeakSet()
+        # Brings pandas: read only where a database is opened, not for `theodolite --help`.
+        from store.migrations import migrations
+
         with said_plainly(path.parent), FileLock(path.with_suffix(".lock")):
             _refuse_newer(self.connection, path.parent)
             migrations.apply(self.connection)
@@ -49,6 +53,8 @@ class Database:
         """This thread's connection, in autocommit: transactions begin where `write` says so."""
         found = getattr(self._local, "connection", None)
         if found is None:
+            import sqlite_utils
+
             raw = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             raw.executescript(_PRAGMAS)
             found = sqlite_utils.Database(raw)
@@ -125,6 +131,10 @@ def _plain(value: object) -> object:
 
 
 def _refuse_newer(connection: sqlite_utils.Database, folder: Path) -> None:
+    import sqlite_utils
+
+    from store.migrations import migrations
+
     known = {m.name for m in migrations.pending(sqlite_utils.Database(memory=True))}
     if {m.name for m in migrations.applied(connection)} - known:
         raise StoreError(

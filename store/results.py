@@ -12,14 +12,16 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sqlite_utils
 
 from store.database import Database, to_json
 from store.errors import StoreError, said_plainly
 from store.files import write_once
+
+if TYPE_CHECKING:
+    import sqlite_utils
 
 KEY = ("encoder", "fingerprint", "task", "protocol", "seed", "data_hash")
 """What a result is known by. The encoder's name is part of it so that two specs of one fingerprint
