@@ -212,6 +212,8 @@ def _device(optimiser: torch.optim.Optimizer) -> torch.device:
 
 def flush(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
+    if os.name != "posix":
+        return  # Windows opens no folder, and flushes no file that was opened to be read
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
