@@ -5,7 +5,6 @@ The page Curate and `theodolite curate` ask; a background run of the kind `curat
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from app import formats
 from app.space.finite import finite
 from engine.errors import UserError
-from store.database import to_json
+from store.database import hash_of, to_json
 from store.derived import DerivedRow, array
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ def key(workspace: Workspace, asked: Wanted) -> str:
             facts[name] = workspace.catalog.load(facts[name]).hash
     if asked.encoder:
         facts["encoder"] = _bound(workspace, asked).fingerprint
-    return hashlib.blake2b(f"{KIND}\0{to_json(facts)}".encode(), digest_size=16).hexdigest()
+    return hash_of(KIND, to_json(facts))
 
 
 def _bound(workspace: Workspace, asked: Wanted) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from store.database import hash_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,8 +33,7 @@ def is_large(n: int) -> bool:
 
 def key(fingerprint: str, data_hash: str) -> str:
     """Under which the index of a collection is kept."""
-    facts = f"{KIND}\0{FORMAT}\0{fingerprint}\0{data_hash}"
-    return hashlib.blake2b(facts.encode(), digest_size=16).hexdigest()
+    return hash_of(KIND, str(FORMAT), fingerprint, data_hash)
 
 
 def opened(workspace: Workspace, fingerprint: str, data_hash: str) -> MappedIndex | None:

@@ -6,7 +6,6 @@ A map is found by a key over everything that decides it. It is made by a backgro
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from app.components.map_columns import Column, Region
 from app.space.finite import finite
 from engine.errors import UserError
-from store.database import to_json
+from store.database import hash_of, to_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,7 +132,7 @@ def key_of(workspace: Workspace, asked: Wanted) -> str:
         "format": FORMAT, "fingerprint": bound(workspace, asked).fingerprint,
         "data": workspace.catalog.load(asked.dataset).hash, "library": _library(asked.method),
     }  # fmt: skip
-    return hashlib.blake2b(to_json(facts).encode(), digest_size=16).hexdigest()
+    return hash_of(to_json(facts))
 
 
 def _library(method: Method) -> str:

@@ -6,7 +6,6 @@ measures what takes long.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.space.finite import finite
 from engine.errors import UserError
-from store.database import to_json
+from store.database import hash_of, to_json
 from store.derived import DerivedRow, array
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def key(fingerprint: str, data_hash: str, split: str) -> str:
     """Under which a measurement is kept."""
     facts = {"format": FORMAT, "encoder": fingerprint, "data": data_hash, "split": split,
              "most": MOST_SENTENCES, "k": HUB_NEIGHBOURS}  # fmt: skip
-    return hashlib.blake2b(f"{KIND}\0{to_json(facts)}".encode(), digest_size=16).hexdigest()
+    return hash_of(KIND, to_json(facts))
 
 
 def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Shape | None:

@@ -7,7 +7,6 @@ reads any map. The making is `app.space.spaces_making`.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -16,7 +15,7 @@ from app import formats
 from app.space import maps
 from app.space.maps import StoredMap
 from engine.errors import UserError
-from store.database import to_json
+from store.database import hash_of, to_json
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -109,11 +108,7 @@ def keys(workspace: Workspace, question: Asked) -> tuple[str, str]:
         # Names stand in what is kept: other names for the same vectors are another pair.
         "names": [question.first, question.second],
     }  # fmt: skip
-    first, second = (
-        hashlib.blake2b(to_json(facts | {"side": side}).encode(), digest_size=16).hexdigest()
-        for side in (0, 1)
-    )
-    return first, second
+    return hash_of(to_json(facts | {"side": 0})), hash_of(to_json(facts | {"side": 1}))
 
 
 @dataclass(frozen=True, eq=False)
