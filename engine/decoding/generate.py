@@ -1,0 +1,222 @@
+"""From vectors to pieces: greedy, beams, sampling, and the beam of the reference code.
+
+A decoder here is anything with `begin(vectors)`, `step(state, last)` and `chosen(state, rows)`, as
+`PrefixTransformer` and `ConditionedLSTM` have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from engine.decoding.vocabulary import BEGIN, END, PAD
+
+REFERENCE_FINISHED = 5
+"""The reference's beam stops when so many hypotheses have ended."""
+
+
+class Steps(Protocol):
+    """What generation needs of a model."""
+
+    def begin(self, vectors: Tensor) -> Any:
+        """The state before any piece."""
+
+    def step(self, state: Any, last: Tensor) -> tuple[Tensor, Any]:
+        """Logits of the next piece, and the state that follows."""
+
+    def chosen(self, state: Any, rows: Tensor) -> Any:
+        """The state of other rows."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One sentence for one vector.
+
+    Attributes:
+        ids: pieces, without BEGIN and END.
+        score: what ranked it: mean log-probability under a length penalty for beams, the sum of
+            log-probabilities when greedy or sampled, the mean probability for the reference's beam.
+        ended: False when it was cut at the longest length.
+    """
+
+    ids: tuple[int, ...]
+    score: float
+    ended: bool
+
+
+def greedy(model: Steps, vectors: Tensor, longest: int) -> list[Candidate]:
+    """The likeliest piece at every step.
+
+    Args:
+        model: in evaluation mode.
+        vectors: float (n, dim).
+        longest: most pieces, END not counted.
+    """
+    return _walk(model, vectors, longest, lambda logits: logits.argmax(-1))
+
+
+def sample(
+    model: Steps, vectors: Tensor, longest: int, *, temperature: float = 1.0, top_p: float = 1.0,
+    generator: torch.Generator | None = None,
+) -> list[Candidate]:  # fmt: skip
+    """A piece drawn at every step from the smallest set that holds `top_p` of the probability.
+
+    Args:
+        model: as of `greedy`.
+        vectors: as of `greedy`.
+        longest: as of `greedy`.
+        temperature: the logits are divided by it; above 0.
+        top_p: nucleus (Holtzman et al. 2020), above 0, at most 1.
+        generator: of the draws.
+    """
+
+    def draw(logits: Tensor) -> Tensor:
+        chances, order = (logits / temperature).softmax(-1).sort(-1, descending=True)
+        # The first piece past the share is kept: a nucleus is never empty.
+        outside = chances.cumsum(-1) - chances >= top_p
+        place = torch.multinomial(chances.masked_fill(outside, 0.0), 1, generator=generator)
+        return order.gather(-1, place)[:, 0]
+
+    return _walk(model, vectors, longest, draw)
+
+
+def _walk(model: Steps, vectors: Tensor, longest: int, choose: Any) -> list[Candidate]:
+    n = len(vectors)
+    state, last = model.begin(vectors), torch.full((n,), BEGIN, device=vectors.device)
+    written = torch.full((n, longest), PAD, device=vectors.device)
+    score, ended = vectors.new_zeros(n), torch.zeros(n, dtype=torch.bool, device=vectors.device)
+    for place in range(longest + 1):
+        logits, state = model.step(state, last)
+        logits = _writable(logits)
+        last = choose(logits)
+        chance = F.log_softmax(logits, -1).gather(-1, last[:, None])[:, 0]
+        score = score + chance.masked_fill(ended, 0.0)
+        ended = ended | (last == END)
+        if place == longest or bool(ended.all()):
+            break
+        written[:, place] = last.masked_fill(ended, PAD)
+    return [
+        Candidate(tuple(i for i in row if i != PAD), float(s), bool(e))
+        for row, s, e in zip(written.tolist(), score.tolist(), ended.tolist(), strict=True)
+    ]
+
+
+def _writable(logits: Tensor) -> Tensor:
+    """Neither PAD nor BEGIN is ever written."""
+    logits = logits.clone()
+    logits[..., [PAD, BEGIN]] = -torch.inf
+    return logits
+
+
+def beam(
+    model: Steps, vectors: Tensor, longest: int, *, width: int = 5, penalty: float = 1.0
+) -> list[list[Candidate]]:
+    """The best sentences by log-probability, the best first, for each vector.
+
+    A finished hypothesis of m pieces, END among them, has the score log p / ((5 + m) / 6)^penalty
+    (Wu et al. 2016, eq. 14); a vector is done when no open hypothesis can beat its worst kept one.
+
+    Args:
+        model: as of `greedy`.
+        vectors: as of `greedy`.
+        longest: as of `greedy`.
+        width: hypotheses kept for a vector.
+        penalty: 0 ranks by the plain sum.
+    """
+    n, device = len(vectors), vectors.device
+    state = model.begin(vectors.repeat_interleave(width, 0))
+    last = torch.full((n * width,), BEGIN, device=device)
+    # All begin alike: only the first may be continued, or every beam would be the same.
+    score = vectors.new_full((n, width), -torch.inf)
+    score[:, 0] = 0.0
+    written = torch.zeros((n, width, 0), dtype=torch.long, device=device)
+    done: list[list[Candidate]] = [[] for _ in range(n)]
+    most = ((5 + longest + 1) / 6) ** penalty
+    for place in range(longest + 1):
+        logits, state = model.step(state, last)
+        chance = F.log_softmax(_writable(logits), -1).view(n, width, -1)
+        total = score[..., None] + chance
+        size = ((5 + place + 1) / 6) ** penalty
+        _finish(done, written, total[..., END], size, width)
+        total[..., END] = -torch.inf
+        best = total.amax((1, 2)).tolist()
+        if place == longest or all(
+            _settled(*at, most, width) for at in zip(done, best, strict=True)
+        ):
+            break
+        score, flat = total.view(n, -1).topk(width, -1)
+        origin, piece = flat // total.shape[-1], flat % total.shape[-1]
+        written = torch.cat([written.gather(1, origin[..., None].expand(-1, -1, place)),
+                             piece[..., None]], -1)  # fmt: skip
+        rows = (torch.arange(n, device=device)[:, None] * width + origin).view(-1)
+        state, last = model.chosen(state, rows), piece.view(-1)
+    for kept, row, open_score in zip(done, written.tolist(), score.tolist(), strict=True):
+        if not kept:  # nothing ended in time: the best of what is open, and it says so
+            kept.append(Candidate(tuple(row[0]), open_score[0] / size, False))
+    return [sorted(kept, key=lambda c: -c.score)[:width] for kept in done]
+
+
+def _finish(
+    done: list[list[Candidate]], written: Tensor, ends: Tensor, size: float, width: int
+) -> None:
+    for kept, rows, scores in zip(done, written.tolist(), ends.tolist(), strict=True):
+        for ids, score in zip(rows, scores, strict=True):
+            if score > -torch.inf:
+                kept.append(Candidate(tuple(ids), score / size, True))
+        kept.sort(key=lambda c: -c.score)
+        del kept[width:]
+
+
+def _settled(kept: list[Candidate], best_open: float, most: float, width: int) -> bool:
+    """Whether no open hypothesis can enter any more.
+
+    Log-probabilities only fall, and the longest sentence is divided by the most.
+    """
+    return len(kept) == width and best_open / most <= kept[-1].score
+
+
+def reference_beam(
+    model: Steps, vector: Tensor, *, width: int = 10, longest: int = 100
+) -> list[Candidate]:
+    """The beam of the paper's code, as it is: `vec2sent-ref`.
+
+    It adds probabilities, not their logarithms, and divides by `length + 5 / 6`, so that it seeks
+    the highest mean probability of a piece; it stops when five hypotheses have ended.
+
+    Args:
+        model: in evaluation mode.
+        vector: float (dim,).
+        width: as in the code.
+        longest: as in the code.
+    """
+    state = model.begin(vector[None])
+    rows: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
+    last = torch.full((1,), BEGIN, device=vector.device)
+    finished: list[Candidate] = []
+    for place in range(longest):
+        logits, state = model.step(state, last)
+        total = _writable(logits).softmax(-1) + last.new_tensor(
+            [s for _, s in rows], dtype=logits.dtype)[:, None]  # fmt: skip
+        best, flat = total.view(-1).topk(width)
+        origins, pieces = flat // total.shape[-1], flat % total.shape[-1]
+        following, kept = [], []
+        for score, origin, piece in zip(best.tolist(), origins.tolist(), pieces.tolist(),
+                                        strict=True):  # fmt: skip
+            ids = rows[origin][0]
+            if piece == END:
+                finished.append(Candidate(ids, score / (place + 1 + 5 / 6), True))
+            else:
+                following.append(((*ids, piece), score))
+                kept.append(origin)
+        if len(finished) >= REFERENCE_FINISHED or not following:
+            break
+        rows = following
+        state = model.chosen(state, torch.tensor(kept, device=vector.device))
+        last = torch.tensor([ids[-1] for ids, _ in rows], device=vector.device)
+    if not finished:
+        finished = [Candidate(ids, s / (longest + 5 / 6), False) for ids, s in rows]
+    return sorted(finished, key=lambda c: -c.score)
