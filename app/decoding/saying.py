@@ -198,14 +198,13 @@ def walked(
     real: Sequence[Sequence[Hit]] = [()] * steps
     if collection:
         real = retrieval.around(workspace, encoder, collection, points, near)
-    shares = [place / (steps - 1) for place in range(steps)]
     decoded_to, points_to = _cosines(again, vectors), _cosines(points, vectors)
     return [
-        Step(share, said, *map(float, to), *map(float, there), tuple(hits))
-        for share, said, to, there, hits in zip(
-            shares, found, decoded_to, points_to, real, strict=True
-        )
-    ]
+        Step(place / (steps - 1), found[place], float(decoded_to[place, 0]),
+             float(decoded_to[place, 1]), float(points_to[place, 0]), float(points_to[place, 1]),
+             tuple(real[place]))
+        for place in range(steps)
+    ]  # fmt: skip
 
 
 def calculated(
