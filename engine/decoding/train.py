@@ -61,6 +61,7 @@ class Material:
         vectors: float32 (n, dim), standardised.
         mean: float32 (dim,).
         scale: one number.
+        learned: how many sentences are learned from, the first.
     """
 
     vocabulary: Vocabulary
@@ -69,11 +70,7 @@ class Material:
     vectors: np.ndarray
     mean: np.ndarray
     scale: float
-
-    @property
-    def learned(self) -> int:
-        """How many sentences are learned from."""
-        return len(self.sentences) - DEV
+    learned: int
 
 
 def never() -> bool:
@@ -131,14 +128,17 @@ def _sentences(spec: DecoderSpec, catalog: Catalog, working: Path) -> list[str]:
     return [found[i] for i in order]
 
 
-def prepare(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> Material:
-    """Pieces and standardised vectors of the sentences."""
-    vocabulary = Vocabulary.learn(sentences[:-DEV], spec.vocabulary)
+def prepare(
+    spec: DecoderSpec, sentences: list[str], encoder: Encoder, *, apart: int = DEV
+) -> Material:
+    """Pieces and standardised vectors of the sentences, the last `apart` of them kept apart."""
+    learned = len(sentences) - apart
+    vocabulary = Vocabulary.learn(sentences[:learned], spec.vocabulary)
     vectors = encoder.encode(sentences)
-    mean = vectors[:-DEV].mean(0, dtype=np.float64).astype(np.float32)
-    scale = float((vectors[:-DEV] - mean).std(dtype=np.float64)) or 1.0
+    mean = vectors[:learned].mean(0, dtype=np.float64).astype(np.float32)
+    scale = float((vectors[:learned] - mean).std(dtype=np.float64)) or 1.0
     pieces = vocabulary.ids(sentences)
-    return Material(vocabulary, sentences, pieces, (vectors - mean) / scale, mean, scale)
+    return Material(vocabulary, sentences, pieces, (vectors - mean) / scale, mean, scale, learned)
 
 
 class Run:
@@ -179,7 +179,7 @@ class Run:
         if (found := checkpoint.peek(working)) and found["spec"] == self.state["spec"]:
             self.state, self.best = checkpoint.load(working, self.model, self.optimiser, self.rng)
 
-    def events(self, stop: Callable[[], bool]) -> Iterator[DecoderEvent]:
+    def events(self, stop: Callable[[], bool] = never) -> Iterator[DecoderEvent]:
         """Train to the end and write the decoder."""
         state = self.state
         count = sum(p.numel() for p in self.model.parameters())

@@ -1,0 +1,44 @@
+"""A decoder that knows sixty short sentences by heart, trained in a few seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from engine.datasets.starter import read_topics
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.text import words
+from engine.decoding.train import Run, prepare
+from engine.encoders import load
+
+LONGEST = 7
+"""Words of its sentences."""
+COUNT = 60
+
+
+def known_sentences() -> list[str]:
+    """The sixty sentences, of the starter set."""
+    short = [s for s in dict.fromkeys(read_topics().sentences) if 3 <= words(s) <= LONGEST]
+    return short[:: len(short) // COUNT][:COUNT]
+
+
+def tiny_decoder(folder: Path, encoder: str = "random:64") -> Path:
+    """Train a decoder that gives back most of `known_sentences`.
+
+    Args:
+        folder: becomes the decoder; must not be there.
+        encoder: spec string of the encoder whose vectors it reads.
+    """
+    sentences = known_sentences()
+    spec = DecoderSpec(
+        encoder, ("starter",), str(folder), words=LONGEST, vocabulary=500, width=96, layers=1,
+        dropout=0.0, epochs=45, batch_tokens=300, learning_rate=4e-3, warmup=20, device="cpu",
+    )  # fmt: skip
+    opened = load(encoder)
+    # Those kept apart are among those learned from: the best look is the one that knows them best.
+    material = prepare(spec, sentences + sentences[:20], opened, apart=20)
+    with torch.random.fork_rng(devices=[]):
+        for _ in Run(spec, material, opened, folder.with_name(f"{folder.name}.training")).events():
+            pass
+    return folder
