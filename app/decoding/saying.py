@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from app.decoding.differing import Word, differing
+from engine.decoding.differing import Word, differing
 from engine.errors import UserError
 
 if TYPE_CHECKING:
