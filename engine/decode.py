@@ -6,7 +6,10 @@ decoder.decode(encoder.encode(["A man plays a guitar."]))[0].sentence
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -16,6 +19,7 @@ import torch
 from engine.decoding import folder as folders
 from engine.decoding.folder import DecoderModel
 from engine.decoding.generate import Candidate, beam, greedy, reference_beam, sample
+from engine.decoding.text import words
 from engine.decoding.vocabulary import Vocabulary
 from engine.encoders.base import Encoder
 from engine.errors import UserError
@@ -62,6 +66,7 @@ class Decoder:
         vectors: np.ndarray,
         *,
         encoder: Encoder | None = None,
+        targets: np.ndarray | None = None,
         method: Method = "beam",
         beams: int = 5,
         temperature: float = 1.0,
@@ -73,6 +78,7 @@ class Decoder:
         Args:
             vectors: float (n, dim), in the encoder's own scale.
             encoder: encodes the candidates again, and ranks them by cosine to their vector.
+            targets: float (n, dim), to which the cosine is taken instead.
             method: greedy, beam, sampling, or the reference code's own beam.
             beams: hypotheses of a beam, or samples drawn.
             temperature: of the sampling.
@@ -84,6 +90,11 @@ class Decoder:
                 or number that cannot be.
         """
         points = self._checked(vectors)
+        if encoder is not None and encoder.dim != self.dim:
+            raise UserError(
+                f"{encoder.name} has {encoder.dim} dimensions.",
+                f"This decoder reads vectors of {self.dim}: those of {self.facts['encoder']}.",
+            )
         if method not in get_args(Method):
             raise UserError(
                 f"There is no method {method!r}.", f"Choose one of {', '.join(get_args(Method))}."
@@ -101,7 +112,7 @@ class Decoder:
             for start in range(0, len(points), BATCH):
                 part = torch.from_numpy(points[start : start + BATCH])
                 found += self._candidates(part, method, beams, temperature, top_p, generator)
-        return self._ranked(found, np.asarray(vectors, np.float32), encoder)
+        return self._ranked(found, vectors if targets is None else targets, encoder)
 
     def correct(
         self, vectors: np.ndarray, encoder: Encoder, *, rounds: int = 5, step: float = 0.5,
@@ -115,31 +126,69 @@ class Decoder:
         Args:
             vectors: float (n, dim).
             encoder: whose vectors they are.
-            rounds: corrections after the first decoding.
-            step: share of the gap.
+            rounds: corrections after the first decoding, 0 to 50.
+            step: share of the gap, above 0, at most 2.
             **how: as of `decode`.
+
+        Raises:
+            UserError: as of `decode`, or a number of rounds or a step that cannot be.
         """
+        if not 0 <= rounds <= 50 or not 0 < step <= 2:
+            raise UserError(
+                f"{rounds} corrections by {step} of the gap cannot be made.",
+                "Choose from 0 to 50 of them, and a share above 0 and at most 2.",
+            )
         targets = np.asarray(vectors, np.float32)
         best = self.decode(targets, encoder=encoder, **how)
-        query, latest = targets.copy(), best
+        query, latest = targets, best
         for _ in range(rounds):
             again = encoder.encode([found.sentence for found in latest])
             query = query + step * (targets - again)
-            latest = self._again(query, targets, encoder, how)
-            best = [max(a, b, key=lambda d: d.cosine or -1.0)
-                    for a, b in zip(best, latest, strict=True)]  # fmt: skip
+            latest = self.decode(query, encoder=encoder, targets=targets, **how)
+            best = [
+                new if _near(new) > _near(old) else old
+                for old, new in zip(best, latest, strict=True)
+            ]
         return best
 
-    def _again(
-        self, query: np.ndarray, targets: np.ndarray, encoder: Encoder, how: dict[str, Any]
-    ) -> list[Decoded]:
-        """Decode the queries; the cosines are those to the targets."""
-        decoded = self.decode(query, **how)
-        cosines = _cosines(encoder.encode([d.sentence for d in decoded]), targets)
+    def reproduce(self, sentences: Sequence[str], encoder: Encoder, **how: Any) -> list[Decoded]:
+        """Encode sentences and decode their vectors again.
+
+        Args:
+            sentences: one or more, none of them empty. One of more words than the decoder knows is
+                `cut` in any case.
+            encoder: the decoder's own.
+            **how: as of `decode`.
+
+        Raises:
+            UserError: an empty sentence, or as of `decode`.
+        """
+        for place, sentence in enumerate(sentences, start=1):
+            if not sentence.strip():
+                raise UserError(f"Sentence {place} is empty.", "Write a sentence, or leave it out.")
+        if not sentences:
+            return []
+        found = self.decode(encoder.encode(sentences), encoder=encoder, **how)
         return [
-            Decoded(d.sentence, float(c), d.score, d.cut)
-            for d, c in zip(decoded, cosines, strict=True)
+            replace(one, cut=one.cut or self.too_long(sentence))
+            for sentence, one in zip(sentences, found, strict=True)
         ]
+
+    def too_long(self, sentence: str) -> bool:
+        """Whether a sentence has more words than those that the decoder learned from."""
+        known = self.facts.get("words")
+        return known is not None and words(sentence) > int(known)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits over everything that decides what is decoded."""
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(self.vocabulary.to_json().encode())
+        digest.update(self._mean.tobytes() + self._scale.tobytes())
+        for name, tensor in sorted(self.model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.float().contiguous().numpy().tobytes())
+        return digest.hexdigest()
 
     def _checked(self, vectors: np.ndarray) -> np.ndarray:
         points = np.asarray(vectors, np.float32)
@@ -171,26 +220,23 @@ class Decoder:
     def _ranked(
         self, found: list[list[Candidate]], targets: np.ndarray, encoder: Encoder | None
     ) -> list[Decoded]:
-        texts = [[self.vocabulary.text(c.ids) for c in candidates] for candidates in found]
-        cosines: list[list[float | None]] = [[None] * len(row) for row in texts]
-        if encoder is not None:
-            flat = [text for row in texts for text in row]
-            owners = np.repeat(np.arange(len(texts)), [len(row) for row in texts])
-            values = iter(_cosines(encoder.encode(flat), targets[owners]).tolist())
-            cosines = [[next(values) for _ in row] for row in texts]
-        out = []
-        for row, candidates, near in zip(texts, found, cosines, strict=True):
-            ranked = [
-                Decoded(text, cosine, candidate.score, not candidate.ended)
-                for text, candidate, cosine in zip(row, candidates, near, strict=True)
-            ]
-            if encoder is not None:
-                ranked.sort(key=lambda d: -(d.cosine or 0.0))
-            first = ranked[0]
-            others = tuple({d.sentence: d for d in ranked[1:] if d.sentence != first.sentence}
-                           .values())  # fmt: skip
-            out.append(Decoded(first.sentence, first.cosine, first.score, first.cut, others))
-        return out
+        """The candidates of each vector as sentences, each once, the best first."""
+        rows = [self._sentences(candidates) for candidates in found]
+        if encoder is not None and rows:
+            flat = [one.sentence for row in rows for one in row]
+            owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+            near = iter(_cosines(encoder.encode(flat), np.asarray(targets)[owners]).tolist())
+            rows = [[replace(one, cosine=next(near)) for one in row] for row in rows]
+            rows = [sorted(row, key=_near, reverse=True) for row in rows]
+        return [replace(row[0], others=tuple(row[1:])) for row in rows]
+
+    def _sentences(self, candidates: list[Candidate]) -> list[Decoded]:
+        """Different pieces can be one sentence: the better of them stays."""
+        found: dict[str, Decoded] = {}
+        for one in sorted(candidates, key=lambda c: -c.score):
+            text = self.vocabulary.text(one.ids)
+            found.setdefault(text, Decoded(text, None, one.score, not one.ended))
+        return list(found.values())
 
 
 def open_decoder(folder: Path) -> Decoder:
@@ -215,23 +261,36 @@ def interpolate(
 
     Returns:
         float32 (steps, d).
+
+    Raises:
+        UserError: fewer than two steps, or vectors of different lengths.
     """
-    shares = np.linspace(0.0, 1.0, steps)[:, None]
+    if steps < 2:
+        raise UserError(f"{steps} steps are no way.", "Choose 2 or more.")
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if a.shape != b.shape:
+        raise UserError(
+            f"The ends have {a.size} and {b.size} dimensions.", "Both must be of one encoder."
+        )
+    shares = np.linspace(0.0, 1.0, steps)[:, None]
+    line = ((1 - shares) * a + shares * b).astype(np.float32)
     sizes = np.linalg.norm(a), np.linalg.norm(b)
     if not spherical or min(sizes) == 0:
-        return ((1 - shares) * a + shares * b).astype(np.float32)
-    cosine = float(np.clip(a @ b / (sizes[0] * sizes[1]), -1.0, 1.0))
-    angle = np.arccos(cosine)
+        return line
+    angle = np.arccos(np.clip(a @ b / (sizes[0] * sizes[1]), -1.0, 1.0))
     if np.sin(angle) < 1e-6:  # one direction, or opposite ones with no great circle of their own
-        return ((1 - shares) * a + shares * b).astype(np.float32)
+        return line
     turned = np.sin((1 - shares) * angle) * a / sizes[0] + np.sin(shares * angle) * b / sizes[1]
     lengths = (1 - shares) * sizes[0] + shares * sizes[1]
     return (turned / np.sin(angle) * lengths).astype(np.float32)
 
 
+def _near(found: Decoded) -> float:
+    return -1.0 if found.cosine is None else found.cosine
+
+
 def _cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Of rows, float64 (n,); 0 where one is the zero vector."""
-    a, b = left.astype(np.float64), right.astype(np.float64)
+    a, b = np.asarray(left, np.float64), np.asarray(right, np.float64)
     sizes = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return np.divide((a * b).sum(1), sizes, out=np.zeros(len(a)), where=sizes > 0)

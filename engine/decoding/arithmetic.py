@@ -10,9 +10,12 @@ import numpy as np
 
 from engine.errors import UserError
 
-LONGEST = 1000
+LONGEST = 5000
 MOST_NAMES = 200
-_TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d*)?|\.\d+)|([A-Za-z_]\w*)|(.))")
+DEEPEST = 100
+_TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<name>[^\W\d]\w*)|(?P<sign>.))")
+_PASTED = {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/"}
+"""Signs as they come from other programs."""
 
 Value = float | np.ndarray
 
@@ -32,8 +35,7 @@ def names(expression: str) -> list[str]:
     Raises:
         UserError: the expression is too long, or holds a sign that is none of `+ - * / ( )`.
     """
-    found = dict.fromkeys(t.text for t in _tokens(expression) if t.kind == "name")
-    return list(found)
+    return list(_named(_tokens(expression)))
 
 
 def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -43,30 +45,58 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
     `/` divides by a number. Anything else has no meaning in a space and is refused.
 
     Args:
-        expression: at most 1,000 characters and 200 names.
+        expression: at most 5,000 characters and 200 names.
         vectors: float (d,) for each name.
 
     Returns:
         float64 (d,).
 
     Raises:
-        UserError: says what stands where, and what was expected.
+        UserError: says what stands where, and what was expected; or vectors of different lengths.
     """
     tokens = _tokens(expression)
-    used = names(expression)
+    used = _named(tokens)
     if len(used) > MOST_NAMES:
         raise UserError(f"The expression has {len(used)} names.", f"Use at most {MOST_NAMES}.")
-    if unknown := [name for name in used if name not in vectors]:
-        raise UserError(
-            f"No sentence is named {unknown[0]!r}.",
-            f"Named are: {', '.join(sorted(vectors)) or 'none'}.",
-        )
-    value = _Parser(tokens, vectors).whole()
+    for name, place in used.items():
+        if name not in vectors:
+            raise UserError(
+                f"No sentence is named {name!r}, at place {place}.",
+                f"Named are: {', '.join(sorted(vectors)) or 'none'}.",
+            )
+    _check_alike({name: vectors[name] for name in used})
+    with np.errstate(all="ignore"):  # what is not finite is told below
+        value = _Parser(tokens, vectors).whole()
     if isinstance(value, float):
-        raise UserError(f"{expression.strip()} is a number, not a point.", "Name a sentence in it.")
+        raise UserError(f"{_short(expression)} is a number, not a point.", "Name a sentence in it.")
     if not np.isfinite(value).all():
-        raise UserError(f"{expression.strip()} has no finite value.", "Use smaller factors.")
+        raise UserError(f"{_short(expression)} has no finite value.", "Use smaller factors.")
     return value
+
+
+def _named(tokens: list[Token]) -> dict[str, int]:
+    """Each name and where it stands first, in order."""
+    found: dict[str, int] = {}
+    for token in tokens:
+        if token.kind == "name":
+            found.setdefault(token.text, token.place)
+    return found
+
+
+def _short(expression: str) -> str:
+    text = expression.strip()
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _check_alike(vectors: Mapping[str, np.ndarray]) -> None:
+    sizes = {name: np.shape(vector) for name, vector in vectors.items()}
+    first = next(iter(sizes), "")
+    for name, size in sizes.items():
+        if len(size) != 1 or size != sizes[first]:
+            raise UserError(
+                f"{first} has a vector of shape {sizes[first]}, {name} one of {size}.",
+                "All must be vectors of one encoder.",
+            )
 
 
 def _tokens(expression: str) -> list[Token]:
@@ -76,21 +106,15 @@ def _tokens(expression: str) -> list[Token]:
         )
     found = []
     for match in _TOKEN.finditer(expression.rstrip()):
-        number, name, sign = match.groups()
-        kind = "number" if number else "name" if name else "sign"
-        place = match.start(match.lastindex or 0) + 1
-        text = (
-            "-"
-            if sign in ("−", "–")
-            else "*"
-            if sign in ("×", "·")
-            else match[match.lastindex or 0]
-        )
-        if kind == "sign" and text not in "+-*/()":
-            raise UserError(
-                f"{text!r} at place {place} is no sign that the expression can have.",
-                "Use + - * / ( ), numbers and names.",
-            )
+        kind = str(match.lastgroup)
+        text, place = match[kind], match.start(kind) + 1
+        if kind == "sign":
+            text = _PASTED.get(text, text)
+            if text not in "+-*/()":
+                raise UserError(
+                    f"{text!r} at place {place} is no sign that the expression can have.",
+                    "Use + - * / ( ), numbers and names.",
+                )
         found.append(Token(kind, text, place))
     return found
 
@@ -174,8 +198,16 @@ class _Parser:
 
     def _deeper(self) -> None:
         self._depth += 1
-        if self._depth > 100:
-            raise UserError("The expression is nested too deeply.", "Write it with fewer brackets.")
+        if self._depth > DEEPEST:
+            raise UserError(
+                f"The expression is nested more than {DEEPEST} deep at place {self._place}.",
+                "Write it with fewer brackets.",
+            )
+
+    @property
+    def _place(self) -> int:
+        """Of the sign read last."""
+        return self._tokens[self._at - 1].place
 
     def _expected(self, what: str) -> UserError:
         if self._at < len(self._tokens):

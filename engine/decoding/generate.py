@@ -6,7 +6,10 @@ A decoder here is anything with `begin(vectors)`, `step(state, last)` and `chose
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Protocol
 
 import torch
@@ -16,7 +19,7 @@ from torch.nn import functional as F
 from engine.decoding.vocabulary import BEGIN, END, PAD
 
 REFERENCE_FINISHED = 5
-"""The reference's beam stops when so many hypotheses have ended."""
+"""The reference's search stops when so many hypotheses have ended."""
 
 
 class Steps(Protocol):
@@ -38,8 +41,8 @@ class Candidate:
 
     Attributes:
         ids: pieces, without BEGIN and END.
-        score: what ranked it: mean log-probability under a length penalty for beams, the sum of
-            log-probabilities when greedy or sampled, the mean probability for the reference's beam.
+        score: what ranked it: the sum of log-probabilities when greedy or sampled, the same over
+            a length penalty for beams, the mean probability for the reference's search.
         ended: False when it was cut at the longest length.
     """
 
@@ -84,7 +87,10 @@ def sample(
     return _walk(model, vectors, longest, draw)
 
 
-def _walk(model: Steps, vectors: Tensor, longest: int, choose: Any) -> list[Candidate]:
+def _walk(
+    model: Steps, vectors: Tensor, longest: int, choose: Callable[[Tensor], Tensor]
+) -> list[Candidate]:
+    """Write piece after piece, for all vectors at once."""
     n = len(vectors)
     state, last = model.begin(vectors), torch.full((n,), BEGIN, device=vectors.device)
     written = torch.full((n, longest), PAD, device=vectors.device)
@@ -94,7 +100,8 @@ def _walk(model: Steps, vectors: Tensor, longest: int, choose: Any) -> list[Cand
         logits = _writable(logits)
         last = choose(logits)
         chance = F.log_softmax(logits, -1).gather(-1, last[:, None])[:, 0]
-        score = score + chance.masked_fill(ended, 0.0)
+        written_now = ~ended & ((last == END) | (place < longest))
+        score = score + chance.where(written_now, 0.0)
         ended = ended | (last == END)
         if place == longest or bool(ended.all()):
             break
@@ -179,44 +186,75 @@ def _settled(kept: list[Candidate], best_open: float, most: float, width: int) -
     return len(kept) == width and best_open / most <= kept[-1].score
 
 
-def reference_beam(
-    model: Steps, vector: Tensor, *, width: int = 10, longest: int = 100
-) -> list[Candidate]:
-    """The beam of the paper's code, as it is: `vec2sent-ref`.
+@dataclass(frozen=True)
+class _Open:
+    """A hypothesis of the reference's search.
 
-    It adds probabilities, not their logarithms, and divides by `length + 5 / 6`, so that it seeks
-    the highest mean probability of a piece; it stops when five hypotheses have ended.
+    Attributes:
+        ids: BEGIN and the pieces so far, perhaps END.
+        total: the sum of their probabilities.
+        state: before the last of them is given to the model.
+    """
+
+    ids: tuple[int, ...]
+    total: float
+    state: Any
+
+    @property
+    def score(self) -> float:
+        """The sum over `length + 5 / 6`."""
+        return self.total / (len(self.ids) + 5 / 6)
+
+
+def reference_beam(
+    model: Steps, vector: Tensor, *, width: int = 10, longest: int = 99, rounds: int = 1000
+) -> list[Candidate]:
+    """The search of the paper's code, as it is: `vec2sent-ref`.
+
+    It adds probabilities, not their logarithms, and divides by `length + 5 / 6` where the length
+    counts BEGIN and END: it seeks the highest mean probability of a piece. Hypotheses of all
+    lengths wait in one queue; in each round the best `width` that have not ended are continued by
+    their likeliest `width` pieces, and those that come before them and have ended are kept. It
+    stops after the round in which there are five.
 
     Args:
         model: in evaluation mode.
         vector: float (dim,).
         width: as in the code.
-        longest: as in the code.
+        longest: pieces of a hypothesis, END not counted.
+        rounds: the code has no limit, and can go on for ever.
     """
-    state = model.begin(vector[None])
-    rows: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
-    last = torch.full((1,), BEGIN, device=vector.device)
+    order = count()  # of two equal scores, the one found first
+    start = _Open((BEGIN,), 0.0, model.begin(vector[None]))
+    queue = [(-start.score, next(order), start)]
     finished: list[Candidate] = []
-    for place in range(longest):
-        logits, state = model.step(state, last)
-        total = _writable(logits).softmax(-1) + last.new_tensor(
-            [s for _, s in rows], dtype=logits.dtype)[:, None]  # fmt: skip
-        best, flat = total.view(-1).topk(width)
-        origins, pieces = flat // total.shape[-1], flat % total.shape[-1]
-        following, kept = [], []
-        for score, origin, piece in zip(best.tolist(), origins.tolist(), pieces.tolist(),
-                                        strict=True):  # fmt: skip
-            ids = rows[origin][0]
-            if piece == END:
-                finished.append(Candidate(ids, score / (place + 1 + 5 / 6), True))
+    for _ in range(rounds):
+        batch: list[_Open] = []
+        while queue and len(batch) < width:
+            best = heappop(queue)[-1]
+            if best.ids[-1] == END:
+                finished.append(Candidate(best.ids[1:-1], best.score, True))
             else:
-                following.append(((*ids, piece), score))
-                kept.append(origin)
-        if len(finished) >= REFERENCE_FINISHED or not following:
+                batch.append(best)
+        for one in batch:
+            for found in _continued(model, one, width, longest):
+                heappush(queue, (-found.score, next(order), found))
+        if len(finished) >= REFERENCE_FINISHED or not queue:
             break
-        rows = following
-        state = model.chosen(state, torch.tensor(kept, device=vector.device))
-        last = torch.tensor([ids[-1] for ids, _ in rows], device=vector.device)
     if not finished:
-        finished = [Candidate(ids, s / (longest + 5 / 6), False) for ids, s in rows]
+        left = [one for *_, one in sorted(queue)[:width]]
+        finished = [Candidate(one.ids[1:], one.score, False) for one in left]
     return sorted(finished, key=lambda c: -c.score)
+
+
+def _continued(model: Steps, one: _Open, width: int, longest: int) -> list[_Open]:
+    """By its likeliest pieces; at the longest length by END alone."""
+    last = torch.tensor([one.ids[-1]])
+    # A step may change the state that it is given, and others go on from this one too.
+    logits, state = model.step(model.chosen(one.state, torch.zeros(1, dtype=torch.long)), last)
+    chance = _writable(logits)[0].softmax(-1)
+    if len(one.ids) > longest:
+        pieces = [END]
+    else:
+        pieces = [i for i in chance.topk(min(width, len(chance))).indices.tolist() if i > BEGIN]
+    return [_Open((*one.ids, i), one.total + float(chance[i]), state) for i in pieces]
