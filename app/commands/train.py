@@ -227,7 +227,7 @@ def _perform(
             teller = Teller(kind, spec, as_json, move)
             for run, position, event in perform(workspace, kind, spec, title):
                 run_id = run["id"]
-                if event is not None:
+                if isinstance(event, Event | UserError):
                     step = getattr(event, "step", step)
                     teller.tell(position, event)
     except KeyboardInterrupt:

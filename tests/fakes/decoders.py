@@ -42,3 +42,13 @@ def tiny_decoder(folder: Path, encoder: str = "random:64") -> Path:
         for _ in Run(spec, material, opened, folder.with_name(f"{folder.name}.training")).events():
             pass
     return folder
+
+
+def small_spec(out: Path, **changes: object) -> DecoderSpec:
+    """A training of seconds on the starter set, of a decoder that will know next to nothing."""
+    usual: dict[str, object] = {
+        "encoder": "random:32", "train": ("starter",), "out": str(out), "vocabulary": 300,
+        "width": 32, "layers": 1, "epochs": 0.4, "batch_tokens": 512, "warmup": 5,
+        "device": "cpu",
+    }  # fmt: skip
+    return DecoderSpec(**usual | changes)  # type: ignore[arg-type]
