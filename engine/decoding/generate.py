@@ -161,8 +161,8 @@ def beam(
                              piece[..., None]], -1)  # fmt: skip
         rows = (torch.arange(n, device=device)[:, None] * width + origin).view(-1)
         state, last = model.chosen(state, rows), piece.view(-1)
-    for kept, row, open_score in zip(done, written.tolist(), score.tolist(), strict=True):
-        if not kept:  # nothing ended in time: the best of what is open, and it says so
+    if place == longest:  # the best of what had no time to end may still be better, and says so
+        for kept, row, open_score in zip(done, written.tolist(), score.tolist(), strict=True):
             kept.append(Candidate(tuple(row[0]), open_score[0] / size, False))
     return [sorted(kept, key=lambda c: -c.score)[:width] for kept in done]
 
@@ -207,7 +207,7 @@ class _Open:
 
 
 def reference_beam(
-    model: Steps, vector: Tensor, *, width: int = 10, longest: int = 99, rounds: int = 1000
+    model: Steps, vector: Tensor, *, width: int = 10, longest: int = 99, rounds: int = 300
 ) -> list[Candidate]:
     """The search of the paper's code, as it is: `vec2sent-ref`.
 
