@@ -6,6 +6,7 @@ alone. Knows nothing of how a sentence was decoded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from itertools import groupby
@@ -46,7 +47,7 @@ def card(said: Said) -> str:
     return _framed(
         said.encoder,
         f'<div class="t-telling"><p class="t-sentence" dir="auto">{shown}</p>'
-        f"{cosine(said.cosine)}</div>{tally}{_limits(said)}{_others(said.others)}",
+        f"{cosine(said.cosine)}</div>{tally}{_limits(said)}{others(said.others)}",
         _time(said.seconds),
     )
 
@@ -67,13 +68,14 @@ def tallied(words: Sequence[Word]) -> str:
     """Say it in words, plain text: `6 of 7 words kept in place. Lost: this. New: that.`."""
     real = [word for word in words if word.text[0].isalnum()]
     had = [word for word in real if word.fate != "new"]
-    by = {fate: [w.text for w in real if w.fate == fate] for fate in _TAGS}
+    by: dict[str, list[str]] = {fate: [w.text for w in real if w.fate == fate] for fate in _TAGS}
     if words and all(word.fate == "kept" for word in words):
         return f"All of it came back, {formats.plural(len(had), 'word')}."
     if had and len(by["kept"]) == len(had) and not by["new"]:
         return f"All {formats.plural(len(had), 'word')} kept; the marks between them differ."
     said = [f"{len(by['kept'])} of {formats.plural(len(had), 'word')} kept in place."]
-    for fate, name in (("moved", "Moved"), ("lost", "Lost"), ("new", "New")):
+    for fate in ("moved", "lost", "new"):
+        name = fate.capitalize()
         if by[fate]:
             said.append(f"{name}: {', '.join(by[fate][:12])}{'…' if len(by[fate]) > 12 else ''}.")
     return " ".join(said)
@@ -94,6 +96,24 @@ def number(value: float) -> str:
     """Three decimals and a real minus."""
     shown = f"{value:.3f}"
     return "0.000" if shown == "-0.000" else shown.replace("-", "−")
+
+
+def others(found: Sequence[Other]) -> str:
+    """The other candidates, folded away; nothing for none."""
+    if not found:
+        return ""
+    items = "".join(
+        f'<li><span dir="auto">{escape(one.sentence) or "nothing"}</span>{cosine(one.cosine)}</li>'
+        for one in found
+    )
+    title = formats.plural(len(found), "other candidate")
+    return f'<details class="t-others"><summary>{title}</summary><ol>{items}</ol></details>'
+
+
+def alike(left: str, right: str) -> bool:
+    """Whether two sentences have the same words, whatever their case and marks."""
+    first, second = (re.findall(r"\w+", text.casefold()) for text in (left, right))
+    return bool(first) and first == second
 
 
 def _framed(encoder: str, body: str, beside: str = "") -> str:
@@ -118,17 +138,6 @@ def _limits(said: Said) -> str:
 
 def _note(text: str) -> str:
     return f'<p class="t-note">{parts.tag("cut", "warn")} {escape(text)}</p>'
-
-
-def _others(others: Sequence[Other]) -> str:
-    if not others:
-        return ""
-    items = "".join(
-        f'<li><span dir="auto">{escape(one.sentence) or "nothing"}</span>{cosine(one.cosine)}</li>'
-        for one in others
-    )
-    title = formats.plural(len(others), "other candidate")
-    return f'<details class="t-others"><summary>{title}</summary><ol>{items}</ol></details>'
 
 
 def _time(seconds: float) -> str:

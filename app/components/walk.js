@@ -12,13 +12,18 @@ let shown = null; // what moves with the slider
 // A sentence with its words marked by the end they come from; words of both ends are plain.
 function origins(sentence, ends) {
   const [first, second] = ends.map(wordsOf);
-  const parts = sentence.split(/(\s+)/).map((part) => {
+  const kind = (part) => {
     const word = bare(part);
     const [a, b] = [first.has(word), second.has(word)];
-    if (!word || (a && b)) return part;
-    return el("span", { class: a ? "t-of-first" : b ? "t-of-second" : "t-of-none" }, part);
-  });
-  return el("span", { dir: "auto" }, ...(sentence ? parts : [el("span", { class: "t-muted" }, "nothing at all")]));
+    return !word || (a && b) ? "" : a ? "t-of-first" : b ? "t-of-second" : "t-of-none";
+  };
+  const runs = []; // neighbours of one kind are one mark
+  for (const part of sentence.split(/\s+/).filter(Boolean)) {
+    if (runs.at(-1)?.kind === kind(part)) runs.at(-1).text += ` ${part}`;
+    else runs.push({ kind: kind(part), text: part });
+  }
+  const marks = runs.flatMap(({ kind, text }, i) => [i ? " " : "", kind ? el("span", { class: kind }, text) : text]);
+  return el("span", { dir: "auto" }, ...(sentence ? marks : [el("span", { class: "t-muted" }, "nothing at all")]));
 }
 
 function measure(name, value, kind) {

@@ -16,7 +16,7 @@ from app.pages import decode_form as form
 from app.pages.decode_form import QUIET
 
 if TYPE_CHECKING:
-    from app.decoding.saying import How
+    from app.decoding.saying import How, Said
     from app.workspace import Workspace
 
 TITLE = "Decode"
@@ -94,13 +94,13 @@ def _answered(
     text = saying.checked(text)
     done: list[Any] = [(name, working.card("Waiting for its turn", None, None)) for name in names]
     for place, name in enumerate(names):
+
+        def work(say: working.Say, name: str = name) -> list[Said]:
+            return saying.decoded(workspace, [name], text, how)
+
         first = f"Opening {name} and its decoder; a model that was not used yet takes some seconds"
         answer = None
-        for progress, answer in working.followed(
-            lambda say, name=name: saying.decoded(workspace, [name], text, how),
-            first,
-            request.session_hash,
-        ):
+        for progress, answer in working.followed(work, first, request.session_hash):
             if answer is None:
                 done[place] = (name, progress)
                 yield told.cards(done)

@@ -8,17 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, parts
+from app import address, parts, progress
 from app.decoding import saying
 from app.decoding.saying import How, NoDecoder
+from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.errors import UserError
 
 WAYS = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sample"),
         ("As the reference code", "vec2sent-ref")]  # fmt: skip
-PLAIN = {"method": "beam", "beams": 5, "temperature": 1, "share": 0.9, "seed": 0, "corrections": 0}
+PLAIN: dict[str, Any] = {
+    "method": "beam",
+    "beams": 5,
+    "temperature": 1,
+    "share": 0.9,
+    "seed": 0,
+    "corrections": 0,
+}
 NAMES = tuple(PLAIN)
 QUIET: dict[str, Any] = {"show_progress": "hidden"}
 
@@ -113,9 +120,8 @@ def lacking(workspace: Workspace, encoder: str) -> str:
         link = ""
     else:
         more = "A decoder is trained once, in the background."
-        time = estimated(workspace, encoder)
-        if time:
-            more += f" For this one that takes {time}."
+        if took := estimated(workspace, encoder):
+            more += f" For this encoder that takes {took}, as far as can be told beforehand."
         to = escape(address.link("train-decoder", encoder=encoder))
         link = f'<p><a class="t-button" href="{to}">Train a decoder</a></p>'
     return (
@@ -127,4 +133,10 @@ def lacking(workspace: Workspace, encoder: str) -> str:
 
 def estimated(workspace: Workspace, encoder: str) -> str:
     """About how long the training of a decoder takes, in words; empty when that is not known."""
-    return ""
+    from app.decoding import estimates
+
+    try:
+        seconds = estimates.usual(workspace, encoder).seconds
+    except UserError:
+        return ""
+    return progress.time_left(seconds).removesuffix(" left")
