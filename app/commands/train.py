@@ -59,7 +59,7 @@ QueueOption = Annotated[
 
 
 @plain_errors
-@takes_settings
+@takes_settings(TrainSpec)
 def train(
     objective: ObjectiveArgument,
     base: BaseArgument,
@@ -96,7 +96,7 @@ def train(
 
 
 @plain_errors
-@takes_settings
+@takes_settings(TrainSpec)
 def sweep(
     objective: ObjectiveArgument,
     base: BaseArgument,

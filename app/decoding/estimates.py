@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.decoding.texts import STARTER, to_learn
+
 if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.decoding.estimate import Estimate
@@ -47,11 +49,9 @@ def guess(workspace: Workspace, spec: DecoderSpec) -> Guess:
 
 def usual(workspace: Workspace, encoder: str) -> Guess:
     """As `guess`, of the usual decoder for an encoder: what a page says beside an offer."""
-    from engine.decoding.presets import presets
     from engine.decoding.spec import DecoderSpec
 
-    changes = presets(workspace.catalog)[0].changes
-    return guess(workspace, DecoderSpec.from_dict(changes | {"encoder": encoder, "out": "decoder"}))
+    return guess(workspace, DecoderSpec(encoder, to_learn(workspace.catalog), "decoder"))
 
 
 def probed(workspace: Workspace, spec: DecoderSpec) -> Estimate:
@@ -83,8 +83,6 @@ def _sentences(workspace: Workspace, spec: DecoderSpec) -> int:
 
 
 def _of_text(workspace: Workspace, name: str) -> int:
-    from engine.decoding.presets import STARTER
-
     if name == STARTER:
         return 2000
     path = Path(name).expanduser()
