@@ -125,7 +125,7 @@ def interpolate(
                 spherical=spherical, collection=collection, near=near,
             )  # fmt: skip
         except saying.NoDecoder as error:
-            _offer(workspace, encoder, error)
+            offer(workspace, encoder, error)
     rows = [_step(step) for step in found]
     columns = ("share", "to_first", "to_second", "sentence")
     if as_json:
@@ -209,7 +209,7 @@ def _tell(workspace: Workspace, found: Sequence[Said], as_json: bool) -> None:
     """What each encoder said; an error where none did, exit 1 where one did not."""
     failed = [said for said in found if said.problem]
     if failed and len(failed) == len(found):
-        _offer(workspace, failed[0].encoder, failed[0].problem)
+        offer(workspace, failed[0].encoder, failed[0].problem)
     rows = [_row(said) for said in found]
     if as_json:
         emit(rows, (), True)
@@ -237,7 +237,7 @@ def _row(said: Said) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoReturn:
+def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoReturn:
     """Say what went wrong; where there is no decoder, how to come to one and how long that takes.
 
     Raises:
