@@ -25,14 +25,14 @@ TITLE = "Arithmetic"
 PATH = "arithmetic"
 FIRST = ("minilm", "wordllama", "random:256")
 LEAD = (
-    "Reckon with sentences: an expression over their vectors is a point too, and every decoder "
+    "Calculate with sentences: an expression over their vectors is a point too, and every decoder "
     "says what stands there. a - b + c is the analogy a : b :: z : c."
 )
 OWN = "Of my own"
 LONGEST = 5000
 MOST_TEXT = 60_000
 """Characters of all named sentences; the box takes no more."""
-NOTHING = parts.empty("Nothing reckoned yet", "Take a preset, or write names and an expression.")
+NOTHING = parts.empty("Nothing calculated yet", "Take a preset, or write names and an expression.")
 
 
 def build(workspace: Workspace) -> None:
@@ -59,7 +59,7 @@ def build(workspace: Workspace) -> None:
     encoders = choices.encoder_box()
     options = form.options()
     with gr.Row(elem_classes=["t-tight"]):
-        go = gr.Button("Reckon", variant="primary", elem_id="reckon-button")
+        go = gr.Button("Calculate", variant="primary", elem_id="calculate-button")
     found = parts.static("", elem_id="told")
     controls = [expression, sentences, encoders, *options.values()]
 
@@ -72,7 +72,7 @@ def build(workspace: Workspace) -> None:
             *form.asked(request),
         )  # fmt: skip
 
-    def reckon(
+    def calculate(
         request: gr.Request, text: str, lines: str, names: list[str], *values: Any
     ) -> Iterator[Any]:
         how, chosen = form.how(*values), choices.need(names or [])
@@ -81,7 +81,7 @@ def build(workspace: Workspace) -> None:
     def reopen(request: gr.Request, text: str, lines: str, *values: Any) -> Iterator[Any]:
         """Another option, or a page just opened, is no reason to ask for an expression."""
         if text.strip() or lines.strip():
-            yield from reckon(request, text, lines, *values)
+            yield from calculate(request, text, lines, *values)
         else:
             yield NOTHING
 
@@ -89,12 +89,12 @@ def build(workspace: Workspace) -> None:
         chosen = next((one for one in PRESETS if one.title == title), None)
         return (chosen.expression, chosen.lines) if chosen else (gr.skip(), gr.skip())
 
-    reckoned, again = parts.telling(reckon, 1), parts.telling(reopen, 1)
+    calculated, again = parts.telling(calculate, 1), parts.telling(reopen, 1)
     latest = {"trigger_mode": "always_last", **QUIET}
     opened = parts.on_load(parts.telling(load, len(controls) + 1), None,
                            [preset, *controls, notice])  # fmt: skip
     opened.success(again, controls, [found, notice], **QUIET)
-    gr.on([go.click, expression.submit, sentences.submit], reckoned, controls, [found, notice],
+    gr.on([go.click, expression.submit, sentences.submit], calculated, controls, [found, notice],
           **latest)  # fmt: skip
     gr.on([box.input for box in (encoders, *options.values())], again, controls, [found, notice],
           **latest)  # fmt: skip
@@ -165,7 +165,7 @@ def _table(
     title = f"What decoders say of {expression.strip()[:60]}"
     table = parts.table(("Encoder", "z, as decoded", "Cosine"), rows, title, numbers=(2,))
     return (
-        f'<div class="t-reckoned"><dl>{asked}{more}<dt class="t-spec">z</dt>'
+        f'<div class="t-calculated"><dl>{asked}{more}<dt class="t-spec">z</dt>'
         f'<dd class="t-spec">{escape(expression.strip())}</dd></dl>{table}{person}</div>'
     )
 
