@@ -22,6 +22,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from app import theme
 from app.collection import curation_routes
 from app.pages import (
+    arithmetic,
     compare,
     curate,
     data,
@@ -39,6 +40,7 @@ from app.pages import (
     search,
     spaces,
     train,
+    train_decoder,
 )
 from app.routes import routes
 from app.space import map_routes
@@ -52,7 +54,7 @@ GROUPS = {
     "Train": (train, runs),
     "Measure": (evaluate, compare, fair_play),
     "Explore": (search, map, spaces, distributions, geometry, curate),
-    "Decode": (decode, interpolate),
+    "Decode": (decode, interpolate, arithmetic, train_decoder),
     "Work": (jobs,),
 }
 """The pages by what one comes for. A narrow bar folds them into a menu that names the groups."""
@@ -125,7 +127,8 @@ def _links(name: str, pages: tuple[Any, ...], here: Any) -> str:
     title, links = escape(name), [link(page) for page in pages]
     if name in FOLDED:
         links[1:] = [f'<span class="t-fold">{"".join(links[1:])}</span>']
-    return f'<div role="group" aria-label="{title}"><b aria-hidden="true">{title}</b>{"".join(links)}</div>'
+    head = f'<b aria-hidden="true">{title}</b>'
+    return f'<div role="group" aria-label="{title}">{head}{"".join(links)}</div>'
 
 
 def head() -> str:
