@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from engine.datasets.catalog import Catalog
-from engine.decoding import train
+from engine.decoding.folder import vocabulary_of
+from engine.decoding.material import material_of, sentences_of
+from engine.decoding.run import LOOKS, Run
 from engine.decoding.spec import DecoderSpec
-from engine.decoding.train import Material, Run
-from engine.decoding.vocabulary import Vocabulary
 from engine.encoders.base import Encoder
 
 _TRIED = 3000
@@ -74,11 +74,10 @@ def estimate(
         torch.random.fork_rng(devices=[]),
     ):
         alone = replace(spec, out=str(Path(folder) / "probe"))
-        sentences = train._sentences(alone, catalog or Catalog(), Path(folder))
-        rate = _encoding_rate(encoder, sentences)
-        run = Run(alone, _material(alone, sentences, encoder.dim), encoder, Path(folder))
-        pieces_per_second = _speed(run, seconds)
-        return _told(alone, run, len(sentences), rate, pieces_per_second)
+        texts = sentences_of(alone, catalog or Catalog(), Path(folder)).texts
+        rate = _encoding_rate(encoder, texts)
+        run = _run(alone, texts[:_TRIED], encoder)
+        return _told(alone, run, len(texts), rate, _speed(run, seconds))
 
 
 def _encoding_rate(encoder: Encoder, sentences: list[str]) -> float:
@@ -90,25 +89,26 @@ def _encoding_rate(encoder: Encoder, sentences: list[str]) -> float:
     return _ENCODED / max(time.perf_counter() - began, 1e-6)
 
 
-def _material(spec: DecoderSpec, sentences: list[str], dim: int) -> Material:
-    """Some sentences with vectors of chance, which take as long as any."""
-    some = sentences[:_TRIED]
-    vocabulary = Vocabulary.learn(some, spec.vocabulary)
-    vectors = np.random.default_rng(0).standard_normal((len(some), dim), dtype=np.float32)
-    mean = np.zeros(dim, np.float32)
-    apart = min(train.DEV, len(some) // 3)
-    return Material(vocabulary, some, vocabulary.ids(some), vectors, mean, 1.0, len(some) - apart)
+def _run(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> Run:
+    """A training on some sentences with vectors of chance, which take as long as any."""
+    spec = replace(spec, held_out=min(spec.held_out, len(sentences) // 3))
+    vocabulary = vocabulary_of(spec, sentences)
+    shape = (len(sentences), encoder.dim)
+    vectors = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+    material = material_of(spec, sentences, vectors, vocabulary)
+    return Run(spec, material, vocabulary, encoder.fingerprint, "")
 
 
 def _speed(run: Run, seconds: float) -> float:
     """Pieces a second over parts of batches: small ones, which are a little slower than whole."""
     run.model.train()
-    rows = max(8, int(_PIECES / np.mean([len(ids) for ids in run.material.pieces])))
-    batches = (batch[:rows] for batch in run._batches(0))
-    run._update(next(batches)[:4])  # pays for what is made once
+    rows = max(8, int(_PIECES / _mean_pieces(run)))
+    batches = (batch[:rows] for batch in run.batches(0))
+    run.update(next(batches)[:4])  # pays for what is made once
     pieces, began = 0, time.perf_counter()
     for batch in batches:
-        pieces += run._update(batch)[1]
+        run.update(batch)
+        pieces += sum(len(run.material.pieces[i]) - 1 for i in batch)
         if time.perf_counter() - began > seconds:
             break
     if run.device.type == "cuda":
@@ -116,19 +116,21 @@ def _speed(run: Run, seconds: float) -> float:
     return max(1, pieces) / max(time.perf_counter() - began, 1e-6)
 
 
+def _mean_pieces(run: Run) -> float:
+    """That a sentence is learned by: BEGIN is given."""
+    return float(np.mean([len(ids) - 1 for ids in run.material.pieces]))
+
+
 def _told(
     spec: DecoderSpec, run: Run, sentences: int, rate: float, pieces_per_second: float
 ) -> Estimate:
-    learned = max(1, sentences - train.DEV)
-    mean = float(np.mean([len(ids) for ids in run.material.pieces]))
+    learned, mean = max(1, sentences - spec.held_out), _mean_pieces(run)
     total = learned * mean * spec.epochs
-    learning = total / pieces_per_second
-    encoding = sentences / rate
     # The sentences kept apart pass once at each look, without gradients: a third of an update.
-    looks = 1 + learning / train.LOOK_SECONDS
-    learning += looks * train.DEV * mean / pieces_per_second / 3
+    looked = LOOKS * spec.held_out * mean / 3
+    encoding = sentences / rate
     return Estimate(
-        seconds=encoding + learning,
+        seconds=encoding + (total + looked) / pieces_per_second,
         encoding=encoding,
         sentences=learned,
         steps=max(1, round(total / spec.batch_tokens)),

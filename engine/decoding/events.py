@@ -18,6 +18,16 @@ class DecoderEvent:
 
 
 @dataclass(frozen=True)
+class Encoded(DecoderEvent):
+    """Before the training: sentences that have their vectors, of how many, and seconds left."""
+
+    kind: ClassVar[str] = "encoded"
+    done: int
+    sentences: int
+    seconds_left: float
+
+
+@dataclass(frozen=True)
 class Started(DecoderEvent):
     """Training begins, or goes on: updates made and to make, sentences, parameters, device."""
 
@@ -62,7 +72,16 @@ class Noted(DecoderEvent):
 
 @dataclass(frozen=True)
 class Finished(DecoderEvent):
-    """The decoder is in its folder: updates, the best look and its loss, seconds, the folder."""
+    """The decoder is in its folder.
+
+    Attributes:
+        step: updates made.
+        best_step: the update whose weights these are.
+        best_loss: theirs on the sentences kept apart.
+        seconds: of training.
+        out: the folder.
+        why: `done`, `stopped` by hand, or `diverged`: the loss was no number.
+    """
 
     kind: ClassVar[str] = "finished"
     step: int
@@ -70,3 +89,4 @@ class Finished(DecoderEvent):
     best_loss: float
     seconds: float
     out: str
+    why: str

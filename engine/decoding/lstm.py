@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from engine.decoding.vocabulary import PAD
+
 State = tuple[Tensor, Tensor, Tensor]
 """The vectors (n, dim), and hidden and cell states (layers, n, hidden)."""
 
@@ -59,10 +61,26 @@ class ConditionedLSTM(nn.Module):
         latent = torch.tanh(self.latent(states))
         if self.prior is None:
             return F.linear(latent, self.pieces.weight, self.bias)
-        experts = latent.unflatten(-1, (self.experts, -1))
+        experts = torch.stack(latent.chunk(self.experts, -1), -2)
         each = F.log_softmax(F.linear(experts, self.pieces.weight, self.bias), -1)
         weights = F.log_softmax(self.prior(states), -1)
         return torch.logsumexp(each + weights[..., None], -2)
+
+    def losses(self, vectors: Tensor, ids: Tensor) -> Tensor:
+        """Cross entropy of every piece behind BEGIN; see `PrefixTransformer.losses`."""
+        following = ids[:, 1:]
+        real = following != PAD
+        states, wanted = self.states(vectors, ids[:, :-1])[real], following[real]
+        if self.prior is None:
+            return F.cross_entropy(self.logits(states), wanted, reduction="none")
+        # Of a mixture only the wanted pieces' probabilities are mixed, not the whole vocabulary's.
+        experts = torch.tanh(self.latent(states)).chunk(self.experts, -1)
+        each = [
+            -F.cross_entropy(F.linear(e, self.pieces.weight, self.bias), wanted, reduction="none")
+            for e in experts
+        ]
+        weights = F.log_softmax(self.prior(states), -1)
+        return -torch.logsumexp(torch.stack(each, -1) + weights, -1)
 
     def begin(self, vectors: Tensor) -> State:
         """The state before any piece."""

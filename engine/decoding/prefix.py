@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from engine.decoding.spec import HEADS
+from engine.decoding.vocabulary import PAD
 
 Cache = list[tuple[Tensor, Tensor]]
 """Keys and values of each layer, (n, heads, positions, dim)."""
@@ -25,7 +30,7 @@ class PrefixTransformer(nn.Module):
     """
 
     def __init__(
-        self, dim: int, vocabulary: int, *, width: int = 256, layers: int = 4, heads: int = 4,
+        self, dim: int, vocabulary: int, *, width: int = 256, layers: int = 4, heads: int = HEADS,
         prefix: int = 4, positions: int = 64, dropout: float = 0.1,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -61,12 +66,27 @@ class PrefixTransformer(nn.Module):
         """(…, width) -> (…, vocabulary)."""
         return F.linear(states, self.pieces.weight)
 
+    def losses(self, vectors: Tensor, ids: Tensor) -> Tensor:
+        """Cross entropy of every piece behind BEGIN, in nats.
+
+        Args:
+            vectors: float (n, dim).
+            ids: int64 (n, t), BEGIN first, END last, PAD behind it.
+
+        Returns:
+            (m,): of the m pieces that are not PAD, sentence by sentence.
+        """
+        following = ids[:, 1:]
+        real = following != PAD
+        logits = self.logits(self.states(vectors, ids[:, :-1])[real])
+        return F.cross_entropy(logits, following[real], reduction="none")
+
     def begin(self, vectors: Tensor) -> Cache:
         """What the blocks remember of the vectors, before any piece."""
         x = self.read(vectors).view(len(vectors), self.prefix, -1)
         x = x + self.places.weight[: self.prefix]
         cache: Cache = []
-        for block in self.blocks:
+        for block in self._blocks():
             x, kept = block.extend(x, None)
             cache.append(kept)
         return cache
@@ -84,10 +104,14 @@ class PrefixTransformer(nn.Module):
         place = cache[0][0].shape[2]
         x = (self.pieces(last) + self.places.weight[place])[:, None]
         following: Cache = []
-        for block, kept in zip(self.blocks, cache, strict=True):
+        for block, kept in zip(self._blocks(), cache, strict=True):
             x, grown = block.extend(x, kept)
             following.append(grown)
         return self.logits(self.norm(x[:, 0])), following
+
+    def _blocks(self) -> Iterator[Block]:
+        """The blocks as what they are, which a ModuleList does not tell."""
+        return (block for block in self.blocks if isinstance(block, Block))
 
     @staticmethod
     def chosen(cache: Cache, rows: Tensor) -> Cache:

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 PAD, BEGIN, END = 0, 1, 2
 _SPECIAL = ["<pad>", "<s>", "</s>"]
+
+
+class Words(Protocol):
+    """What decoders need of a vocabulary, their own or that of a base."""
+
+    def __len__(self) -> int:
+        """Number of pieces."""
+
+    def ids(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        """Pieces of each sentence, int32, with BEGIN and END around them."""
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The sentence of pieces; special ones are left out."""
+
+    def to_json(self) -> str:
+        """All of it as text."""
 
 
 class Vocabulary:
@@ -28,8 +45,8 @@ class Vocabulary:
         tokenizer = Tokenizer(models.BPE())
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             # Digits one by one: a number not seen in training can then be written too.
-            [pre_tokenizers.Digits(individual_digits=True),
-             pre_tokenizers.ByteLevel(add_prefix_space=True)]
+            [pre_tokenizers.ByteLevel(add_prefix_space=True),
+             pre_tokenizers.Digits(individual_digits=True)]
         )  # fmt: skip
         tokenizer.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(

@@ -151,7 +151,7 @@ def test_an_interrupted_training_goes_on_in_its_row(
     workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From its checkpoint, and no step is there twice."""
-    monkeypatch.setattr("engine.decoding.train.SAVE_SECONDS", 0.0)
+    monkeypatch.setattr("engine.decoding.run.SAVE_SECONDS", 0.0)
     events = here(workspace, spec)
     seen = [next(event for event in events if isinstance(event, Stepped)) for _ in range(2)]
     events.close()  # type: ignore[attr-defined]

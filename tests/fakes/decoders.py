@@ -7,14 +7,17 @@ from pathlib import Path
 import torch
 
 from engine.datasets.starter import read_topics
+from engine.decoding.material import material_of
+from engine.decoding.run import Run
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.text import words
-from engine.decoding.train import Run, prepare
+from engine.decoding.vocabulary import Vocabulary
 from engine.encoders import load
 
 LONGEST = 7
 """Words of its sentences."""
 COUNT = 60
+KEPT_APART = 20
 
 
 def known_sentences() -> list[str]:
@@ -33,13 +36,16 @@ def tiny_decoder(folder: Path, encoder: str = "random:64") -> Path:
     sentences = known_sentences()
     spec = DecoderSpec(
         encoder, ("starter",), str(folder), words=LONGEST, vocabulary=500, width=96, layers=1,
-        dropout=0.0, epochs=45, batch_tokens=300, learning_rate=4e-3, warmup=20, device="cpu",
+        held_out=KEPT_APART, dropout=0.0, epochs=45, batch_tokens=300, learning_rate=4e-3,
+        warmup=20, device="cpu",
     )  # fmt: skip
     opened = load(encoder)
     # Those kept apart are among those learned from: the best look is the one that knows them best.
-    material = prepare(spec, sentences + sentences[:20], opened, apart=20)
+    texts = sentences + sentences[:KEPT_APART]
+    vocabulary = Vocabulary.learn(sentences, spec.vocabulary)
+    material = material_of(spec, texts, opened.encode(texts), vocabulary)
     with torch.random.fork_rng(devices=[]):
-        for _ in Run(spec, material, opened, folder.with_name(f"{folder.name}.training")).events():
+        for _ in Run(spec, material, vocabulary, opened.fingerprint, "sixty").events():
             pass
     return folder
 
