@@ -20,7 +20,7 @@ from engine.decoding import folder as folders
 from engine.decoding.folder import DecoderModel
 from engine.decoding.generate import Candidate, beam, greedy, reference_beam, sample
 from engine.decoding.text import words
-from engine.decoding.vocabulary import Vocabulary
+from engine.decoding.vocabulary import Words
 from engine.encoders.base import Encoder
 from engine.errors import UserError
 
@@ -55,7 +55,7 @@ class Decoder:
         dim: of the vectors it takes.
     """
 
-    def __init__(self, model: DecoderModel, vocabulary: Vocabulary, facts: dict[str, Any]) -> None:
+    def __init__(self, model: DecoderModel, vocabulary: Words, facts: dict[str, Any]) -> None:
         self.model, self.vocabulary, self.facts = model, vocabulary, facts
         self.dim = int(facts["dim"])
         self._mean = np.asarray(facts["mean"], np.float32)
@@ -225,7 +225,7 @@ class Decoder:
         if encoder is not None and rows:
             flat = [one.sentence for row in rows for one in row]
             owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-            near = iter(_cosines(encoder.encode(flat), np.asarray(targets)[owners]).tolist())
+            near = iter(cosines(encoder.encode(flat), np.asarray(targets)[owners]).tolist())
             rows = [[replace(one, cosine=next(near)) for one in row] for row in rows]
             rows = [sorted(row, key=_near, reverse=True) for row in rows]
         return [replace(row[0], others=tuple(row[1:])) for row in rows]
@@ -289,7 +289,7 @@ def _near(found: Decoded) -> float:
     return -1.0 if found.cosine is None else found.cosine
 
 
-def _cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Of rows, float64 (n,); 0 where one is the zero vector."""
     a, b = np.asarray(left, np.float64), np.asarray(right, np.float64)
     sizes = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)

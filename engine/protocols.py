@@ -19,6 +19,7 @@ from engine.senteval_protocols import (
     SENTEVAL_MLP,
     SENTEVAL_SKLEARN,
 )
+from engine.vec2sent_protocol import VEC2SENT
 
 SIMCSE_2021 = Protocol(
     name="simcse-2021",
@@ -85,6 +86,7 @@ PROTOCOLS: dict[str, Protocol] = {
         *(SIMCSE_2021, STARTER_1),
         *(SENTEVAL, SENTEVAL_EXACT, SENTEVAL_FAST, SENTEVAL_SKLEARN, SENTEVAL_MLP),
         *(PITFALLS, PITFALLS_MLP),
+        VEC2SENT,
     )
 }
 
