@@ -27,6 +27,7 @@ from app.pages import (
     curate,
     data,
     decode,
+    diagnose,
     distributions,
     encoders,
     evaluate,
@@ -54,7 +55,7 @@ GROUPS = {
     "Train": (train, runs),
     "Measure": (evaluate, compare, fair_play),
     "Explore": (search, map, spaces, distributions, geometry, curate),
-    "Decode": (decode, interpolate, arithmetic, train_decoder),
+    "Decode": (decode, interpolate, arithmetic, diagnose, train_decoder),
     "Work": (jobs,),
 }
 """The pages by what one comes for. A narrow bar folds them into a menu that names the groups."""

@@ -64,6 +64,13 @@ def listed(workspace: Workspace) -> list[DecoderRow]:
     return [DecoderRow(**row) for row in [*trained, *_shipped()]]
 
 
+def encoders(workspace: Workspace) -> list[str]:
+    """Encoders that have a decoder, those that are kept first; nothing is loaded for that."""
+    decoded = dict.fromkeys(row.encoder for row in listed(workspace))
+    kept = [row["name"] for row in workspace.store.encoders.list()]
+    return list(dict.fromkeys([*(name for name in kept if name in decoded), *decoded]))
+
+
 def decoder_of(workspace: Workspace, encoder: str) -> DecoderRow | None:
     """The decoder of an encoder, or None: the newest that fits its weights, else one of its name.
 
@@ -74,9 +81,9 @@ def decoder_of(workspace: Workspace, encoder: str) -> DecoderRow | None:
     Raises:
         UserError: the encoder cannot be read, or not loaded.
     """
-    from engine import encoders
+    from engine.encoders import parse
 
-    name, rows = str(encoders.parse(encoder)), listed(workspace)
+    name, rows = str(parse(encoder)), listed(workspace)
     if not rows:
         return None
     loaded = workspace.load(name)
@@ -165,10 +172,8 @@ def _row(
 
 def _shipped() -> Iterator[dict[str, Any]]:
     """Those that came with the app; a damaged one is left out."""
-    try:
-        from engine.decoding.shipped import shipped
-    except ImportError:  # none ship
-        return
+    from engine.decoding.shipped import shipped
+
     for encoder, folder in shipped().items():
         try:
             facts = facts_of(folder)

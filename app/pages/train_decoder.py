@@ -22,7 +22,6 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.decoding.estimate import Estimate
-    from engine.decoding.spec import DecoderSpec
 
 TITLE = "Train decoder"
 PATH = "train-decoder"
@@ -186,6 +185,7 @@ class _Followed:
 def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[str, ...]:
     """The preset if it still is one, a word on it, the command, what is wrong, about the time."""
     from app.decoding import estimates
+    from app.decoding.queue import command_of
 
     try:
         spec = form.spec(values)
@@ -198,21 +198,7 @@ def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[str, ..
         f'<p class="t-small" role="status">Roughly <strong>{escape(formats.duration(seconds))}'
         "</strong> on this machine, by the size of the text and the speed it showed before.</p>"
     )
-    return name, form.about(name), _command(spec), "", time
-
-
-def _command(spec: DecoderSpec) -> str:
-    """The command that does the same, with a button to copy it."""
-    from app.decoding.queue import command_of
-
-    words = shlex.split(command_of(spec))
-    spans = " ".join(f"<span>{escape(shlex.quote(word))}</span>" for word in words)
-    return (
-        '<div class="t-copied"><p class="t-small t-muted">The same on the command line</p>'
-        f'<pre class="t-command" tabindex="0" aria-label="The same on the command line">{spans}'
-        '</pre><button type="button" class="t-link" onclick="theodolite.copy(event)">Copy</button>'
-        "</div>"
-    )
+    return name, form.about(name), parts.command(shlex.split(command_of(spec))), "", time
 
 
 def _start(workspace: Workspace, values: Mapping[str, Any]) -> str:
