@@ -29,7 +29,7 @@ class Steps(Protocol):
         """The state before any piece."""
 
     def step(self, state: Any, last: Tensor) -> tuple[Tensor, Any]:
-        """Logits of the next piece, and the state that follows."""
+        """Logits of the next piece, and the state that follows; that given stays as it was."""
 
     def chosen(self, state: Any, rows: Tensor) -> Any:
         """The state of other rows."""
@@ -250,8 +250,7 @@ def reference_beam(
 def _continued(model: Steps, one: _Open, width: int, longest: int) -> list[_Open]:
     """By its likeliest pieces; at the longest length by END alone."""
     last = torch.tensor([one.ids[-1]])
-    # A step may change the state that it is given, and others go on from this one too.
-    logits, state = model.step(model.chosen(one.state, torch.zeros(1, dtype=torch.long)), last)
+    logits, state = model.step(one.state, last)
     chance = _writable(logits)[0].softmax(-1)
     if len(one.ids) > longest:
         pieces = [END]
