@@ -28,6 +28,7 @@ from engine.decoding.vocabulary import Vocabulary, Words
 from engine.errors import UserError
 
 FORMAT = 1
+FILES = ("decoder.json", "vocabulary.json", "model.safetensors")
 DecoderModel = PrefixTransformer | ConditionedLSTM | CausalDecoder
 
 
@@ -126,7 +127,7 @@ def read(folder: Path) -> tuple[DecoderModel, Words, dict[str, Any]]:
     except UserError:
         raise
     except FileNotFoundError as error:
-        raise _missing(folder, error) from error
+        raise _missing(folder) from error
     except Exception as error:  # a damaged file can be wrong in every way
         raise _damaged(folder, error) from error
     return model.eval(), vocabulary, facts
@@ -142,7 +143,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
         if len(facts["mean"]) != facts["dim"] or not all(map(math.isfinite, numbers)):
             raise ValueError("its mean does not have as many numbers as its vectors")
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _missing(folder, error) from error
+        raise _missing(folder) from error
     except Exception as error:  # as above
         raise _damaged(folder, error) from error
     return dict(facts)
@@ -168,9 +169,10 @@ def _whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     }  # fmt: skip
 
 
-def _missing(folder: Path, error: OSError) -> UserError:
+def _missing(folder: Path) -> UserError:
+    missing = next((name for name in FILES if not (folder / name).exists()), FILES[0])
     return UserError(
-        f"{folder.name} holds no decoder: {Path(error.filename or 'a file').name} is missing.",
+        f"{folder.name} holds no decoder: {missing} is missing.",
         "Give a folder that `theodolite train-decoder` wrote.",
     )
 
