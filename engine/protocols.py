@@ -90,6 +90,9 @@ PROTOCOLS: dict[str, Protocol] = {
     )
 }
 
+OF_TASKS = tuple(name for name, p in PROTOCOLS.items() if "decoding" not in p.types)
+"""Those that tasks are evaluated under; a diagnosis has its own."""
+
 
 def get(name: str) -> Protocol:
     """Return the protocol of that name.

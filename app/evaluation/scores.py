@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from app import address, formats, parts
 from app.components.heatmap import Cell, Column, Row
 from app.evaluation import protocol_card, spread
+from engine.decoding.diagnosis import NAMES
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from engine.published import Published
 
 METRICS = {
+    **NAMES,
     "spearman": "Spearman",
     "pearson": "Pearson",
     "accuracy": "Accuracy",
