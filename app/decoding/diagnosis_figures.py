@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from engine.decoding.diagnosis import Diagnosis, Figure, Giver
 
 HEIGHT = 340
+_MOVER = "mover-"
 _SYMBOLS = ("circle", "square", "diamond")
 FIGURE_COLUMNS = ("giver", "length", "sentences", "figure", "value", "low", "high")
 SAMPLE_COLUMNS = ("sentence", "decoded", "cosine", "cut", "nearest", "nearest cosine")
@@ -22,6 +23,8 @@ def name_of(metric: str) -> str:
     """A figure's name for people."""
     from engine.decoding.diagnosis import NAMES
 
+    if metric.startswith(_MOVER):
+        return f"Mover score, words by {metric.removeprefix(_MOVER)}"
     return NAMES.get(metric, metric)
 
 

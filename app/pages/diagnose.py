@@ -97,8 +97,8 @@ def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     known = decoders.encoders(workspace)
     encoder = address.first(request, "encoder") or next(iter(known), "")
     text = address.first(request, "in", USUAL)
-    texts = [("One that is new to the decoder", USUAL),
-             ("Kept apart in its training", diagnosing.KEPT_APART),
+    texts = [("One new to it", USUAL),
+             ("Kept apart in training", diagnosing.KEPT_APART),
              *train_decoder_form.texts(workspace)]  # fmt: skip
     if text not in [name for _, name in texts]:
         texts.append((text, text))

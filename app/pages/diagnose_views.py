@@ -14,10 +14,18 @@ from app.components import told
 from app.decoding import diagnosis_figures as figures
 
 if TYPE_CHECKING:
+    from app.decoding.relations import Across
     from app.workspace import Workspace
     from engine.decoding.diagnosis import Diagnosis, Sample
+    from engine.decoding.relations import Relation
 
 PROTOCOL = "vec2sent"
+ARCHITECTURES = {
+    "prefix": "A Transformer",
+    "lstm": "An LSTM of one layer",
+    "lstm-mos": "An LSTM with five softmaxes",
+    "causal": "A language model",
+}
 NOTHING = parts.empty(
     "No decoder was diagnosed yet",
     "A diagnosis takes some minutes in the background, and is kept like any score.",
@@ -97,7 +105,85 @@ def diagnosis(workspace: Workspace, result: str | None) -> Diagnosis | None:
 
 def across(workspace: Workspace) -> str:
     """How the figures order the encoders, and what that has to do with their scores."""
-    return ""
+    from app.decoding.relations import across as related
+
+    found = related(workspace)
+    head = (
+        '<div class="t-section"><h2>Across encoders</h2><p>Whether a diagnostic orders encoders as '
+        "their scores on tasks do: Spearman over those that have both.</p></div>"
+    )
+    if found.relations is None:
+        said = found.problem
+        return head + parts.say(f"{said.message} {said.hint}" if said else "")
+    return head + _correlations(found) + _stability(found)
+
+
+def _correlations(found: Across) -> str:
+    """A row a score and a column a diagnostic; then without each encoder."""
+    relations = found.relations
+    if relations is None:
+        return ""
+    cells = {(cell.diagnostic, cell.score): cell for cell in relations.cells}
+    diagnostics = list(dict.fromkeys(cell.diagnostic for cell in relations.cells))
+    rows = [
+        [escape(one.score), *(_rho(cells.get((name, one.score))) for name in diagnostics),
+         _number(one.lowest), _number(one.mean)]
+        for one in relations.summaries
+    ]  # fmt: skip
+    overall = relations.overall
+    blanks = [""] * len(diagnostics)
+    rows.append(["<strong>all</strong>", *blanks, _number(overall.lowest), _number(overall.mean)])
+    heads = ["Score", *map(figures.name_of, diagnostics), "Lowest", "Mean"]
+    numbers = tuple(range(1, len(heads)))
+    encoders = ", ".join(relations.encoders)
+    left = [
+        [escape(name), _number(one.overall.lowest), _number(one.overall.mean)]
+        for name, one in found.without.items()
+    ]
+    missing = [
+        f"{task}: {formats.plural(more, 'more encoder')} needed."
+        for task, more in relations.missing.items()
+    ]
+    data: list[list[Any]] = [heads]
+    for one in relations.summaries:
+        known = [cells.get((name, one.score)) for name in diagnostics]
+        data.append([one.score, *(c and c.rho for c in known), one.lowest, one.mean])
+    return (
+        f'<p class="t-small">Over {escape(encoders)}, on sentences of '
+        f"{escape(found.text or 'their own')}.</p>"
+        f"{parts.table(heads, rows, 'Spearman of diagnostics with scores', numbers)}"
+        f'<p class="t-actions">{_download("Correlations as CSV", "correlations.csv", data)}</p>'
+        + (f'<p class="t-small t-muted">{escape(" ".join(missing[:8]))}</p>' if missing else "")
+        + '<p class="t-small">Without each encoder in turn: one that stands apart can make a '
+        "correlation alone.</p>"
+        + parts.table(["Without", "Lowest", "Mean"], left, "Without each encoder", (1, 2))
+    )
+
+
+def _stability(found: Across) -> str:
+    """Whether decoders of different kinds order the encoders alike."""
+    head = (
+        '<div class="t-section"><h2>Stability</h2><p>Spearman between decoders of two kinds, '
+        "other architectures or training sizes, over the encoders that have both.</p></div>"
+    )
+    if not found.agreements:
+        said = found.unstable
+        return head + parts.say(f"{said.message} {said.hint}" if said else "")
+    rows = [
+        [escape(figures.name_of(one.diagnostic)), escape(one.first), escape(one.second),
+         _number(one.rho), formats.count(one.encoders)]
+        for one in found.agreements
+    ]  # fmt: skip
+    heads = ["Diagnostic", "Decoders", "and", "Spearman", "Encoders"]
+    return head + parts.table(heads, rows, "Agreement of decoders of two kinds", (3, 4))
+
+
+def _rho(cell: Relation | None) -> str:
+    return "" if cell is None else _number(cell.rho)
+
+
+def _number(value: float) -> str:
+    return "–" if value != value else f"{value:.2f}".replace("-", "−")
 
 
 def _live(workspace: Workspace) -> list[dict[str, Any]]:
@@ -142,7 +228,8 @@ def _table(found: Diagnosis) -> str:
 def _facts(found: Diagnosis) -> str:
     """What is known of the decoder, as HTML."""
     facts = found.decoder
-    said = f"A decoder of the architecture {facts.get('architecture')}"
+    kind = str(facts.get("architecture"))
+    said = f"{ARCHITECTURES.get(kind, kind)} as the decoder"
     if facts.get("sentences"):
         said += f", trained on {formats.plural(int(facts['sentences']), 'sentence')}"
     if facts.get("words"):

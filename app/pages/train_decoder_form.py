@@ -36,7 +36,7 @@ class Field:
 
     name: str
     label: str
-    kind: Literal["whole", "number", "choice", "flag"]
+    kind: Literal["whole", "number", "choice", "flag", "text"]
     info: str = ""
     choices: Sequence[tuple[str, str]] = ()
     optional: bool = False
@@ -45,8 +45,10 @@ class Field:
 
 FIELDS = (
     Field("architecture", "Architecture", "choice", "",
-          (("Transformer, the vector first", "prefix"), ("LSTM of one layer", "lstm"),
-           ("LSTM with five softmaxes", "lstm-mos")), folded=False),
+          (("Transformer", "prefix"), ("Simple LSTM", "lstm"), ("Paper's LSTM", "lstm-mos"),
+           ("A language model", "causal")), folded=False),
+    Field("base", "Language model", "text", "For that architecture: hf:ID or dir:FOLDER.",
+          optional=True, folded=False),
     Field("words", "Longest sentence", "whole", "Words.", folded=False),
     Field("limit", "First sentences only", "whole", "Empty: all of them.", optional=True,
           folded=False),
@@ -114,7 +116,7 @@ def read(field: Field, typed: Any) -> Any:
         if field.optional:
             return None
         raise UserError(f"{field.label} is empty.", f"Usual is {usual()[field.name]}.")
-    if field.kind == "choice":
+    if field.kind in ("choice", "text"):
         return text
     try:
         value = float(text)

@@ -15,8 +15,10 @@ from app.decoding.course import course
 from app.jobs.reporter import Reporter
 from app.training.terminal import perform
 from app.workspace import Workspace
+from engine.datasets.catalog import Catalog
 from engine.decoding.events import DecoderEvent, Finished, Looked, Started, Stepped
 from engine.decoding.spec import DecoderSpec
+from engine.decoding.train import train_decoder
 from engine.errors import UserError
 from store import StoreError
 from tests.fakes.decoders import small_spec
@@ -33,6 +35,22 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 def spec(tmp_path: Path) -> DecoderSpec:
     """A training that takes seconds, of a decoder that knows next to nothing."""
     return small_spec(tmp_path / "out")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A decoder of random:32, to be copied."""
+    out = tmp_path_factory.mktemp("trained") / "out"
+    for _ in train_decoder(small_spec(out), Catalog(None)):
+        pass
+    return out
+
+
+@pytest.fixture
+def out(trained: Path, spec: DecoderSpec, workspace: Workspace) -> Path:
+    """The same in a folder of its own, and in the list."""
+    decoders.register(workspace, Path(shutil.copytree(trained, spec.out)))
+    return Path(spec.out)
 
 
 def here(workspace: Workspace, spec: DecoderSpec) -> Iterator[DecoderEvent]:
@@ -69,18 +87,17 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     assert [row["name"] for row in workspace.store.encoders.list()] == ["random:32"]
 
 
-def test_a_decoder_is_found_by_the_weights_of_its_encoder(
-    workspace: Workspace, spec: DecoderSpec
-) -> None:
+def test_a_decoder_is_found_by_the_weights_of_its_encoder(workspace: Workspace, out: Path) -> None:
     """Whatever they are called; of two the newer; never one of another dimension."""
-    assert decoders.decoder_of(workspace, "random:32") is None
-    list(here(workspace, spec))
     found = decoders.decoder_of(workspace, "random:32")
     assert found is not None
     assert found.encoder == "random:32"
     assert decoders.decoder_of(workspace, "random:64") is None
-    other = Path(spec.out).with_name("other")
-    shutil.copytree(spec.out, other)
+    workspace.store.decoders.remove("out")
+    assert decoders.decoder_of(workspace, "random:32") is None
+    decoders.register(workspace, out)
+    other = out.with_name("other")
+    shutil.copytree(out, other)
     decoders.register(workspace, other)
     found = decoders.decoder_of(workspace, "random:32")
     assert found is not None
@@ -91,21 +108,20 @@ def test_a_decoder_is_found_by_the_weights_of_its_encoder(
     assert found.name == "out"
 
 
-def test_of_other_weights_the_name_decides(workspace: Workspace, spec: DecoderSpec) -> None:
+def test_of_other_weights_the_name_decides(workspace: Workspace, out: Path) -> None:
     """A fingerprint that nobody has any more does not hide a decoder of that very spec."""
-    list(here(workspace, spec))
-    facts = decoders.facts_of(Path(spec.out)) | {"fingerprint": "0" * 32}
-    (Path(spec.out) / decoders.FACTS).write_text(json.dumps(facts), "utf-8")
-    decoders.register(workspace, Path(spec.out))
+    facts = decoders.facts_of(out) | {"fingerprint": "0" * 32}
+    (out / decoders.FACTS).write_text(json.dumps(facts), "utf-8")
+    decoders.register(workspace, out)
     found = decoders.decoder_of(workspace, "random:32")
     assert found is not None
     assert found.fingerprint == "0" * 32
 
 
-def test_an_opened_decoder_stays_open(workspace: Workspace, spec: DecoderSpec) -> None:
+def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
     """It is read once, and decodes vectors of its encoder."""
-    list(here(workspace, spec))
     (row,) = decoders.listed(workspace)
+    assert row.folder == out
     decoder, encoder = decoders.opened(workspace, row)
     assert decoders.opened(workspace, row)[0] is decoder
     (said,) = decoder.decode(encoder.encode(["A boat on the river."]), method="greedy")
@@ -142,7 +158,7 @@ def test_stopped_while_it_encodes_there_is_nothing_to_keep(
     workspace.store.runs.start(run, 1, "local-0", ["small"])
     workspace.store.runs.ask(run, making.STOP)
     reporter = Reporter(workspace.store, run, 1, 0, "small")
-    with pytest.raises(UserError, match="while the sentences were being encoded"):
+    with pytest.raises(UserError, match="before the first update"):
         list(making.events(workspace, spec, reporter))
     assert decoders.listed(workspace) == []
 
@@ -175,7 +191,7 @@ def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderS
     assert list(making.events(workspace, spec, reporter)) == []
     assert len(decoders.listed(workspace)) == 1
     workspace.store.database.change("DELETE FROM events WHERE kind = 'finished'")
-    (over,) = making.events(workspace, spec, reporter)
+    *_, over = making.events(workspace, spec, reporter)
     assert isinstance(over, Finished)
     told = workspace.store.events.last(run["id"], "finished")
     assert told is not None

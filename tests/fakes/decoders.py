@@ -54,7 +54,8 @@ def small_spec(out: Path, **changes: object) -> DecoderSpec:
     """A training of seconds on the starter set, of a decoder that will know next to nothing."""
     usual: dict[str, object] = {
         "encoder": "random:32", "train": ("starter",), "out": str(out), "vocabulary": 300,
-        "width": 32, "layers": 1, "epochs": 0.4, "batch_tokens": 512, "warmup": 5,
+        "width": 32, "layers": 1, "epochs": 3.0, "batch_tokens": 256, "warmup": 5,
+        "limit": 300, "held_out": 40,
         "device": "cpu",
     }  # fmt: skip
     return DecoderSpec(**usual | changes)  # type: ignore[arg-type]

@@ -68,10 +68,10 @@ def _failing(workspace: Workspace, spec: Spec, position: int, progress: Progress
 
 
 def _decoder(workspace: Workspace, spec: Spec, position: int, reporter: Reporter) -> Outcome:
-    """Train a decoder with a checkpoint after every few updates, and slowly."""
-    from engine.decoding import train
+    """Train a decoder with a checkpoint after every few updates."""
+    from engine.decoding import run
 
-    train.SAVE_SECONDS, train.LOOK_SECONDS = 0.2, 0.5
+    run.SAVE_SECONDS = 0.2
     return REAL["train-decoder"].work(workspace, spec, position, reporter)
 
 

@@ -18,7 +18,7 @@ def saved(spec: DecoderSpec) -> int:
 
 def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     """Its child is killed, then the app with all it started; it ends as a decoder in the list."""
-    spec = small_spec(tmp_path / "broken", epochs=3.0)
+    spec = small_spec(tmp_path / "broken", epochs=40.0)
     app = start_app(bench)
     run_id = bench.jobs.enqueue("train-decoder", spec.to_dict(), "broken")
     until(lambda: saved(spec) > 0, PATIENCE)
