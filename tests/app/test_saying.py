@@ -274,7 +274,7 @@ def test_every_preset_can_be_worked_out(workspace):
 @pytest.fixture(scope="module")
 def pca(workspace: Workspace) -> maps.StoredMap:
     """The principal components of the starter topics."""
-    return map_making.make(workspace, maps.wanted(ENCODER, "starter-topics", method="pca"))
+    return map_making.quick(workspace, ENCODER, "starter-topics")
 
 
 def test_a_place_on_a_point_is_its_sentence(workspace, pca, known):
@@ -311,7 +311,7 @@ def test_points_on_one_place_share_it():
 
 def test_a_map_without_a_decoder_says_so(workspace):
     """Calmly: there is nothing wrong with the place."""
-    other = map_making.make(workspace, maps.wanted(WITHOUT, "starter-topics", method="pca"))
+    other = map_making.quick(workspace, WITHOUT, "starter-topics")
     assert map_decoding.decoded(workspace, other, 0, 0) == {"x": 0, "y": 0, "lacking": WITHOUT}
 
 
