@@ -264,7 +264,7 @@ class Run:
     def _written(self, why: str) -> Finished:
         """Write the decoder, remove the checkpoint, and tell where it is."""
         spec, material, state = self.spec, self.material, self.state
-        best_step, best_loss = state["best"]
+        (best_step, best_loss), seconds = state["best"], self.meter.seconds
         facts = {
             "architecture": spec.architecture, "sizes": self.sizes, "encoder": spec.encoder,
             "dim": int(material.vectors.shape[1]), "fingerprint": state["fingerprint"],
@@ -272,7 +272,7 @@ class Run:
             "sentences": material.learned, "held_out": len(material.sentences) - material.learned,
             "spec": spec.to_dict(), "hash": spec.hash, "data_hash": state["data_hash"],
             "steps": self.step, "step": best_step, "loss": best_loss,
-            "seconds": self.meter.seconds, "curve": state["curve"], "notes": state["notes"],
+            "seconds": seconds, "curve": state["curve"], "notes": state["notes"],
             "why": why,
         }  # fmt: skip
         out, part = out_folder(spec), self.folder / "written"
@@ -287,7 +287,7 @@ class Run:
                 "checkpoint.",
             ) from error
         shutil.rmtree(self.folder, ignore_errors=True)
-        return Finished(self.step, best_step, best_loss, self.meter.seconds, str(out), why)
+        return Finished(self.step, best_step, best_loss, seconds, str(out), why)
 
 
 def _optimiser(model: torch.nn.Module, spec: DecoderSpec) -> torch.optim.AdamW:

@@ -69,7 +69,7 @@ def test_a_mixture_of_softmaxes_mixes_probabilities() -> None:
 
 @torch.no_grad()
 def test_the_transformer_is_pytorchs_own() -> None:
-    """Pre-norm blocks of `nn.TransformerEncoderLayer` under a causal mask, with the same weights."""
+    """`nn.TransformerEncoderLayer`, norms first, under a causal mask, with the same weights."""
     model = PrefixTransformer(DIM, PIECES, width=12, layers=2, heads=3, prefix=2, positions=8)
     model.eval()
     x = torch.cat([model.read(VECTORS).view(2, 2, 12), model.pieces.weight[IDS]], 1)
