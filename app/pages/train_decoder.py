@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, formats, parts
+from app import address, formats, parts, progress
 from app.components.actions import actions
 from app.components.chart import chart
 from app.pages import train_decoder_form as form
@@ -182,21 +182,23 @@ class _Followed:
         address.keep({"run": self._opened})
 
 
-def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
     """The preset if it still is one, a word on it, the command, what is wrong, about the time."""
     from app.decoding import estimates
     from app.decoding.queue import command_of
 
+    if not any(values[name] for name in ("encoder", "train", "words", "epochs")):
+        return tuple(gr.skip() for _ in range(5))  # nothing is filled in yet
     try:
         spec = form.spec(values)
     except UserError as error:
         said = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
         return OWN, "", "", said + f"<p>{escape(error.hint)}</p></div>", ""
     name = form.preset_of(values)
-    seconds = estimates.guess(workspace, spec).seconds
+    took = progress.time_left(estimates.guess(workspace, spec).seconds).removesuffix(" left")
     time = (
-        f'<p class="t-small" role="status">Roughly <strong>{escape(formats.duration(seconds))}'
-        "</strong> on this machine, by the size of the text and the speed it showed before.</p>"
+        f'<p class="t-small" role="status">It takes <strong>{escape(took)}</strong>, going by the '
+        "size of the text and what this machine showed before.</p>"
     )
     return name, form.about(name), parts.command(shlex.split(command_of(spec))), "", time
 
