@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -243,23 +244,18 @@ def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoRetu
     Raises:
         UserError: in any case.
     """
+    from app import progress
     from app.decoding import estimates
     from app.decoding.saying import NoDecoder
 
     if not isinstance(error, NoDecoder):
         raise error or UserError("Nothing was decoded.")
-    took = _duration(estimates.usual(workspace, encoder).seconds)
+    took = progress.time_left(estimates.usual(workspace, encoder).seconds).removesuffix(" left")
     raise UserError(
         f"{encoder} has no decoder yet.",
-        f"Train one, in about {took}: theodolite train-decoder {encoder!r} --train FILE "
+        f"Train one, in {took}: theodolite train-decoder {shlex.quote(encoder)} --train FILE "
         "--out FOLDER",
     )
-
-
-def _duration(seconds: float) -> str:
-    from app import formats
-
-    return formats.duration(seconds)
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
