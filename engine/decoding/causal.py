@@ -93,14 +93,14 @@ class CausalDecoder(nn.Module):
             "prefix": self.prefix,
         }  # fmt: skip
 
-    def losses(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Cross entropy of every piece behind BEGIN; see `PrefixTransformer.losses`."""
+    def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
+        """Mean cross entropy of the pieces behind BEGIN; see `PrefixTransformer.loss`."""
         given = self.base.get_input_embeddings()(self._own(ids[:, :-1]))
         states = torch.cat([self._read(vectors), given], 1)
         # Causal, and the padding stands behind: no real position sees it.
         logits = self.base(inputs_embeds=states, use_cache=False).logits[:, self.prefix :]
         real = ids[:, 1:] != PAD
-        return F.cross_entropy(logits[real].float(), self._own(ids[:, 1:])[real], reduction="none")
+        return F.cross_entropy(logits[real].float(), self._own(ids[:, 1:])[real])
 
     def begin(self, vectors: Tensor) -> Any:
         """What the model remembers of the vectors, before any piece."""

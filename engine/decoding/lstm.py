@@ -66,13 +66,13 @@ class ConditionedLSTM(nn.Module):
         weights = F.log_softmax(self.prior(states), -1)
         return torch.logsumexp(each + weights[..., None], -2)
 
-    def losses(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Cross entropy of every piece behind BEGIN; see `PrefixTransformer.losses`."""
+    def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
+        """Mean cross entropy of the pieces behind BEGIN; see `PrefixTransformer.loss`."""
         following = ids[:, 1:]
         real = following != PAD
         states, wanted = self.states(vectors, ids[:, :-1])[real], following[real]
         if self.prior is None:
-            return F.cross_entropy(self.logits(states), wanted, reduction="none")
+            return F.cross_entropy(self.logits(states), wanted)
         # Of a mixture only the wanted pieces' probabilities are mixed, not the whole vocabulary's.
         experts = torch.tanh(self.latent(states)).chunk(self.experts, -1)
         each = [
@@ -80,7 +80,7 @@ class ConditionedLSTM(nn.Module):
             for e in experts
         ]
         weights = F.log_softmax(self.prior(states), -1)
-        return -torch.logsumexp(torch.stack(each, -1) + weights, -1)
+        return -torch.logsumexp(torch.stack(each, -1) + weights, -1).mean()
 
     def begin(self, vectors: Tensor) -> State:
         """The state before any piece."""

@@ -69,6 +69,10 @@ class Material:
         """Standardised vectors of some sentences, float32 (n, dim)."""
         return torch.from_numpy((self.vectors[rows] - self.mean) / np.float32(self.scale))
 
+    def count(self, rows: np.ndarray) -> int:
+        """How many pieces they are learned by: BEGIN is given."""
+        return sum(len(self.pieces[i]) - 1 for i in rows)
+
     def ids(self, rows: np.ndarray) -> Tensor:
         """Their pieces, int64 (n, longest), PAD behind them."""
         chosen = [self.pieces[i] for i in rows]

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from engine.decoding.loss import cross_entropy
 from engine.decoding.spec import HEADS
 from engine.decoding.vocabulary import PAD
 
@@ -66,20 +67,17 @@ class PrefixTransformer(nn.Module):
         """(…, width) -> (…, vocabulary)."""
         return F.linear(states, self.pieces.weight)
 
-    def losses(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Cross entropy of every piece behind BEGIN, in nats.
+    def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
+        """Mean cross entropy of the pieces behind BEGIN, in nats; a scalar.
 
         Args:
             vectors: float (n, dim).
             ids: int64 (n, t), BEGIN first, END last, PAD behind it.
-
-        Returns:
-            (m,): of the m pieces that are not PAD, sentence by sentence.
         """
         following = ids[:, 1:]
         real = following != PAD
-        logits = self.logits(self.states(vectors, ids[:, :-1])[real])
-        return F.cross_entropy(logits, following[real], reduction="none")
+        states = self.states(vectors, ids[:, :-1])[real]
+        return cross_entropy(states, self.pieces.weight, following[real])
 
     def begin(self, vectors: Tensor) -> Cache:
         """What the blocks remember of the vectors, before any piece."""

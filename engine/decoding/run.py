@@ -131,14 +131,13 @@ class Run:
             drawn = self.rng.normal(0, self.spec.noise, points.shape)
             points = points + torch.from_numpy(drawn).float()
         ids = self.material.ids(rows).to(self.device)
-        losses = self.model.losses(points.to(self.device), ids)
-        loss = losses.mean()
+        loss = self.model.loss(points.to(self.device), ids)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
         self.state["step"] += 1
-        self._pieces += len(losses)
+        self._pieces += self.material.count(rows)
         self.meter.add(loss.detach(), norm.detach(), len(rows), rate)
 
     def _share(self) -> float:
@@ -168,10 +167,10 @@ class Run:
         total, count = 0.0, 0
         for start in range(0, len(apart), 64):
             rows = apart[start : start + 64]
-            losses = self.model.losses(
-                material.points(rows).to(self.device), material.ids(rows).to(self.device)
-            )
-            total, count = total + float(losses.double().sum()), count + len(losses)
+            points, ids = material.points(rows), material.ids(rows)
+            pieces = material.count(rows)
+            loss = float(self.model.loss(points.to(self.device), ids.to(self.device)))
+            total, count = total + pieces * loss, count + pieces
         loss = total / count
         shown = apart[:SAMPLES]
         written = greedy(
