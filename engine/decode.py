@@ -7,6 +7,7 @@ decoder.decode(encoder.encode(["A man plays a guitar."]))[0].sentence
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -95,17 +96,7 @@ class Decoder:
                 f"{encoder.name} has {encoder.dim} dimensions.",
                 f"This decoder reads vectors of {self.dim}: those of {self.facts['encoder']}.",
             )
-        if method not in get_args(Method):
-            raise UserError(
-                f"There is no method {method!r}.", f"Choose one of {', '.join(get_args(Method))}."
-            )
-        if not 1 <= beams <= 50:
-            raise UserError(f"{beams} beams cannot be kept.", "Choose from 1 to 50.")
-        if temperature <= 0 or not 0 < top_p <= 1:
-            raise UserError(
-                f"Sampling at temperature {temperature} from a share of {top_p} is not possible.",
-                "The temperature is above 0, the share above 0 and at most 1.",
-            )
+        _check_how(method, beams, temperature, top_p)
         generator = torch.Generator().manual_seed(seed)
         found: list[list[Candidate]] = []
         with torch.inference_mode():
@@ -283,6 +274,20 @@ def interpolate(
     turned = np.sin((1 - shares) * angle) * a / sizes[0] + np.sin(shares * angle) * b / sizes[1]
     lengths = (1 - shares) * sizes[0] + shares * sizes[1]
     return (turned / np.sin(angle) * lengths).astype(np.float32)
+
+
+def _check_how(method: str, beams: int, temperature: float, top_p: float) -> None:
+    if method not in get_args(Method):
+        raise UserError(
+            f"There is no method {method!r}.", f"Choose one of {', '.join(get_args(Method))}."
+        )
+    if not 1 <= beams <= 50:
+        raise UserError(f"{beams} beams cannot be kept.", "Choose from 1 to 50.")
+    if not 0 < temperature < math.inf or not 0 < top_p <= 1:
+        raise UserError(
+            f"Sampling at temperature {temperature} from a share of {top_p} is not possible.",
+            "The temperature is above 0, the share above 0 and at most 1.",
+        )
 
 
 def _near(found: Decoded) -> float:

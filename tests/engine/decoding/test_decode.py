@@ -190,6 +190,7 @@ def test_nothing_gives_nothing(decoder: Decoder, encoder: Encoder) -> None:
         (np.ones((1, 64)), {"beams": 0}, "0 beams"),
         (np.ones((1, 64)), {"beams": 51}, "51 beams"),
         (np.ones((1, 64)), {"method": "sample", "temperature": 0}, "temperature 0"),
+        (np.ones((1, 64)), {"method": "sample", "temperature": np.nan}, "temperature nan"),
         (np.ones((1, 64)), {"method": "sample", "top_p": 0}, "share of 0"),
         (np.ones((1, 64)), {"encoder": HashEncoder(16)}, "fake:hash has 16 dimensions"),
     ],
