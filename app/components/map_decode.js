@@ -25,7 +25,7 @@ async function decodeAt(x, y) {
     annotate();
     panelled();
     noted();
-    status.textContent = said.lacking ? `There is no decoder for ${said.lacking} yet.` : `Decoded: ${said.sentence}`;
+    status.textContent += said.lacking ? ` There is no decoder for ${said.lacking} yet.` : ` Decoded: ${said.sentence}`;
   } catch (error) {
     if (map === mine && mine.asking === ticket) status.textContent = error.message;
   }
