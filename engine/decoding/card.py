@@ -48,11 +48,12 @@ def command_of(spec: DecoderSpec) -> str:
     return shlex.join(words)
 
 
-def card(facts: Mapping[str, Any], *, terms: str = TERMS, proof: str = "") -> str:
+def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proof: str = "") -> str:
     """The text of `README.md`.
 
     Args:
         facts: what `decoder.json` says.
+        source: what the training text is, Markdown; by default the names of its files.
         terms: under which it may be used, Markdown.
         proof: how well it does, Markdown.
     """
@@ -68,7 +69,7 @@ def card(facts: Mapping[str, Any], *, terms: str = TERMS, proof: str = "") -> st
         "It knows sentences of the length and kind that it learned from, and writes what is "
         "likely where the vector does not say: a name or number may be made up.",
         "## Training text",
-        f"{sources}: {facts['sentences']:,} sentences of at most {spec.words} words"
+        f"{source or sources}: {facts['sentences']:,} sentences of at most {spec.words} words"
         + (", clauses of longer ones among them" if spec.clauses else "")
         + f". Content hash {code(facts['data_hash'])}.",
         "## Training",
