@@ -50,8 +50,8 @@ MOST = 15 * 10**6
 """Bytes of all decoders that ship."""
 METRICS = ("bleu", "token_f1", "round_trip")
 SOURCE = (
-    "sentences of Wikipedia (WikiSplit, CC BY-SA 4.0), of film reviews (CC BY 4.0), of State of the "
-    "Union and inaugural addresses (public domain), and English sentences of Tatoeba (CC BY 2.0 FR)"
+    "sentences of Wikipedia (WikiSplit, CC BY-SA 4.0), of film reviews (CC BY 4.0), of State of "
+    "the Union and inaugural addresses (public domain), and English ones of Tatoeba (CC BY 2.0 FR)"
 )
 TERMS = (
     "The weights are given under CC BY-SA 4.0, as the strictest of the training texts asks; their "
