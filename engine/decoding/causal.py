@@ -149,6 +149,7 @@ class BaseVocabulary:
     def __init__(self, tokenizer: Tokenizer) -> None:
         tokenizer.no_padding()
         tokenizer.no_truncation()
+        tokenizer.encode_special_tokens = True  # as in `Vocabulary`
         self.tokenizer = tokenizer
 
     @classmethod

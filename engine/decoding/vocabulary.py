@@ -32,6 +32,8 @@ class Vocabulary:
     """Byte-level BPE: every text is a list of known pieces, and comes back as it was."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
+        # A sentence that says "</s>" says just that, and does not end there.
+        tokenizer.encode_special_tokens = True
         self.tokenizer = tokenizer
 
     @classmethod
