@@ -16,7 +16,6 @@ from app.pages import train_decoder_form as form
 from app.pages import train_decoder_views as views
 from app.pages import working
 from app.pages.train_decoder_form import BY_NAME, FIELDS, NAMES, OWN
-from app.training import figures
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -61,6 +60,9 @@ def build(workspace: Workspace) -> None:
     ).then(**look)  # fmt: skip
     # `change`, not `input`: a text that is pasted or filled in counts as well.
     gr.on([control.change for control in asked], trigger_mode="always_last", **look)
+    based = controls["architecture"]
+    gr.on([based.change, based.input], lambda kind: gr.update(visible=kind == "causal"), based,
+          controls["base"], **QUIET)  # fmt: skip
     begun = side.wire(asked)
     followed.wire(begun)
     address.keep({"preset": preset, **controls}, form.usual() | {"preset": "ours"})
@@ -144,7 +146,7 @@ class _Followed:
                       "page is closed.")  # fmt: skip
         self._notice = parts.notice()
         self._listing = actions(elem_id="decoders")
-        self._curve = chart(height=figures.SMALL, elem_id="curve")
+        self._curve = chart(height=views.HEIGHT, elem_id="curve")
         self._samples = parts.static("", elem_id="samples")
         self._opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
         self._seen = gr.State([])

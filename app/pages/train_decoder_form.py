@@ -47,7 +47,7 @@ FIELDS = (
     Field("architecture", "Architecture", "choice", "",
           (("Transformer", "prefix"), ("Simple LSTM", "lstm"), ("Paper's LSTM", "lstm-mos"),
            ("A language model", "causal")), folded=False),
-    Field("base", "Language model", "text", "For that architecture: hf:ID or dir:FOLDER.",
+    Field("base", "Language model", "text", "hf:ID or dir:FOLDER.",
           optional=True, folded=False),
     Field("words", "Longest sentence", "whole", "Words.", folded=False),
     Field("limit", "First sentences only", "whole", "Empty: all of them.", optional=True,
@@ -100,6 +100,8 @@ def control(field: Field) -> Any:
     if field.kind == "choice":
         return gr.Dropdown(list(field.choices), filterable=False, min_width=220, **about)
     plain = gr.InputHTMLAttributes(spellcheck=False, autocapitalize="none", autocomplete="off")
+    if field.kind == "text":
+        about["visible"] = False  # until it applies
     return gr.Textbox(max_lines=1, min_width=130, html_attributes=plain, **about)
 
 
@@ -146,6 +148,8 @@ def spec(values: Mapping[str, Any]) -> DecoderSpec:
     if not train:
         raise UserError("There is nothing to learn from.", "Choose a text, or give a file's path.")
     given = {field.name: read(field, values[field.name]) for field in FIELDS}
+    if given["architecture"] != "causal":
+        given["base"] = None
     return DecoderSpec(encoder=encoder, train=train, out="", **given)
 
 

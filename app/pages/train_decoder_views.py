@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 LISTED = 20
+HEIGHT = 300
+MARGIN = {"l": 64, "r": 16, "t": 34, "b": 44}
+_ASIDE = ("encoder", "train", "out", "device")
 LOSS = "loss, nats a piece"
 
 
@@ -89,7 +92,8 @@ def _item(workspace: Workspace, row: DecoderRun, opened: bool) -> str:
     gauge = progress.gauge(run) if row.state == "running" else ""
     return (
         f'<li class="{"t-open" if opened else ""}"><div>{tag}</div>'
-        f"<div>{name}<p>{escape(_facts(row, run))}</p>{gauge}{_links(row)}{_error(row)}</div>"
+        f"<div>{name}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}{_links(row)}"
+        f"{_error(row)}</div>"
         f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
         f'<div class="t-verbs">{"" if workspace.read_only else _verbs(row)}</div></li>'
     )
@@ -112,6 +116,21 @@ def _facts(row: DecoderRun, run: dict[str, Any]) -> str:
     if row.loss is not None:
         said.append(f"loss {row.loss:.3f} on sentences kept apart")
     return ", ".join(said)
+
+
+def _unusual(row: DecoderRun) -> str:
+    """The settings that are not as usual, in one line."""
+    from dataclasses import fields
+
+    from engine.decoding.spec import DecoderSpec
+
+    known = {field.name: field.default for field in fields(DecoderSpec)}
+    said = ", ".join(
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in row.settings.items()
+        if name in known and name not in _ASIDE and value != known[name]
+    )
+    return f'<p class="t-small">{escape(said)}</p>' if said else ""
 
 
 def _links(row: DecoderRun) -> str:
@@ -158,7 +177,12 @@ def losses(found: Course) -> dict[str, Any] | None:
         lines.append(figures.Curve("sentences kept apart", steps, values, 1, best))
     if not lines:
         return None
-    return figures.curves_drawing(lines, LOSS, "decoder-loss", height=figures.SMALL)
+    drawn = figures.curves_drawing(lines, LOSS, "decoder-loss", height=HEIGHT)
+    drawn["figure"]["layout"] |= {
+        "showlegend": True,
+        "margin": {"l": 64, "r": 16, "t": 34, "b": 44},
+    }
+    return drawn
 
 
 def samples(found: Course) -> str:

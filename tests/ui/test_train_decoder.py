@@ -173,7 +173,7 @@ def test_a_decoder_is_trained_for_real(visitor, place, desk):
     desk.store.runs.end_unit(run["id"], 0, 1.0)
     desk.store.runs.finish(run["id"], 1, "done")
     expect(page.locator(".t-samples li")).to_have_count(5)
-    row.get_by_role("link", name="Decode").click()
+    row.get_by_role("link", name="Decode with").click()
     page.wait_for_url("**/decode?encoder=*")
     expect(page.locator("#encoders input:checked")).to_have_count(1)
 
