@@ -22,7 +22,9 @@ from engine.decoding.spec import DecoderSpec
 from engine.encoders.base import Encoder
 
 _TRIED = 3000
-"""Sentences that the vocabulary and the updates of the probe are made of."""
+"""Sentences that the updates of the probe are made of."""
+_READ = 50_000
+"""Sentences that its vocabulary is learned from: of fewer it would be smaller, and so quicker."""
 _ENCODED = 64
 _PIECES = 512
 """Of an update of the probe, about: the largest decoder makes one in some seconds."""
@@ -76,7 +78,7 @@ def estimate(
         alone = replace(spec, out=str(Path(folder) / "probe"))
         texts = sentences_of(alone, catalog or Catalog(), Path(folder)).texts
         rate = _encoding_rate(encoder, texts)
-        run = _run(alone, texts[:_TRIED], encoder)
+        run = _run(alone, texts[:_READ], encoder)
         return _told(alone, run, len(texts), rate, _speed(run, seconds))
 
 
@@ -91,8 +93,9 @@ def _encoding_rate(encoder: Encoder, sentences: list[str]) -> float:
 
 def _run(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> Run:
     """A training on some sentences with vectors of chance, which take as long as any."""
-    spec = replace(spec, held_out=min(spec.held_out, len(sentences) // 3))
     vocabulary = vocabulary_of(spec, sentences)
+    sentences = sentences[:_TRIED]
+    spec = replace(spec, held_out=min(spec.held_out, len(sentences) // 3))
     shape = (len(sentences), encoder.dim)
     vectors = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
     material = material_of(spec, sentences, vectors, vocabulary)
