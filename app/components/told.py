@@ -54,13 +54,14 @@ def card(said: Said) -> str:
 
 def marked(words: Sequence[Word]) -> str:
     """A sentence with what became of its words, as HTML."""
-    runs = []
+    runs: list[str] = []
     for fate, run in groupby(words, key=lambda word: word.fate):
         held = list(run)
         text = "".join((" " if word.apart else "") + word.text for word in held)
         before, after = _TAGS[fate]
-        space = " " if held[0].apart else ""
-        runs.append(f"{space}{before}{escape(text.strip())}{after}")
+        # A word that began its own sentence may stand behind one that was lost.
+        parted = held[0].apart or (runs and held[0].text[0].isalnum())
+        runs.append(f"{' ' if parted else ''}{before}{escape(text.strip())}{after}")
     return "".join(runs).strip()
 
 

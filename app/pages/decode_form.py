@@ -52,7 +52,8 @@ def options() -> dict[str, Any]:
                               elem_id="share", min_width=120, visible=False,
                               info="Of the likeliest pieces; top-p.")  # fmt: skip
             seed = gr.Number(0, label="Seed", minimum=0, maximum=2**31 - 1, precision=0,
-                             elem_id="seed", min_width=120, visible=False)  # fmt: skip
+                             elem_id="seed", min_width=120, visible=False,
+                             info="Draws the same again.")  # fmt: skip
     boxes = (method, beams, temperature, share, seed, corrections)
     gr.on([method.input, method.change], shape, method, [beams, temperature, share, seed], **QUIET)
     return dict(zip(NAMES, boxes, strict=True))
