@@ -85,9 +85,12 @@ def _sentences(workspace: Workspace, spec: DecoderSpec) -> int:
 def _of_text(workspace: Workspace, name: str) -> int:
     if name == STARTER:
         return 2000
-    path = Path(name).expanduser()
-    root = workspace.catalog.root
-    found = [path] if path.is_file() else [*root.glob(f"{name}.*")] if root else []
+    root, found = workspace.catalog.root, []
+    if name in {info.name for info in workspace.catalog.list()}:
+        found = [*root.glob(f"{name}.*")] if root and not name.startswith("upload:") else []
+    elif not workspace.read_only:  # what a visitor names is not looked for
+        path = Path(name).expanduser()
+        found = [path] if path.is_file() else []
     if not found:
         return _USUAL
     packed = 3 if found[0].suffix == ".gz" else 1

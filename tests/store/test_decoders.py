@@ -62,3 +62,15 @@ def test_a_store_of_before_gets_the_table(tmp_path: Path) -> None:
     assert [row["name"] for row in store.encoders.list()] == ["minilm"]
     assert store.decoders.list() == []
     store.close()
+
+
+def test_a_decoder_whose_folder_is_gone_is_found_and_forgotten(store: Store) -> None:
+    """By `check` and by `clean`; one that is there stays."""
+    for name in ("here", "gone"):
+        store.decoders.add(store.decoders.folder / name, "minilm", "f")
+    (store.decoders.folder / "here").mkdir(parents=True)
+    (finding,) = store.check()
+    assert (finding.subject, "'gone' is gone" in finding.message) == ("gone", True)
+    store.clean()
+    assert [row["name"] for row in store.decoders.list()] == ["here"]
+    assert store.check() == []
