@@ -6,6 +6,7 @@ its `Said` has the error in `problem`.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +30,9 @@ MOST_BEAMS = 20
 MOST_ROUNDS = 20
 MOST_STEPS = 41
 MOST_CHARACTERS = 2000
+
+_one_at_a_time = threading.Lock()
+"""How many threads PyTorch takes is set for all of the process."""
 
 
 class NoDecoder(UserError):
@@ -298,15 +302,18 @@ def _opened(workspace: Workspace, encoder: str) -> tuple[DecoderRow, Decoder, En
 def _said(
     encoder: str, row: DecoderRow, decoder: Decoder, model: Encoder, points: np.ndarray, how: How
 ) -> list[Said]:
+    from engine.classifiers.features import one_thread
+
     begun = time.perf_counter()
     options: dict[str, Any] = {
         "method": how.method, "beams": how.beams, "temperature": how.temperature,
         "top_p": how.top_p, "seed": how.seed,
     }  # fmt: skip
-    if how.rounds:
-        found = decoder.correct(points, model, rounds=how.rounds, **options)
-    else:
-        found = decoder.decode(points, encoder=model, **options)
+    with _one_at_a_time, one_thread():  # its steps are so small that a second thread only waits
+        if how.rounds:
+            found = decoder.correct(points, model, rounds=how.rounds, **options)
+        else:
+            found = decoder.decode(points, encoder=model, **options)
     took = (time.perf_counter() - begun) / len(points)
     known = int(row.words or 0)
     return [
