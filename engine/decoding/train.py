@@ -75,7 +75,10 @@ def _finished(spec: DecoderSpec, sentences: Sentences) -> Finished | None:
     out = out_folder(spec)
     if not out.exists():
         return None
-    facts = folders.facts_of(out)
+    try:
+        facts = folders.facts_of(out)
+    except UserError:  # something else is there
+        facts = {}
     if facts.get("hash") != spec.hash or facts.get("data_hash") != sentences.hash:
         raise UserError(
             f"{out} is there already, and is not the decoder of the same settings and sentences.",
