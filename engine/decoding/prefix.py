@@ -19,6 +19,10 @@ Cache = list[tuple[Tensor, Tensor]]
 class PrefixTransformer(nn.Module):
     """p(sentence | vector): pre-norm blocks, tied embeddings, learned positions.
 
+    Embeddings are multiplied by the root of the width (Vaswani et al. 2017, section 3.4): as they
+    are, the blocks' outputs drown them, and as much training leaves a loss 0.24 nats higher (two
+    layers of 128, 500 updates, WordLlama).
+
     Args:
         dim: of the vectors.
         vocabulary: pieces.
@@ -38,7 +42,8 @@ class PrefixTransformer(nn.Module):
         self.prefix, self.positions = prefix, positions
         self.read = nn.Linear(dim, prefix * width)
         self.pieces = nn.Embedding(vocabulary, width)
-        self.places = nn.Embedding(prefix + positions, width)
+        self.places = nn.Embedding(positions, width)
+        self.scale = width**0.5
         self.blocks = nn.ModuleList(Block(width, heads, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         self.dropout = nn.Dropout(dropout)
@@ -55,9 +60,8 @@ class PrefixTransformer(nn.Module):
         Returns:
             (n, t, width): row j decides piece j + 1.
         """
-        read = self.read(vectors).view(len(vectors), self.prefix, -1)
-        x = torch.cat([read, self.pieces(ids)], 1)
-        x = self.dropout(x + self.places.weight[: x.shape[1]])
+        pieces = self.scale * (self.pieces(ids) + self.places.weight[: ids.shape[1]])
+        x = self.dropout(torch.cat([self._read(vectors), pieces], 1))
         for block in self.blocks:
             x = block(x)
         out: Tensor = self.norm(x[:, self.prefix :])
@@ -81,8 +85,7 @@ class PrefixTransformer(nn.Module):
 
     def begin(self, vectors: Tensor) -> Cache:
         """What the blocks remember of the vectors, before any piece."""
-        x = self.read(vectors).view(len(vectors), self.prefix, -1)
-        x = x + self.places.weight[: self.prefix]
+        x = self._read(vectors)
         cache: Cache = []
         for block in self._blocks():
             x, kept = block.extend(x, None)
@@ -99,13 +102,18 @@ class PrefixTransformer(nn.Module):
         Returns:
             Logits (n, vocabulary), and the cache that follows.
         """
-        place = cache[0][0].shape[2]
-        x = (self.pieces(last) + self.places.weight[place])[:, None]
+        place = cache[0][0].shape[2] - self.prefix
+        x = self.scale * (self.pieces(last) + self.places.weight[place])[:, None]
         following: Cache = []
         for block, kept in zip(self._blocks(), cache, strict=True):
             x, grown = block.extend(x, kept)
             following.append(grown)
         return self.logits(self.norm(x[:, 0])), following
+
+    def _read(self, vectors: Tensor) -> Tensor:
+        """The vectors as positions, (n, prefix, width)."""
+        read: Tensor = self.read(vectors)
+        return read.view(len(vectors), self.prefix, -1)
 
     def _blocks(self) -> Iterator[Block]:
         """The blocks as what they are, which a ModuleList does not tell."""

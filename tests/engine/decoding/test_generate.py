@@ -21,7 +21,7 @@ DIM, PIECES, LONGEST = 4, 7, 3
 def model(request: pytest.FixtureRequest) -> DecoderModel:
     """A tiny decoder with weights large enough that its choices differ."""
     torch.manual_seed(3)
-    made = build(request.param, DIM, PIECES, {"width": 8, "layers": 2, "positions": 8})
+    made = build(request.param, DIM, PIECES, {"width": 8, "layers": 2, "positions": 24})
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.mul_(4.0) if parameter.ndim > 1 else None

@@ -73,8 +73,8 @@ def test_the_transformer_is_pytorchs_own() -> None:
     """`nn.TransformerEncoderLayer`, norms first, under a causal mask, with the same weights."""
     model = PrefixTransformer(DIM, PIECES, width=12, layers=2, heads=3, prefix=2, positions=8)
     model.eval()
-    x = torch.cat([model.read(VECTORS).view(2, 2, 12), model.pieces.weight[IDS]], 1)
-    x = x + model.places.weight[: x.shape[1]]
+    pieces = (model.pieces.weight[IDS] + model.places.weight[:5]) * 12**0.5
+    x = torch.cat([model.read(VECTORS).view(2, 2, 12), pieces], 1)
     mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
     names = {
         "self_attn.in_proj_": "qkv.", "self_attn.out_proj.": "mix.", "linear1.": "widen.",
