@@ -207,7 +207,7 @@ def test_nothing_is_overwritten(spec: DecoderSpec, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is there already"):
         list(train_decoder(replace(spec, seed=1)))
     (tmp_path / "letters").mkdir()
-    with pytest.raises(UserError, match="holds no decoder"):
+    with pytest.raises(UserError, match="is there already"):
         list(train_decoder(replace(spec, out=str(tmp_path / "letters"))))
     half = replace(spec, out=str(tmp_path / "half"))
     for event in train_decoder(half):
