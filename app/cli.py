@@ -7,7 +7,21 @@ from importlib.metadata import version
 
 import typer
 
-from app.commands import data, explore, fair, manage, measure, project, runs, serve, spaces, train
+from app.commands import (
+    data,
+    decode,
+    diagnose,
+    explore,
+    fair,
+    manage,
+    measure,
+    project,
+    runs,
+    serve,
+    spaces,
+    train,
+    train_decoder,
+)
 
 app = typer.Typer(
     name="theodolite",
@@ -30,6 +44,11 @@ app.command()(explore.geometry)
 app.command()(explore.curate)
 app.command()(project.project)
 app.command()(spaces.spaces)
+app.command()(decode.decode)
+app.command()(decode.interpolate)
+app.command()(decode.analogy)
+app.command()(diagnose.diagnose)
+app.command("train-decoder")(train_decoder.train_decoder)
 app.command()(train.train)
 app.command()(train.sweep)
 app.command()(runs.runs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import Any
@@ -148,6 +149,17 @@ def on_load(fn: Callable[..., Any], inputs: Sequence[Any] | None = None,
     if page is None:
         raise ValueError("on_load belongs inside the building of a page")
     return page.load(fn, inputs, outputs, show_progress="hidden", **kwargs)
+
+
+def command(words: Sequence[str]) -> str:
+    """The command that does the same as the page, with a button to copy it."""
+    spans = " ".join(f"<span>{escape(shlex.quote(word))}</span>" for word in words)
+    return (
+        '<div class="t-copied"><p class="t-small t-muted">The same on the command line</p>'
+        f'<pre class="t-command" tabindex="0" aria-label="The same on the command line">{spans}'
+        '</pre><button type="button" class="t-link" onclick="theodolite.copy(event)">Copy</button>'
+        "</div>"
+    )
 
 
 def tag(text: str, kind: str = "") -> str:

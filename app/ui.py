@@ -22,14 +22,18 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from app import theme
 from app.collection import curation_routes
 from app.pages import (
+    arithmetic,
     compare,
     curate,
     data,
+    decode,
+    diagnose,
     distributions,
     encoders,
     evaluate,
     fair_play,
     geometry,
+    interpolate,
     jobs,
     map,
     overview,
@@ -37,6 +41,7 @@ from app.pages import (
     search,
     spaces,
     train,
+    train_decoder,
 )
 from app.routes import routes
 from app.space import map_routes
@@ -50,9 +55,12 @@ GROUPS = {
     "Train": (train, runs),
     "Measure": (evaluate, compare, fair_play),
     "Explore": (search, map, spaces, distributions, geometry, curate),
+    "Decode": (decode, interpolate, arithmetic, diagnose, train_decoder),
     "Work": (jobs,),
 }
 """The pages by what one comes for. A narrow bar folds them into a menu that names the groups."""
+FOLDED = ("Decode",)
+"""Groups of which a wide bar shows the first page alone; the others are under it."""
 PAGES = tuple(page for pages in GROUPS.values() for page in pages)
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
@@ -112,13 +120,16 @@ def _frame(page: Any, workspace: Workspace) -> None:
 
 def _links(name: str, pages: tuple[Any, ...], here: Any) -> str:
     """One group of the bar."""
-    links = "".join(
-        f'<a href="./{escape(page.PATH)}"{" aria-current=page" if page is here else ""}>'
-        f"{escape(page.TITLE)}</a>"
-        for page in pages
-    )
-    title = escape(name)
-    return f'<div role="group" aria-label="{title}"><b aria-hidden="true">{title}</b>{links}</div>'
+
+    def link(page: Any) -> str:
+        mark = " aria-current=page" if page is here else ""
+        return f'<a href="./{escape(page.PATH)}"{mark}>{escape(page.TITLE)}</a>'
+
+    title, links = escape(name), [link(page) for page in pages]
+    if name in FOLDED:
+        links[1:] = [f'<span class="t-fold">{"".join(links[1:])}</span>']
+    head = f'<b aria-hidden="true">{title}</b>'
+    return f'<div role="group" aria-label="{title}">{head}{"".join(links)}</div>'
 
 
 def head() -> str:

@@ -211,14 +211,14 @@ class Workspace:
         try:
             encoder = self.load(name)
         except UserError as error:
-            return self._keep(self._unloaded(name, task, protocol, seed, error))
+            return self.keep_result(self._unloaded(name, task, protocol, seed, error))
         known = self.known(encoder, task, protocol, seed)
         if known is not None:
             return known
         (result,) = evaluate(
             encoder, [task], protocol=protocol, seed=seed, data=self.catalog, progress=progress
         )
-        return self._keep(result)
+        return self.keep_result(result)
 
     def _list(self, name: str) -> None:
         """Have the pages show an encoder that is being measured."""
@@ -275,7 +275,8 @@ class Workspace:
             hint=error.hint,
         )
 
-    def _keep(self, result: Result) -> dict[str, Any]:
+    def keep_result(self, result: Result) -> dict[str, Any]:
+        """Put a result into the store, and return its row."""
         # Field by field: `asdict` would copy every array.
         row = {field.name: getattr(result, field.name) for field in fields(result)}
         row["scores"] = [vars(score) for score in result.scores]

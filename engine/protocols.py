@@ -19,6 +19,7 @@ from engine.senteval_protocols import (
     SENTEVAL_MLP,
     SENTEVAL_SKLEARN,
 )
+from engine.vec2sent_protocol import VEC2SENT
 
 SIMCSE_2021 = Protocol(
     name="simcse-2021",
@@ -85,8 +86,12 @@ PROTOCOLS: dict[str, Protocol] = {
         *(SIMCSE_2021, STARTER_1),
         *(SENTEVAL, SENTEVAL_EXACT, SENTEVAL_FAST, SENTEVAL_SKLEARN, SENTEVAL_MLP),
         *(PITFALLS, PITFALLS_MLP),
+        VEC2SENT,
     )
 }
+
+OF_TASKS = tuple(name for name, p in PROTOCOLS.items() if "decoding" not in p.types)
+"""Those that tasks are evaluated under; a diagnosis has its own."""
 
 
 def get(name: str) -> Protocol:

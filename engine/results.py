@@ -47,6 +47,7 @@ class Result:
             Classification, transfer, probing: `correct` bool (n,). Search: `precision` float64
             (n,). Learned relatedness: `predicted` and `gold` float64 (n,). Retrieval: `recall`
             float64 (images,), `caption_rank` int64 (images,), `image_rank` int64 (captions,).
+            Decoding: see `engine.decoding.diagnosis.Diagnosis`.
         details: small JSON-able extras (names of parts, histogram, counts, protocol choices);
             `notes` are sentences that a person should read beside the scores.
         error: what went wrong, for people; None when it went well.

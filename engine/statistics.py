@@ -120,10 +120,10 @@ def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) 
         return Sample(examples["cosine"][rows], examples["gold"][rows])
     if "predicted" in examples:
         return Sample(examples["predicted"], examples["gold"], details["selected_by"])
-    for name in ("correct", "precision", "recall"):
+    for name in ("correct", "precision", "recall", "token_f1"):
         if name in examples:
             return Sample(np.asarray(examples[name], dtype=np.float64))
-    known = "`cosine`, `predicted`, `correct`, `precision` or `recall`"
+    known = "`cosine`, `predicted`, `correct`, `precision`, `recall` or `token_f1`"
     raise ValueError(f"expected examples {known}, got {list(examples)}")
 
 

@@ -13,6 +13,7 @@ from store.errors import said_plainly
 from store.files import is_whole
 
 if TYPE_CHECKING:
+    from store.decoders import DecoderRow
     from store.folder import Store
 
 GRACE = 3600.0
@@ -46,6 +47,7 @@ def check(store: Store) -> list[Finding]:
             *_databases(store),
             *_named_files(store),
             *_worked_out(store),
+            *_decoders(store),
             *_vectors(store),
             *_orphan_findings(store),
         ]
@@ -72,6 +74,8 @@ def clean(store: Store, grace: float = GRACE) -> int:
             for row in store.database.rows(f"SELECT key, files FROM {table}"):  # noqa: S608
                 if any(_trouble(noun.folder / file) for file in _files(row)):
                     noun.remove(row["key"])
+        for gone in _gone(store):
+            store.decoders.remove(gone["name"])
         for path in orphans(store, grace):
             path.unlink(missing_ok=True)
         for fingerprint in _abandoned(store):
@@ -161,6 +165,20 @@ def _worked_out(store: Store) -> Iterator[Finding]:
                         f"Numbers of the {row['kind']} {row['key'][:8]} {trouble}.",
                         "`theodolite store clean` forgets it; make it again.",
                     )
+
+
+def _decoders(store: Store) -> Iterator[Finding]:
+    for row in _gone(store):
+        yield Finding(
+            row["folder"].name,
+            f"The folder of the decoder {row['name']!r} is gone.",
+            "`theodolite store clean` forgets it; train it again if you need it.",
+        )
+
+
+def _gone(store: Store) -> list[DecoderRow]:
+    """Decoders whose folder is not there any more."""
+    return [row for row in store.decoders.list() if not row["folder"].is_dir()]
 
 
 def _files(row: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from store.check import Finding
 from store.check import check as check_folder
 from store.check import clean as clean_folder
 from store.database import Database
+from store.decoders import Decoders
 from store.derived import Derived
 from store.encoders import Encoders
 from store.errors import StoreError, said_plainly
@@ -27,8 +28,8 @@ class Store:
 
     Attributes:
         folder: where it lies.
-        encoders, uploads, results, runs, events, terminals, workers, vectors, projections, derived,
-            settings: one object a noun.
+        encoders, decoders, uploads, results, runs, events, terminals, workers, vectors,
+            projections, derived, settings: one object a noun.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -36,6 +37,7 @@ class Store:
         self.database = Database(folder / "theodolite.db")
         self.settings = Settings(self.database)
         self.encoders = Encoders(self.database)
+        self.decoders = Decoders(self.database, folder / "decoders")
         self.uploads = Uploads(self.database, folder / "uploads")
         self.results = Results(self.database, folder / "examples")
         self.runs = Runs(self.database, folder / "logs")

@@ -221,3 +221,18 @@ def m014_asked(db: sqlite_utils.Database) -> None:
     db.execute("DROP INDEX events_run")
     db.execute("CREATE INDEX events_unit ON events (run, position, id)")
     db.execute("CREATE INDEX events_kind ON events (run, position, kind, id)")
+
+
+@migrations()
+def m015_decoders(db: sqlite_utils.Database) -> None:
+    """Decoders that were trained here, or elsewhere and are kept; each belongs to an encoder."""
+    db.execute("""
+        CREATE TABLE decoders (
+            name TEXT PRIMARY KEY,
+            encoder TEXT NOT NULL,
+            fingerprint TEXT NOT NULL,
+            folder TEXT NOT NULL,
+            info TEXT NOT NULL,
+            added REAL NOT NULL
+        )""")
+    db.execute("CREATE INDEX decoders_fingerprint ON decoders (fingerprint)")

@@ -30,3 +30,11 @@ def golden(data_root: Path) -> Path:
             pytest.fail(f"{message}: CI must run the parity tests")
         pytest.skip(message)
     return folder
+
+
+@pytest.fixture(scope="session")
+def decoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A decoder for `random:64` that knows `tests.fakes.decoders.known_sentences` by heart."""
+    from tests.fakes.decoders import tiny_decoder
+
+    return tiny_decoder(tmp_path_factory.mktemp("decoders") / "tiny")

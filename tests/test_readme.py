@@ -14,8 +14,8 @@ from docs import tree
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 VERBS = ("serve", "encode", "evaluate", "compare", "fair", "search", "project", "spaces",
-         "geometry", "curate", "train", "sweep", "runs", "encoders", "data", "jobs", "store",
-         "worker")  # fmt: skip
+         "geometry", "curate", "decode", "interpolate", "analogy", "diagnose", "train-decoder",
+         "train", "sweep", "runs", "encoders", "data", "jobs", "store", "worker")  # fmt: skip
 TARGETS = ("setup", "run", "test", "ui", "lint", "type", "bench", "docs")
 
 

@@ -100,6 +100,25 @@ def nearest(
     return _found(index, sentences, encoder.encode(list(queries)), limits)
 
 
+def around(
+    workspace: Workspace, spec: str, collection: str, points: np.ndarray, limits: int | Limits
+) -> list[list[Hit]]:
+    """Return the nearest sentences of the collection for points of the space, nearest first.
+
+    Args:
+        workspace: where everything is.
+        spec: an encoder.
+        collection: a data set.
+        points: float (n, dim), in the encoder's own scale.
+        limits: what may be found; a number is how many.
+
+    Raises:
+        UserError: for an encoder or a collection that cannot be used.
+    """
+    index, sentences, _ = _index(workspace, spec, collection, None)
+    return _found(index, sentences, points, limits)
+
+
 def alike(
     workspace: Workspace,
     spec: str,

@@ -235,14 +235,14 @@ def stop_job(
 
     workspace = open_workspace(store, data)
     row = workspace.store.runs.get(run)
-    if row["kind"] not in runs.KINDS:
+    if row["kind"] not in (*runs.KINDS, "train-decoder"):
         raise UserError(
             f"Run {run!r} trains nothing, so it has no best to keep.", "`jobs cancel` stops it."
         )
     if not runs.stop(workspace, run):
         raise UserError(f"Run {run!r} is over already.", "`theodolite jobs list` shows its state.")
     waited = row["state"] == "queued"
-    said = "is cancelled: it had not begun" if waited else "stops; its best becomes the encoder"
+    said = "is cancelled: it had not begun" if waited else "stops; its best is kept"
     done({"cancelled" if waited else "stopping": run}, f"{run} {said}.", as_json)
 
 

@@ -59,7 +59,7 @@ QueueOption = Annotated[
 
 
 @plain_errors
-@takes_settings
+@takes_settings(TrainSpec)
 def train(
     objective: ObjectiveArgument,
     base: BaseArgument,
@@ -96,7 +96,7 @@ def train(
 
 
 @plain_errors
-@takes_settings
+@takes_settings(TrainSpec)
 def sweep(
     objective: ObjectiveArgument,
     base: BaseArgument,
@@ -211,7 +211,7 @@ def _perform(
             teller = Teller(kind, spec, as_json, move)
             for run, position, event in perform(workspace, kind, spec, title):
                 run_id = run["id"]
-                if event is not None:
+                if isinstance(event, Event | UserError):
                     step = getattr(event, "step", step)
                     teller.tell(position, event)
     except KeyboardInterrupt:

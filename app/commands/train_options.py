@@ -1,4 +1,4 @@
-"""The options of `theodolite train` and `sweep`: one a field of a TrainSpec, in its own words."""
+"""The options of `theodolite train`, `sweep` and `train-decoder`: one a field of their spec."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ import typer
 
 from engine.training import TrainSpec
 
-ASKED = ("objective", "base", "train", "out")
-"""Fields without which there is nothing to train: arguments of their own."""
 
-
-def about_fields() -> dict[str, str]:
-    """What each field of a TrainSpec is, in the words of its docstring."""
-    text = inspect.getdoc(TrainSpec) or ""
-    found = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
-    return {name: " ".join(said.split()) for name, said in found}
+def about_fields(spec: type[Any] = TrainSpec) -> dict[str, str]:
+    """What each field of a spec is, in the words of its docstring."""
+    text = inspect.getdoc(spec) or ""
+    found = re.findall(r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
+    return {name: " ".join(said.split()) for names, said in found for name in names.split(", ")}
 
 
 def _help(said: str, hint: Any, default: Any) -> str:
@@ -35,9 +32,9 @@ def _help(said: str, hint: Any, default: Any) -> str:
 
 
 @cache
-def _options() -> list[inspect.Parameter]:
+def _options(spec: type[Any]) -> list[inspect.Parameter]:
     """An option for each field that has a default; None while it is not given."""
-    hints, said = get_type_hints(TrainSpec), about_fields()
+    hints, said = get_type_hints(spec), about_fields(spec)
     return [
         inspect.Parameter(
             field.name,
@@ -48,7 +45,7 @@ def _options() -> list[inspect.Parameter]:
                 typer.Option(help=_help(said[field.name], hints[field.name], field.default)),
             ],
         )
-        for field in fields(TrainSpec)
+        for field in fields(spec)
         if field.default is not MISSING
     ]
 
@@ -59,27 +56,35 @@ def _plain(hint: Any) -> Any:
     return str if isinstance(kinds[0], str) else kinds[0]
 
 
-def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
+def takes_settings(spec: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of `_options`; it is handed those that were given, as `settings`.
 
     One option a field by hand would be the same names, types, defaults and words a second time.
+
+    Args:
+        spec: whose fields they are; those without a default are the command's own arguments.
     """
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    options = _options()
+    asked = {field.name for field in fields(spec) if field.default is MISSING}
 
-    @wraps(command)
-    def run(**given: Any) -> None:
-        settings = {option.name: given.pop(option.name) for option in options}
-        given["settings"] = {
-            name: None if value == "none" and name == "dev" else value
-            for name, value in settings.items()
-            if value is not None
-        }
-        command(**given)
+    def wrap(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        options = _options(spec)  # type: ignore[arg-type]  # a type[Any] has a hash
 
-    first = [parameter for parameter in own if parameter.name in ASKED]
-    rest = [parameter for parameter in own if parameter.name not in (*ASKED, "settings")]
-    every = [p.replace(kind=p.KEYWORD_ONLY) for p in (*first, *options, *rest)]
-    run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-    return run
+        @wraps(command)
+        def run(**given: Any) -> None:
+            settings = {option.name: given.pop(option.name) for option in options}
+            given["settings"] = {
+                name: None if value == "none" and name == "dev" else value
+                for name, value in settings.items()
+                if value is not None
+            }
+            command(**given)
+
+        first = [parameter for parameter in own if parameter.name in asked]
+        rest = [parameter for parameter in own if parameter.name not in (*asked, "settings")]
+        every = [p.replace(kind=p.KEYWORD_ONLY) for p in (*first, *options, *rest)]
+        run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+        return run
+
+    return wrap

@@ -84,7 +84,7 @@ async function show(value, xy) {
     texts: same ? before.texts : new Map(), chosen: same ? before.chosen : null, found: same ? before.found : null,
     sought: before ? before.sought : value.find ? { text: value.find, pattern: value.pattern } : null,
     view: before ? whole : readView(value.view, whole), size: before?.size ?? value.size, names: before?.names ?? value.names,
-    crowd: crowding(grid), rgba: new Uint8Array(4 * grid.n), point: null, guest: null, settled: before !== null,
+    crowd: crowding(grid), rgba: new Uint8Array(4 * grid.n), point: null, guest: null, said: null, settled: before !== null,
   };
   renew(before);
   if (!same) {
@@ -93,7 +93,8 @@ async function show(value, xy) {
   }
   over.setAttribute("aria-label",
     `${value.label}. Arrow keys move, plus and minus zoom, 0 shows all, L draws a lasso, V selects what is in view, ` +
-    "N goes from point to point, Enter opens it, Space selects it, Escape clears.");
+    "N goes from point to point, Enter opens it, Space selects it, Escape clears." +
+    (value.decoding ? " D says in words what stands in the middle, or at the point gone to." : ""));
   tools();
   finding();
   panel.replaceChildren();

@@ -22,7 +22,8 @@ __all__ = ["Column", "Region", "point_map", "points"]
 # Functions first, then the state they work on: together they are one body for `js_on_load`.
 _PARTS = (
     "map_points", "map_view", "map_colours", "map_scene", "map_over", "map_tools", "map_input",
-    "map_find", "map_address", "map_panel", "map_files", "map_link", "map_moving", "map",
+    "map_find", "map_address", "map_panel", "map_decode", "map_files", "map_link", "map_moving",
+    "map",
 )  # fmt: skip
 _JS = "\n".join(
     (Path(__file__).parent / f"{part}.js").read_text(encoding="utf-8") for part in _PARTS
@@ -63,6 +64,9 @@ def points(
     collection: str = "",
     neighbours: bool = False,
     placing: bool = False,
+    decoding: bool = False,
+    training: str = "",
+    said: str = "",
     search: str = "",
     linked: str = "",
     towards: str = "",
@@ -73,7 +77,7 @@ def points(
 
     Args:
         url: where `points` (float32 x, y in turn), `column/KEY`, `texts?ids=`, `find?text=`,
-            `point?id=`, `place` and `table.csv` are; see `app.space.map_routes`.
+            `point?id=`, `decode?x=&y=`, `place` and `table.csv` are; see `app.space.map_routes`.
         label: what is seen, in a sentence, for those who cannot see it.
         name: of saved files, without ending.
         columns: to colour and filter by.
@@ -93,6 +97,9 @@ def points(
             its points glide to their new places.
         neighbours: whether a click asks for the true neighbours of a point.
         placing: whether a sentence can be placed.
+        decoding: whether a place can be decoded.
+        training: address where a decoder can be trained; empty for none.
+        said: `x,y` of the place that is decoded from the start; empty for none.
         search: address that looks for a sentence when `&q=` is added; empty for none.
         linked: maps of one page with the same text here hover, select and zoom together.
         towards: `url` of a map of the same points: a slider moves these there; empty for none.
@@ -105,7 +112,8 @@ def points(
         "whole": whole, "pattern": pattern, "filters": list(filters), "size": size, "names": names,
         "canvas": canvas, "find": find, "chosen": list(chosen), "collection": collection,
         "neighbours": neighbours,
-        "placing": placing, "search": search, "linked": linked, "address": address,
+        "placing": placing, "decoding": decoding, "training": training, "said": said,
+        "search": search, "linked": linked, "address": address,
         "towards": towards, "ends": list(ends),
         "columns": [asdict(column) for column in columns],
         "regions": [asdict(region) for region in by_size],

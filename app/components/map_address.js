@@ -22,6 +22,7 @@ function noted() {
     find: map.sought?.text ?? "",
     pattern: map.sought?.pattern ? "1" : "",
     filter: filters.join("").length > MOST_WRITTEN ? [] : filters,
+    said: map.said ? writtenPlace(map.said) : "",
     ids: ids.length > MOST_IDS ? "" : ids.join(","),
   };
   window.theodolite.address(Object.keys(state), Object.values(state), {});
@@ -66,4 +67,6 @@ async function opened(value) {
   chosenAnew();
   legendary();
   if (value.find) await find(value.find, value.pattern);
+  const place = value.decoding ? readPlace(value.said) : null;
+  if (place && map === mine) decodeAt(...place);
 }

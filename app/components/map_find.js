@@ -82,7 +82,7 @@ async function place(text) {
     const placed = await answer.json();
     if (map !== mine) return;
     mine.guest = { ...placed, text };
-    mine.point = null;
+    [mine.point, mine.said] = [null, null];
     say();
     annotate();
     panelled();

@@ -10,6 +10,9 @@ function pointer(event) {
 
 const how = (event) => (event.altKey ? "subtract" : event.shiftKey || event.ctrlKey || event.metaKey ? "add" : "replace");
 
+// Whether a drag moves the map.
+const pans = () => mode === "move" || mode === "decode";
+
 function listen() {
   const touches = new Map(); // two fingers zoom
   over.addEventListener("pointerdown", (event) => {
@@ -17,7 +20,7 @@ function listen() {
     over.setPointerCapture(event.pointerId);
     const [x, y] = pointer(event);
     touches.set(event.pointerId, [x, y]);
-    drag = { x, y, from: [x, y], line: mode === "move" ? null : [[x, y]], far: false };
+    drag = { x, y, from: [x, y], line: pans() ? null : [[x, y]], far: false };
   });
   over.addEventListener("pointermove", (event) => {
     if (!map) return;
@@ -25,11 +28,11 @@ function listen() {
     if (touches.size === 2 && touches.has(event.pointerId)) return pinch(touches, event.pointerId, x, y);
     if (!drag) return hover(x, y);
     drag.far ||= Math.hypot(x - drag.from[0], y - drag.from[1]) > CLICK_PX;
-    if (mode === "move") pan(x - drag.x, y - drag.y);
+    if (pans()) pan(x - drag.x, y - drag.y);
     else if (mode === "lasso") drag.line.push([x, y]);
     else drag.line = [drag.from, [x, drag.from[1]], [x, y], [drag.from[0], y]];
     [drag.x, drag.y] = [x, y];
-    if (mode !== "move") annotate();
+    if (!pans()) annotate();
   });
   const end = (event) => {
     touches.delete(event.pointerId);
@@ -44,6 +47,7 @@ function listen() {
   over.addEventListener("pointercancel", end);
   over.addEventListener("pointerleave", () => { if (map) hoverOn(-1); });
   over.addEventListener("blur", () => { if (map) hoverOn(-1); });
+  over.addEventListener("focus", () => { if (map) annotate(); });
   over.addEventListener("wheel", (event) => {
     if (!map) return;
     event.preventDefault();
@@ -75,6 +79,7 @@ function under(x, y) {
 }
 
 function press(x, y, event) {
+  if (mode === "decode") return decodeAt(...seen().toPlane(x, y));
   const found = under(x, y);
   if (found >= 0 && (event.shiftKey || event.altKey)) select([found], how(event));
   else if (found >= 0) openPoint(found);
@@ -129,7 +134,8 @@ function key(event) {
     v: () => select(inView(), "replace"), V: () => select(inView(), "add"),
     l: () => choose("lasso"), m: () => choose("move"), r: () => choose("rectangle"),
     n: () => walk(1), N: () => walk(-1),
-    Enter: () => hovered >= 0 && openPoint(hovered),
+    d: decodeHere,
+    Enter: () => (mode === "decode" ? decodeHere() : hovered >= 0 && openPoint(hovered)),
     " ": () => hovered >= 0 && select([hovered], map.chosen?.[hovered] ? "subtract" : "add"),
     "/": () => finder.querySelector("input")?.focus(),
   };

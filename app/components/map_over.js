@@ -9,6 +9,8 @@ function annotate() {
   regionNames(context, view);
   if (map.point) neighbourLines(context, view);
   if (map.guest) guestMark(context, view);
+  if (map.said) saidMark(context, view);
+  sight(context, view);
   if (drag?.line?.length) handDrawn(context, drag.line);
   if (hovered >= 0) ring(context, placeOf(view, hovered), 7, "ink", 2);
 }

@@ -12,7 +12,7 @@ async function openPoint(id, own = true) {
   try {
     const found = await (await asked(`point?id=${id}`)).json();
     if (map !== mine) return;
-    mine.guest = null;
+    [mine.guest, mine.said] = [null, null];
     mine.point = { id, ...found };
     say();
     annotate();
@@ -25,14 +25,17 @@ async function openPoint(id, own = true) {
 function closePoint() {
   map.point = null;
   map.guest = null;
+  map.said = null;
   annotate();
   panelled();
+  noted();
 }
 
 function panelled() {
   const parts = [];
   if (map.point) parts.push(pointCard(map.point));
   if (map.guest) parts.push(guestCard(map.guest));
+  if (map.said) parts.push(saidCard(map.said));
   if (map.chosen) parts.push(chosenCard());
   panel.replaceChildren(...parts);
 }

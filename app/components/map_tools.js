@@ -49,7 +49,7 @@ function clear() {
 
 // Escape lets go of one thing at a time: the open point, what was found, the selection.
 function release() {
-  if (map.point || map.guest) closePoint();
+  if (map.point || map.guest || map.said) closePoint();
   else if (map.found) find("");
   else clear();
 }
@@ -103,7 +103,7 @@ function tools() {
     made.addEventListener("click", () => { act(); over.focus({ preventScroll: true }); });
     return made;
   };
-  const modes = ["move", "lasso", "rectangle"].map((name) =>
+  const modes = ["move", "lasso", "rectangle", ...(map.value.decoding ? ["decode"] : [])].map((name) =>
     button(name[0].toUpperCase() + name.slice(1), () => choose(name), { "data-mode": name }));
   const pick = el("select", { "aria-label": "Colour by" }, el("option", { value: "" }, "One colour"),
     ...map.value.columns.map((c) => el("option", { value: c.key }, c.name)));
@@ -124,7 +124,7 @@ function tools() {
       button("Clear", clear)),
     el("label", {}, "Colour ", pick), pointSize(), map.value.regions.length ? named() : null, saves,
   ].filter(Boolean));
-  choose(mode);
+  choose(mode === "decode" && !map.value.decoding ? "move" : mode);
 }
 
 function named() {
@@ -153,6 +153,7 @@ function choose(name) {
   mode = name;
   over.dataset.mode = name;
   bar.querySelectorAll("[data-mode]").forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.mode === name)));
+  annotate();
 }
 
 function legendary() {

@@ -11,6 +11,7 @@ from app import address, formats, parts
 from app.components.heatmap import Cell, Column, Row
 from app.evaluation import protocol_card, spread
 from app.evaluation.order import in_order
+from engine.decoding.diagnosis import NAMES
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from engine.published import Published
 
 METRICS = {
+    **NAMES,
     "spearman": "Spearman",
     "pearson": "Pearson",
     "accuracy": "Accuracy",

@@ -168,4 +168,6 @@ KINDS: dict[str, Kind] = {
     "curate": _of("app.collection.curations"),
     "train": _of("app.training.making"),
     "sweep": _sweep(),
+    "train-decoder": _of("app.decoding.making"),
+    "diagnose": _of("app.decoding.diagnosing"),
 }

@@ -18,7 +18,7 @@ from app.pages import choices, plan
 from app.pages.following import Following
 from app.pages.plan import Plan
 from engine.errors import UserError
-from engine.protocols import MOST_SEEDS, PROTOCOLS
+from engine.protocols import MOST_SEEDS, OF_TASKS
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -194,7 +194,7 @@ def _buttons(workspace: Workspace) -> tuple[Any, Any]:
 def _protocol_and_seeds() -> tuple[Any, Any, Any]:
     with gr.Row(equal_height=True):
         protocol = gr.Dropdown(
-            [OWN_PROTOCOL, *((name, name) for name in PROTOCOLS)], value="", label="Protocol",
+            [OWN_PROTOCOL, *((name, name) for name in OF_TASKS)], value="", label="Protocol",
             elem_id="protocol", filterable=False,
             info="The choices that move a score. Its card is below.",
         )  # fmt: skip
@@ -279,7 +279,7 @@ def _asked(workspace: Workspace, request: gr.Request, run: str) -> Plan:
 
 def _protocol(name: str, suite: str) -> str:
     """A protocol of the address; SentEval's list is that of its own protocol."""
-    if name in PROTOCOLS:
+    if name in OF_TASKS:
         return name
     return "senteval" if suite == "senteval" else ""
 

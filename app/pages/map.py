@@ -29,7 +29,7 @@ COLOURS = ("label", "cluster", "topic1", "part", "role", "length")
 LEAD = (
     "Every sentence of a collection is a point; points near each other mean alike to the encoder, "
     "as far as a plane can show it. Move, zoom, draw a lasso, click a point for its true "
-    "neighbours."
+    "neighbours, or decode a place between them."
 )
 
 
@@ -170,8 +170,9 @@ def _shown(
                 yield _nothing(workspace, name[1], alive), None, fine
             else:
                 meanwhile = found[0].info["method"] != how["method"] != "pca"
+                train = "" if workspace.read_only else address.link("train-decoder")
                 shown = {**view, "view": ""} if meanwhile else view  # that of another map
-                yield _trust(workspace, found[0], meanwhile), _value(found[0], shown), fine
+                yield _trust(workspace, found[0], meanwhile), _value(found[0], shown, train), fine
     except working.TooSlow as slow:
         yield _nothing(workspace, name[1], alive, slow.left), None, fine
 
@@ -220,7 +221,7 @@ def _nothing(workspace: Workspace, collection: str, alive: bool, left: float | N
     return parts.empty(f"{count}, not on a map yet", hint)
 
 
-def _value(found: maps.StoredMap, view: dict[str, Any]) -> dict[str, Any]:
+def _value(found: maps.StoredMap, view: dict[str, Any], training: str) -> dict[str, Any]:
     info = found.info
     has = [column.key for column in found.columns]
     plain = next((key for key in COLOURS if key in has), None)
@@ -236,6 +237,8 @@ def _value(found: maps.StoredMap, view: dict[str, Any]) -> dict[str, Any]:
         collection=info["data_hash"],
         neighbours=True,
         placing=True,
+        decoding=True,
+        training=training,
         search=address.link("search", **{"in": info["dataset"], "encoder": info["encoder"]}),
         address=True,
         **map_views.opened(view, info["dataset"], has, plain),

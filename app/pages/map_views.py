@@ -12,7 +12,8 @@ import gradio as gr
 
 from app import address
 
-NAMES = ("view", "colour", "find", "pattern", "size", "names", "draw", "ids")
+NAMES = ("view", "colour", "find", "pattern", "size", "names", "draw", "ids",
+         "said")  # fmt: skip
 MOST_CHOSEN = 1000
 MOST_FILTERS = 300
 
@@ -43,5 +44,6 @@ def opened(
         "view": view["view"], "find": view["find"], "pattern": view["pattern"] == "1",
         "filters": view["filter"], "names": view["names"] != "none",
         "size": view["size"] if view["size"] in ("small", "large") else "usual",
+        "said": view["said"],
         "chosen": [int(n[:9]) for n in ids if n.isascii() and n.isdigit()],
     }  # fmt: skip

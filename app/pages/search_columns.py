@@ -206,7 +206,7 @@ def _column(
         run = _run(workspace, name, asked.collection)
         if run is not None and run["state"] in LIVE:
             return Column(name, instead=card(run))
-        lacking = _lacking(workspace, name, asked.collection, len(sentences))
+        lacking = undone(workspace, name, asked.collection, len(sentences))
         if lacking:
             return Column(
                 name, instead=_waiting(workspace, name, asked.collection, lacking, start)
@@ -251,7 +251,7 @@ def _note(workspace: Workspace, name: str, collection: str) -> str:
     )
 
 
-def _lacking(workspace: Workspace, name: str, collection: str, n: int) -> str:
+def undone(workspace: Workspace, name: str, collection: str, n: int) -> str:
     """What has to be done before a search, in words; empty when nothing has."""
     from app.collection import indexes
     from app.space import maps

@@ -135,10 +135,4 @@ def command(spec: TrainSpec, verb: str = "train", more: Sequence[str] = ()) -> s
     base = re.sub(r"[^a-z0-9]+", "-", spec.base.rsplit("/", 1)[-1].lower()).strip("-")[:24]
     words = shlex.split(runs.command_of(replace(spec, out=spec.out or f"{spec.objective}-{base}")))
     words = [words[0], verb, *words[2:], *more]
-    spans = " ".join(f"<span>{escape(shlex.quote(word))}</span>" for word in words)
-    return (
-        '<div class="t-copied"><p class="t-small t-muted">The same on the command line</p>'
-        f'<pre class="t-command" tabindex="0" aria-label="The same on the command line">{spans}'
-        '</pre><button type="button" class="t-link" onclick="theodolite.copy(event)">Copy</button>'
-        "</div>"
-    )
+    return parts.command(words)

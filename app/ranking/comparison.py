@@ -173,9 +173,11 @@ def compare(
         raise UserError(
             f"A comparison needs two encoders, got {len(names)}.", "Name at least two of them."
         )
-    wanted = None if tasks is None else expand(tasks, workspace.catalog, protocol)
+    rows = workspace.store.results.table(encoders=names)
+    measured = {row["task"] for row in rows}
+    wanted = None if tasks is None else expand(tasks, workspace.catalog, protocol, measured)
     only = None if protocol is None else protocols.get(protocol).name
-    rows = workspace.store.results.table(encoders=names, tasks=wanted)
+    rows = [row for row in rows if wanted is None or row["task"] in wanted]
     cells = _cells([row for row in rows if only is None or row["protocol"] == only])
     present = tuple(dict.fromkeys(task for _, task in cells))
     if not present:

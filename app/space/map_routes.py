@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,7 @@ def routes(workspace: Workspace) -> list[Route]:
         at("texts", _texts),
         at("find", _find),
         at("point", _point),
+        at("decode", _decode),
         given("place", 4 * MOST_CHARACTERS, _place),
         given("table.csv", 4 * MOST_ROWS, _csv),
         given("table.parquet", 4 * MOST_ROWS, _parquet),
@@ -89,6 +91,19 @@ def _point(workspace: Workspace, found: maps.StoredMap, request: Request) -> Res
     if len(chosen) != 1:
         return PlainTextResponse("There is no such point", status_code=404)
     return JSONResponse(maps.point(workspace, found, chosen[0], NEIGHBOURS))
+
+
+def _decode(workspace: Workspace, found: maps.StoredMap, request: Request) -> Response:
+    """What the decoder says of a place of the plane."""
+    from app.space import map_decoding
+
+    try:
+        x, y = (float(request.query_params.get(name, "")) for name in "xy")
+    except ValueError:
+        return PlainTextResponse("A place has two numbers, x and y", status_code=404)
+    if not (math.isfinite(x) and math.isfinite(y)) or not len(found.points):
+        return PlainTextResponse("There is no such place", status_code=404)
+    return JSONResponse(map_decoding.decoded(workspace, found, x, y))
 
 
 def _place(workspace: Workspace, found: maps.StoredMap, body: bytes) -> Response:

@@ -22,7 +22,7 @@ def units(spec: Any) -> list[str]:
 
 def label(spec: TrainSpec) -> str:
     """`unsup from minilm on sentences.txt`."""
-    return f"{spec.objective} from {_last_part(spec.base)} on {_last_part(spec.train)}"
+    return f"{spec.objective} from {last_part(spec.base)} on {last_part(spec.train)}"
 
 
 def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> None:
@@ -63,6 +63,6 @@ def events(workspace: Workspace, spec: TrainSpec, reporter: Reporter) -> Iterato
         yield event
 
 
-def _last_part(name: str) -> str:
+def last_part(name: str) -> str:
     """The name of a file or folder, without where it lies."""
     return name.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]

@@ -6,9 +6,12 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from app.decoding import making as decoder_making
 from app.jobs.kinds import KINDS, conclude
 from app.jobs.reporter import Reporter
 from app.training import making, sweeping
+from engine.decoding.events import DecoderEvent
+from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
 from engine.training import Event, TrainSpec
 from store.errors import StoreError
@@ -18,9 +21,12 @@ if TYPE_CHECKING:
     from store.runs import RunRow
 
 
+Happening = Event | DecoderEvent
+
+
 def perform(
     workspace: Workspace, kind: str, spec: dict[str, Any], title: str
-) -> Iterator[tuple[RunRow, int, Event | UserError | None]]:
+) -> Iterator[tuple[RunRow, int, Happening | UserError | None]]:
     """Do a run here and now; yields its row with the position and what happened there.
 
     That is None before anything does, then events, and what went wrong with a child of a sweep.
@@ -30,7 +36,7 @@ def perform(
 
     Args:
         workspace: which is to list the encoders.
-        kind: `train` or `sweep`.
+        kind: `train`, `sweep` or `train-decoder`.
         spec: as the kind's runs have it.
         title: for people.
 
@@ -63,22 +69,30 @@ def perform(
 
 def _unit(
     workspace: Workspace, kind: str, spec: dict[str, Any], run: RunRow, position: int, label: str
-) -> Iterator[Event | UserError]:
+) -> Iterator[Happening | UserError]:
     """One training. What goes wrong with a child of a sweep is told, and the sweep goes on."""
     runs, began = workspace.store.runs, time.monotonic()
     reporter = Reporter(workspace.store, run["id"], run["attempt"], position, label)
-    asked = TrainSpec.from_dict(spec) if kind == "train" else sweeping.child(spec, position)
     try:
         if kind == "sweep" and reporter.asked(making.STOP):
             raise UserError(sweeping.LEFT_OUT, "Give the same command again to train it as well.")
-        for event in making.events(workspace, asked, reporter):
+        for event in _events(workspace, kind, spec, position, reporter):
             yield event
             if reporter.cancelled():
                 raise StoreError("The run was cancelled from elsewhere.", "Its checkpoint is kept.")
     except UserError as error:
         runs.end_unit(run["id"], position, time.monotonic() - began, error.message, error.hint)
-        if kind == "train":
+        if kind != "sweep":
             raise
         yield error
     else:
         runs.end_unit(run["id"], position, time.monotonic() - began)
+
+
+def _events(
+    workspace: Workspace, kind: str, spec: dict[str, Any], position: int, reporter: Reporter
+) -> Iterator[Happening]:
+    if kind == decoder_making.KIND:
+        return decoder_making.events(workspace, DecoderSpec.from_dict(spec), reporter)
+    asked = TrainSpec.from_dict(spec) if kind == "train" else sweeping.child(spec, position)
+    return making.events(workspace, asked, reporter)

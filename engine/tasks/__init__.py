@@ -9,7 +9,7 @@ Knows neither encoders nor how a task is scored (see the modules beside this one
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -236,7 +236,10 @@ def seeds_of(name: str, protocol: str | None, seed: int | None, seeds: int = 1) 
 
 
 def expand(
-    names: str | Sequence[str] | None, catalog: Catalog, protocol: str | None = None
+    names: str | Sequence[str] | None,
+    catalog: Catalog,
+    protocol: str | None = None,
+    measured: Collection[str] = (),
 ) -> list[str]:
     """Write out suites and commas, check every name, drop repeats.
 
@@ -248,6 +251,8 @@ def expand(
             `starter` and `sts`.
         catalog: where data is looked for.
         protocol: for all tasks.
+        measured: names that stand for themselves: a diagnosis has no data that could be looked for,
+            and other data may be gone since.
 
     Raises:
         UserError: an unknown name, or no name at all.
@@ -261,6 +266,8 @@ def expand(
     for name in (piece.strip() for piece in pieces):
         if name in SUITES:
             wanted += [task for task in SUITES[name] if task in here] or SUITES[name]
+        elif name in measured:
+            wanted.append(name)
         elif name:
             wanted.append(get(name, catalog).name)
     if not wanted:

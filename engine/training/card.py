@@ -54,26 +54,26 @@ def card(record: Record, dim: int) -> str:
         dim: length of a vector.
     """
     spec = record.spec
-    name = _text(Path(spec.out).name or "encoder")
+    name = plain(Path(spec.out).name or "encoder")
     parts = [
         _front(spec),
         f"# {name}",
         f"A sentence encoder of {dim} dimensions, trained with Theodolite from "
-        f"{_code(_short(spec.base))} by {OBJECTIVES[spec.objective]} (Gao et al. 2021, SimCSE).",
+        f"{code(short(spec.base))} by {OBJECTIVES[spec.objective]} (Gao et al. 2021, SimCSE).",
         _usage(spec),
         "## Training data",
-        f"{_code(_short(spec.train))}, {record.examples:,} examples. Content hash "
-        f"{_code(record.data_hash)}.",
-        "\n".join(f"- {_text(note)}" for note in record.notes),
+        f"{code(short(spec.train))}, {record.examples:,} examples. Content hash "
+        f"{code(record.data_hash)}.",
+        "\n".join(f"- {plain(note)}" for note in record.notes),
         "## Training",
         f"{_WHY.get(record.why, record.why)} {record.steps:,} updates in {record.seconds:,.0f} "
         f"seconds; the weights are those after update {record.best_step:,}.",
-        _table(("setting", "value"), [(_code(k), _code(v)) for k, v in _settings(spec)]),
+        table(("setting", "value"), [(code(k), code(v)) for k, v in _settings(spec)]),
         "The same again:",
         _fenced(command_of(spec), "sh"),
         "## Scores while training",
         _scores(record),
-        _table(("step", "dev score", "alignment", "uniformity", "loss"), _curve(record.curve)),
+        table(("step", "dev score", "alignment", "uniformity", "loss"), _curve(record.curve)),
         "Scores are cosine Spearman × 100 of the dev part. Alignment and uniformity are those of "
         "Wang and Isola (2020); lower is better. `theodolite.json` holds the whole curve.",
     ]
@@ -91,12 +91,12 @@ def _front(spec: TrainSpec) -> str:
 
 
 def _usage(spec: TrainSpec) -> str:
-    code = (
+    example = (
         "from sentence_transformers import SentenceTransformer\n\n"
         'model = SentenceTransformer("FOLDER")\n'
         'vectors = model.encode(["A sentence.", "Another one."])'
     )
-    return "## Use\n\n" + _fenced(code, "python") + "\n\n" + _plainly(spec)
+    return "## Use\n\n" + _fenced(example, "python") + "\n\n" + _plainly(spec)
 
 
 def _plainly(spec: TrainSpec) -> str:
@@ -130,7 +130,7 @@ def _scores(record: Record) -> str:
     if record.best_score is None:
         return "No dev set was looked at; the weights are the last ones."
     return (
-        f"Best on {_code(_short(record.spec.dev or ''))}: **{record.best_score:.2f}** after update "
+        f"Best on {code(short(record.spec.dev or ''))}: **{record.best_score:.2f}** after update "
         f"{record.best_step:,}."
     )
 
@@ -152,14 +152,15 @@ def _curve(events: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; nothing without rows."""
     if not rows:
         return ""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _short(source: str) -> str:
+def short(source: str) -> str:
     """A source without the folders of this machine."""
     kind, colon, value = source.partition(":")
     if kind == "dir":
@@ -167,18 +168,18 @@ def _short(source: str) -> str:
     return source if colon else Path(source).name or source
 
 
-def _text(value: Any) -> str:
+def plain(value: Any) -> str:
     """One line that Markdown and HTML take as plain text."""
     flat = " ".join(str(value).split())
     return re.sub(r"([\\`*_{}\[\]<>#|&])", r"\\\1", flat)
 
 
-def _code(value: Any) -> str:
+def code(value: Any) -> str:
     """One line between backticks, which no backtick or bar inside can end."""
     flat = " ".join(str(value).split()).replace("`", "'").replace("|", "¦")
     return f"`{flat}`" if flat else ""
 
 
-def _fenced(code: str, language: str) -> str:
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", code)), default=0))
-    return f"{fence}{language}\n{code}\n{fence}"
+def _fenced(lines: str, language: str) -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
+    return f"{fence}{language}\n{lines}\n{fence}"

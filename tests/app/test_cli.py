@@ -19,8 +19,8 @@ from app.training.runs import command_of
 from tests.fakes.small_training import small, write_sentences
 
 VERBS = ["serve", "encode", "evaluate", "compare", "fair", "search", "project", "spaces",
-         "geometry", "curate", "train", "sweep", "runs", "encoders", "data", "jobs", "store",
-         "worker"]  # fmt: skip
+         "geometry", "curate", "decode", "interpolate", "analogy", "diagnose", "train-decoder",
+         "train", "sweep", "runs", "encoders", "data", "jobs", "store", "worker"]  # fmt: skip
 TWO = ["random:16", "random:64"]
 TRAIN = ["train", "unsup", "minilm", "--train", "starter", "--out", "never"]
 

@@ -21,6 +21,7 @@ HASHES = {
     "senteval-mlp": "e0ce33cad097c466",
     "pitfalls": "f27471dd049e2368",
     "pitfalls-mlp": "04fab4a43fbfcd8d",
+    "vec2sent": "6a3ccf6ed2280ffa",
 }
 
 

@@ -78,6 +78,7 @@ def test_the_main_sample_is_the_part_of_the_main_score() -> None:
     assert main_sample(examples, {"main_parts": [1]}).values.tolist() == [0.2, 0.3]
     assert main_sample(examples, {"main_parts": [0, 1]}).gold.tolist() == [1, 2, 3, 4]
     assert main_sample({"correct": np.array([True, False])}, {}).statistic == 50.0
+    assert main_sample({"token_f1": np.array([0.5, 1.0])}, {}).statistic == 75.0
 
 
 def test_learned_relatedness_is_resampled_by_its_own_correlation() -> None:

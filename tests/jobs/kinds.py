@@ -9,6 +9,7 @@ from pathlib import Path
 
 from app.jobs.kinds import KINDS as REAL
 from app.jobs.kinds import Kind, Outcome, Progress, Spec
+from app.jobs.reporter import Reporter
 from app.workspace import Workspace
 from engine.errors import UserError
 
@@ -66,11 +67,20 @@ def _failing(workspace: Workspace, spec: Spec, position: int, progress: Progress
     return Outcome()
 
 
+def _decoder(workspace: Workspace, spec: Spec, position: int, reporter: Reporter) -> Outcome:
+    """Train a decoder with a checkpoint after every few updates."""
+    from engine.decoding import run
+
+    run.SAVE_SECONDS = 0.2
+    return REAL["train-decoder"].work(workspace, spec, position, reporter)
+
+
 KINDS = {
     "measure": Kind(_units, _measure),
     "stubborn": Kind(_units, _stubborn),
     "dying": Kind(_units, _dying),
     "hardy": Kind(_units, _dying, ending=lambda store, run: "Told.", hardy=True),
     "train": REAL["train"],
+    "train-decoder": Kind(REAL["train-decoder"].units, _decoder),
     "failing": Kind(lambda spec: list(spec["wrong"]), _failing),
 }

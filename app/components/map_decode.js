@@ -1,0 +1,98 @@
+// A place of the map in words: what the decoder says of it, through its nearest points.
+// Function declarations only: map.js holds the state.
+
+const CROSS = 9;
+
+// Under the key: the point that is gone to, else the middle of what is seen.
+function decodeHere() {
+  if (!map.value.decoding) return;
+  if (hovered >= 0) decodeAt(map.xy[2 * hovered], map.xy[2 * hovered + 1]);
+  else decodeAt(map.view.x, map.view.y);
+}
+
+async function decodeAt(x, y) {
+  const mine = map;
+  const ticket = (mine.asking = (mine.asking ?? 0) + 1);
+  mine.said = { x, y };
+  [mine.point, mine.guest] = [null, null];
+  annotate();
+  busy("Decoding that place; a decoder that is not loaded yet takes some seconds");
+  try {
+    const said = await (await asked(`decode?x=${x}&y=${y}`)).json();
+    if (map !== mine || mine.asking !== ticket || !mine.said) return; // another place meanwhile
+    mine.said = said;
+    say();
+    annotate();
+    panelled();
+    noted();
+    status.textContent += said.lacking ? ` There is no decoder for ${said.lacking} yet.` : ` Decoded: ${said.sentence}`;
+  } catch (error) {
+    if (map === mine && mine.asking === ticket) status.textContent = error.message;
+  }
+}
+
+function readPlace(text) {
+  const place = String(text || "").split(",").map(Number);
+  return place.length === 2 && place.every(Number.isFinite) ? place : null;
+}
+
+const writtenPlace = ({ x, y }) => [x, y].map((v) => Number(v.toPrecision(7))).join(",");
+
+function saidCard(said) {
+  const close = pressable("Close", closePoint);
+  if (said.lacking) {
+    const way = map.value.training
+      ? el("a", { href: `${map.value.training}?encoder=${encodeURIComponent(said.lacking)}` }, "Train a decoder") : "";
+    return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
+      el("h3", {}, `No decoder for ${said.lacking} yet`),
+      el("p", {}, "A place can be put into words when the encoder has a decoder; it is trained once, in the background."),
+      el("p", { class: "t-map-acts" }, way, close));
+  }
+  if (said.sentence === undefined) return ""; // on its way
+  const rows = said.neighbours.map((one) => el("tr", {},
+    el("td", {}, pressable(one.text, () => openPoint(one.id))), el("td", { class: "t-num" }, `${(100 * one.weight).toFixed(1)} %`)));
+  const n = said.neighbours.length;
+  return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
+    el("h3", { dir: "auto" }, said.sentence || "The decoder says nothing at all."),
+    el("p", { class: "t-small" }, `Decoded from the weighted mean of the ${n === 1 ? "nearest point" : `${n} nearest points`}, in all ${said.dim} dimensions. ` +
+      `Cosine of the sentence to that mean: ${said.cosine.toFixed(3).replace("-", "−")}.`),
+    el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "The points that have a say" },
+      el("table", { class: "t-table" },
+        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Nearest on the map"), el("th", { scope: "col" }, "Weight"))),
+        el("tbody", {}, ...rows))),
+    el("p", { class: "t-map-acts" }, said.sentence ? searchLink(said.sentence) ?? "" : "", close));
+}
+
+// The place, with lines to the points that have a say, wider for those with more.
+function saidMark(context, view) {
+  const at = view.toScreen(map.said.x, map.said.y);
+  for (const { id, weight } of map.said.neighbours ?? []) {
+    context.strokeStyle = token("accent");
+    context.lineWidth = 0.5 + 4 * weight;
+    context.beginPath();
+    context.moveTo(...at);
+    context.lineTo(...placeOf(view, id));
+    context.stroke();
+    ring(context, placeOf(view, id), 5, "accent", 1.5);
+  }
+  cross(context, at, "ink", 2.5);
+}
+
+// Where the key would decode, while it is of use to somebody at the keyboard.
+function sight(context, view) {
+  if (mode !== "decode" || hovered >= 0 || !over.matches(":focus-visible")) return;
+  cross(context, [view.width / 2, view.height / 2], "muted", 1.5);
+}
+
+function cross(context, [x, y], colour, width) {
+  for (const [style, wide] of [["surface", width + 2], [colour, width]]) {
+    context.strokeStyle = token(style);
+    context.lineWidth = wide;
+    context.beginPath();
+    for (const [dx, dy] of [[CROSS, 0], [0, CROSS]]) {
+      context.moveTo(x - dx, y - dy);
+      context.lineTo(x + dx, y + dy);
+    }
+    context.stroke();
+  }
+}

@@ -1,0 +1,102 @@
+"""Expressions over named sentences: those that are offered, and how a person writes the names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.errors import UserError
+
+MOST_NAMED = 200
+ANALOGY = "a - b + c"
+_LINE = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*[=:]\s*(?P<sentence>.*)")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """An expression with its sentences.
+
+    Attributes:
+        title: in the list.
+        sentences: named a, b, c in turn.
+        answer: what a person might say; empty where nobody would know.
+        expression: `a - b + c` is the analogy a : b :: z : c.
+    """
+
+    title: str
+    sentences: tuple[str, ...]
+    answer: str = ""
+    expression: str = ANALOGY
+
+    @property
+    def lines(self) -> str:
+        """The sentences as `named` reads them."""
+        return written(self.sentences)
+
+
+PRESETS = (
+    # The two of Vec2Sent (Kerscher and Eger 2020), as its authors wrote them.
+    Preset("Vec2Sent: Italy and pizza",
+           ("he visits italy", "he eats pizza", "she drinks wine"), "she visits france"),
+    Preset("Vec2Sent: Robert and Julia",
+           ("he is a doctor", "his name is robert", "her name is julia"), "she is a doctor"),
+    Preset("Tense", ("He walks to school.", "He walked to school.", "She played the piano."),
+           "She plays the piano."),
+    Preset("Future", ("It will rain tomorrow.", "It rained yesterday.", "They arrived yesterday."),
+           "They will arrive tomorrow."),
+    Preset("Number", ("The dogs bark.", "The dog barks.", "The bird sings."), "The birds sing."),
+    Preset("Counting", ("I have two cats.", "I have one cat.", "I have one brother."),
+           "I have two brothers."),
+    Preset("Negation", ("I do not like this film.", "I like this film.", "I like this book."),
+           "I do not like this book."),
+    Preset("Question", ("Is the door open?", "The door is open.", "The shop is closed."),
+           "Is the shop closed?"),
+    Preset("Opposite", ("The soup is hot.", "The soup is cold.", "The water is cold."),
+           "The water is hot."),
+    Preset("Praise", ("The film was wonderful.", "The film was terrible.",
+                      "The food was terrible."), "The food was wonderful."),
+    Preset("Person", ("I am tired.", "You are tired.", "You are late."), "I am late."),
+    Preset("He and she", ("She is a teacher.", "He is a teacher.", "He reads his book."),
+           "She reads her book."),
+    Preset("Capital", ("Paris is the capital of France.", "France is a country.",
+                       "Italy is a country."), "Rome is the capital of Italy."),
+    Preset("Passive", ("The ball was thrown by the boy.", "The boy threw the ball.",
+                       "The cat ate the fish."), "The fish was eaten by the cat."),
+    Preset("Halfway", ("The old man walks his dog.", "A young girl rides her horse."), "",
+           "(a + b) / 2"),
+)  # fmt: skip
+
+
+def written(sentences: Sequence[str]) -> str:
+    """Sentences named a, b, c in turn, one a line."""
+    return "\n".join(f"{chr(97 + i)} = {sentence}" for i, sentence in enumerate(sentences))
+
+
+def named(text: str) -> dict[str, str]:
+    """Read `name = sentence` lines; a colon may stand for the sign.
+
+    Raises:
+        UserError: a line without a name or sentence, a name given twice, too many; says which line.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise UserError(
+                f"Line {number} of the sentences has no name before it: {line.strip()[:60]!r}.",
+                "Write it as `a = He walks to school.`; a name begins with a letter.",
+            )
+        name, sentence = match["name"], match["sentence"].strip()
+        if not sentence:
+            raise UserError(f"Line {number} names {name} and has no sentence.", "Write one.")
+        if name in found:
+            raise UserError(f"Line {number} names {name} a second time.", "Give each its own name.")
+        found[name] = sentence
+        if len(found) > MOST_NAMED:
+            raise UserError(f"More than {MOST_NAMED} sentences are named.", "Leave some out.")
+    if not found:
+        raise UserError("No sentence has a name.", "Write one a line: `a = He walks to school.`.")
+    return found

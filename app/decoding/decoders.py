@@ -1,0 +1,193 @@
+"""Which decoders there are: those that were trained here, and those that ship with the app."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.decode import Decoder
+    from engine.encoders.base import Encoder
+
+FACTS = "decoder.json"
+KEPT = 4
+"""Decoders that stay in memory."""
+
+
+@dataclass(frozen=True)
+class DecoderRow:
+    """A decoder that can be used.
+
+    Attributes:
+        name: in the list; of one that ships, its encoder.
+        encoder: canonical spec of the encoder whose vectors it reads.
+        fingerprint: of that encoder when the decoder was trained.
+        folder: where it lies.
+        dim: of the vectors it reads.
+        architecture: `prefix`, `lstm`, …
+        words: most words of a sentence that it learned from.
+        trained_on: what it learned from, in words.
+        sentences: how many it learned from.
+        shipped: whether it came with the app.
+        added: seconds since 1970; 0 for one that ships.
+    """
+
+    name: str
+    encoder: str
+    fingerprint: str
+    folder: Path
+    dim: int
+    architecture: str
+    words: int
+    trained_on: str
+    sentences: int
+    shipped: bool
+    added: float
+
+
+def listed(workspace: Workspace) -> list[DecoderRow]:
+    """Every decoder whose folder is there: the newest trained first, then those that ship."""
+    trained = [
+        _row(row["name"], row["folder"], row["info"], added=row["added"])
+        | {"encoder": row["encoder"], "fingerprint": row["fingerprint"]}
+        for row in workspace.store.decoders.list()
+        if (row["folder"] / FACTS).is_file()
+    ]
+    return [DecoderRow(**row) for row in [*trained, *_shipped()]]
+
+
+def encoders(workspace: Workspace) -> list[str]:
+    """Encoders that have a decoder, those that are kept first; nothing is loaded for that."""
+    decoded = dict.fromkeys(row.encoder for row in listed(workspace))
+    kept = [row["name"] for row in workspace.store.encoders.list()]
+    return list(dict.fromkeys([*(name for name in kept if name in decoded), *decoded]))
+
+
+def decoder_of(workspace: Workspace, encoder: str) -> DecoderRow | None:
+    """The decoder of an encoder, or None: the newest that fits its weights, else one of its name.
+
+    Args:
+        workspace: which loads the encoder.
+        encoder: a spec; the row's `encoder` is its canonical form.
+
+    Raises:
+        UserError: the encoder cannot be read, or not loaded.
+    """
+    from engine.encoders import parse
+
+    name, rows = str(parse(encoder)), listed(workspace)
+    if not rows:
+        return None
+    loaded = workspace.load(name)
+    fitting = [row for row in rows if row.fingerprint == loaded.fingerprint]
+    fitting += [row for row in rows if row.encoder == name]
+    return next((replace(row, encoder=name) for row in fitting if row.dim == loaded.dim), None)
+
+
+def opened(workspace: Workspace, row: DecoderRow) -> tuple[Decoder, Encoder]:
+    """A decoder and its encoder, ready to use; the last few stay in memory.
+
+    Raises:
+        UserError: a damaged folder, or an encoder that cannot be loaded.
+    """
+    from engine.decode import open_decoder
+
+    encoder = workspace.load(row.encoder)
+    with _lock:
+        try:
+            key = (str(row.folder), (row.folder / FACTS).stat().st_mtime_ns)
+        except OSError as error:
+            raise UserError(
+                f"The decoder {row.name} is gone.", f"It was in {row.folder.name}; train it again."
+            ) from error
+        if key not in _opened:
+            _opened[key] = open_decoder(row.folder)
+            while len(_opened) > KEPT:
+                _opened.popitem(last=False)
+        _opened.move_to_end(key)
+        return _opened[key], encoder
+
+
+def register(workspace: Workspace, folder: Path) -> DecoderRow:
+    """List a decoder's folder, and its encoder with it.
+
+    Raises:
+        UserError: the folder holds no decoder.
+        StoreError: when the disk refuses.
+    """
+    facts = facts_of(folder)
+    info = {name: facts.get(name) for name in _LISTED} | {"train": _trained_on(facts)}
+    encoder = str(facts["encoder"])
+    kept = workspace.store.decoders.add(folder, encoder, str(facts.get("fingerprint", "")), info)
+    if workspace.store.encoders.get(encoder) is None:
+        try:
+            workspace.add_encoder(encoder)
+        except UserError:  # it cannot be described: whoever uses it will be told why
+            workspace.store.encoders.add(encoder)
+    about = {"encoder": encoder, "fingerprint": kept["fingerprint"]}
+    return DecoderRow(**_row(kept["name"], folder, info, added=kept["added"]) | about)
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    """What a decoder's folder says of it.
+
+    Raises:
+        UserError: it holds no decoder.
+    """
+    try:
+        found = json.loads((folder / FACTS).read_text("utf-8"))
+        if not isinstance(found, dict) or not {"encoder", "dim", "architecture"} <= found.keys():
+            raise ValueError("a fact is missing")
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{folder.name} holds no decoder that can be read.",
+            "Give a folder that `theodolite train-decoder` wrote.",
+        ) from error
+    return found
+
+
+_LISTED = ("dim", "architecture", "words", "sentences", "loss", "step", "seconds")
+_opened: OrderedDict[tuple[str, int], Decoder] = OrderedDict()
+_lock = threading.Lock()
+
+
+def _row(
+    name: str, folder: Path, info: Mapping[str, Any], *, added: float, shipped: bool = False
+) -> dict[str, Any]:
+    return {
+        "name": name, "folder": folder, "dim": int(info["dim"]),
+        "architecture": str(info["architecture"]), "words": int(info.get("words") or 0),
+        "trained_on": str(info.get("train") or ""), "sentences": int(info.get("sentences") or 0),
+        "shipped": shipped, "added": added,
+    }  # fmt: skip
+
+
+def _shipped() -> Iterator[dict[str, Any]]:
+    """Those that came with the app; a damaged one is left out."""
+    from engine.decoding.shipped import shipped
+
+    for encoder, folder in shipped().items():
+        try:
+            facts = facts_of(folder)
+        except UserError:
+            continue
+        info = facts | {"train": _trained_on(facts)}
+        about = {"encoder": encoder, "fingerprint": str(facts.get("fingerprint", ""))}
+        yield _row(encoder, folder, info, added=0.0, shipped=True) | about
+
+
+def _trained_on(facts: Mapping[str, Any]) -> str:
+    """The names of files and data sets, without where they lay."""
+    spec = facts.get("spec")
+    train: Sequence[str] = spec.get("train", ()) if isinstance(spec, dict) else ()
+    return ", ".join(
+        str(name).rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] for name in train
+    )

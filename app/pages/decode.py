@@ -1,0 +1,120 @@
+"""The page *Decode*: a sentence, and what each encoder's vector kept of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app import address, parts
+from app.components import told
+from app.decoding import saying
+from app.pages import choices, working
+from app.pages import decode_form as form
+from app.pages.decode_form import QUIET
+
+if TYPE_CHECKING:
+    from app.decoding.saying import How, Said
+    from app.workspace import Workspace
+
+TITLE = "Decode"
+PATH = "decode"
+FIRST = ("minilm", "wordllama", "random:256")
+LEAD = (
+    "Write a sentence. Each encoder makes a vector of it, and its decoder has to say the sentence "
+    "again from the vector alone: what comes back is what the vector kept."
+)
+NOTHING = parts.empty("No sentence yet", "Write one above and press Enter, or have one picked.")
+LONGEST_EXAMPLE = 8
+"""Words of a sentence that is offered: any decoder knows as many."""
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page."""
+    parts.header(TITLE, LEAD)
+    sentence = gr.Textbox(
+        label="Sentence", placeholder="The old dog slept by the fire.", lines=1, max_lines=3,
+        max_length=2 * saying.MOST_CHARACTERS, elem_id="sentence",
+    )  # fmt: skip
+    encoders = choices.encoder_box()
+    options = form.options()
+    with gr.Row(elem_classes=["t-tight"]):
+        go = gr.Button("Decode", variant="primary", elem_id="decode-button")
+        pick = gr.Button("Pick a sentence", size="md", elem_id="pick")
+    notice = parts.notice()
+    found = parts.static("", elem_id="told")
+    controls = [sentence, encoders, *options.values()]
+
+    def load(request: gr.Request) -> tuple[Any, ...]:
+        first = form.first_encoders(workspace) or FIRST
+        chosen = choices.asked(workspace, request, first)
+        asked = form.asked(request)
+        said = address.first(request, "q")[: 2 * saying.MOST_CHARACTERS]
+        return said, choices.filled(workspace, chosen), *asked
+
+    def decode(request: gr.Request, text: str, names: list[str], *values: Any) -> Iterator[Any]:
+        yield from _answered(workspace, request, text, choices.need(names or []), form.how(*values))
+
+    def reopen(request: gr.Request, text: str, names: list[str], *values: Any) -> Iterator[Any]:
+        """What the address got wrong stays in the notice."""
+        if text.strip():
+            how, chosen = form.how(*values), choices.need(names or [])
+            for some in _answered(workspace, request, text, chosen, how):
+                yield some, gr.skip()
+        else:
+            yield NOTHING, gr.skip()
+
+    def change(request: gr.Request, text: str, names: list[str], *values: Any) -> Iterator[Any]:
+        """Another option is no reason to ask for a sentence."""
+        how = form.how(*values)
+        if text.strip():
+            yield from _answered(workspace, request, text, choices.need(names or []), how)
+        else:
+            yield NOTHING
+
+    decoded = parts.telling(decode, 1)
+    opened = parts.on_load(parts.telling(load, len(controls)), None, [*controls, notice])
+    opened.then(parts.telling(reopen, 1), controls, [found, notice], **QUIET)
+    again = [box.input for box in (encoders, *options.values())]
+    latest = {"trigger_mode": "always_last", **QUIET}
+    gr.on([go.click, sentence.submit], decoded, controls, [found, notice], **latest)
+    gr.on(again, parts.telling(change, 1), controls, [found, notice], **latest)
+    pick.click(parts.telling(lambda: _drawn(workspace), 1), None, [sentence, notice], **QUIET).then(
+        decoded, controls, [found, notice], **QUIET
+    )
+    address.keep({"q": sentence, "encoder": encoders, **options}, form.PLAIN)
+
+
+def _answered(
+    workspace: Workspace, request: gr.Request, text: str, names: list[str], how: How
+) -> Iterator[str]:
+    """The cards, one after another as they are ready; quick ones without a word before."""
+    text = saying.checked(text)
+    done: list[Any] = [(name, working.card("Waiting for its turn", None, None)) for name in names]
+    for place, name in enumerate(names):
+
+        def work(say: working.Say, name: str = name) -> list[Said]:
+            return saying.decoded(workspace, [name], text, how)
+
+        first = f"Opening {name} and its decoder; a model that was not used yet takes some seconds"
+        answer = None
+        for progress, answer in working.followed(work, first, request.session_hash):
+            if answer is None:
+                done[place] = (name, progress)
+                yield told.cards(done)
+        if answer is None:
+            return  # asked for something else meanwhile
+        (said,) = answer
+        done[place] = said
+        if said.problem:
+            done[place] = (name, form.instead(workspace, name, said.problem))
+    heard = any(not isinstance(one, tuple) for one in done)
+    yield told.cards(done) + (told.LEGEND if heard else "")
+
+
+def _drawn(workspace: Workspace) -> str:
+    """A short sentence of the starter set."""
+    sentences, _ = workspace.catalog.sentences("starter-topics")
+    return random.choice([s for s in sentences if len(s.split()) <= LONGEST_EXAMPLE])

@@ -1,0 +1,243 @@
+"""The page *Train decoder*: a form, its command, its time, and the decoder as it learns."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app import address, formats, parts, progress
+from app.components.actions import actions
+from app.components.chart import chart
+from app.pages import train_decoder_form as form
+from app.pages import train_decoder_views as views
+from app.pages import working
+from app.pages.train_decoder_form import BY_NAME, FIELDS, NAMES, OWN
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.decoding.estimate import Estimate
+
+TITLE = "Train decoder"
+PATH = "train-decoder"
+LEAD = (
+    "Train a decoder for an encoder: a language model that says a sentence again from its vector "
+    "alone. It runs in the background, and what it has learned so far is shown below."
+)
+POLL_SECONDS = 2
+QUIET: dict[str, Any] = {"show_progress": "hidden"}
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page."""
+    parts.header(TITLE, LEAD)
+    with gr.Row(elem_classes="t-desk"):
+        with gr.Column(scale=5, min_width=320):
+            preset, about, controls = _controls(workspace)
+        with gr.Column(scale=3, min_width=320, elem_classes="t-beside"):
+            side = _Side(workspace)
+    asked = [controls[name] for name in NAMES]
+    followed = _Followed(workspace)
+
+    def load(request: gr.Request) -> tuple[Any, ...]:
+        return form.load(workspace, request)
+
+    def typed(*values: Any) -> tuple[Any, ...]:
+        return _described(workspace, dict(zip(NAMES, values, strict=True)))
+
+    look = {"fn": parts.telling(typed, 5), "inputs": asked,
+            "outputs": [preset, about, side.command, side.said, side.guess, side.notice],
+            **QUIET}  # fmt: skip
+    filled = [preset, about, *asked]
+    parts.on_load(parts.telling(load, len(filled)), None, [*filled, side.notice]).then(**look)
+    preset.input(
+        parts.telling(form.picked, 1 + len(BY_NAME)), preset,
+        [about, *(controls[name] for name in BY_NAME), side.notice], **QUIET,
+    ).then(**look)  # fmt: skip
+    # `change`, not `input`: a text that is pasted or filled in counts as well.
+    gr.on([control.change for control in asked], trigger_mode="always_last", **look)
+    based = controls["architecture"]
+    gr.on([based.change, based.input], lambda kind: gr.update(visible=kind == "causal"), based,
+          controls["base"], **QUIET)  # fmt: skip
+    begun = side.wire(asked)
+    followed.wire(begun)
+    address.keep({"preset": preset, **controls}, form.usual() | {"preset": "ours"})
+
+
+def _controls(workspace: Workspace) -> tuple[Any, Any, dict[str, Any]]:
+    """The preset, a word on it, and every control by name."""
+    made: dict[str, Any] = {}
+    own = not workspace.read_only
+    made["encoder"] = gr.Dropdown([], label="Encoder", elem_id="decoder-encoder",
+                                  info="Whose vectors are decoded.",
+                                  allow_custom_value=own)  # fmt: skip
+    made["train"] = gr.Dropdown(
+        [], label="Text", elem_id="decoder-train", multiselect=True, allow_custom_value=own,
+        info="What it learns from: data sets, or the path of a file with one sentence a line."
+        if own else "What it learns from.",
+    )  # fmt: skip
+    preset = gr.Dropdown([], label="Preset", elem_id="preset", filterable=False,
+                         info="Settings to begin with.")  # fmt: skip
+    about = parts.static("", elem_id="preset-about")
+    _fields([field for field in FIELDS if not field.folded], made)
+    with gr.Accordion("Sizes, optimiser, machine", open=False, elem_id="fold-decoder"):
+        _fields([field for field in FIELDS if field.folded], made)
+    return preset, about, {name: made[name] for name in NAMES}
+
+
+def _fields(fields: list[form.Field], made: dict[str, Any]) -> None:
+    with gr.Row(elem_classes="t-fields"):
+        for field in fields:
+            if field.kind != "flag":
+                made[field.name] = form.control(field)
+    for field in fields:
+        if field.kind == "flag":
+            made[field.name] = form.control(field)
+
+
+class _Side:
+    """What stands beside the form: the command, the time, the start."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.command = parts.static("", elem_id="command")
+        self.said = parts.static("", elem_id="said")
+        self.guess = parts.static("", elem_id="guess")
+        may = not workspace.read_only
+        with gr.Row(visible=may, elem_classes="t-go"):
+            self._go = gr.Button("Start training", variant="primary", elem_id="start")
+            self._cost = gr.Button("Measure the time it takes", elem_id="cost")
+        self._estimate = parts.static("", elem_id="estimate")
+        self._told = parts.notice()  # of the buttons: what the form says must not wipe it out
+        self.notice = parts.notice()
+        self._run = gr.Textbox(visible="hidden", label="Run", elem_id="started")
+        if not may:
+            parts.static(
+                parts.say("Visitors cannot start runs here. The command does it elsewhere.")
+            )
+
+    def wire(self, asked: list[Any]) -> Any:
+        """Attach the buttons; the box that gets the id of a run that was started."""
+        if self._workspace.read_only:
+            return self._run
+
+        def start(*values: Any) -> tuple[str, str]:
+            run = _start(self._workspace, dict(zip(NAMES, values, strict=True)))
+            return run, parts.say("Queued. It is followed below.", "t-good")
+
+        def cost(*values: Any) -> Iterator[str]:
+            yield from _estimated(self._workspace, dict(zip(NAMES, values, strict=True)))
+
+        self._go.click(parts.telling(start, 1), asked, [self._run, self._told], **QUIET)
+        self._cost.click(parts.telling(cost, 1), asked, [self._estimate, self._told], **QUIET)
+        return self._run
+
+
+class _Followed:
+    """Below the form: every training of a decoder, and the course of the one that is opened."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        parts.section("Decoders in training", "Press a name to follow it. Work goes on when this "
+                      "page is closed.")  # fmt: skip
+        self._notice = parts.notice()
+        self._listing = actions(elem_id="decoders")
+        self._curve = chart(height=views.HEIGHT, elem_id="curve")
+        self._samples = parts.static("", elem_id="samples")
+        self._opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
+        self._seen = gr.State([])
+        self._views = [self._listing, self._curve, self._samples, self._seen]
+
+    def wire(self, begun: Any) -> None:
+        """Attach the events; `begun` is a box that gets the id of each run that is started."""
+        workspace, shown = self._workspace, [self._opened, *self._views]
+
+        def load(request: gr.Request) -> tuple[Any, ...]:
+            run = address.first(request, "run")
+            return run, *views.drawn(workspace, run)
+
+        def poll(run: str, known: list[Any]) -> tuple[Any, ...]:
+            if views.marks(workspace, run) == known:
+                return tuple(gr.skip() for _ in self._views)
+            return views.drawn(workspace, run)
+
+        def act(run: str, event: gr.EventData) -> tuple[Any, ...]:
+            said = ""
+            if event.act == "open":
+                run = "" if event.id == run else event.id
+            else:
+                said = views.done(workspace, event.act, event.id)
+            return run, *views.drawn(workspace, run), parts.say(said) if said else ""
+
+        def follow(run: str) -> tuple[Any, ...]:
+            return run, *views.drawn(workspace, run)
+
+        parts.on_load(parts.telling(load, len(shown)), None, [*shown, self._notice])
+        gr.Timer(POLL_SECONDS).tick(poll, [self._opened, self._seen], self._views, **QUIET)
+        self._listing.act(parts.telling(act, len(shown)), self._opened, [*shown, self._notice],
+                          **QUIET)  # fmt: skip
+        begun.change(parts.telling(follow, len(shown)), begun, [*shown, self._notice], **QUIET)
+        address.keep({"run": self._opened})
+
+
+def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The preset if it still is one, a word on it, the command, what is wrong, about the time."""
+    from app.decoding import estimates
+    from app.decoding.queue import command_of
+
+    if not any(values[name] for name in ("encoder", "train", "words", "epochs")):
+        return tuple(gr.skip() for _ in range(5))  # nothing is filled in yet
+    try:
+        spec = form.spec(values)
+    except UserError as error:
+        said = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
+        return OWN, "", "", said + f"<p>{escape(error.hint)}</p></div>", ""
+    name = form.preset_of(values)
+    took = progress.time_left(estimates.guess(workspace, spec).seconds).removesuffix(" left")
+    time = (
+        f'<p class="t-small" role="status">It takes <strong>{escape(took)}</strong>, going by the '
+        "size of the text and what this machine showed before.</p>"
+    )
+    return name, form.about(name), parts.command(shlex.split(command_of(spec))), "", time
+
+
+def _start(workspace: Workspace, values: Mapping[str, Any]) -> str:
+    """Queue the training and return its id."""
+    from app.decoding import queue
+    from engine.training.examples import is_file, open_examples
+
+    workspace.refuse_visitors()
+    spec = queue.whole(workspace, form.spec(values))
+    for name in spec.train:
+        if is_file(name) and not name.endswith(".gz"):  # that would have to be unpacked first
+            open_examples(name, "mlm", workspace.catalog, limit=1000,
+                          folder=workspace.store.folder)  # fmt: skip
+    return queue.queue_training(workspace, spec)
+
+
+def _estimated(workspace: Workspace, values: Mapping[str, Any]) -> Iterator[str]:
+    """What it will take, after a probe of some seconds."""
+    from app.decoding import estimates, queue
+
+    workspace.refuse_visitors()
+    spec = queue.whole(workspace, form.spec(values))
+    said = "Reading the text and making a few updates; nothing is kept of them"
+    for drawn, found in working.followed(lambda _: estimates.probed(workspace, spec), said):
+        yield drawn if found is None else _cost(found)
+
+
+def _cost(found: Estimate) -> str:
+    facts = {
+        "Time": f"about {formats.duration(found.seconds)} on {found.device}",
+        "Encoding": f"{formats.duration(found.encoding)} of it",
+        "Sentences": formats.count(found.sentences),
+        "Updates": formats.count(found.steps),
+        "Weights": formats.compact(found.parameters),
+        "Speed": f"{found.pieces_per_second:,.0f} pieces a second",
+    }
+    rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts.items())
+    return f'<dl class="t-facts" role="status">{rows}</dl>'

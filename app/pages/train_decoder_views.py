@@ -1,0 +1,206 @@
+"""What the page *Train decoder* shows of trainings: the list, one's losses, what it says so far."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import address, formats, parts, progress
+from app.components import told
+from app.components.actions import button
+from app.training import figures
+from engine.decoding.differing import differing
+from store.runs import LIVE
+
+if TYPE_CHECKING:
+    from app.decoding.course import Course
+    from app.decoding.queue import DecoderRun
+    from app.workspace import Workspace
+
+LISTED = 20
+HEIGHT = 300
+MARGIN = {"l": 64, "r": 16, "t": 34, "b": 44}
+_ASIDE = ("encoder", "train", "out", "device")
+LOSS = "loss, nats a piece"
+
+
+def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
+    """The list, the losses and the samples of the run that is opened, and the marks of all that."""
+    from app.decoding import queue
+    from app.decoding.course import course
+
+    rows = queue.table(workspace, LISTED)
+    chosen = next((row for row in rows if row.run == run), None)
+    found = course(workspace, run) if chosen else None
+    return (
+        listing(workspace, rows, run),
+        losses(found) if found else None,
+        samples(found) if found else "",
+        marks(workspace, run),
+    )
+
+
+def marks(workspace: Workspace, run: str) -> list[Any]:
+    """What decides whether the page is drawn anew."""
+    from app.decoding.course import course
+    from app.decoding.making import KIND
+
+    runs = workspace.store.runs.list(limit=LISTED, kinds=[KIND])
+    listed = [[*mark, row["asked"]] for mark, row in
+              zip(progress.signature([dict(row) for row in runs]), runs, strict=True)]  # fmt: skip
+    return [listed, run, course(workspace, run).cursor if run else 0]
+
+
+def done(workspace: Workspace, act: str, run: str) -> str:
+    """Stop, cancel or retry a run; what was done, in words."""
+    from app.decoding import queue
+
+    workspace.refuse_visitors()
+    title = workspace.store.runs.get(run)["title"]
+    if act == "stop":
+        queue.stop(workspace, run)
+        return f"Stopping: {title}. The best weights so far become the decoder."
+    if act == "cancel":
+        workspace.jobs.cancel(run)
+        return f"Cancelled: {title}. Its checkpoint is kept; Retry goes on from there."
+    if act == "retry":
+        workspace.jobs.retry(run)
+        return f"Queued again: {title}. It goes on from its checkpoint."
+    return ""
+
+
+def listing(workspace: Workspace, rows: list[DecoderRun], opened: str) -> str:
+    """Every training, the newest first."""
+    if not rows:
+        return parts.empty(
+            "No decoder was trained here yet",
+            "A training is listed here as soon as it is queued, with what it says while it learns.",
+        )
+    items = "".join(_item(workspace, row, row.run == opened) for row in rows)
+    return (
+        f'<ul class="t-runs t-training" aria-label="Trainings of decoders, the newest first">'
+        f"{items}</ul>"
+    )
+
+
+def _item(workspace: Workspace, row: DecoderRun, opened: bool) -> str:
+    run = dict(workspace.store.runs.get(row.run))
+    about = f"{row.title}, {row.state}: {'close' if opened else 'show'} its course"
+    name = button(row.title, "open", row.run, about=about, kind="link")
+    tag = parts.tag("stopping" if row.stopping else row.state,
+                    "live" if row.stopping else progress.KINDS[row.state])  # fmt: skip
+    gauge = progress.gauge(run) if row.state == "running" else ""
+    return (
+        f'<li class="{"t-open" if opened else ""}"><div>{tag}</div>'
+        f"<div>{name}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}{_links(row)}"
+        f"{_error(row)}</div>"
+        f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
+        f'<div class="t-verbs">{"" if workspace.read_only else _verbs(row)}</div></li>'
+    )
+
+
+def _facts(row: DecoderRun, run: dict[str, Any]) -> str:
+    """One line: how far it is, its best loss, how long it took."""
+    if row.state == "queued":
+        return "waiting for its turn"
+    said = []
+    if row.step is not None:
+        of = f" of {formats.count(row.steps)}" if row.steps and row.state in LIVE else ""
+        said.append(f"{formats.count(row.step)}{of} updates")
+    elif row.state == "running":
+        said.append(run["message"] or "starting")
+    if row.state == "running" and run["eta_seconds"] is not None:
+        said.append(progress.time_left(run["eta_seconds"]))
+    elif row.seconds is not None:
+        said.append(formats.duration(row.seconds))
+    if row.loss is not None:
+        said.append(f"loss {row.loss:.3f} on sentences kept apart")
+    return ", ".join(said)
+
+
+def _unusual(row: DecoderRun) -> str:
+    """The settings that are not as usual, in one line."""
+    from dataclasses import fields
+
+    from engine.decoding.spec import DecoderSpec
+
+    known = {field.name: field.default for field in fields(DecoderSpec)}
+    said = ", ".join(
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in row.settings.items()
+        if name in known and name not in _ASIDE and value != known[name]
+    )
+    return f'<p class="t-small">{escape(said)}</p>' if said else ""
+
+
+def _links(row: DecoderRun) -> str:
+    """Where the decoder can be tried, once it is there."""
+    if not row.finished:
+        return ""
+    links = " ".join(
+        f'<a href="{escape(address.link(path, encoder=row.encoder))}" '
+        f'aria-label="{escape(f"{name} with {row.title}")}">{name}</a>'
+        for name, path in (("Decode", "decode"), ("Interpolate", "interpolate"),
+                           ("Diagnose", "diagnose"))
+    )  # fmt: skip
+    return f'<p class="t-opens">{links}</p>'
+
+
+def _error(row: DecoderRun) -> str:
+    if not row.error:
+        return ""
+    hint = f"<br>{escape(row.hint)}" if row.hint else ""
+    return f'<p class="t-run-error">{escape(row.error)}{hint}</p>'
+
+
+def _verbs(row: DecoderRun) -> str:
+    made = ""
+    if row.state == "running" and not row.stopping:
+        made += button("Stop, keep the best", "stop", row.run,
+                       about=f"Stop {row.title} now and keep the best")  # fmt: skip
+    if row.state in LIVE:
+        made += button("Cancel", "cancel", row.run, about=f"Cancel {row.title}")
+    if row.state in ("failed", "cancelled"):
+        made += button("Retry", "retry", row.run, about=f"Retry {row.title}")
+    return made
+
+
+def losses(found: Course) -> dict[str, Any] | None:
+    """The losses by step as a drawing; None before there are any."""
+    lines = []
+    if found.steps:
+        lines.append(figures.Curve("while learning", [e["step"] for e in found.steps],
+                                   [e["loss"] for e in found.steps]))  # fmt: skip
+    if found.looks:
+        steps, values = ([e[name] for e in found.looks] for name in ("step", "loss"))
+        best = steps[values.index(min(values))]
+        lines.append(figures.Curve("sentences kept apart", steps, values, 1, best))
+    if not lines:
+        return None
+    drawn = figures.curves_drawing(lines, LOSS, "decoder-loss", height=HEIGHT)
+    drawn["figure"]["layout"] |= {
+        "showlegend": True,
+        "margin": {"l": 64, "r": 16, "t": 34, "b": 44},
+    }
+    return drawn
+
+
+def samples(found: Course) -> str:
+    """What became of a few sentences kept apart at the last look, the differences marked."""
+    notes = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
+    noted = f'<ul class="t-noted" aria-label="Notes">{notes}</ul>' if notes else ""
+    if not found.looks:
+        return noted
+    last = found.looks[-1]
+    rows = "".join(
+        f'<li><p class="t-given" dir="auto">{escape(given)}</p>'
+        f'<p class="t-sentence" dir="auto">{told.marked(differing(given, said)) or "nothing"}</p>'
+        "</li>"
+        for given, said in last["samples"]
+    )
+    return (
+        '<div class="t-section"><h2>What it says so far</h2><p>Sentences that it does not learn '
+        f"from, and what it makes of their vectors after {formats.count(last['step'])} updates."
+        f'</p></div><ul class="t-told t-samples" aria-label="Sentences and what came back">{rows}'
+        f"</ul>{told.LEGEND}{noted}"
+    )

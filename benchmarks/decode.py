@@ -1,0 +1,255 @@
+"""Training and decoding of our default decoder, against a plain PyTorch loop of the paper's.
+
+    THEODOLITE_DATA=... python -m benchmarks.decode [--rounds N] [--tokens N] [--threads N]
+
+The peer is Vec2Sent's architecture written down plainly: three LSTM layers of 1024, the vector
+joined to every input, a mixture of five softmaxes over tied embeddings of 300, AdamW, gradients
+clipped at 1, padded batches. Both learn the same sentences in the same batches of the same
+vocabulary, from vectors of chance, which take as long as any. `lstm-mos` is our own training of
+that very architecture. When decoding, END is made impossible, so that all write as many pieces.
+
+All take turns, so that a busy machine slows all; a ratio is of one round, and the median is
+reported with the lowest and highest. On a CPU the clock is CPU seconds, which other programs
+disturb least; wall seconds stand beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from engine.datasets import Catalog
+from engine.decode import Decoder
+from engine.decoding.generate import greedy
+from engine.decoding.material import Material, material_of
+from engine.decoding.run import Run
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.text import corpus
+from engine.decoding.vocabulary import BEGIN, END, PAD, Vocabulary
+
+DIM = 384
+SENTENCES = 6000
+LENGTH = 14
+"""Pieces that each sentence is decoded to, about the mean of the corpus."""
+BATCHES = (1, 64)
+TARGETS = {
+    "train": 3.0, "train.lstm-mos": 1.0, "decode.1": 2.0, "decode.64": 2.0, "page": 1.0,
+}  # fmt: skip
+PAGE_SECONDS = 0.3
+"""Within which a page must have one sentence, greedily."""
+Turn = tuple[float, float]  # wall seconds, CPU seconds
+
+
+class Plain(nn.Module):
+    """The paper's decoder as one would write it down."""
+
+    def __init__(self, dim: int, vocabulary: int, hidden: int) -> None:
+        super().__init__()
+        self.pieces = nn.Embedding(vocabulary, 300)
+        self.lstm = nn.LSTM(300 + dim, hidden, 3, batch_first=True, dropout=0.4)
+        self.latent = nn.Linear(hidden, 5 * 300)
+        self.prior = nn.Linear(hidden, 5, bias=False)
+        self.out = nn.Linear(300, vocabulary)
+        self.out.weight = self.pieces.weight
+
+    def forward(self, vectors: Tensor, ids: Tensor, state: object = None) -> tuple[Tensor, object]:
+        """Log-probabilities (n, t, vocabulary) of the next pieces, and the state."""
+        given = vectors[:, None].expand(-1, ids.shape[1], -1)
+        hidden, state = self.lstm(torch.cat([self.pieces(ids), given], -1), state)
+        experts = torch.tanh(self.latent(hidden)).unflatten(-1, (5, 300))
+        chances = self.out(experts).softmax(-1)
+        mixed = (chances * self.prior(hidden).softmax(-1)[..., None]).sum(-2)
+        return (mixed + 1e-8).log(), state
+
+
+def material(root: Path, spec: DecoderSpec) -> tuple[Material, Vocabulary]:
+    """Sentences of Wikipedia with vectors of chance."""
+    with gzip.open(root / "unlabelled" / "wiki_split.txt.gz", "rt", encoding="utf-8") as file:
+        lines = [line for _, line in zip(range(SENTENCES), file, strict=False)]
+    sentences = corpus(lines, most=spec.words)
+    vocabulary = Vocabulary.learn(sentences, spec.vocabulary)
+    vectors = np.random.default_rng(0).standard_normal((len(sentences), DIM), dtype=np.float32)
+    return material_of(spec, sentences, vectors, vocabulary), vocabulary
+
+
+def clocks() -> Turn:
+    """Both clocks."""
+    return time.perf_counter(), time.process_time()
+
+
+def timed(work: Callable[[], object]) -> Turn:
+    """Seconds of some work on both clocks."""
+    wall, cpu = clocks()
+    work()
+    now = clocks()
+    return now[0] - wall, now[1] - cpu
+
+
+def plain_update(model: Plain, learned: Material) -> Callable[[np.ndarray], None]:
+    """One update of the plain loop."""
+    optimiser = torch.optim.AdamW(model.parameters(), 1e-3)
+
+    def update(rows: np.ndarray) -> None:
+        points, ids = learned.points(rows), learned.ids(rows)
+        optimiser.zero_grad()
+        chances, _ = model(points, ids[:, :-1])
+        loss = F.nll_loss(chances.flatten(0, 1), ids[:, 1:].flatten(), ignore_index=PAD)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+
+    return update
+
+
+@torch.no_grad()
+def plain_greedy(model: Plain, vectors: Tensor, longest: int) -> Tensor:
+    """The likeliest piece at every step, the state carried along."""
+    last, state = torch.full((len(vectors), 1), BEGIN), None
+    written = []
+    for _ in range(longest + 1):
+        chances, state = model(vectors, last, state)
+        last = chances[:, -1:].argmax(-1)
+        written.append(last)
+    return torch.cat(written, 1)
+
+
+def training(options: argparse.Namespace, root: Path, folder: Path) -> dict[str, list[Turn]]:
+    """Turns of each contestant; the first round is not counted."""
+    spec = DecoderSpec(
+        "minilm", ("unused",), str(folder / "unused"), vocabulary=options.vocabulary,
+        batch_tokens=options.tokens, held_out=100, device="cpu",
+    )  # fmt: skip
+    learned, vocabulary = material(root, spec)
+    width = {"width": options.hidden} if options.hidden != 1024 else {}
+    runs = {
+        "ours": Run(spec, learned, vocabulary, "", ""),
+        "lstm-mos": Run(
+            replace(spec, architecture="lstm-mos", **width), learned, vocabulary, "", ""
+        ),
+    }
+    torch.manual_seed(0)
+    plain = plain_update(Plain(DIM, len(vocabulary), options.hidden).train(), learned)
+    updates = {"plain": plain, "lstm-mos": runs["lstm-mos"].update, "ours": runs["ours"].update}
+    batches = list(runs["ours"].batches(0))[: options.rounds + 1]
+    turns: dict[str, list[Turn]] = {name: [] for name in updates}
+    for rows in batches:
+        for name, update in updates.items():
+            turns[name].append(timed(lambda u=update, r=rows: u(r)))  # type: ignore[misc]
+    pieces = statistics.mean(learned.count(rows) for rows in batches[1:])
+    told("training", "pieces/s", {name: (found[1:], pieces) for name, found in turns.items()})
+    return {name: found[1:] for name, found in turns.items()}
+
+
+def never_ending(model: nn.Module) -> nn.Module:
+    """The model, to which END is less likely than some other piece, whatever it has read."""
+    with torch.no_grad():
+        model.pieces.weight[END] = 0.0  # type: ignore[union-attr, operator, index]
+    return model.eval()
+
+
+def decoding(
+    options: argparse.Namespace, root: Path, folder: Path
+) -> tuple[dict[int, dict[str, list[Turn]]], list[float]]:
+    """Turns by batch size and contestant, and the wall seconds of single decodes as pages do."""
+    spec = DecoderSpec(
+        "minilm", ("unused",), str(folder / "unused"), vocabulary=options.vocabulary,
+        held_out=100, device="cpu",
+    )  # fmt: skip
+    learned, vocabulary = material(root, spec)
+    torch.manual_seed(0)
+    ours = Run(spec, learned, vocabulary, "", "").model
+    never_ending(ours)
+    plain = Plain(DIM, len(vocabulary), options.hidden)
+    never_ending(plain)
+    found: dict[int, dict[str, list[Turn]]] = {}
+    for size in BATCHES:
+        points = torch.randn(size, DIM)
+        works: dict[str, Callable[[], object]] = {
+            "plain": lambda p=points: plain_greedy(plain, p, LENGTH),  # type: ignore[misc]
+            "ours": lambda p=points: greedy(ours, p, LENGTH),  # type: ignore[misc]
+        }
+        found[size] = {name: [] for name in works}
+        with torch.inference_mode():
+            for _ in range(options.rounds + 1):
+                for name, work in works.items():
+                    found[size][name].append(timed(work))
+        found[size] = {name: turns[1:] for name, turns in found[size].items()}
+        told(f"decoding, batch {size}", "sentences/s",
+             {name: (turns, float(size)) for name, turns in found[size].items()})  # fmt: skip
+    ours.positions = LENGTH + 1
+    facts = {"dim": DIM, "mean": [0.0] * DIM, "scale": 1.0, "fingerprint": ""}
+    decoder = Decoder(ours, vocabulary, facts)
+    vector = np.random.default_rng(1).standard_normal((1, DIM), dtype=np.float32)
+    singles = [timed(lambda: decoder.decode(vector, method="greedy"))[0] for _ in range(11)][1:]
+    print(f"\nas a page decodes one: {1000 * statistics.median(singles):.0f} ms")
+    return found, singles
+
+
+def told(what: str, unit: str, turns: dict[str, tuple[list[Turn], float]]) -> None:
+    """Print a table: of each the median seconds of a turn, and how much a second."""
+    print(f"\n{what}, {torch.get_num_threads()} threads")
+    print(f"{'':10}{'wall s':>9}{'CPU s':>9}{unit:>13}")
+    for name, (found, amount) in turns.items():
+        wall, cpu = (statistics.median(turn[clock] for turn in found) for clock in (0, 1))
+        print(f"{name:10}{wall:9.3f}{cpu:9.3f}{amount / wall:13.1f}")
+
+
+def claim(name: str, values: list[float], clock: str) -> bool:
+    """Print one JSON line; whether the target is met."""
+    target, ratio = TARGETS[name], statistics.median(values)
+    line = {"name": f"decode.{name.removeprefix('decode.')}", "ratio": round(ratio, 3),
+            "target": target, "clock": clock, "repeats": len(values),
+            "min": round(min(values), 3), "max": round(max(values), 3)}  # fmt: skip
+    print(json.dumps(line))
+    return ratio >= target
+
+
+def ratios(turns: dict[str, list[Turn]], who: str = "ours") -> list[float]:
+    """Of CPU seconds, the plain loop's to ours, turn by turn."""
+    return [a[1] / b[1] for a, b in zip(turns["plain"], turns[who], strict=True)]
+
+
+def main() -> int:
+    """Measure, print tables, then JSON lines of claims; 1 when a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--tokens", type=int, default=1024, help="pieces of an update")
+    parser.add_argument("--vocabulary", type=int, default=8000)
+    parser.add_argument("--hidden", type=int, default=1024, help="of the peer's LSTM")
+    parser.add_argument("--threads", type=int, default=None)
+    options = parser.parse_args()
+    root = Catalog().root
+    if not os.environ.get("THEODOLITE_DATA") or root is None:
+        print("THEODOLITE_DATA is not set: no sentences to learn from.")
+        return 0
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    with tempfile.TemporaryDirectory() as name:
+        trained = training(options, root, Path(name))
+        decoded, singles = decoding(options, root, Path(name))
+    print()
+    met = [
+        claim("train", ratios(trained), "cpu"),
+        claim("train.lstm-mos", ratios(trained, "lstm-mos"), "cpu"),
+        *(claim(f"decode.{size}", ratios(turns), "cpu") for size, turns in decoded.items()),
+        claim("page", [PAGE_SECONDS / seconds for seconds in singles], "wall"),
+    ]
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

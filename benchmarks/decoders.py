@@ -1,0 +1,203 @@
+"""The decoders that ship, from text whose terms allow it: their corpus, training and proof.
+
+    THEODOLITE_DATA=... python -m benchmarks.decoders FOLDER [--only ENCODER ...] [--threads 1]
+                                                      [--ship FOLDER] [--prove N]
+
+Sources are Wikipedia sentences (CC BY-SA 4.0), film reviews (CC BY 4.0), State of the Union and
+inaugural addresses (public domain) and English sentences of Tatoeba (CC BY 2.0 FR). Of each the
+last part is held out before anything is cut into clauses; neighbours in a source stay on one side,
+for they tell of the same things. Called again, it goes on where it was.
+
+A trained decoder is written as int8 into the folder of those that ship, diagnosed as it lies there
+on every source and on one it never saw (`UNSEEN`, ABC's rural and science news), beside the nearest
+training sentence, and gets its card.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from engine.datasets import Catalog
+from engine.decode import open_decoder
+from engine.decoding import folder as folders
+from engine.decoding import shipped
+from engine.decoding.card import card
+from engine.decoding.diagnose import diagnose
+from engine.decoding.diagnosis import NAMES, Diagnosis, Figure
+from engine.decoding.events import Finished, Looked, Noted, Started, Stepped
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.text import corpus
+from engine.decoding.train import train_decoder
+from engine.encoders import load
+from engine.encoders.base import Encoder
+from engine.training.card import table
+
+SOURCES = ("wiki_split", "movie_reviews", "speeches")
+UNSEEN = "abc"
+"""Never learned from."""
+HELD_OUT = 1000
+ENCODERS = {"wordllama": 6.0, "minilm": 6.0}
+"""With the passes over the corpus that each decoder is trained for."""
+SHIPPED = Path(shipped.__file__).with_suffix("")
+MOST = 15 * 10**6
+"""Bytes of all decoders that ship."""
+METRICS = ("bleu", "token_f1", "round_trip")
+SOURCE = (
+    "sentences of Wikipedia (WikiSplit, CC BY-SA 4.0), of film reviews (CC BY 4.0), of State of "
+    "the Union and inaugural addresses (public domain), and English ones of Tatoeba (CC BY 2.0 FR)"
+)
+TERMS = (
+    "The weights are given under CC BY-SA 4.0, as the strictest of the training texts asks; their "
+    "authors are Wikipedia's, the reviews', the speeches' and Tatoeba's. The code that reads them "
+    "is under Apache 2.0."
+)
+
+
+def lines(root: Path, source: str) -> list[str]:
+    """The lines of an unlabelled file."""
+    with gzip.open(root / "unlabelled" / f"{source}.txt.gz", "rt", encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
+def tatoeba(root: Path) -> list[str]:
+    """English sentences of all language pairs, each once."""
+    found: dict[str, None] = {}
+    for path in sorted((root / "mteb" / "bitext" / "tatoeba").glob("*.eng*")):
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8") as file:
+            found.update(dict.fromkeys(file.read().splitlines()))
+    return list(found)
+
+
+def prepare(root: Path, folder: Path) -> Path:
+    """Write `train.txt` and `held-out/SOURCE.txt` once; return the former."""
+    train = folder / "train.txt"
+    if train.exists():
+        return train
+    (folder / "held-out").mkdir(parents=True, exist_ok=True)
+    texts = {name: lines(root, name) for name in SOURCES} | {"tatoeba": tatoeba(root)}
+    learned: dict[str, None] = {}
+    held: dict[str, list[str]] = {}
+    for name, source in texts.items():
+        at = len(source) - max(len(source) // 10, 4 * HELD_OUT)
+        learned.update(dict.fromkeys(corpus(source[:at])))
+        held[name] = corpus(source[at:], cut=False)
+    held[UNSEEN] = corpus(lines(root, UNSEEN), cut=False)
+    for name, sentences in held.items():
+        apart = [s for s in sentences if s not in learned and len(s.split()) >= 3][:HELD_OUT]
+        (folder / "held-out" / f"{name}.txt").write_text("\n".join(apart) + "\n", "utf-8")
+    train.write_text("\n".join(learned) + "\n", "utf-8")
+    return train
+
+
+def train(encoder: str, passes: float, text: Path, out: Path, catalog: Catalog) -> None:
+    """Train a decoder, or go on with one, and tell how it goes."""
+    spec = DecoderSpec(encoder, (str(text),), str(out), epochs=passes)
+    for event in train_decoder(spec, catalog):
+        said = ""
+        match event:
+            case Started() | Noted() | Finished():
+                said = str(event)
+            case Stepped() if event.step % 100 == 0:
+                said = (f"step {event.step} of {event.steps}: loss {event.loss:.3f}, "
+                        f"{event.pieces_per_second:.0f} pieces/s, "
+                        f"{event.seconds_left / 60:.0f} min left")  # fmt: skip
+            case Looked():
+                shown = "".join(f"\n    {a}\n    -> {b}" for a, b in event.samples)
+                said = f"step {event.step}: held out {event.loss:.3f}{shown}"
+        if said:
+            tell(f"{encoder}: {said}")
+
+
+def ship(trained: Path, target: Path) -> None:
+    """Write a decoder as int8, without the folders of this machine."""
+    model, vocabulary, facts = folders.read(trained)
+    own = facts["spec"]
+    facts["spec"] = own | {"train": [Path(t).name for t in own["train"]], "out": target.name}
+    folders.write(target, model, vocabulary, facts, small=True)
+
+
+def prove(encoder: Encoder, target: Path, folder: Path, most: int | None) -> dict[str, Diagnosis]:
+    """Diagnose a decoder on every held-out file; `most` sentences of each, None for all."""
+    decoder = open_decoder(target)
+    known = (folder / "train.txt").read_text("utf-8").splitlines()
+    found = {}
+    for file in sorted((folder / "held-out").glob("*.txt")):
+        sentences = file.read_text("utf-8").splitlines()[:most]
+        found[file.stem] = diagnose(decoder, encoder, sentences, known)
+        tell(f"{encoder.name}: {file.stem} diagnosed")
+    return found
+
+
+def proof(found: dict[str, Diagnosis]) -> str:
+    """The table of a card: figures with their 95 % intervals, and whether they stand apart."""
+    rows = []
+    for source, diagnosis in found.items():
+        own, near = diagnosis.figures("decoder"), diagnosis.figures("nearest")
+        for metric in METRICS:
+            apart = own[metric].low > near[metric].high
+            name = f"{source} (never seen)" if source == UNSEEN else source
+            n = next(row.n for row in diagnosis.rows if row.giver == "decoder" and not row.length)
+            rows.append((name, str(n), NAMES[metric], shown(own[metric]), shown(near[metric]),
+                         "yes" if apart else "**no**"))  # fmt: skip
+    head = ("sentences of", "n", "figure", "decoder", "nearest training sentence", "apart")
+    return "\n\n".join((
+        "## What comes back",
+        table(head, rows),
+        "On held-out sentences, as the decoder lies here, with 95 % intervals; *apart*: whether "
+        "the lower end of the decoder's is above the upper end of the other's.",
+    ))  # fmt: skip
+
+
+def shown(figure: Figure) -> str:
+    """A number with its interval; a cosine has three digits."""
+    digits = 3 if figure.metric == "round_trip" else 1
+    value, low, high = (f"{x:.{digits}f}" for x in (figure.value, figure.low, figure.high))
+    return f"{value} ({low} to {high})"
+
+
+def tell(said: str) -> None:
+    """A line with the time."""
+    print(f"{time.strftime('%H:%M:%S')}  {said}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Prepare what is missing, train what is missing; write, prove and describe what is trained."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", nargs="*", default=list(ENCODERS))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--ship", type=Path, default=SHIPPED, help="where int8 decoders go")
+    parser.add_argument("--prove", type=int, default=None, help="sentences a source, at most")
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    catalog = Catalog()
+    if catalog.root is None:
+        sys.exit("Set THEODOLITE_DATA to the data folder.")
+    text = prepare(catalog.root, given.folder)
+    for name in given.only:
+        trained, target = given.folder / name, given.ship / name
+        if not trained.exists():
+            train(name, ENCODERS[name], text, trained, catalog)
+        ship(trained, target)
+        found = prove(load(name), target, given.folder, given.prove)
+        facts = folders.facts_of(target)
+        for source, diagnosis in found.items():
+            kept = given.folder / f"{name}-{source}.json"
+            kept.write_text(json.dumps(diagnosis.to_dict(), ensure_ascii=False), "utf-8")
+        told = card(facts, source=SOURCE, terms=TERMS, proof=proof(found))
+        (target / "README.md").write_text(told, "utf-8")
+        print(proof(found))
+    size = sum(file.stat().st_size for file in given.ship.rglob("*") if file.is_file())
+    print(f"\n{size / 1e6:.1f} MB ship, of at most {MOST / 1e6:.0f}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+"""From points of a space back to sentences (vec2sent).
+
+decoder = open_decoder(Path("decoders/minilm"))
+decoder.decode(encoder.encode(["A man plays a guitar."]))[0].sentence
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+
+from engine.decoding import folder as folders
+from engine.decoding.folder import DecoderModel
+from engine.decoding.generate import Candidate, beam, greedy, reference_beam, sample
+from engine.decoding.text import words
+from engine.decoding.vocabulary import Words
+from engine.encoders.base import Encoder
+from engine.errors import UserError
+
+Method = Literal["greedy", "beam", "sample", "vec2sent-ref"]
+BATCH = 64
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What a vector was decoded to.
+
+    Attributes:
+        sentence: the best by cosine to the vector where an encoder was given, else by score.
+        cosine: of its own vector to the target; None without an encoder.
+        score: as `engine.decoding.generate.Candidate` has it.
+        cut: whether it was still going on at the decoder's greatest length.
+        others: the other candidates, ranked in the same way.
+    """
+
+    sentence: str
+    cosine: float | None
+    score: float
+    cut: bool
+    others: tuple[Decoded, ...] = ()
+
+
+class Decoder:
+    """A trained decoder.
+
+    Attributes:
+        facts: what `decoder.json` says: encoder, dim, words, training.
+        dim: of the vectors it takes.
+    """
+
+    def __init__(self, model: DecoderModel, vocabulary: Words, facts: dict[str, Any]) -> None:
+        self.model, self.vocabulary, self.facts = model, vocabulary, facts
+        self.dim = int(facts["dim"])
+        self._mean = np.asarray(facts["mean"], np.float32)
+        self._scale = np.float32(facts["scale"])
+
+    def decode(
+        self,
+        vectors: np.ndarray,
+        *,
+        encoder: Encoder | None = None,
+        targets: np.ndarray | None = None,
+        method: Method = "beam",
+        beams: int = 5,
+        temperature: float = 1.0,
+        top_p: float = 0.9,
+        seed: int = 0,
+    ) -> list[Decoded]:
+        """The sentences of some points.
+
+        Args:
+            vectors: float (n, dim), in the encoder's own scale.
+            encoder: encodes the candidates again, and ranks them by cosine to their vector.
+            targets: float (n, dim), to which the cosine is taken instead.
+            method: greedy, beam, sampling, or the reference code's own beam.
+            beams: hypotheses of a beam, or samples drawn.
+            temperature: of the sampling.
+            top_p: of the sampling.
+            seed: of the sampling.
+
+        Raises:
+            UserError: vectors of another dimension or with values that are no numbers, or a method
+                or number that cannot be.
+        """
+        points = self._checked(vectors)
+        if encoder is not None and encoder.dim != self.dim:
+            raise UserError(
+                f"{encoder.name} has {encoder.dim} dimensions.",
+                f"This decoder reads vectors of {self.dim}: those of {self.facts['encoder']}.",
+            )
+        _check_how(method, beams, temperature, top_p)
+        generator = torch.Generator().manual_seed(seed)
+        found: list[list[Candidate]] = []
+        with torch.inference_mode():
+            for start in range(0, len(points), BATCH):
+                part = torch.from_numpy(points[start : start + BATCH])
+                found += self._candidates(part, method, beams, temperature, top_p, generator)
+        return self._ranked(found, vectors if targets is None else targets, encoder)
+
+    def correct(
+        self, vectors: np.ndarray, encoder: Encoder, *, rounds: int = 5, step: float = 0.5,
+        **how: Any,
+    ) -> list[Decoded]:  # fmt: skip
+        """Decode, encode what came, move the query by what was missed, and keep the best by cosine.
+
+        The loop of vec2text (Morris et al. 2023) without a corrector of its own: the query moves
+        by `step` times the gap between the target and the vector of what was decoded.
+
+        Args:
+            vectors: float (n, dim).
+            encoder: whose vectors they are.
+            rounds: corrections after the first decoding, 0 to 50.
+            step: share of the gap, above 0, at most 2.
+            **how: as of `decode`.
+
+        Raises:
+            UserError: as of `decode`, or a number of rounds or a step that cannot be.
+        """
+        if not 0 <= rounds <= 50 or not 0 < step <= 2:
+            raise UserError(
+                f"{rounds} corrections by {step} of the gap cannot be made.",
+                "Choose from 0 to 50 of them, and a share above 0 and at most 2.",
+            )
+        targets = np.asarray(vectors, np.float32)
+        best = self.decode(targets, encoder=encoder, **how)
+        query, latest = targets, best
+        for _ in range(rounds):
+            again = encoder.encode([found.sentence for found in latest])
+            query = query + step * (targets - again)
+            latest = self.decode(query, encoder=encoder, targets=targets, **how)
+            best = [
+                new if _near(new) > _near(old) else old
+                for old, new in zip(best, latest, strict=True)
+            ]
+        return best
+
+    def reproduce(self, sentences: Sequence[str], encoder: Encoder, **how: Any) -> list[Decoded]:
+        """Encode sentences and decode their vectors again.
+
+        Args:
+            sentences: one or more, none of them empty. One of more words than the decoder knows is
+                `cut` in any case.
+            encoder: the decoder's own.
+            **how: as of `decode`.
+
+        Raises:
+            UserError: an empty sentence, or as of `decode`.
+        """
+        for place, sentence in enumerate(sentences, start=1):
+            if not sentence.strip():
+                raise UserError(f"Sentence {place} is empty.", "Write a sentence, or leave it out.")
+        if not sentences:
+            return []
+        found = self.decode(encoder.encode(sentences), encoder=encoder, **how)
+        return [
+            replace(one, cut=one.cut or self.too_long(sentence))
+            for sentence, one in zip(sentences, found, strict=True)
+        ]
+
+    def too_long(self, sentence: str) -> bool:
+        """Whether a sentence has more words than those that the decoder learned from."""
+        known = self.facts.get("words")
+        return known is not None and words(sentence) > int(known)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits over everything that decides what is decoded."""
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(self.vocabulary.to_json().encode())
+        digest.update(self._mean.tobytes() + self._scale.tobytes())
+        for name, tensor in sorted(self.model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.float().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+    def _checked(self, vectors: np.ndarray) -> np.ndarray:
+        points = np.asarray(vectors, np.float32)
+        if points.ndim != 2 or points.shape[1] != self.dim:
+            raise UserError(
+                f"Vectors of shape {points.shape} were given.",
+                f"This decoder reads vectors of {self.dim} dimensions, one a row.",
+            )
+        if not np.isfinite(points).all():
+            raise UserError("A vector holds values that are no numbers.", "Leave it out.")
+        return (points - self._mean) / self._scale
+
+    def _candidates(
+        self, points: torch.Tensor, method: Method, beams: int, temperature: float, top_p: float,
+        generator: torch.Generator,
+    ) -> list[list[Candidate]]:  # fmt: skip
+        longest = self.model.positions - 1
+        if method == "greedy":
+            return [[found] for found in greedy(self.model, points, longest)]
+        if method == "beam":
+            return beam(self.model, points, longest, width=beams)
+        if method == "sample":
+            many = points.repeat_interleave(beams, 0)
+            drawn = sample(self.model, many, longest, temperature=temperature, top_p=top_p,
+                           generator=generator)  # fmt: skip
+            return [drawn[i : i + beams] for i in range(0, len(drawn), beams)]
+        return [reference_beam(self.model, point, longest=longest) for point in points]
+
+    def _ranked(
+        self, found: list[list[Candidate]], targets: np.ndarray, encoder: Encoder | None
+    ) -> list[Decoded]:
+        """The candidates of each vector as sentences, each once, the best first."""
+        rows = [self._sentences(candidates) for candidates in found]
+        if encoder is not None and rows:
+            flat = [one.sentence for row in rows for one in row]
+            owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+            near = iter(cosines(encoder.encode(flat), np.asarray(targets)[owners]).tolist())
+            rows = [[replace(one, cosine=next(near)) for one in row] for row in rows]
+            rows = [sorted(row, key=_near, reverse=True) for row in rows]
+        return [replace(row[0], others=tuple(row[1:])) for row in rows]
+
+    def _sentences(self, candidates: list[Candidate]) -> list[Decoded]:
+        """Different pieces can be one sentence: the better of them stays."""
+        found: dict[str, Decoded] = {}
+        for one in sorted(candidates, key=lambda c: -c.score):
+            text = self.vocabulary.text(one.ids)
+            found.setdefault(text, Decoded(text, None, one.score, not one.ended))
+        return list(found.values())
+
+
+def open_decoder(folder: Path) -> Decoder:
+    """Read a decoder's folder.
+
+    Raises:
+        UserError: it holds none, or a damaged one.
+    """
+    return Decoder(*folders.read(folder))
+
+
+def interpolate(
+    first: np.ndarray, second: np.ndarray, steps: int, *, spherical: bool = False
+) -> np.ndarray:
+    """Points between two vectors, both ends included.
+
+    Args:
+        first: float (d,).
+        second: float (d,).
+        steps: how many points, at least 2.
+        spherical: along the great circle, lengths in proportion; else along the line.
+
+    Returns:
+        float32 (steps, d).
+
+    Raises:
+        UserError: fewer than two steps, or vectors of different lengths.
+    """
+    if steps < 2:
+        raise UserError(f"{steps} steps are no way.", "Choose 2 or more.")
+    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if a.shape != b.shape:
+        raise UserError(
+            f"The ends have {a.size} and {b.size} dimensions.", "Both must be of one encoder."
+        )
+    shares = np.linspace(0.0, 1.0, steps)[:, None]
+    line = ((1 - shares) * a + shares * b).astype(np.float32)
+    sizes = np.linalg.norm(a), np.linalg.norm(b)
+    if not spherical or min(sizes) == 0:
+        return line
+    angle = np.arccos(np.clip(a @ b / (sizes[0] * sizes[1]), -1.0, 1.0))
+    if np.sin(angle) < 1e-6:  # one direction, or opposite ones with no great circle of their own
+        return line
+    turned = np.sin((1 - shares) * angle) * a / sizes[0] + np.sin(shares * angle) * b / sizes[1]
+    lengths = (1 - shares) * sizes[0] + shares * sizes[1]
+    return (turned / np.sin(angle) * lengths).astype(np.float32)
+
+
+def _check_how(method: str, beams: int, temperature: float, top_p: float) -> None:
+    if method not in get_args(Method):
+        raise UserError(
+            f"There is no method {method!r}.", f"Choose one of {', '.join(get_args(Method))}."
+        )
+    if not 1 <= beams <= 50:
+        raise UserError(f"{beams} beams cannot be kept.", "Choose from 1 to 50.")
+    if not 0 < temperature < math.inf or not 0 < top_p <= 1:
+        raise UserError(
+            f"Sampling at temperature {temperature} from a share of {top_p} is not possible.",
+            "The temperature is above 0, the share above 0 and at most 1.",
+        )
+
+
+def _near(found: Decoded) -> float:
+    return -1.0 if found.cosine is None else found.cosine
+
+
+def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Of rows, float64 (n,); 0 where one is the zero vector."""
+    a, b = np.asarray(left, np.float64), np.asarray(right, np.float64)
+    sizes = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return np.divide((a * b).sum(1), sizes, out=np.zeros(len(a)), where=sizes > 0)

@@ -1,0 +1,110 @@
+"""The card of a decoder: `README.md` in its folder."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from engine.decoding.spec import DecoderSpec
+from engine.training.card import code, plain, short, table
+
+MOST_ROWS = 20
+"""Looks at the sentences kept apart that the card lists; `decoder.json` has all."""
+ARCHITECTURES = {
+    "prefix": "a small Transformer that reads the vector as its first positions",
+    "lstm": "an LSTM with the vector joined to every input (Vec2Sent, section 3.3)",
+    "lstm-mos": "an LSTM with a mixture of softmaxes, the vector joined to every input (Vec2Sent, "
+    "section 2)",
+    "causal": "a language model behind a soft prefix that the vector becomes",
+}
+_WHY = {
+    "done": "All updates were made.",
+    "stopped": "It was stopped by hand.",
+    "diverged": "It stopped because the loss was no longer a number.",
+}
+TERMS = (
+    "To be filled in by whoever passes this folder on. A decoder can write out what it learned "
+    "from: the terms of its training text, of the encoder and of a base hold for it too."
+)
+
+
+def command_of(spec: DecoderSpec) -> str:
+    """The command that trains the same, to be pasted into a terminal."""
+    words = ["theodolite", "train-decoder", spec.encoder]
+    for name in spec.train:
+        words += ["--train", name]
+    words += ["--out", spec.out]
+    for field in fields(DecoderSpec):
+        value = getattr(spec, field.name)
+        if field.name in ("encoder", "train", "out") or value == field.default:
+            continue
+        option = field.name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            words += [f"--{option}", str(value)]
+    return shlex.join(words)
+
+
+def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proof: str = "") -> str:
+    """The text of `README.md`.
+
+    Args:
+        facts: what `decoder.json` says.
+        source: what the training text is, Markdown; by default the names of its files.
+        terms: under which it may be used, Markdown.
+        proof: how well it does, Markdown.
+    """
+    spec = DecoderSpec.from_dict(facts["spec"])
+    sources = ", ".join(code(short(name)) for name in spec.train)
+    kept = "matrices as int8 with a scale a row" if facts["int8"] else "float16"
+    parts = [
+        f"# A decoder for {code(short(spec.encoder))}",
+        f"It turns a vector of {facts['dim']} dimensions of this encoder back into a sentence: "
+        f"{ARCHITECTURES[spec.architecture]}. {facts['parameters']:,} parameters, {kept}; "
+        f"{facts['pieces']:,} pieces. It belongs to vectors of fingerprint "
+        f"{code(facts['fingerprint'])}, and to none else.",
+        "It knows sentences of the length and kind that it learned from, and writes what is "
+        "likely where the vector does not say: a name or number may be made up.",
+        "## Training text",
+        f"{source or sources}: {facts['sentences']:,} sentences of at most {spec.words} words"
+        + (", clauses of longer ones among them" if spec.clauses else "")
+        + f". Content hash {code(facts['data_hash'])}.",
+        "## Training",
+        f"{_WHY.get(facts['why'], '')} {facts['steps']:,} updates in {facts['seconds']:,.0f} "
+        f"seconds. The weights are those after update {facts['step']:,}, with the lowest loss, "
+        f"{facts['loss']:.3f} nats a piece, on {facts['held_out']:,} sentences kept apart.",
+        "\n".join(f"- {plain(note)}" for note in facts["notes"]),
+        table(("setting", "value"), [(code(k), code(v)) for k, v in _settings(spec)]),
+        "The same again:",
+        f"```sh\n{command_of(_anywhere(spec))}\n```",
+        table(("update", "loss on what was kept apart"), _curve(facts["curve"])),
+        proof,
+        "## Terms",
+        terms,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _anywhere(spec: DecoderSpec) -> DecoderSpec:
+    """The same without the folders of this machine."""
+    given = spec.to_dict()
+    given |= {"train": [short(name) for name in spec.train], "out": short(spec.out)}
+    given |= {"encoder": short(spec.encoder), "base": spec.base and short(spec.base)}
+    return DecoderSpec.from_dict(given)
+
+
+def _settings(spec: DecoderSpec) -> list[tuple[str, Any]]:
+    own = ("version", "encoder", "train", "out")
+    given = _anywhere(spec).to_dict()
+    return [(name, value) for name, value in given.items() if name not in own]
+
+
+def _curve(curve: Sequence[Sequence[float]]) -> list[tuple[str, str]]:
+    """Looks, evenly thinned; the first and the last are always among them."""
+    every = -(-len(curve) // MOST_ROWS) or 1
+    last = len(curve) - 1
+    return [(f"{step:,.0f}", f"{loss:.3f}") for i, (step, loss) in enumerate(curve)
+            if i % every == 0 or i == last]  # fmt: skip

@@ -1,0 +1,252 @@
+"""Any causal language model as a decoder: the vector is a soft prefix (Li and Liang 2021).
+
+Its pieces are numbered as those of other decoders, PAD, BEGIN and END first and then its own three
+higher, so that generation treats all decoders alike. BEGIN and END are what the model itself takes
+for the ends of a text.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from engine.decoding.vocabulary import BEGIN, END, PAD
+from engine.encoders.checkpoint import Checkpoint
+from engine.errors import UserError
+
+SHIFT = END + 1
+PREFIX = 4
+"""Positions that the vector becomes."""
+
+
+class CausalDecoder(nn.Module):
+    """p(sentence | vector) of a language model behind positions that the vector becomes.
+
+    Args:
+        dim: of the vectors.
+        config: of the language model, as transformers writes it.
+        begin: its piece before a text.
+        end: its piece behind a text.
+        positions: most pieces of a sentence, BEGIN included.
+        prefix: positions that the vector becomes.
+        base: the language model itself; None makes one with fresh weights.
+    """
+
+    def __init__(
+        self, dim: int, *, config: dict[str, Any], begin: int, end: int, positions: int,
+        prefix: int = PREFIX, base: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.positions, self.prefix, self.ends = positions, prefix, (begin, end)
+        self.base: Any = base or _made(config)
+        width = self.base.get_input_embeddings().weight.shape[1]
+        self.read = nn.Linear(dim, prefix * width)
+
+    @classmethod
+    def of(cls, source: str, dim: int, positions: int) -> CausalDecoder:
+        """A decoder from a language model that is there.
+
+        Args:
+            source: `hf:ID` or `dir:FOLDER`.
+            dim: of the vectors.
+            positions: most pieces of a sentence, BEGIN included.
+
+        Raises:
+            UserError: it is no causal language model in safetensors, or takes fewer positions.
+        """
+        checkpoint = _checkpoint(source)
+        base, tokenizer = _opened(checkpoint), _tokenizer(checkpoint)
+        most = checkpoint.positions
+        if most is not None and most < PREFIX + positions:
+            raise UserError(
+                f"{checkpoint.label} takes {most} positions, and {PREFIX + positions} are needed.",
+                "Train on sentences of fewer words.",
+            )
+        end = tokenizer.eos_token_id
+        if end is None:
+            raise UserError(
+                f"{checkpoint.label} has no piece for the end of a text.",
+                "Its tokenizer_config.json should name an eos_token.",
+            )
+        begin = end if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+        made = cls(dim, config={}, begin=begin, end=end, positions=positions, base=base)
+        # The prefix begins as large as the pieces that the model knows.
+        deviation = float(base.get_input_embeddings().weight.detach().std())
+        nn.init.normal_(made.read.weight, std=deviation / dim**0.5)
+        nn.init.zeros_(made.read.bias)
+        return made
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """What the constructor takes besides `dim`."""
+        return {
+            "config": json.loads(self.base.config.to_json_string(use_diff=False)),
+            "begin": self.ends[0], "end": self.ends[1], "positions": self.positions,
+            "prefix": self.prefix,
+        }  # fmt: skip
+
+    def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
+        """Mean cross entropy of the pieces behind BEGIN; see `PrefixTransformer.loss`."""
+        given = self.base.get_input_embeddings()(self._own(ids[:, :-1]))
+        states = torch.cat([self._read(vectors), given], 1)
+        # Causal, and the padding stands behind: no real position sees it.
+        logits = self.base(inputs_embeds=states, use_cache=False).logits[:, self.prefix :]
+        real = ids[:, 1:] != PAD
+        return F.cross_entropy(logits[real].float(), self._own(ids[:, 1:])[real])
+
+    def begin(self, vectors: Tensor) -> Any:
+        """What the model remembers of the vectors, before any piece."""
+        from transformers import DynamicCache
+
+        cache = self.base(inputs_embeds=self._read(vectors), use_cache=True).past_key_values
+        if not isinstance(cache, DynamicCache):
+            raise UserError(
+                f"A language model of the kind {self.base.config.model_type} keeps its memory in a "
+                "form that decoders cannot use.",
+                "Give one that is a Transformer.",
+            )
+        return cache
+
+    def step(self, cache: Any, last: Tensor) -> tuple[Tensor, Any]:
+        """One more piece; see `PrefixTransformer.step`."""
+        given = self.base.get_input_embeddings()(self._own(last))[:, None]
+        out = self.base(inputs_embeds=given, past_key_values=_copied(cache), use_cache=True)
+        logits = out.logits[:, -1].float()
+        end = self.ends[1]
+        ends = logits[:, end : end + 1]
+        never = torch.full_like(ends, -torch.inf)
+        rest = torch.cat([logits[:, :end], never, logits[:, end + 1 :]], 1)
+        return torch.cat([never, never, ends, rest], 1), out.past_key_values
+
+    @staticmethod
+    def chosen(cache: Any, rows: Tensor) -> Any:
+        """The cache of other rows, as a beam goes on from some of its hypotheses."""
+        found = _copied(cache)
+        found.batch_select_indices(rows)
+        return found
+
+    def _read(self, vectors: Tensor) -> Tensor:
+        return self.read(vectors).view(len(vectors), self.prefix, -1)
+
+    def _own(self, ids: Tensor) -> Tensor:
+        """The model's own numbers of pieces."""
+        begin, end = self.ends
+        own = ids - SHIFT
+        return own.masked_fill(ids == BEGIN, begin).masked_fill((ids == END) | (ids == PAD), end)
+
+
+class BaseVocabulary:
+    """The pieces of a language model, behind PAD, BEGIN and END."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.encode_special_tokens = True  # as in `Vocabulary`
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def of(cls, source: str) -> BaseVocabulary:
+        """Those of `hf:ID` or `dir:FOLDER`.
+
+        Raises:
+            UserError: its tokenizer is none of the library `tokenizers`.
+        """
+        checkpoint = _checkpoint(source)
+        found = getattr(_tokenizer(checkpoint), "backend_tokenizer", None)
+        if found is None:
+            raise UserError(
+                f"The tokenizer of {checkpoint.label} cannot be kept with a decoder.",
+                "Give a model with tokenizer.json.",
+            )
+        return cls.from_json(found.to_str())
+
+    @classmethod
+    def from_json(cls, text: str) -> BaseVocabulary:
+        """What `to_json` wrote."""
+        return cls(Tokenizer.from_str(text))
+
+    def to_json(self) -> str:
+        """The tokenizer as the `tokenizers` library writes it."""
+        return str(self.tokenizer.to_str())
+
+    def __len__(self) -> int:
+        """Number of pieces."""
+        return int(self.tokenizer.get_vocab_size()) + SHIFT
+
+    def ids(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        """Pieces of each sentence, int32, with BEGIN and END around them."""
+        found = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
+        return [np.array([BEGIN, *(i + SHIFT for i in e.ids), END], np.int32) for e in found]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The sentence of pieces; special ones are left out."""
+        return str(self.tokenizer.decode([i - SHIFT for i in ids if i > END])).strip()
+
+
+def _checkpoint(source: str) -> Checkpoint:
+    from engine.encoders.loading import checkpoint_of
+
+    _, checkpoint = checkpoint_of(source)
+    checkpoint.check()
+    checkpoint.check_weights()
+    if not checkpoint.is_decoder or checkpoint.weights[0].suffix != ".safetensors":
+        raise UserError(
+            f"{checkpoint.label} is no causal language model with weights in safetensors.",
+            "Give one like hf:gpt2.",
+        )
+    return checkpoint
+
+
+def _tokenizer(checkpoint: Checkpoint) -> Any:
+    from engine.encoders.transformer import quiet, read_tokenizer
+
+    with quiet():
+        return read_tokenizer(checkpoint)
+
+
+def _opened(checkpoint: Checkpoint) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    from engine.encoders.transformer import quiet
+
+    try:
+        with quiet():
+            base, info = AutoModelForCausalLM.from_pretrained(
+                str(checkpoint.root), dtype=torch.float32, trust_remote_code=False,
+                use_safetensors=True, output_loading_info=True,
+            )  # fmt: skip
+    except Exception as error:  # transformers raises every kind for a damaged file
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        raise UserError(
+            f"{checkpoint.label} cannot be opened as a language model: {line}",
+            "Check that the folder is complete.",
+        ) from error
+    if missing := sorted(info["missing_keys"]):
+        raise UserError(
+            f"{checkpoint.label} lacks {len(missing)} tensors, {missing[0]} among them.",
+            "Give the complete checkpoint.",
+        )
+    return base
+
+
+def _made(config: dict[str, Any]) -> Any:
+    """A language model with fresh weights."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    made = AutoConfig.for_model(**config)
+    return AutoModelForCausalLM.from_config(made, trust_remote_code=False).float()
+
+
+def _copied(cache: Any) -> Any:
+    """The same memory to go on from: transformers extends the one it is given."""
+    found = copy.copy(cache)
+    found.layers = [copy.copy(layer) for layer in cache.layers]
+    return found

@@ -1,0 +1,276 @@
+"""What a decoder gives back of sentences, measured beside two baselines (Vec2Sent, section 3).
+
+    found = diagnose(open_decoder(folder), load("minilm"), held_out, learned_from)
+    found.figures()["bleu"].value
+
+A space that keeps words and loses their order shows a high PERM and a low Id/PERM. Whatever the
+decoder's figures are, they say something only where they are apart from those of the baselines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.decode import Decoded, Decoder, cosines
+from engine.decoding import diagnostics
+from engine.decoding.diagnosis import (
+    GIVERS,
+    NAMES,
+    Diagnosis,
+    Figure,
+    Giver,
+    Row,
+    Sample,
+    to_result,
+)
+from engine.decoding.mover import mover_scores
+from engine.decoding.text import words as count_words
+from engine.encoders.base import Encoder
+from engine.errors import UserError
+from engine.vec2sent_protocol import VEC2SENT
+
+__all__ = ["Diagnosis", "diagnose", "to_result"]
+
+LENGTHS = ((1, 4), (5, 7), (8, 10), (11, 14), (15, None))
+"""Words, from and to."""
+MOVER = "wordllama"
+"""Supplies the words of the mover score: the same for all encoders, or they could not be ranked."""
+SAMPLES = 20
+DRAWS = 1000
+BEAMS = 5
+BATCH = 64
+Tick = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """What a giver gave back, and what is known of each sentence of it."""
+
+    references: Sequence[str]
+    sentences: Sequence[str]
+    values: Mapping[str, np.ndarray]
+
+
+def diagnose(
+    decoder: Decoder,
+    encoder: Encoder,
+    sentences: Sequence[str],
+    known: Sequence[str],
+    *,
+    words: Encoder | None = None,
+    seed: int | None = None,
+    tick: Tick | None = None,
+) -> Diagnosis:
+    """Encode sentences, decode them, and measure what came back, under the protocol `vec2sent`.
+
+    Args:
+        decoder: trained for the encoder.
+        encoder: the decoder's own.
+        sentences: two or more that the decoder did not learn from.
+        known: sentences it learned from, or some of them, among which the nearest is looked for;
+            none leaves that baseline out.
+        words: supplies the vectors of the mover score; None takes `MOVER`, and leaves the score
+            out where it is not installed.
+        seed: None is the protocol's.
+        tick: called with the share that is done.
+
+    Raises:
+        UserError: too few sentences, an empty one, or vectors that the decoder cannot read.
+    """
+    began = time.perf_counter()
+    seed = VEC2SENT.seed if seed is None else seed
+    said = _checked(sentences)
+    notes: list[str] = []
+    tell = tick or (lambda share: None)
+    words = words or _mover_words(notes)
+    vectors, decoded = _reproduced(decoder, encoder, said, lambda share: tell(0.4 * share))
+    back: dict[Giver, list[str]] = {"decoder": [one.sentence for one in decoded]}
+    near: dict[Giver, np.ndarray] = {
+        "decoder": np.array([one.cosine for one in decoded], np.float64)
+    }
+    other = _others(len(said), seed)
+    back["another"] = [back["decoder"][row] for row in other]
+    near["another"] = cosines(encoder.encode(back["another"]), vectors)
+    if known:
+        back["nearest"], near["nearest"] = _nearest(
+            encoder, vectors, known, lambda share: tell(0.4 + 0.3 * share)
+        )
+    else:
+        notes.append("No training sentences were given: how near they come is not known.")
+    given: dict[Giver, _Given] = {}
+    for giver in (giver for giver in GIVERS if giver in back):
+        given[giver] = _measured(said, back[giver], near[giver], words)
+        tell(0.7 + 0.1 * len(given))
+    mover = f"mover-{words.name}" if words else ""
+    rows = _rows(given, mover, seed)
+    notes += _notes(decoder, encoder, said, known, decoded, rows)
+    tell(1.0)
+    return Diagnosis(
+        encoder=encoder.name, dim=encoder.dim,
+        fingerprint=_hash(encoder.fingerprint, decoder.fingerprint), data_hash=_hash(*said),
+        decoder={name: decoder.facts.get(name) for name in ("architecture", "sentences", "words")}
+        | {"fingerprint": decoder.fingerprint},
+        mover=mover, known=len(known), rows=rows,
+        samples=_samples(said, decoded, back.get("nearest"), near.get("nearest"), seed),
+        notes=tuple(notes), seed=seed, seconds=time.perf_counter() - began,
+        examples=given["decoder"].values,
+    )  # fmt: skip
+
+
+def _checked(sentences: Sequence[str]) -> list[str]:
+    said = [sentence.strip() for sentence in sentences]
+    if len(said) < 2:
+        raise UserError(f"{len(said)} sentences cannot be measured.", "Give two or more.")
+    if "" in said:
+        raise UserError(f"Sentence {said.index('') + 1} is empty.", "Leave it out.")
+    return said
+
+
+def _mover_words(notes: list[str]) -> Encoder | None:
+    from engine.encoders import load
+
+    try:
+        return load(MOVER)
+    except UserError as error:
+        notes.append(f"There is no mover score: {error}")
+        return None
+
+
+def _reproduced(
+    decoder: Decoder, encoder: Encoder, said: Sequence[str], tell: Tick
+) -> tuple[np.ndarray, list[Decoded]]:
+    """The vectors, and what the decoder makes of them; a batch between two words of progress."""
+    vectors = encoder.encode(said)
+    found: list[Decoded] = []
+    for start in range(0, len(said), BATCH):
+        part = vectors[start : start + BATCH]
+        found += decoder.decode(part, encoder=encoder, method="beam", beams=BEAMS)
+        tell(len(found) / len(said))
+    return vectors, [
+        replace(one, cut=one.cut or decoder.too_long(sentence))
+        for one, sentence in zip(found, said, strict=True)
+    ]
+
+
+def _others(n: int, seed: int) -> np.ndarray:
+    """For each sentence another one, no two for the same: int64 (n,)."""
+    order = np.random.default_rng(seed).permutation(n)
+    found = np.empty(n, np.int64)
+    found[order] = np.roll(order, 1)
+    return found
+
+
+def _nearest(
+    encoder: Encoder, vectors: np.ndarray, known: Sequence[str], tell: Tick
+) -> tuple[list[str], np.ndarray]:
+    from engine.neighbours import Index
+
+    there = encoder.encode(known, lambda done, total: tell(done / max(total, 1)))
+    _, places = Index(there).search(vectors, 1)
+    return [known[i] for i in places[:, 0]], cosines(there[places[:, 0]], vectors)
+
+
+def _measured(
+    said: Sequence[str], back: Sequence[str], near: np.ndarray, words: Encoder | None
+) -> _Given:
+    values = {
+        "identical": diagnostics.identical(said, back),
+        "permuted": diagnostics.permuted(said, back),
+        "token_f1": diagnostics.token_f1(said, back),
+        "round_trip": near,
+    }
+    if words is not None:
+        values["mover"] = mover_scores(said, back, words)
+    return _Given(said, back, values)
+
+
+def _rows(given: Mapping[Giver, _Given], mover: str, seed: int) -> tuple[Row, ...]:
+    lengths = np.array([count_words(sentence) for sentence in given["decoder"].references])
+    groups = [("", np.ones(len(lengths), bool))]
+    for low, high in LENGTHS:
+        name = f"{low} to {high} words" if high else f"{low} or more words"
+        groups.append((name, (lengths >= low) & (lengths <= (high or math.inf))))
+    return tuple(
+        Row(giver, name, int(rows.sum()),
+            _figures(one, np.flatnonzero(rows), mover, seed, whole=not name))
+        for name, rows in groups if rows.any()
+        for giver, one in given.items()
+    )  # fmt: skip
+
+
+def _figures(
+    given: _Given, rows: np.ndarray, mover: str, seed: int, *, whole: bool
+) -> tuple[Figure, ...]:
+    said, back = ([side[i] for i in rows] for side in (given.references, given.sentences))
+    values = {name: column[rows] for name, column in given.values.items()}
+    times = diagnostics.resamples(len(rows), DRAWS, seed)
+
+    def mean(metric: str, name: str, factor: float = 100.0) -> Figure:
+        low, high = diagnostics.mean_interval(values[name], times)
+        return Figure(metric, factor * float(values[name].mean()), factor * low, factor * high)
+
+    same, permuted = values["identical"], values["permuted"]
+    low, high = diagnostics.ratio_interval(same, permuted, times)
+    order = 100.0 * diagnostics.kept_order(same, permuted), 100.0 * low, 100.0 * high
+    found = [mean("id", "identical"), mean("perm", "permuted"), Figure("id_perm", *order)]
+    found.append(Figure("bleu", diagnostics.bleu(said, back),
+                        *diagnostics.bleu_interval(said, back, times)))  # fmt: skip
+    if whole:
+        ends = diagnostics.reference_bleu_interval(said, back, times[: diagnostics.GLUED_DRAWS])
+        found.append(Figure("bleu-ref", diagnostics.reference_bleu(said, back), *ends))
+    if mover:
+        found.append(mean(mover, "mover"))
+    return (*found, mean("token_f1", "token_f1"), mean("round_trip", "round_trip", 1.0))
+
+
+def _samples(
+    said: Sequence[str], decoded: Sequence[Decoded], nearest: Sequence[str] | None,
+    near: np.ndarray | None, seed: int,
+) -> tuple[Sample, ...]:  # fmt: skip
+    """Some of all, in their order."""
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(said))[:SAMPLES])
+    found = []
+    for row in chosen.tolist():
+        one = decoded[row]
+        sample = Sample(said[row], one.sentence, float(one.cosine or 0.0), one.cut)
+        if nearest is not None and near is not None:
+            sample = replace(sample, nearest=nearest[row], nearest_cosine=float(near[row]))
+        found.append(sample)
+    return tuple(found)
+
+
+def _notes(
+    decoder: Decoder, encoder: Encoder, said: Sequence[str], known: Sequence[str],
+    decoded: Sequence[Decoded], rows: Sequence[Row],
+) -> list[str]:  # fmt: skip
+    """What a person should know of the sentences, and where the decoder is no better."""
+    found = []
+    trained_for = decoder.facts.get("fingerprint")
+    if trained_for and trained_for != encoder.fingerprint:
+        found.append("The decoder was trained for another version of this encoder.")
+    if learned := len(set(said) & {sentence.strip() for sentence in known}):
+        found.append(f"{learned:,} of {len(said):,} sentences are among those it learned from.")
+    if cut := sum(one.cut for one in decoded):
+        found.append(f"{cut:,} of {len(said):,} sentences are longer than the decoder knows, or "
+                     "were cut.")  # fmt: skip
+    whole = {row.giver: {f.metric: f for f in row.figures} for row in rows if not row.length}
+    for giver in [giver for giver in whole if giver != "decoder"]:
+        alike = [
+            NAMES.get(name, name) for name, ours in whole["decoder"].items()
+            if name != "id_perm" and not ours.low > whole[giver][name].high
+        ]  # fmt: skip
+        if alike:
+            found.append(f"Not above the baseline “{GIVERS[giver]}”, interval against interval: "
+                         f"{', '.join(alike)}.")  # fmt: skip
+    return found
+
+
+def _hash(*texts: str) -> str:
+    raw = "\0".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(raw, digest_size=16).hexdigest()

@@ -1,0 +1,190 @@
+"""A diagnosis as data: figures, their intervals, samples; and as a result that is kept.
+
+Knows nothing of how it was measured (see `engine.decoding.diagnose`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from engine.decoding.differing import Word, differing
+from engine.results import Result, Score
+from engine.vec2sent_protocol import VEC2SENT
+
+Giver = Literal["decoder", "nearest", "another"]
+GIVERS: dict[Giver, str] = {
+    "decoder": "the decoder",
+    "nearest": "nearest training sentence",
+    "another": "another sentence's vector",
+}
+NAMES = {
+    "id": "Id",
+    "perm": "PERM",
+    "id_perm": "Id/PERM",
+    "bleu": "BLEU",
+    "bleu-ref": "BLEU as the paper's code got it",
+    "token_f1": "Token F1",
+    "round_trip": "Cosine of the round trip",
+}
+"""For people; a mover score is named by what supplies its words."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number and its interval, in points of 100 (`round_trip`: a cosine); nan for none."""
+
+    metric: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """The figures of what one giver gave back of some sentences.
+
+    Attributes:
+        giver: the decoder, or a baseline.
+        length: empty for all sentences, else as `5 to 7 words`.
+        n: sentences.
+        figures: in the order of the card.
+    """
+
+    giver: Giver
+    length: str
+    n: int
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sentence and what came back of it.
+
+    Attributes:
+        sentence: as given.
+        decoded: what the decoder made of its vector.
+        cosine: of the round trip.
+        cut: whether the decoder was still going on, or knows only shorter sentences.
+        nearest: the nearest training sentence; empty without any.
+        nearest_cosine: of its vector; None without any.
+    """
+
+    sentence: str
+    decoded: str
+    cosine: float
+    cut: bool
+    nearest: str = ""
+    nearest_cosine: float | None = None
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """What was kept, moved, lost and new."""
+        return differing(self.sentence, self.decoded)
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """Everything that was measured.
+
+    Attributes:
+        encoder: its spec string.
+        dim: of its vectors.
+        fingerprint: of the encoder and the decoder together.
+        data_hash: of the sentences.
+        decoder: what is known of it: `architecture`, `sentences`, `words`, `fingerprint`.
+        mover: name of the mover score; empty without one.
+        known: training sentences among which the nearest were looked for.
+        rows: all lengths first, the decoder first.
+        samples: some of the sentences.
+        notes: what a person should read beside the numbers.
+        seed: of what was drawn.
+        seconds: it took.
+        examples: of the decoder, for each sentence: `token_f1`, `identical`, `permuted`,
+            `round_trip`, and `mover` where there is one.
+    """
+
+    encoder: str
+    dim: int
+    fingerprint: str
+    data_hash: str
+    decoder: Mapping[str, Any]
+    mover: str
+    known: int
+    rows: tuple[Row, ...]
+    samples: tuple[Sample, ...]
+    notes: tuple[str, ...]
+    seed: int
+    seconds: float
+    examples: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def figures(self, giver: Giver = "decoder", length: str = "") -> dict[str, Figure]:
+        """Those of a giver by metric; none when it gave nothing of that length."""
+        rows = (row for row in self.rows if (row.giver, row.length) == (giver, length))
+        return {figure.metric: figure for row in rows for figure in row.figures}
+
+    @property
+    def lengths(self) -> tuple[str, ...]:
+        """Those that there are sentences of, the shortest first."""
+        return tuple(dict.fromkeys(row.length for row in self.rows if row.length))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the examples, JSON-able; nan as None."""
+        kept: dict[str, Any] = _plain(asdict(replace(self, examples={})))
+        del kept["examples"]
+        return kept
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Diagnosis:
+        """What `to_dict` wrote, perhaps with other things beside it (a result's `details`)."""
+        rows = tuple(
+            Row(row["giver"], row["length"], row["n"], tuple(_figure(f) for f in row["figures"]))
+            for row in given["rows"]
+        )
+        samples = tuple(Sample(**sample) for sample in given["samples"])
+        same = ("encoder", "dim", "fingerprint", "data_hash", "decoder", "mover", "known", "seed",
+                "seconds")  # fmt: skip
+        return cls(**{name: given[name] for name in same}, rows=rows, samples=samples,
+                   notes=tuple(given["notes"]))  # fmt: skip
+
+
+def to_result(found: Diagnosis, source: str = "") -> Result:
+    """The diagnosis as a result like every other, of the task `Vec2Sent` or `Vec2Sent-SOURCE`.
+
+    The scores of the baselines and of each length stand beside the main one as aggregations. All
+    else is in `details`, from which `Diagnosis.from_dict` reads it.
+    """
+    scores = []
+    for row in found.rows:
+        parts = [row.length, GIVERS[row.giver] if row.giver != "decoder" else ""]
+        aggregation = ", ".join(part for part in parts if part) or None
+        for figure in row.figures:
+            main = aggregation is None and figure.metric == "token_f1"
+            unit = "cosine" if figure.metric == "round_trip" else ""
+            if not math.isnan(figure.value):
+                scores.append(Score("test", aggregation, figure.metric, figure.value, row.n,
+                                    main, unit))  # fmt: skip
+    return Result(
+        encoder=found.encoder, fingerprint=found.fingerprint, dim=found.dim,
+        task=f"Vec2Sent-{source}" if source else "Vec2Sent", protocol=VEC2SENT.name,
+        seed=found.seed, data_hash=found.data_hash, scores=tuple(scores), examples=found.examples,
+        details=found.to_dict() | {"protocol_hash": VEC2SENT.hash}, seconds=found.seconds,
+    )  # fmt: skip
+
+
+def _figure(given: Mapping[str, Any]) -> Figure:
+    numbers = (given[name] for name in ("value", "low", "high"))
+    return Figure(given["metric"], *(math.nan if n is None else n for n in numbers))
+
+
+def _plain(value: Any) -> Any:
+    """Lists for tuples, None for nan."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

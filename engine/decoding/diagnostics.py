@@ -1,0 +1,159 @@
+"""What came back of sentences: the figures of Vec2Sent, and their intervals.
+
+All take `references` and `hypotheses` of one length, sentences as plain text. Case is folded and
+marks are words of their own, as in the text that the paper's figures were taken on; spaces do not
+count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+LEVEL = 0.95
+GLUED_DRAWS = 100
+"""Resamples for `bleu-ref`, which must be counted anew for each."""
+
+
+def tokens(sentence: str) -> list[str]:
+    """Words and marks: sacrebleu's 13a on lower case."""
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    split = Tokenizer13a()  # type: ignore[no-untyped-call]
+    return str(split(sentence.lower())).split()
+
+
+def identical(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
+    """Id (Vec2Sent, section 3.2): bool (n,), whether the same words came back in the same order."""
+    pairs = zip(references, hypotheses, strict=True)
+    return np.array([tokens(a) == tokens(b) for a, b in pairs], bool)
+
+
+def permuted(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
+    """PERM: bool (n,), whether the same words came back in any order, the right one included."""
+    pairs = zip(references, hypotheses, strict=True)
+    return np.array([sorted(tokens(a)) == sorted(tokens(b)) for a, b in pairs], bool)
+
+
+def kept_order(same: np.ndarray, permuted: np.ndarray) -> float:
+    """Id/PERM: of the sentences whose words came back, the share in the right order; nan for none.
+
+    Near 1 for a space that knows word order, low for one that keeps only which words there were.
+
+    Args:
+        same: bool (n,), as of `identical`.
+        permuted: bool (n,), as of the function of that name.
+    """
+    return float(same.sum() / permuted.sum()) if permuted.any() else float("nan")
+
+
+def token_f1(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
+    """F1 of the bags of words, float64 (n,), 0 to 1; two empty sentences are alike."""
+    found = np.empty(len(references))
+    for row, (a, b) in enumerate(zip(references, hypotheses, strict=True)):
+        left, right = Counter(tokens(a)), Counter(tokens(b))
+        shared = (left & right).total()
+        both = left.total() + right.total()
+        found[row] = 2 * shared / both if both else 1.0
+    return found
+
+
+def bleu(references: Sequence[str], hypotheses: Sequence[str]) -> float:
+    """Corpus BLEU by sacrebleu on lower case, otherwise as it comes; points of 100."""
+    from sacrebleu import corpus_bleu
+
+    return float(corpus_bleu(list(hypotheses), [list(references)], lowercase=True).score)
+
+
+def reference_bleu(references: Sequence[str], hypotheses: Sequence[str]) -> float:
+    """BLEU as the paper's code got it: `bleu-ref`, points of 100.
+
+    It wrote all lines without their ends, so that the whole file is one sentence, last and first
+    words glued, and a word may match wherever it stands; nothing is smoothed.
+    """
+    return _glued([tokens(line) for line in references], [tokens(line) for line in hypotheses])
+
+
+def _glued(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> float:
+    from sacrebleu.metrics.bleu import BLEU
+
+    sides = ["".join(map(" ".join, side)).split() for side in (hypotheses, references)]
+    number: dict[str, int] = {}
+    words = [
+        np.array([number.setdefault(word, len(number)) for word in side], np.int64)
+        for side in sides
+    ]
+    right, runs = [], words
+    for n in range(1, 5):
+        if n > 1:
+            runs = [run[:-1] * len(number) + word[n - 1 :]
+                    for run, word in zip(runs, words, strict=True)]  # fmt: skip
+        distinct, joint = np.unique(np.concatenate(runs), return_inverse=True)
+        runs = np.split(joint, [len(runs[0])])
+        counts = [np.bincount(run, minlength=len(distinct)) for run in runs]
+        right.append(int(np.minimum(*counts).sum()))
+    size, whole = (len(side) for side in words)
+    totals = [max(size - n, 0) for n in range(4)]
+    return float(BLEU.compute_bleu(right, totals, size, whole, smooth_method="none").score)
+
+
+def resamples(n: int, draws: int = 1000, seed: int = 0) -> np.ndarray:
+    """How often each of n sentences occurs in each of some resamples: int64 (draws, n)."""
+    return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=draws)
+
+
+def mean_interval(values: np.ndarray, times: np.ndarray) -> tuple[float, float]:
+    """Percentile bootstrap interval of a mean.
+
+    Args:
+        values: float or bool (n,).
+        times: of `resamples`.
+    """
+    return _ends(times @ np.asarray(values, np.float64) / len(values))
+
+
+def ratio_interval(
+    above: np.ndarray, below: np.ndarray, times: np.ndarray
+) -> tuple[float, float]:  # fmt: skip
+    """The same of a ratio of two sums; resamples without a denominator are left out."""
+    bottom = times @ np.asarray(below, np.float64)
+    top = times @ np.asarray(above, np.float64)
+    return _ends(top[bottom > 0] / bottom[bottom > 0])
+
+
+def bleu_interval(
+    references: Sequence[str], hypotheses: Sequence[str], times: np.ndarray
+) -> tuple[float, float]:
+    """The same of `bleu`, from the counts of each sentence."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    metric = BLEU(lowercase=True, effective_order=True)  # of the order only the score of one knows
+    counts = [
+        [s.sys_len, s.ref_len, *s.counts, *s.totals]
+        for a, b in zip(references, hypotheses, strict=True)
+        for s in [metric.sentence_score(b, [a])]
+    ]
+    drawn = (times @ np.array(counts, np.int64)).tolist()
+    scores = [
+        BLEU.compute_bleu(row[2:6], row[6:10], row[0], row[1], smooth_method="exp").score
+        for row in drawn
+    ]
+    return _ends(np.array(scores))
+
+
+def reference_bleu_interval(
+    references: Sequence[str], hypotheses: Sequence[str], times: np.ndarray
+) -> tuple[float, float]:
+    """The same of `reference_bleu`, each resample in the order of the sentences."""
+    left, right = [tokens(a) for a in references], [tokens(b) for b in hypotheses]
+    rows = [np.repeat(np.arange(len(left)), drawn) for drawn in times]
+    return _ends(np.array([_glued([left[i] for i in r], [right[i] for i in r]) for r in rows]))
+
+
+def _ends(draws: np.ndarray) -> tuple[float, float]:
+    if not len(draws):
+        return float("nan"), float("nan")
+    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)

@@ -1,0 +1,66 @@
+"""What became of the words of a sentence: kept, moved, lost or new, as plain data."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+Fate = Literal["kept", "moved", "lost", "new"]
+
+_PIECE = re.compile(r"(\s*)(\w+(?:['’\-]\w+)*|[^\w\s])")
+_MOST = 400
+"""Words compared; more than any decoder says, and the comparison takes their square in time."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word or mark of what came out, or one that was lost, at the place where it stood.
+
+    Attributes:
+        text: the word.
+        fate: `moved` is a word of the sentence in another place.
+        apart: whether a space stands before it.
+    """
+
+    text: str
+    fate: Fate
+    apart: bool
+
+
+def differing(sentence: str, decoded: str) -> tuple[Word, ...]:
+    """The words of both, in the order of `decoded`, lost ones where they stood.
+
+    Case counts: a decoder that writes `paris` did not keep `Paris`.
+
+    >>> [(word.text, word.fate) for word in differing("the old dog slept", "the dog slept well")]
+    [('the', 'kept'), ('old', 'lost'), ('dog', 'kept'), ('slept', 'kept'), ('well', 'new')]
+    """
+    before, after = _pieces(sentence), _pieces(decoded)
+    texts = [text for text, _ in before], [text for text, _ in after]
+    spans = SequenceMatcher(None, *texts, autojunk=False).get_opcodes()
+    gone = Counter(t for kind, a, b, _, _ in spans if kind != "equal" for t in texts[0][a:b])
+    come = Counter(t for kind, _, _, a, b in spans if kind != "equal" for t in texts[1][a:b])
+    moved_out, moved_in = gone & come, gone & come
+    found: list[Word] = []
+    for kind, a, b, c, d in spans:
+        if kind == "equal":
+            found += [Word(text, "kept", apart) for text, apart in after[c:d]]
+            continue
+        for text, apart in before[a:b]:
+            if moved_out[text]:  # it stands elsewhere: not lost
+                moved_out[text] -= 1
+            else:
+                found.append(Word(text, "lost", apart))
+        for text, apart in after[c:d]:
+            fate: Fate = "moved" if moved_in[text] else "new"
+            moved_in[text] -= fate == "moved"
+            found.append(Word(text, fate, apart))
+    return tuple(found)
+
+
+def _pieces(sentence: str) -> list[tuple[str, bool]]:
+    """Words and marks, each with whether a space stands before it."""
+    return [(text, bool(space)) for space, text in _PIECE.findall(sentence)][:_MOST]

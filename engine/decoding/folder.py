@@ -1,0 +1,185 @@
+"""A decoder as a folder: weights in safetensors, vocabulary and facts in JSON.
+
+model.safetensors   float16, or int8 with a scale a row (`NAME.scale`)
+vocabulary.json     of the `tokenizers` library
+decoder.json        architecture, sizes, the encoder it belongs to, how it was trained
+README.md           the same for people
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from engine.decoding.card import card
+from engine.decoding.causal import BaseVocabulary, CausalDecoder
+from engine.decoding.lstm import ConditionedLSTM
+from engine.decoding.material import Material
+from engine.decoding.prefix import PrefixTransformer
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.vocabulary import Vocabulary, Words
+from engine.errors import UserError
+
+FORMAT = 1
+FILES = ("decoder.json", "vocabulary.json", "model.safetensors")
+DecoderModel = PrefixTransformer | ConditionedLSTM | CausalDecoder
+
+
+def vocabulary_of(spec: DecoderSpec, sentences: Iterable[str]) -> Words:
+    """The pieces of a new decoder: learned from its sentences, or those of its base."""
+    if spec.base is not None:
+        return BaseVocabulary.of(spec.base)
+    return Vocabulary.learn(sentences, spec.vocabulary)
+
+
+def fresh(
+    spec: DecoderSpec, material: Material, vocabulary: Words
+) -> tuple[DecoderModel, dict[str, Any]]:
+    """A decoder that has learned nothing yet, and the sizes that `build` makes another of."""
+    dim, positions = material.vectors.shape[1], material.positions
+    if spec.base is not None:
+        model = CausalDecoder.of(spec.base, dim, positions)
+        return model, model.sizes
+    sizes = {
+        "width": spec.width, "layers": spec.layers, "dropout": spec.dropout, "positions": positions,
+    }  # fmt: skip
+    return build(spec.architecture, dim, len(vocabulary), sizes), sizes
+
+
+def build(architecture: str, dim: int, vocabulary: int, sizes: dict[str, Any]) -> DecoderModel:
+    """A decoder with fresh weights.
+
+    Args:
+        architecture: `prefix`, `lstm`, `lstm-mos` or `causal`.
+        dim: of the vectors.
+        vocabulary: pieces.
+        sizes: what differs from the architecture's own: `width`, `layers`, `dropout`, `positions`;
+            of `causal`, all that its constructor takes.
+    """
+    given = {name: value for name, value in sizes.items() if value is not None}
+    if architecture == "causal":
+        return CausalDecoder(dim, **given)
+    if architecture == "prefix":
+        return PrefixTransformer(dim, vocabulary, **given)
+    if "width" in given:
+        given["hidden"] = given.pop("width")
+    if architecture == "lstm":
+        simple = {"embedding": 256, "hidden": 512, "layers": 1, "experts": 1, "dropout": 0.2}
+        return ConditionedLSTM(dim, vocabulary, **simple | given)
+    if architecture == "lstm-mos":
+        return ConditionedLSTM(dim, vocabulary, **given)
+    raise UserError(f"There is no architecture {architecture!r} for decoders.")
+
+
+def write(
+    folder: Path, model: nn.Module, vocabulary: Words, facts: dict[str, Any], *,
+    small: bool = False,
+) -> None:  # fmt: skip
+    """Write a decoder; `small` keeps matrices as int8, else everything is float16.
+
+    Raises:
+        OSError: when the disk refuses.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in _stored(model).items():
+        if small and tensor.ndim == 2:
+            scale = tensor.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
+            tensors[name] = (tensor / scale).round().to(torch.int8)
+            tensors[f"{name}.scale"] = scale
+        else:
+            tensors[name] = tensor.half().contiguous()
+    (folder / "vocabulary.json").write_text(vocabulary.to_json(), "utf-8")
+    parameters = sum(p.numel() for p in model.parameters())
+    facts = {"format": FORMAT, "parameters": parameters, "pieces": len(vocabulary)} | facts
+    text = json.dumps(facts | {"int8": small}, indent=1, ensure_ascii=False)
+    (folder / "decoder.json").write_text(text, "utf-8")
+    (folder / "README.md").write_text(card(facts | {"int8": small}), "utf-8")
+    try:
+        save_file(tensors, folder / "model.safetensors")
+    except Exception as error:  # its own kind of error, also for a full disk
+        raise OSError(str(error)) from error
+
+
+def read(folder: Path) -> tuple[DecoderModel, Words, dict[str, Any]]:
+    """A decoder in evaluation mode, its vocabulary, and its facts.
+
+    Raises:
+        UserError: the folder holds no decoder, or a damaged one.
+    """
+    facts = facts_of(folder)
+    try:
+        text = (folder / "vocabulary.json").read_text("utf-8")
+        kind = BaseVocabulary if facts["architecture"] == "causal" else Vocabulary
+        vocabulary: Words = kind.from_json(text)
+        model = build(facts["architecture"], facts["dim"], len(vocabulary), facts["sizes"])
+        own, tensors = _stored(model), _whole(load_file(folder / "model.safetensors"))
+        if {n: t.shape for n, t in own.items()} != {n: t.shape for n, t in tensors.items()}:
+            raise ValueError("its weights are not those of the model that decoder.json describes")
+        model.load_state_dict(tensors, strict=False)
+    except UserError:
+        raise
+    except FileNotFoundError as error:
+        raise _missing(folder) from error
+    except Exception as error:  # a damaged file can be wrong in every way
+        raise _damaged(folder, error) from error
+    return model.eval(), vocabulary, facts
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    """What `decoder.json` of a folder says; see `read`."""
+    try:
+        facts = json.loads((folder / "decoder.json").read_text("utf-8"))
+        if facts["format"] != FORMAT:
+            raise ValueError(f"it is of format {facts['format']}, not {FORMAT}")
+        numbers = [*facts["mean"], facts["scale"]]
+        if len(facts["mean"]) != facts["dim"] or not all(map(math.isfinite, numbers)):
+            raise ValueError("its mean does not have as many numbers as its vectors")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise _missing(folder) from error
+    except Exception as error:  # as above
+        raise _damaged(folder, error) from error
+    return dict(facts)
+
+
+def _stored(model: nn.Module) -> dict[str, Tensor]:
+    """The tensors of a model on the CPU, each once however many names it has."""
+    found: dict[str, Tensor] = {}
+    seen: set[int] = set()
+    for name, tensor in model.state_dict().items():
+        if tensor.data_ptr() not in seen:
+            seen.add(tensor.data_ptr())
+            found[name] = tensor.detach().cpu()
+    return found
+
+
+def _whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """float32, the scales multiplied in."""
+    return {
+        name: tensor.float() * tensors[f"{name}.scale"] if tensor.dtype == torch.int8
+        else tensor.float()
+        for name, tensor in tensors.items() if not name.endswith(".scale")
+    }  # fmt: skip
+
+
+def _missing(folder: Path) -> UserError:
+    missing = next((name for name in FILES if not (folder / name).exists()), FILES[0])
+    return UserError(
+        f"{folder.name} holds no decoder: {missing} is missing.",
+        "Give a folder that `theodolite train-decoder` wrote.",
+    )
+
+
+def _damaged(folder: Path, error: Exception) -> UserError:
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    return UserError(
+        f"The decoder {folder.name} cannot be read: {line}",
+        "Train it again, or get the folder again.",
+    )

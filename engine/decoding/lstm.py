@@ -1,0 +1,101 @@
+"""The paper's decoders: an LSTM with the vector joined to every input (Vec2Sent 2, 3.3)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from engine.decoding.vocabulary import PAD
+
+State = tuple[Tensor, Tensor, Tensor]
+"""The vectors (n, dim), and hidden and cell states (layers, n, hidden)."""
+
+
+class ConditionedLSTM(nn.Module):
+    """p(sentence | vector): [piece; vector] at every step, one softmax or a mixture of them.
+
+    Args:
+        dim: of the vectors.
+        vocabulary: pieces.
+        embedding: width of the pieces.
+        hidden: of the LSTM.
+        layers: of the LSTM.
+        experts: softmaxes that are mixed (Yang et al. 2018); 1 is the simple LSTM of section 3.3.
+        positions: most pieces of a sentence, BEGIN included.
+        dropout: in training, on embeddings, between layers and before the softmax.
+    """
+
+    def __init__(
+        self, dim: int, vocabulary: int, *, embedding: int = 300, hidden: int = 1024,
+        layers: int = 3, experts: int = 5, positions: int = 64, dropout: float = 0.4,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.positions, self.experts = positions, experts
+        self.pieces = nn.Embedding(vocabulary, embedding)
+        self.lstm = nn.LSTM(
+            embedding + dim, hidden, layers, batch_first=True, dropout=dropout if layers > 1 else 0
+        )
+        self.latent = nn.Linear(hidden, experts * embedding)
+        self.prior = nn.Linear(hidden, experts, bias=False) if experts > 1 else None
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        self.dropout = nn.Dropout(dropout)
+        nn.init.uniform_(self.pieces.weight, -0.1, 0.1)
+
+    def states(self, vectors: Tensor, ids: Tensor) -> Tensor:
+        """Hidden state behind every piece.
+
+        Args:
+            vectors: float (n, dim).
+            ids: int64 (n, t), BEGIN first.
+
+        Returns:
+            (n, t, hidden): row j decides piece j + 1.
+        """
+        given = vectors[:, None].expand(-1, ids.shape[1], -1)
+        out, _ = self.lstm(torch.cat([self.dropout(self.pieces(ids)), given], -1))
+        return self.dropout(out)
+
+    def logits(self, states: Tensor) -> Tensor:
+        """(…, hidden) -> (…, vocabulary): of a mixture, the logarithm of its probabilities."""
+        latent = torch.tanh(self.latent(states))
+        if self.prior is None:
+            return F.linear(latent, self.pieces.weight, self.bias)
+        experts = torch.stack(latent.chunk(self.experts, -1), -2)
+        each = F.log_softmax(F.linear(experts, self.pieces.weight, self.bias), -1)
+        weights = F.log_softmax(self.prior(states), -1)
+        return torch.logsumexp(each + weights[..., None], -2)
+
+    def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
+        """Mean cross entropy of the pieces behind BEGIN; see `PrefixTransformer.loss`."""
+        following = ids[:, 1:]
+        real = following != PAD
+        states, wanted = self.states(vectors, ids[:, :-1])[real], following[real]
+        if self.prior is None:
+            return F.cross_entropy(self.logits(states), wanted)
+        # Of a mixture only the wanted pieces' probabilities are mixed, not the whole vocabulary's.
+        experts = torch.tanh(self.latent(states)).chunk(self.experts, -1)
+        each = [
+            -F.cross_entropy(F.linear(e, self.pieces.weight, self.bias), wanted, reduction="none")
+            for e in experts
+        ]
+        weights = F.log_softmax(self.prior(states), -1)
+        return -torch.logsumexp(torch.stack(each, -1) + weights, -1).mean()
+
+    def begin(self, vectors: Tensor) -> State:
+        """The state before any piece."""
+        shape = (self.lstm.num_layers, len(vectors), self.lstm.hidden_size)
+        zeros = vectors.new_zeros(shape)
+        return vectors, zeros, zeros
+
+    def step(self, state: State, last: Tensor) -> tuple[Tensor, State]:
+        """One more piece; see `PrefixTransformer.step`."""
+        vectors, hidden, cell = state
+        given = torch.cat([self.pieces(last), vectors], -1)[:, None]
+        out, (hidden, cell) = self.lstm(given, (hidden, cell))
+        return self.logits(out[:, 0]), (vectors, hidden, cell)
+
+    @staticmethod
+    def chosen(state: State, rows: Tensor) -> State:
+        """The state of other rows, as a beam goes on from some of its hypotheses."""
+        return state[0][rows], state[1][:, rows], state[2][:, rows]

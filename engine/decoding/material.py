@@ -1,0 +1,192 @@
+"""What a decoder learns from: sentences of training files, their pieces, and their vectors."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.datasets.catalog import Catalog
+from engine.decoding.events import Encoded
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.text import corpus
+from engine.decoding.vocabulary import PAD, Words
+from engine.encoders.base import Encoder
+from engine.errors import UserError
+from engine.training.examples import open_examples
+
+AT_ONCE = 4096
+"""Sentences encoded between two words about it."""
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Distinct sentences in a random order that the seed decides.
+
+    Attributes:
+        texts: all; the last `held_out` of the spec are kept apart.
+        hash: of their content and order.
+        notes: what was left out.
+    """
+
+    texts: list[str]
+    hash: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Material:
+    """Sentences with their pieces and vectors.
+
+    Attributes:
+        sentences: all, those kept apart last.
+        learned: how many are learned from, the first.
+        pieces: int32 ids of each, BEGIN and END around them.
+        vectors: float32 (n, dim), as the encoder gives them.
+        mean: float32 (dim,), of those learned from.
+        scale: their standard deviation around it, one number for all dimensions.
+    """
+
+    sentences: list[str]
+    learned: int
+    pieces: list[np.ndarray]
+    vectors: np.ndarray
+    mean: np.ndarray
+    scale: float
+
+    @property
+    def positions(self) -> int:
+        """The most pieces of a sentence that a decoder sees or writes, BEGIN or END included."""
+        return max(len(p) for p in self.pieces) - 1
+
+    def points(self, rows: np.ndarray) -> Tensor:
+        """Standardised vectors of some sentences, float32 (n, dim)."""
+        return torch.from_numpy((self.vectors[rows] - self.mean) / np.float32(self.scale))
+
+    def count(self, rows: np.ndarray) -> int:
+        """How many pieces they are learned by: BEGIN is given."""
+        return sum(len(self.pieces[i]) - 1 for i in rows)
+
+    def ids(self, rows: np.ndarray) -> Tensor:
+        """Their pieces, int64 (n, longest), PAD behind them."""
+        chosen = [self.pieces[i] for i in rows]
+        out = torch.full((len(chosen), max(map(len, chosen))), PAD, dtype=torch.long)
+        for row, ids in enumerate(chosen):
+            out[row, : len(ids)] = torch.from_numpy(ids)
+        return out
+
+
+def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> Sentences:
+    """Read, tidy and shuffle the sentences of a training.
+
+    Args:
+        spec: names them, and says how long they are.
+        catalog: where data sets come from.
+        folder: packed files are unpacked there.
+
+    Raises:
+        UserError: a file that cannot be read, or too few sentences.
+    """
+    lines: list[str] = []
+    notes: list[str] = []
+    for name in spec.train:
+        examples = open_examples(name, "mlm", catalog, folder=folder)
+        lines += [examples[i][0] for i in range(len(examples))]
+        notes += examples.notes
+    found = corpus(lines, most=spec.words, cut=spec.clauses)[: spec.limit]
+    if len(found) <= 2 * spec.held_out:
+        raise UserError(
+            f"{len(found):,} different sentences of at most {spec.words} words are left to learn "
+            f"from, and {spec.held_out:,} of them would be kept apart.",
+            f"Give more than {2 * spec.held_out:,}: a useful decoder needs tens of thousands. Or "
+            "keep fewer apart.",
+        )
+    notes.append(f"{len(found):,} different sentences of at most {spec.words} words, from "
+                 f"{len(lines):,} lines.")  # fmt: skip
+    order = np.random.default_rng(spec.seed).permutation(len(found))
+    texts = [found[i] for i in order]
+    digest = hashlib.blake2b("\n".join(texts).encode("utf-8", "surrogatepass"), digest_size=16)
+    return Sentences(texts, digest.hexdigest(), tuple(notes))
+
+
+def encoded(
+    sentences: list[str], encoder: Encoder, stop: Callable[[], bool]
+) -> Generator[Encoded, None, np.ndarray | None]:
+    """Encode sentences a stretch at a time; the vectors are what the generator returns.
+
+    Args:
+        sentences: n of them.
+        encoder: of `dim` dimensions.
+        stop: asked before each stretch.
+
+    Returns:
+        float32 (n, dim), or None when it was stopped.
+    """
+    vectors = np.empty((len(sentences), encoder.dim), np.float32)
+    began = time.perf_counter()
+    for start in range(0, len(sentences), AT_ONCE):
+        if stop():
+            return None
+        part = slice(start, start + AT_ONCE)
+        vectors[part] = encoder.encode(sentences[part])
+        done = min(start + AT_ONCE, len(sentences))
+        spent = time.perf_counter() - began
+        yield Encoded(done, len(sentences), spent / done * (len(sentences) - done))
+    return vectors
+
+
+def material_of(
+    spec: DecoderSpec, sentences: list[str], vectors: np.ndarray, vocabulary: Words
+) -> Material:
+    """Put together sentences, pieces and vectors.
+
+    A sentence of very many pieces for its words (an address, a script without spaces) would make
+    every other wait for it: it is left out.
+
+    Args:
+        spec: how many are kept apart, and how many words they have.
+        sentences: n of them, those kept apart last.
+        vectors: float32 (n, dim).
+        vocabulary: cuts them into pieces.
+
+    Raises:
+        UserError: vectors that are no numbers, or nothing left.
+    """
+    if not np.isfinite(vectors).all():
+        raise UserError(
+            "The encoder gave vectors with values that are no numbers.",
+            "Look at it with the doctor; it cannot be decoded.",
+        )
+    pieces = vocabulary.ids(sentences)
+    short = np.array([len(p) <= most_pieces(spec.words) for p in pieces])
+    learned = int(short[: len(sentences) - spec.held_out].sum())
+    if not 0 < learned < short.sum():
+        raise UserError(
+            f"No sentence of at most {most_pieces(spec.words)} pieces is left.",
+            "Sentences need spaces between their words.",
+        )
+    if not short.all():
+        kept = np.flatnonzero(short)
+        sentences, pieces = [sentences[i] for i in kept], [pieces[i] for i in kept]
+        vectors = vectors[kept]
+    mean, scale = _spread(vectors[:learned])
+    return Material(sentences, learned, pieces, vectors, mean, scale)
+
+
+def most_pieces(words: int) -> int:
+    """The most pieces, BEGIN and END included, of a sentence of at most so many words."""
+    return 4 * words + 8
+
+
+def _spread(vectors: np.ndarray) -> tuple[np.ndarray, float]:
+    """Mean of each dimension, and one standard deviation; without a copy of all the vectors."""
+    mean = vectors.mean(0, dtype=np.float64)
+    parts = (vectors[i : i + AT_ONCE] for i in range(0, len(vectors), AT_ONCE))
+    total = sum(float(np.square(part - mean).sum()) for part in parts)
+    return mean.astype(np.float32), float(np.sqrt(total / vectors.size)) or 1.0

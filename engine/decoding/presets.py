@@ -1,0 +1,85 @@
+"""Settings to start from: ours, those of Vec2Sent's paper, and those of its code.
+
+    spec = DecoderSpec("minilm", ("sentences.txt",), "my-decoder", **preset("code").changes)
+
+The paper states 1.4 million training sentences of at most 15 words and 10,000 to test on; its
+released scripts keep at most 14 words and test on 1,000. Both train the LSTM with a mixture of
+softmaxes over 50,000 pieces. Theirs are lower-cased and have every digit as 0; ours never are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.errors import UserError
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings to start from.
+
+    Attributes:
+        name: for addresses and commands.
+        label: a few words for people.
+        about: where the settings come from, and what to know.
+        changes: fields of a DecoderSpec; all but encoder, train and out.
+        test: held-out sentences that a decoder is judged on.
+    """
+
+    name: str
+    label: str
+    about: str
+    changes: dict[str, Any]
+    test: int
+
+
+_OF_PAPER: dict[str, Any] = {
+    "architecture": "lstm-mos", "clauses": False, "limit": 1_400_000, "vocabulary": 50_000,
+}  # fmt: skip
+
+PRESETS = (
+    Preset(
+        "ours",
+        "A small Transformer",
+        "Four layers that read the vector as their first positions: hours on one processor core "
+        "for a hundred thousand sentences. Longer sentences are cut into clauses.",
+        {},
+        1_000,
+    ),
+    Preset(
+        "quick",
+        "A first look",
+        "The same, narrower and from 12,000 sentences: minutes, and it gets the gist at best.",
+        {"limit": 12_000, "vocabulary": 4000, "width": 192, "layers": 3},
+        1_000,
+    ),
+    Preset(
+        "paper",
+        "Vec2Sent, as the paper says",
+        "1.4 million sentences of at most 15 words, three LSTM layers of 1024 and five softmaxes. "
+        "It needs a GPU.",
+        _OF_PAPER | {"words": 15},
+        10_000,
+    ),
+    Preset(
+        "code",
+        "Vec2Sent, as its code does",
+        "As the paper, but sentences of at most 14 words, and 1,000 to test on. It needs a GPU.",
+        _OF_PAPER | {"words": 14},
+        1_000,
+    ),
+)
+
+
+def preset(name: str) -> Preset:
+    """One of `PRESETS`.
+
+    Raises:
+        UserError: there is none of this name.
+    """
+    for found in PRESETS:
+        if found.name == name:
+            return found
+    known = ", ".join(each.name for each in PRESETS)
+    raise UserError(f"There is no preset {name!r} for decoders.", f"Choose one of {known}.")

@@ -1,0 +1,210 @@
+"""Whether diagnostics order encoders as other scores do, and as other decoders would.
+
+Vec2Sent, figure 2 and table 1: Spearman of each diagnostic with downstream and probing scores over
+encoders; section 3.3: Spearman between decoders of two architectures or two training sizes.
+Pure functions from numbers; knows neither encoders nor where numbers are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from engine.errors import UserError
+from engine.statistics import spearman
+
+LEAST = 6
+"""Encoders that a correlation needs: with fewer almost any order can be chance."""
+
+Numbers = Mapping[str, Mapping[str, float]]
+"""Name of an encoder to its numbers by name."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A diagnostic and a score over the encoders that have both.
+
+    Attributes:
+        diagnostic: its name.
+        score: name of the task.
+        rho: Spearman; nan where all encoders are alike.
+        encoders: how many.
+    """
+
+    diagnostic: str
+    score: str
+    rho: float
+    encoders: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How well the diagnostics order the encoders as one score does.
+
+    Attributes:
+        score: name of the task.
+        lowest: of the correlations.
+        mean: of the correlations.
+        diagnostics: of how many; those that are nan are left out.
+    """
+
+    score: str
+    lowest: float
+    mean: float
+    diagnostics: int
+
+
+@dataclass(frozen=True)
+class Relations:
+    """All correlations over some encoders.
+
+    Attributes:
+        encoders: those that have diagnostics and scores.
+        cells: for each diagnostic and score that at least `LEAST` encoders have.
+        summaries: for each score, over diagnostics.
+        overall: over all cells.
+        missing: scores that too few encoders have, and how many more each needs.
+    """
+
+    encoders: tuple[str, ...]
+    cells: tuple[Relation, ...]
+    summaries: tuple[Summary, ...]
+    overall: Summary
+    missing: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A diagnostic as two decoders give it, over the encoders that both were trained for."""
+
+    diagnostic: str
+    first: str
+    second: str
+    rho: float
+    encoders: int
+
+
+def relate(diagnostics: Numbers, scores: Numbers) -> Relations:
+    """Correlate every diagnostic with every score over encoders.
+
+    Args:
+        diagnostics: of each encoder, such as `{"minilm": {"bleu": 31.2, "id": 4.0}}`.
+        scores: of each encoder by task, higher being better for all of them.
+
+    Raises:
+        UserError: too few encoders have both; says how many are missing.
+    """
+    encoders = tuple(name for name in diagnostics if name in scores)
+    tasks = _names(scores, encoders)
+    pairs, most = [], dict.fromkeys(tasks, 0)
+    for task in tasks:
+        for name in _names(diagnostics, encoders):
+            both = sum(
+                _known(diagnostics[e], name) and _known(scores[e], task) for e in encoders
+            )  # fmt: skip
+            most[task] = max(most[task], both)
+            if both >= LEAST:
+                pairs.append((name, task))
+    if not pairs:
+        raise _too_few(max(most.values(), default=0), "a diagnosis and a score")
+    missing = {task: LEAST - most[task] for task in tasks if most[task] < LEAST}
+    return _related(diagnostics, scores, encoders, pairs, missing)
+
+
+def without_each(diagnostics: Numbers, scores: Numbers) -> dict[str, Relations]:
+    """`relate` without each encoder in turn: whether one of them makes the correlation.
+
+    Returns:
+        Name of the encoder left out to the same correlations over those that remain, of which one
+        fewer than `LEAST` is enough.
+
+    Raises:
+        UserError: as of `relate` with all of them.
+    """
+    whole = relate(diagnostics, scores)
+    pairs = [(cell.diagnostic, cell.score) for cell in whole.cells]
+    return {
+        left_out: _related(diagnostics, scores, [e for e in whole.encoders if e != left_out],
+                           pairs, whole.missing)
+        for left_out in whole.encoders
+    }  # fmt: skip
+
+
+def _related(
+    diagnostics: Numbers, scores: Numbers, encoders: Sequence[str],
+    pairs: Sequence[tuple[str, str]], missing: Mapping[str, int],
+) -> Relations:  # fmt: skip
+    cells = []
+    for name, task in pairs:
+        both = [e for e in encoders if _known(diagnostics[e], name) and _known(scores[e], task)]
+        rho = _rho([diagnostics[e][name] for e in both], [scores[e][task] for e in both])
+        cells.append(Relation(name, task, rho, len(both)))
+    tasks = dict.fromkeys(task for _, task in pairs)
+    return Relations(
+        encoders=tuple(encoders),
+        cells=tuple(cells),
+        summaries=tuple(_summary(task, [c for c in cells if c.score == task]) for task in tasks),
+        overall=_summary("", cells),
+        missing=missing,
+    )
+
+
+def stability(variants: Mapping[str, Numbers]) -> tuple[Agreement, ...]:
+    """Correlate what decoders of different kinds say of the same encoders (section 3.3).
+
+    Args:
+        variants: name of an architecture or a training size to the diagnostics of each encoder.
+
+    Returns:
+        For each pair of variants, each diagnostic that both give for enough encoders.
+
+    Raises:
+        UserError: fewer than two variants, or too few encoders in any two of them.
+    """
+    if len(variants) < 2:
+        raise UserError(
+            f"Decoders of {len(variants)} kinds were diagnosed, and stability needs two.",
+            "Train decoders of another architecture or on fewer sentences.",
+        )
+    found, most = [], 0
+    for (first, left), (second, right) in combinations(variants.items(), 2):
+        shared = [name for name in left if name in right]
+        for name in _names(left, shared):
+            both = [e for e in shared if _known(left[e], name) and _known(right[e], name)]
+            most = max(most, len(both))
+            if len(both) >= LEAST:
+                rho = _rho([left[e][name] for e in both], [right[e][name] for e in both])
+                found.append(Agreement(name, first, second, rho, len(both)))
+    if not found:
+        raise _too_few(most, "decoders of two kinds, both diagnosed")
+    return tuple(found)
+
+
+def _names(numbers: Numbers, encoders: Sequence[str]) -> list[str]:
+    """All names in order of appearance."""
+    return list(dict.fromkeys(name for encoder in encoders for name in numbers[encoder]))
+
+
+def _known(numbers: Mapping[str, float], name: str) -> bool:
+    return bool(np.isfinite(numbers.get(name, np.nan)))
+
+
+def _rho(x: Sequence[float], y: Sequence[float]) -> float:
+    return spearman(np.array(x, np.float64), np.array(y, np.float64))
+
+
+def _summary(score: str, cells: Sequence[Relation]) -> Summary:
+    values = [cell.rho for cell in cells if np.isfinite(cell.rho)]
+    if not values:
+        return Summary(score, float("nan"), float("nan"), 0)
+    return Summary(score, min(values), float(np.mean(values)), len(values))
+
+
+def _too_few(found: int, what: str) -> UserError:
+    return UserError(
+        f"{found} encoders have {what}: {LEAST - found} are missing.",
+        f"A rank correlation needs {LEAST}. Diagnose and evaluate more encoders.",
+    )

@@ -1,0 +1,89 @@
+"""Training of a decoder: vectors in, their own sentences out (Vec2Sent, section 2).
+
+    for event in train_decoder(DecoderSpec("minilm", ("sentences.txt",), "my-decoder")):
+        print(event)
+
+The loss is the cross entropy of the next piece given the vector and the pieces before it. Vectors
+are standardised by the mean of each dimension and one deviation for all, so that one learning rate
+suits every encoder. Some sentences are kept apart, and the weights that know them best are kept.
+
+A killed run goes on from its checkpoint when it is started again, and ends with the very weights of
+an unbroken one on a CPU: the checkpoint lies beside the folder, in `NAME.training`, until the
+decoder is written.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+
+from engine.datasets.catalog import Catalog
+from engine.decoding import folder as folders
+from engine.decoding.events import DecoderEvent, Finished, Noted
+from engine.decoding.material import Sentences, encoded, material_of, sentences_of
+from engine.decoding.run import Run, never
+from engine.decoding.spec import DecoderSpec, out_folder, working_folder
+from engine.encoders import load
+from engine.encoders.base import Encoder
+from engine.errors import UserError
+
+
+def train_decoder(
+    spec: DecoderSpec,
+    catalog: Catalog | None = None,
+    *,
+    encoder: Encoder | None = None,
+    stop: Callable[[], bool] = never,
+) -> Iterator[DecoderEvent]:
+    """Train a decoder, or go on with one.
+
+    Args:
+        spec: everything that is asked.
+        catalog: where data sets come from.
+        encoder: loaded already, perhaps with a cache; by default `spec.encoder` is loaded.
+        stop: asked before every update; once true, the best weights so far become the decoder.
+
+    Yields:
+        `Noted` and `Encoded`, then `Started`, and `Finished` last; of a decoder that is there
+        already, of the same settings and data, the latter alone. Stopped before the first update
+        it ends without `Finished`, for there is nothing to keep.
+
+    Raises:
+        UserError: something asked cannot be done, the folder is taken, a checkpoint or the decoder
+            could not be written, or the loss was no number before there was one.
+    """
+    sentences = sentences_of(spec, catalog or Catalog(), working_folder(spec))
+    if finished := _finished(spec, sentences):
+        yield Noted(f"{finished.out} is there already, of this very training.")
+        yield finished
+        return
+    yield from (Noted(note) for note in sentences.notes)
+    encoder = encoder or load(spec.encoder)
+    vectors = yield from encoded(sentences.texts, encoder, stop)
+    if vectors is None:
+        yield Noted("Stopped before the first update: there is no decoder.")
+        return
+    vocabulary = folders.vocabulary_of(spec, sentences.texts[: -spec.held_out])
+    material = material_of(spec, sentences.texts, vectors, vocabulary)
+    if left := len(sentences.texts) - len(material.sentences):
+        yield Noted(f"{left:,} sentences of very many pieces were left out.")
+    yield from Run(spec, material, vocabulary, encoder.fingerprint, sentences.hash).events(stop)
+
+
+def _finished(spec: DecoderSpec, sentences: Sentences) -> Finished | None:
+    """What a training said last that was killed, or is asked for again, after it had written."""
+    out = out_folder(spec)
+    if not out.exists():
+        return None
+    try:
+        facts = folders.facts_of(out)
+    except UserError:  # something else is there
+        facts = {}
+    if facts.get("hash") != spec.hash or facts.get("data_hash") != sentences.hash:
+        raise UserError(
+            f"{out} is there already, and is not the decoder of the same settings and sentences.",
+            "Name another folder, or remove it; nothing is overwritten.",
+        )
+    shutil.rmtree(working_folder(spec), ignore_errors=True)
+    steps, step, loss, seconds = (facts[name] for name in ("steps", "step", "loss", "seconds"))
+    return Finished(steps, step, loss, seconds, str(out), facts["why"])

@@ -1,0 +1,81 @@
+"""The subwords that a decoder writes: learned from its training text, cased, digits kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+PAD, BEGIN, END = 0, 1, 2
+_SPECIAL = ["<pad>", "<s>", "</s>"]
+
+
+class Words(Protocol):
+    """What decoders need of a vocabulary, their own or that of a base."""
+
+    def __len__(self) -> int:
+        """Number of pieces."""
+
+    def ids(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        """Pieces of each sentence, int32, with BEGIN and END around them."""
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The sentence of pieces; special ones are left out."""
+
+    def to_json(self) -> str:
+        """All of it as text."""
+
+
+class Vocabulary:
+    """Byte-level BPE: every text is a list of known pieces, and comes back as it was."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        # A sentence that says "</s>" says just that, and does not end there.
+        tokenizer.encode_special_tokens = True
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def learn(cls, sentences: Iterable[str], size: int) -> Vocabulary:
+        """From training text; equal text gives an equal vocabulary.
+
+        Args:
+            sentences: the training text.
+            size: most pieces, the three special ones and 256 bytes included.
+        """
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            # Digits one by one: a number not seen in training can then be written too.
+            [pre_tokenizers.ByteLevel(add_prefix_space=True),
+             pre_tokenizers.Digits(individual_digits=True)]
+        )  # fmt: skip
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=size, special_tokens=_SPECIAL, show_progress=False,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        )  # fmt: skip
+        tokenizer.train_from_iterator(sentences, trainer)
+        return cls(tokenizer)
+
+    @classmethod
+    def from_json(cls, text: str) -> Vocabulary:
+        """What `to_json` wrote."""
+        return cls(Tokenizer.from_str(text))
+
+    def to_json(self) -> str:
+        """The tokenizer as the `tokenizers` library writes it."""
+        return str(self.tokenizer.to_str())
+
+    def __len__(self) -> int:
+        """Number of pieces."""
+        return int(self.tokenizer.get_vocab_size())
+
+    def ids(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        """Pieces of each sentence, int32, with BEGIN and END around them."""
+        found = self.tokenizer.encode_batch(list(sentences))
+        return [np.array([BEGIN, *e.ids, END], np.int32) for e in found]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The sentence of pieces; special ones are left out."""
+        return str(self.tokenizer.decode([i for i in ids if i > END])).strip()

@@ -1,0 +1,195 @@
+"""The verbs of decoding, as a person or a script meets them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.cli import app
+from app.decoding import decoders, estimates
+from app.decoding.queue import command_of
+from app.workspace import Workspace
+from engine.decoding.presets import PRESETS
+from engine.decoding.spec import DecoderSpec
+from tests.app.test_training import parsed
+from tests.fakes.decoders import known_sentences, small_spec
+
+ENCODER = "random:64"
+Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, decoder_folder: Path) -> Iterator[Path]:
+    """A store with one decoder, and no data folder."""
+    folder = tmp_path_factory.mktemp("cli") / "store"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("THEODOLITE_HOME", str(folder))
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        workspace = Workspace(folder)
+        decoders.register(workspace, decoder_folder)
+        workspace.close()
+        yield folder
+
+
+@pytest.fixture
+def theodolite(home: Path) -> Run:
+    """Run a command and check its exit code."""
+
+    def run(*arguments: str, code: int = 0) -> Result:
+        done = CliRunner().invoke(app, list(arguments))
+        assert done.exit_code == code, (done.output, done.exception)
+        assert "Traceback" not in done.stderr
+        return done
+
+    return run
+
+
+def objects(done: Result) -> list[dict]:
+    """One JSON object a line, nothing else."""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_sentence_is_decoded(theodolite: Run) -> None:
+    """As a table, and as an object with what became of each word."""
+    known = known_sentences()[0]
+    assert known in theodolite("decode", known, "-e", ENCODER).stdout
+    (said,) = objects(theodolite("decode", known, "--encoder", ENCODER, "--beams", "3", "--json"))
+    assert (said["encoder"], said["sentence"], said["cut"]) == (ENCODER, known, False)
+    assert said["cosine"] == pytest.approx(1.0, abs=1e-4)
+    assert {word["fate"] for word in said["words"]} == {"kept"}
+    assert len(said["others"]) <= 2
+
+
+def test_one_of_several_that_cannot_answer(theodolite: Run) -> None:
+    """The others do, and the exit code says it."""
+    known = known_sentences()[0]
+    done = theodolite("decode", known, "-e", ENCODER, "-e", "random:32", "--json", code=1)
+    said, without = objects(done)
+    assert said["sentence"] == known
+    assert without["error"] == "random:32 has no decoder yet."
+
+
+def test_without_a_decoder_it_offers_to_train_one(theodolite: Run) -> None:
+    """With the time it takes, and the command."""
+    for verb in (("decode", "A cat."), ("interpolate", "A cat.", "A dog."),
+                 ("analogy", "a", "--let", "a=A cat."), ("diagnose",)):  # fmt: skip
+        named = ["random:32"] if verb == ("diagnose",) else ["-e", "random:32"]
+        done = theodolite(*verb, *named, code=2)
+        assert "random:32 has no decoder yet." in done.stderr
+        assert "theodolite train-decoder random:32 --train FILE --out FOLDER" in done.stderr
+        assert "in about" in done.stderr
+
+
+def test_a_way_is_walked(theodolite: Run) -> None:
+    """From one sentence to the other, with real sentences nearby."""
+    first, second = known_sentences()[:2]
+    steps = objects(theodolite("interpolate", first, second, "-e", ENCODER, "--steps", "5",
+                               "--spherical", "--in", "starter-topics", "--near", "2",
+                               "--json"))  # fmt: skip
+    assert [step["share"] for step in steps] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert (steps[0]["sentence"], steps[-1]["sentence"]) == (first, second)
+    assert steps[0]["point_first"] == pytest.approx(1.0, abs=1e-5)
+    assert [len(step["near"]) for step in steps] == [2] * 5
+    assert second in theodolite("interpolate", first, second, "-e", ENCODER, "--steps", "2").stdout
+
+
+def test_sentences_are_calculated_with(theodolite: Run) -> None:
+    """`a - b + b` is a; a name may have an equals sign in its sentence."""
+    a, b = known_sentences()[:2]
+    (said,) = objects(theodolite("analogy", "a - b + b", "--let", f"a={a}", "--let", f"b={b}",
+                                 "-e", ENCODER, "--json"))  # fmt: skip
+    assert said["sentence"] == a
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("decode", "  ", "-e", ENCODER), "The sentence is empty"),
+        (("decode", "A cat.", "-e", ENCODER, "--method", "guess"), "There is no method 'guess'"),
+        (("decode", "A cat.", "-e", ENCODER, "--beams", "0"), "0 beams"),
+        (("interpolate", "A cat.", "", "-e", ENCODER), "The second sentence is empty"),
+        (("interpolate", "A", "B", "-e", ENCODER, "--steps", "1"), "1 steps cannot be shown"),
+        (("analogy", "a - d", "--let", "a=A cat.", "-e", ENCODER), "No sentence is named 'd'"),
+        (("analogy", "a / 0", "--let", "a=A cat.", "-e", ENCODER), "by zero"),
+        (("analogy", "a", "--let", "A cat.", "-e", ENCODER), "names no sentence"),
+        (("analogy", "a", "--let", "a=x", "--let", "a=y", "-e", ENCODER), "a is given twice"),
+        (("diagnose",), "an encoder or --across"),
+        (("diagnose", "--across"), "No decoder was diagnosed yet"),
+        (("diagnose", ENCODER, "--sentences", "1"), "1 sentences cannot be asked for"),
+        (("train-decoder", ENCODER, "--preset", "best"), "There is no preset 'best'"),
+        (("train-decoder", ENCODER, "--epochs", "0"), "The epochs cannot be 0"),
+        (("train-decoder", "nonsense:1"), "nonsense"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_said_in_a_sentence(
+    theodolite: Run, arguments: tuple[str, ...], said: str
+) -> None:
+    """With exit code 2, and as an object with --json."""
+    assert said in " ".join(theodolite(*arguments, code=2).stderr.split())
+    (told,) = objects(theodolite(*arguments, "--json", code=2))
+    assert said in told["error"]
+
+
+def test_a_decoder_is_trained_and_used(theodolite: Run, tmp_path: Path) -> None:
+    """Every event is an object, the last the outcome; then it decodes and is diagnosed."""
+    spec = small_spec(tmp_path / "mine", encoder="random:32", epochs=0.5)
+    words = command_of(spec).split()[1:]
+    events = objects(theodolite(*words, "--json"))
+    assert [events[0]["kind"], events[-1]["kind"]] == ["noted", "finished"]
+    assert events[-1]["out"] == spec.out
+    assert theodolite("decode", "A cat sleeps.", "-e", "random:32").stdout
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(f"The fox number {n} sleeps." for n in range(9)), encoding="utf-8")
+    told = objects(theodolite("diagnose", "random:32", "--in", str(text), "--json"))
+    assert {row["what"] for row in told} >= {"figure", "sample"}
+    main = [row for row in told if row["what"] == "figure" and row["metric"] == "token_f1"
+            and row["giver"] == "decoder" and not row["length"]]  # fmt: skip
+    assert [row["n"] for row in main] == [9]
+    done = theodolite("diagnose", "random:32", "--in", str(text))
+    assert "Nearest training sentence" in done.stdout.replace("nearest", "Nearest")
+    again = theodolite(*words)
+    assert "is there already, of this very training" in " ".join(again.stderr.split())
+
+
+def test_what_it_takes_is_said_before(theodolite: Run, tmp_path: Path, home: Path) -> None:
+    """After a probe; the next first guess knows the speed."""
+    spec = small_spec(tmp_path / "mine", encoder="random:32")
+    words = command_of(spec).split()[1:]
+    (told,) = objects(theodolite(*words, "--estimate", "--json"))
+    assert told["sentences"] == 260
+    assert told["seconds"] >= told["encoding"] > 0
+    assert not (tmp_path / "mine").exists()
+    workspace = Workspace(home)
+    pieces = 300 * 17 * spec.epochs
+    guess = estimates.guess(workspace, spec)
+    assert guess.seconds - guess.encoding == pytest.approx(
+        pieces / told["pieces_per_second"], rel=0.01
+    )
+    workspace.close()
+
+
+def test_it_is_left_to_the_worker(theodolite: Run, home: Path) -> None:
+    """And stopped there."""
+    (told,) = objects(theodolite("train-decoder", ENCODER, "--queue", "--json"))
+    workspace = Workspace(home)
+    assert workspace.store.runs.get(told["id"])["kind"] == "train-decoder"
+    assert "cancelled" in theodolite("jobs", "stop", told["id"]).stderr
+    (asked,) = objects(theodolite("diagnose", ENCODER, "--queue", "--json"))
+    assert workspace.store.runs.get(asked["id"])["kind"] == "diagnose"
+    theodolite("jobs", "stop", asked["id"], code=2)
+    theodolite("jobs", "cancel", asked["id"])
+    workspace.close()
+
+
+@pytest.mark.parametrize("preset", [preset.name for preset in PRESETS])
+def test_the_command_of_a_training_trains_the_same(preset: str) -> None:
+    """Pasted into a terminal it says every field that is not as usual."""
+    changes = next(one.changes for one in PRESETS if one.name == preset)
+    spec = DecoderSpec("minilm | normalise", ("a file.txt", "starter"), "out", seed=7, **changes)
+    given = {name: value for name, value in parsed(command_of(spec)).items()
+             if name in spec.to_dict()}  # fmt: skip
+    assert DecoderSpec.from_dict(given) == spec

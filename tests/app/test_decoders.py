@@ -1,0 +1,247 @@
+"""Decoders: trained in a terminal, gone on with, stopped, listed, found for an encoder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.decoding import decoders, making, queue
+from app.decoding.course import course
+from app.jobs.reporter import Reporter
+from app.training.terminal import perform
+from app.workspace import Workspace
+from engine.datasets.catalog import Catalog
+from engine.decoding.events import DecoderEvent, Finished, Looked, Started, Stepped
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.train import train_decoder
+from engine.errors import UserError
+from store import StoreError
+from tests.fakes.decoders import small_spec
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """An empty store, the starter set."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    return Workspace(tmp_path / "store")
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> DecoderSpec:
+    """A training that takes seconds, of a decoder that knows next to nothing."""
+    return small_spec(tmp_path / "out")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A decoder of random:32, to be copied."""
+    out = tmp_path_factory.mktemp("trained") / "out"
+    for _ in train_decoder(small_spec(out), Catalog(None)):
+        pass
+    return out
+
+
+@pytest.fixture
+def out(trained: Path, spec: DecoderSpec, workspace: Workspace) -> Path:
+    """The same in a folder of its own, and in the list."""
+    decoders.register(workspace, Path(shutil.copytree(trained, spec.out)))
+    return Path(spec.out)
+
+
+def here(workspace: Workspace, spec: DecoderSpec) -> Iterator[DecoderEvent]:
+    """Train in this process."""
+    for _, _, event in perform(workspace, making.KIND, spec.to_dict(), "small"):
+        if event is not None:
+            assert isinstance(event, DecoderEvent)
+            yield event
+
+
+def test_a_training_is_a_run_with_a_course_and_a_decoder(
+    workspace: Workspace, spec: DecoderSpec
+) -> None:
+    """What was said is in the store, by step; the decoder is listed, its encoder too."""
+    said = list(here(workspace, spec))
+    (run,) = workspace.store.runs.list()
+    assert (run["kind"], run["state"], run["fraction"]) == ("train-decoder", "done", 1.0)
+    found = course(workspace, run["id"])
+    steps = [event for event in said if isinstance(event, Stepped)]
+    looks = [event for event in said if isinstance(event, Looked)]
+    assert [event["loss"] for event in found.steps] == [event.loss for event in steps]
+    assert [event["loss"] for event in found.looks] == [event.loss for event in looks]
+    assert [list(pair) for pair in looks[-1].samples] == found.looks[-1]["samples"]
+    assert found.started is not None
+    assert found.finished is not None
+    (row,) = queue.table(workspace)
+    assert (row.run, row.state, row.finished) == (run["id"], "done", True)
+    assert row.loss == min(look.loss for look in looks)
+    assert (row.step, row.steps) == (found.finished["step"], found.started["steps"])
+    (listed,) = decoders.listed(workspace)
+    assert (listed.name, listed.encoder, listed.dim) == ("out", "random:32", 32)
+    assert (listed.architecture, listed.words, listed.trained_on) == ("prefix", 14, "starter")
+    assert not listed.shipped
+    assert [row["name"] for row in workspace.store.encoders.list()] == ["random:32"]
+
+
+def test_a_decoder_is_found_by_the_weights_of_its_encoder(workspace: Workspace, out: Path) -> None:
+    """Whatever they are called; of two the newer; never one of another dimension."""
+    found = decoders.decoder_of(workspace, "random:32")
+    assert found is not None
+    assert found.encoder == "random:32"
+    assert decoders.decoder_of(workspace, "random:64") is None
+    workspace.store.decoders.remove("out")
+    assert decoders.decoder_of(workspace, "random:32") is None
+    decoders.register(workspace, out)
+    other = out.with_name("other")
+    shutil.copytree(out, other)
+    decoders.register(workspace, other)
+    found = decoders.decoder_of(workspace, "random:32")
+    assert found is not None
+    assert found.name == "other"
+    shutil.rmtree(other)
+    found = decoders.decoder_of(workspace, "random:32")
+    assert found is not None
+    assert found.name == "out"
+
+
+def test_of_other_weights_the_name_decides(workspace: Workspace, out: Path) -> None:
+    """A fingerprint that nobody has any more does not hide a decoder of that very spec."""
+    facts = decoders.facts_of(out) | {"fingerprint": "0" * 32}
+    (out / decoders.FACTS).write_text(json.dumps(facts), "utf-8")
+    decoders.register(workspace, out)
+    found = decoders.decoder_of(workspace, "random:32")
+    assert found is not None
+    assert found.fingerprint == "0" * 32
+
+
+def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
+    """It is read once, and decodes vectors of its encoder."""
+    (row,) = decoders.listed(workspace)
+    assert row.folder == out
+    decoder, encoder = decoders.opened(workspace, row)
+    assert decoders.opened(workspace, row)[0] is decoder
+    (said,) = decoder.decode(encoder.encode(["A boat on the river."]), method="greedy")
+    assert isinstance(said.sentence, str)
+    shutil.rmtree(row.folder)
+    with pytest.raises(UserError, match="is gone"):
+        decoders.opened(workspace, row)
+
+
+def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) -> None:
+    """The word is in the store, so that any page or terminal can give it."""
+    events = here(workspace, replace(spec, epochs=1000.0))
+    next(event for event in events if isinstance(event, Stepped))
+    (run,) = workspace.store.runs.list()
+    assert queue.stop(workspace, run["id"])
+    (row,) = queue.table(workspace)
+    assert (row.state, row.stopping) == ("running", True)
+    *_, last = events
+    assert isinstance(last, Finished)
+    (row,) = queue.table(workspace)
+    assert (row.state, row.stopping, row.finished) == ("done", False, True)
+    assert row.step is not None
+    assert row.steps is not None
+    assert row.step < row.steps
+    assert len(decoders.listed(workspace)) == 1
+    assert not queue.stop(workspace, run["id"])
+
+
+def test_stopped_while_it_encodes_there_is_nothing_to_keep(
+    workspace: Workspace, spec: DecoderSpec
+) -> None:
+    """The run says so; tried again it trains."""
+    run = queue.queue_training(workspace, spec)
+    workspace.store.runs.start(run, 1, "local-0", ["small"])
+    workspace.store.runs.ask(run, making.STOP)
+    reporter = Reporter(workspace.store, run, 1, 0, "small")
+    with pytest.raises(UserError, match="before the first update"):
+        list(making.events(workspace, spec, reporter))
+    assert decoders.listed(workspace) == []
+
+
+def test_an_interrupted_training_goes_on_in_its_row(
+    workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From its checkpoint, and no step is there twice."""
+    monkeypatch.setattr("engine.decoding.run.SAVE_SECONDS", 0.0)
+    events = here(workspace, spec)
+    seen = [next(event for event in events if isinstance(event, Stepped)) for _ in range(2)]
+    events.close()  # type: ignore[attr-defined]
+    (run,) = workspace.store.runs.list()
+    assert run["state"] == "cancelled"
+    said = list(here(workspace, spec))
+    started = next(event for event in said if isinstance(event, Started))
+    assert started.step >= seen[0].step
+    (again,) = workspace.store.runs.list()
+    assert (again["id"], again["state"]) == (run["id"], "done")
+    steps = [event["step"] for event in course(workspace, run["id"]).steps]
+    assert steps == sorted(set(steps))
+
+
+def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderSpec) -> None:
+    """Its process may be killed between the last file and the note that it ended."""
+    list(here(workspace, spec))
+    (run,) = workspace.store.runs.list()
+    workspace.store.decoders.remove("out")
+    reporter = Reporter(workspace.store, run["id"], run["attempt"], 0, "small")
+    assert list(making.events(workspace, spec, reporter)) == []
+    assert len(decoders.listed(workspace)) == 1
+    workspace.store.database.change("DELETE FROM events WHERE kind = 'finished'")
+    *_, over = making.events(workspace, spec, reporter)
+    assert isinstance(over, Finished)
+    told = workspace.store.events.last(run["id"], "finished")
+    assert told is not None
+    assert told | {"kind": "finished"} == over.to_dict()
+
+
+def test_what_cannot_be_trained_leaves_no_run(workspace: Workspace, spec: DecoderSpec) -> None:
+    """The terminal says why, and the list of runs stays clean."""
+    with pytest.raises(UserError, match="There is no file"):
+        list(here(workspace, replace(spec, train=("/nowhere/at/all.txt",))))
+    taken = Path(spec.out)
+    taken.mkdir()
+    with pytest.raises(UserError, match="is there already"):
+        list(here(workspace, spec))
+    assert workspace.store.runs.list() == []
+
+
+def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: DecoderSpec) -> None:
+    """The terminal says so."""
+    events = here(workspace, replace(spec, epochs=1000.0))
+    next(event for event in events if isinstance(event, Stepped))
+    (run,) = workspace.store.runs.list()
+    workspace.jobs.cancel(run["id"])
+    with pytest.raises(StoreError, match="cancelled from elsewhere"):
+        list(events)
+
+
+def test_a_page_names_no_folder(workspace: Workspace, spec: DecoderSpec) -> None:
+    """It is one of the store, the same for the same question."""
+    asked = replace(spec, out="")
+    run = queue.queue_training(workspace, asked)
+    kept = workspace.store.runs.get(run)["spec"]
+    assert Path(kept["out"]).parent == workspace.store.decoders.folder
+    assert queue.queue_training(workspace, asked) == run
+    other = queue.queue_training(workspace, replace(asked, seed=7))
+    assert workspace.store.runs.get(other)["spec"]["out"] != kept["out"]
+    Path(kept["out"]).mkdir(parents=True)
+    with pytest.raises(UserError, match="is there already"):
+        queue.queue_training(workspace, asked)
+
+
+def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: DecoderSpec) -> None:
+    """They may look."""
+    run = queue.queue_training(workspace, spec)
+    visiting = Workspace(workspace.store.folder, read_only=True)
+    for refused in (
+        lambda: queue.queue_training(visiting, spec),
+        lambda: queue.queue_diagnosis(visiting, "random:32"),
+        lambda: queue.stop(visiting, run),
+    ):
+        with pytest.raises(UserError, match="Visitors"):
+            refused()
+    assert len(queue.table(visiting)) == 1

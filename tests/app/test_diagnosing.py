@@ -1,0 +1,170 @@
+"""Diagnoses as runs and results, and what those of all encoders say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scipy.stats import spearmanr
+
+from app.decoding import decoders, diagnosing, diagnosis_figures, queue
+from app.decoding.relations import across
+from app.decoding.saying import NoDecoder
+from app.jobs.kinds import KINDS
+from app.workspace import Workspace
+from engine.decoding.diagnosis import Diagnosis, to_result
+from engine.errors import UserError
+from tests.fakes.decoders import known_sentences
+from tests.fakes.diagnoses import diagnosis
+from tests.fakes.results import invent
+
+ENCODER = "random:64"
+
+
+@pytest.fixture(scope="module")
+def workspace(
+    tmp_path_factory: pytest.TempPathFactory, decoder_folder: Path
+) -> Iterator[Workspace]:
+    """A store with one decoder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path_factory.mktemp("diagnosing") / "store")
+    decoders.register(made, decoder_folder)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A store with nothing in it."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    return Workspace(tmp_path / "store")
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sentences that are new to the decoder, and three that are not."""
+    file = tmp_path_factory.mktemp("text") / "news.txt"
+    new = [f"The {beast} sleeps near the {place}." for beast in ("fox", "crow", "mole")
+           for place in ("barn", "well", "ford", "gate")]  # fmt: skip
+    file.write_text("\n".join([*new, *known_sentences()[:3], "Yes."]) + "\n", encoding="utf-8")
+    return file
+
+
+def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> None:
+    """Of sentences that are new alone; all of it is read back from the store."""
+    run = queue.queue_diagnosis(workspace, ENCODER, str(text), sentences=10)
+    row = workspace.store.runs.get(run)
+    assert (row["kind"], row["title"]) == ("diagnose", f"diagnosis of {ENCODER} on news.txt")
+    said: list[tuple[int, int]] = []
+    outcome = KINDS["diagnose"].work(workspace, row["spec"], 0, lambda *at: said.append(at[:2]))
+    assert outcome.error is None
+    assert said[-1][0] == said[-1][1]
+    (kept,) = workspace.store.results.table(protocols=["vec2sent"])
+    assert (kept["encoder"], kept["task"], kept["n"]) == (ENCODER, "Vec2Sent-news.txt", 10)
+    found = Diagnosis.from_dict(workspace.store.results.by_id(kept["id"])["details"])
+    assert found.figures()["token_f1"].value == pytest.approx(kept["score"])
+    assert {sample.sentence for sample in found.samples}.isdisjoint(known_sentences())
+    assert {row.giver for row in found.rows} == {"decoder", "nearest", "another"}
+
+
+def test_without_a_text_it_is_one_that_the_decoder_has_not_seen(workspace: Workspace) -> None:
+    """Of what is here the decoder knows all; so those that were kept apart are taken."""
+    spec = diagnosing.asked(workspace, ENCODER)
+    assert (spec["text"], spec["sentences"]) == (diagnosing.KEPT_APART, 1000)
+
+
+def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path: Path) -> None:
+    """No decoder, a number that cannot be; and no sentence that is new."""
+    with pytest.raises(NoDecoder, match="random:32 has no decoder"):
+        queue.queue_diagnosis(workspace, "random:32")
+    with pytest.raises(UserError, match="1 sentences cannot be asked for"):
+        diagnosing.asked(workspace, ENCODER, sentences=1)
+    file = tmp_path / "known.txt"
+    file.write_text("\n".join(known_sentences()) + "\n", encoding="utf-8")
+    spec = diagnosing.asked(workspace, ENCODER, str(file))
+    with pytest.raises(UserError, match="no sentences that the decoder has not learned from"):
+        diagnosing.diagnosed(workspace, spec, lambda share: None)
+    spec = diagnosing.asked(workspace, ENCODER, "/nowhere/at/all.txt")
+    with pytest.raises(UserError, match="There is no file"):
+        diagnosing.diagnosed(workspace, spec, lambda share: None)
+
+
+def test_a_figure_says_whether_it_is_above_the_baselines() -> None:
+    """Interval against interval."""
+    found = diagnosis(level=40.0)  # F1 37.5 to 42.5, the nearest 29.5 to 34.5; BLEU overlaps
+    assert diagnosis_figures.standing(found, "token_f1") == ("above both", True)
+    said, above = diagnosis_figures.standing(found, "bleu")
+    assert (said, above) == ("not above nearest training sentence", False)
+    assert diagnosis_figures.standing(found, "id_perm") == ("", None)
+    rows = diagnosis_figures.figure_rows(found)
+    assert ["decoder", "all", 1000, "token_f1", 40.0, 37.5, 42.5] in rows
+    assert len(rows) == sum(len(row.figures) for row in found.rows)
+
+
+def test_by_length_every_giver_is_a_line(workspace: Workspace) -> None:
+    """With its interval; the table has the numbers that are drawn."""
+    drawn = diagnosis_figures.by_length(diagnosis(), "token_f1")
+    assert drawn is not None
+    assert [trace["name"] for trace in drawn["figure"]["data"]] == [
+        "the decoder", "nearest training sentence", "another sentence's vector",
+    ]  # fmt: skip
+    assert drawn["table"]["columns"][-2:] == ["low", "high"]
+    assert len(drawn["table"]["rows"]) == 3 * 4
+    assert diagnosis_figures.by_length(diagnosis(), "bleu-ref") is None
+
+
+ENCODERS = tuple(f"random:{dim}" for dim in (8, 16, 24, 32, 40, 48))
+
+
+def diagnosed(workspace: Workspace, levels: dict[str, float], sentences: int = 150_000) -> None:
+    """Keep made-up diagnoses."""
+    for encoder, level in levels.items():
+        found = diagnosis(encoder, level)
+        found = replace(found, decoder={**found.decoder, "sentences": sentences})
+        found = replace(found, fingerprint=f"{sentences:032d}")
+        workspace.keep_result(to_result(found, "abc"))
+
+
+def test_diagnostics_are_correlated_with_scores_over_encoders(empty: Workspace) -> None:
+    """As SciPy has it; with and without each."""
+    levels = dict(zip(ENCODERS, (20.0, 28.0, 24.0, 36.0, 32.0, 40.0), strict=True))
+    accuracy = dict(zip(ENCODERS, (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), strict=True))
+    diagnosed(empty, levels)
+    found = across(empty)
+    assert found.relations is None
+    assert found.problem is not None
+    for encoder, share in accuracy.items():
+        invent(empty, encoder, "MR", share)
+    found = across(empty)
+    assert found.relations is not None
+    assert found.text == "abc"
+    scores = {row["encoder"]: row["score"] for row in empty.store.results.table(tasks=["MR"])}
+    rho = spearmanr([levels[e] for e in ENCODERS], [scores[e] for e in ENCODERS]).statistic
+    cell = next(c for c in found.relations.cells if c.diagnostic == "token_f1")
+    assert (cell.score, cell.encoders) == ("MR", 6)
+    assert cell.rho == pytest.approx(rho)
+    assert found.without.keys() == set(ENCODERS)
+    assert found.agreements == ()
+    assert found.unstable is not None
+
+
+def test_decoders_of_two_sizes_are_held_against_each_other(empty: Workspace) -> None:
+    """Both are kept, though they answer one question."""
+    up = dict(zip(ENCODERS, (20.0, 24.0, 28.0, 32.0, 36.0, 40.0), strict=True))
+    diagnosed(empty, up, 100_000)
+    diagnosed(empty, {name: 60 - level for name, level in up.items()}, 10_000)
+    agreement = next(a for a in across(empty).agreements if a.diagnostic == "token_f1")
+    assert {agreement.first, agreement.second} == {
+        "prefix, 100,000 sentences", "prefix, 10,000 sentences",
+    }  # fmt: skip
+    assert agreement.rho == pytest.approx(-1.0)
+
+
+def test_without_any_diagnosis_it_says_so(empty: Workspace) -> None:
+    """Calmly."""
+    found = across(empty)
+    assert found.problem is not None
+    assert "No decoder was diagnosed yet" in found.problem.message

@@ -1,0 +1,330 @@
+"""What decoders say of a sentence, a way, an expression and a place of a map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial import geometric_slerp
+from scipy.spatial.distance import cosine as cosine_distance
+
+from app.decoding import analogies, decoders, saying
+from app.decoding.saying import How, NoDecoder
+from app.pages import decode_form
+from app.space import map_decoding, map_making, maps
+from app.workspace import Workspace
+from engine.decoding.differing import differing
+from engine.errors import UserError
+from tests.fakes.decoders import known_sentences
+
+ENCODER = "random:64"
+WITHOUT = "random:32"
+
+
+@pytest.fixture(scope="module")
+def workspace(
+    tmp_path_factory: pytest.TempPathFactory, decoder_folder: Path
+) -> Iterator[Workspace]:
+    """A store with one decoder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path_factory.mktemp("saying") / "store")
+    decoders.register(made, decoder_folder)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def known(workspace: Workspace) -> list[str]:
+    """Sentences that the decoder gives back word for word."""
+    sentences = known_sentences()
+    found = [saying.decoded(workspace, [ENCODER], text, How("greedy"))[0] for text in sentences]
+    kept = [text for text, said in zip(sentences, found, strict=True) if said.sentence == text]
+    assert len(kept) > 30
+    return kept
+
+
+def vectors(workspace: Workspace, *sentences: str) -> np.ndarray:
+    """Of the encoder, in float64."""
+    return workspace.load(ENCODER).encode(list(sentences)).astype(float)
+
+
+# A sentence -------------------------------------------------------------------------------
+
+
+def test_a_sentence_that_is_known_comes_back_whole(workspace, known):
+    """Every word is kept, the cosine of the round trip is 1."""
+    (said,) = saying.decoded(workspace, [ENCODER], f"  {known[0]}\n")
+    assert said.sentence == known[0]
+    assert said.cosine == pytest.approx(1, abs=1e-6)
+    assert {word.fate for word in said.words} == {"kept"}
+    assert not said.longer
+    assert said.problem is None
+
+
+def test_the_cosine_is_that_of_the_vectors(workspace):
+    """Of what was decoded to the vector of the sentence given, by SciPy; others are no nearer."""
+    text = "Never point your finger at the moon!"
+    (said,) = saying.decoded(workspace, [ENCODER], text, How(beams=4))
+    given, came = vectors(workspace, text, said.sentence)
+    assert said.cosine == pytest.approx(1 - cosine_distance(given, came), abs=1e-5)
+    assert 1 <= len(said.others) <= 3
+    assert said.sentence not in [other.sentence for other in said.others]
+    assert [said.cosine, *(o.cosine for o in said.others)] == sorted(
+        [said.cosine, *(o.cosine for o in said.others)], reverse=True
+    )
+
+
+def test_a_sentence_longer_than_the_decoder_knows_is_said_to_be(workspace, known):
+    """The decoder learned from at most seven words."""
+    (said,) = saying.decoded(workspace, [ENCODER], f"{known[0]} {known[1]} {known[2]}")
+    assert (said.known, said.longer) == (7, True)
+    assert said.given == len(f"{known[0]} {known[1]} {known[2]}".split())
+
+
+def test_correction_never_loses_cosine(workspace):
+    """What the rounds find is only taken when it is nearer."""
+    text = "Who left the old dog in the hotel?"
+    (plain,) = saying.decoded(workspace, [ENCODER], text, How())
+    (better,) = saying.decoded(workspace, [ENCODER], text, How(rounds=3))
+    assert better.cosine >= plain.cosine - 1e-6
+
+
+def test_one_encoder_without_a_decoder_leaves_the_others_standing(workspace, known):
+    """Each has its own answer or problem, in the order asked for."""
+    found = saying.decoded(workspace, [WITHOUT, ENCODER, "no such thing:1"], known[0])
+    assert [said.encoder for said in found] == [WITHOUT, ENCODER, "no such thing:1"]
+    assert isinstance(found[0].problem, NoDecoder)
+    assert found[1].sentence == known[0]
+    assert isinstance(found[2].problem, UserError)
+    assert not isinstance(found[2].problem, NoDecoder)
+
+
+@pytest.mark.parametrize("sentence", ["", "  \n ", "word " * 500])
+def test_an_empty_or_endless_sentence_is_refused(workspace, sentence):
+    """Before any model is loaded."""
+    with pytest.raises(UserError, match=r"empty|characters"):
+        saying.decoded(workspace, [ENCODER], sentence)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"method": "magic"}, {"beams": 0}, {"beams": 1000}, {"temperature": 0.0}, {"top_p": 0.0},
+     {"top_p": 1.5}, {"rounds": -1}, {"rounds": 100}, {"temperature": float("nan")}],
+)  # fmt: skip
+def test_what_cannot_be_decoded_by_is_refused(how):
+    """Each option has its limits."""
+    with pytest.raises(UserError):
+        How(**how)
+
+
+def test_half_a_character_is_no_trouble(workspace):
+    """A lone surrogate can come with an address; it cannot be encoded."""
+    (said,) = saying.decoded(workspace, [ENCODER], "a \ud800 dog")
+    assert said.problem is None
+    said.sentence.encode()
+
+
+# Words ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fates"),
+    [
+        ("a b c", "a b c", "kept kept kept"),
+        ("a b c", "a c", "kept lost kept"),
+        ("a c", "a b c", "kept new kept"),
+        ("a b", "b a", "moved kept|kept moved"),
+        ("a, b.", "a b.", "kept lost kept kept"),
+        ("Paris", "paris", "lost new"),
+        ("a", "", "lost"),
+        ("", "a", "new"),
+    ],
+)
+def test_words_are_kept_moved_lost_or_new(before, after, fates):
+    """Each once, at its place."""
+    assert " ".join(word.fate for word in differing(before, after)) in fates.split("|")
+
+
+# A way ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spherical", [False, True])
+def test_a_way_leads_from_one_sentence_to_the_other(workspace, known, spherical):
+    """The ends are the sentences; the points between are those of SciPy and NumPy."""
+    first, second = known[0], known[1]
+    steps = saying.walked(workspace, ENCODER, first, second, 5, spherical=spherical)
+    assert [step.share for step in steps] == [0, 0.25, 0.5, 0.75, 1]
+    assert (steps[0].said.sentence, steps[-1].said.sentence) == (first, second)
+    a, b = vectors(workspace, first, second)
+    if spherical:
+        points = geometric_slerp(a / np.linalg.norm(a), b / np.linalg.norm(b), np.linspace(0, 1, 5))
+    else:
+        points = np.array([a + share * (b - a) for share in np.linspace(0, 1, 5)])
+    for step, point in zip(steps, points, strict=True):
+        assert step.point_first == pytest.approx(1 - cosine_distance(point, a), abs=1e-5)
+        assert step.point_second == pytest.approx(1 - cosine_distance(point, b), abs=1e-5)
+        (came,) = vectors(workspace, step.said.sentence)
+        assert step.to_first == pytest.approx(1 - cosine_distance(came, a), abs=1e-5)
+        assert step.to_second == pytest.approx(1 - cosine_distance(came, b), abs=1e-5)
+
+
+def test_beneath_each_step_stand_the_nearest_real_sentences(workspace, known):
+    """As NumPy finds them among all of the collection."""
+    steps = saying.walked(
+        workspace, ENCODER, known[0], known[1], 3, collection="starter-topics", near=2
+    )
+    sentences, _ = workspace.catalog.sentences("starter-topics")
+    rows = vectors(workspace, *sentences)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    a, b = vectors(workspace, known[0], known[1])
+    for step, point in zip(steps, (a, (a + b) / 2, b), strict=True):
+        cosines = rows @ (point / np.linalg.norm(point))
+        best = np.sort(cosines)[::-1][:2]
+        assert [hit.cosine for hit in step.near] == pytest.approx(best.tolist(), abs=1e-5)
+        assert step.near[0].sentence == sentences[int(cosines.argmax())]
+
+
+def test_a_way_that_cannot_be_is_refused(workspace):
+    """Too few steps, an empty end, no decoder."""
+    with pytest.raises(UserError, match="1 steps"):
+        saying.walked(workspace, ENCODER, "a", "b", 1)
+    with pytest.raises(UserError, match="second sentence is empty"):
+        saying.walked(workspace, ENCODER, "a", " ")
+    with pytest.raises(NoDecoder):
+        saying.walked(workspace, WITHOUT, "a", "b")
+
+
+# An expression ----------------------------------------------------------------------------
+
+
+def test_an_expression_is_worked_out_before_it_is_decoded(workspace, known):
+    """What is taken away and added again leaves the sentence; so does half of it twice."""
+    named = {"a": known[0], "b": known[1]}
+    for expression in ("a - b + b", "(a + a) / 2", "2 * a - a", "-(-a)"):
+        (said,) = saying.calculated(workspace, [ENCODER], expression, named)
+        assert said.sentence == known[0], expression
+        assert said.cosine == pytest.approx(1, abs=1e-5)
+
+
+def test_the_cosine_of_an_expression_is_to_its_point(workspace, known):
+    """By SciPy."""
+    named = dict(zip("abc", known, strict=False))
+    (said,) = saying.calculated(workspace, [ENCODER], "a - b + c", named)
+    a, b, c = vectors(workspace, *known[:3])
+    (came,) = vectors(workspace, said.sentence)
+    assert said.cosine == pytest.approx(1 - cosine_distance(came, a - b + c), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [("a - q", "'q'"), ("a / 0", "zero"), ("a + 1", "number"), ("a -", "its end"),
+     ("1 + 1", "point"), ("a $ b", "place 3")],
+)  # fmt: skip
+def test_an_expression_that_cannot_be_read_is_refused_at_once(workspace, expression, words):
+    """Whatever the encoders: it is wrong for all of them."""
+    with pytest.raises(UserError, match=words):
+        saying.calculated(workspace, [WITHOUT], expression, {"a": "one", "b": "two"})
+
+
+def test_two_hundred_sentences_can_be_named(workspace):
+    """And one more is too many."""
+    lines = "\n".join(f"s{i} = Sentence number {i}." for i in range(200))
+    named = analogies.named(lines)
+    (said,) = saying.calculated(workspace, [ENCODER], " + ".join(named), named)
+    assert said.cosine is not None
+    with pytest.raises(UserError, match="More than 200"):
+        analogies.named(f"{lines}\nt = One more.")
+
+
+def test_names_are_read_line_by_line():
+    """With an equals sign or a colon; the sentence may hold either."""
+    text = "a = He said: no = no.\n\n  b2: It is 5 = 5.  \n"
+    assert analogies.named(text) == {"a": "He said: no = no.", "b2": "It is 5 = 5."}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", "No sentence"), ("a = x\nhello there", "Line 2"), ("a =", "has no sentence"),
+     ("a = x\na = y", "second time"), ("2 = x", "Line 1")],
+)  # fmt: skip
+def test_a_line_that_names_nothing_is_told(text, words):
+    """Which line, and what it lacks."""
+    with pytest.raises(UserError, match=words):
+        analogies.named(text)
+
+
+def test_every_preset_can_be_worked_out(workspace):
+    """Two of the paper, and at least a dozen analogies of ours with what a person might say."""
+    for preset in analogies.PRESETS:
+        named = analogies.named(preset.lines)
+        assert tuple(named.values()) == preset.sentences
+        (said,) = saying.calculated(workspace, [ENCODER], preset.expression, named, How("greedy"))
+        assert said.problem is None
+    ours = [one for one in analogies.PRESETS if one.expression == analogies.ANALOGY][2:]
+    assert len(ours) >= 12
+    assert all(one.answer for one in ours)
+
+
+# A place of a map -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pca(workspace: Workspace) -> maps.StoredMap:
+    """The principal components of the starter topics."""
+    return map_making.quick(workspace, ENCODER, "starter-topics")
+
+
+def test_a_place_on_a_point_is_its_sentence(workspace, pca, known):
+    """Its vector alone counts."""
+    number = pca.sentences.index(known[0])
+    x, y = map(float, pca.points[number])
+    found = map_decoding.decoded(workspace, pca, x, y)
+    assert found["sentence"] == known[0]
+    assert found["cosine"] == pytest.approx(1, abs=1e-5)
+    assert [one["id"] for one in found["neighbours"]] == [number]
+
+
+def test_a_place_is_the_mean_of_the_nearest_weighted_by_distance(workspace, pca):
+    """Inverse squares, worked out from the plane; the cosine is to that mean."""
+    x, y = 0.05, -0.02
+    found = map_decoding.decoded(workspace, pca, x, y)
+    away = np.hypot(pca.points[:, 0] - x, pca.points[:, 1] - y)
+    near = np.argsort(away)[:8]
+    weights = away[near] ** -2.0 / (away[near] ** -2.0).sum()
+    assert [one["id"] for one in found["neighbours"]] == near.tolist()
+    assert [one["weight"] for one in found["neighbours"]] == pytest.approx(weights, rel=1e-3)
+    mean = weights @ vectors(workspace, *(pca.sentences[i] for i in near))
+    (came,) = vectors(workspace, found["sentence"])
+    assert found["cosine"] == pytest.approx(1 - cosine_distance(came, mean), abs=1e-4)
+
+
+def test_points_on_one_place_share_it():
+    """Nothing is divided by zero."""
+    points = np.array([[0, 0], [0, 0], [1, 0], [1e-20, 0]])
+    ids, weights = map_decoding.weighted(points, 0, 0, 3)
+    assert sorted(ids.tolist()[:2]) == [0, 1]
+    assert weights.tolist()[:2] == [0.5, 0.5]
+
+
+def test_a_map_without_a_decoder_says_so(workspace):
+    """Calmly: there is nothing wrong with the place."""
+    other = map_making.quick(workspace, WITHOUT, "starter-topics")
+    assert map_decoding.decoded(workspace, other, 0, 0) == {"x": 0, "y": 0, "lacking": WITHOUT}
+
+
+# An offer ---------------------------------------------------------------------------------
+
+
+def test_an_encoder_without_a_decoder_is_offered_one(workspace):
+    """With about how long that takes and the encoder filled in; visitors get no such link."""
+    offer = decode_form.lacking(workspace, WITHOUT)
+    assert "./train-decoder?encoder=random%3A32" in offer
+    assert "about" in offer or "seconds" in offer
+    workspace.read_only = True
+    try:
+        assert "train-decoder" not in decode_form.lacking(workspace, WITHOUT)
+    finally:
+        workspace.read_only = False

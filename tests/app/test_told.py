@@ -1,0 +1,67 @@
+"""What became of the words, as HTML and in words."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from app.components import told
+from app.decoding.saying import Other, Said
+from engine.decoding.differing import differing
+
+
+def text(html: str) -> str:
+    """Without elements."""
+    return re.sub(r"<[^>]+>", "", html)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "html"),
+    [
+        ("the old dog", "the dog", "the <del>old</del> dog"),
+        ("the dog", "the dog slept well", "the dog <ins>slept well</ins>"),
+        ("Who does it?", "does it?", "<del>Who</del> does it?"),
+        ("a <b> c", "a c", "a <del>&lt;b&gt;</del> c"),
+        ("It is.", "It is!", "It is<del>.</del><ins>!</ins>"),
+    ],
+)
+def test_words_are_marked_at_their_places(before, after, html):
+    """Spaces stand where they stood, markup is text."""
+    assert told.marked(differing(before, after)) == html
+
+
+def test_what_is_left_without_the_lost_is_what_was_decoded():
+    """Whatever the two sentences are."""
+    before, after = "She reads the long red book, slowly.", "The red book, she slowly reads it."
+    marked = re.sub(r"\s*<del>.*?</del>", "", told.marked(differing(before, after)))
+    assert text(marked).strip() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("the old dog", "the old dog", "All of it came back, 3 words."),
+        ("the old dog!", "the old dog", "All 3 words kept; the marks between them differ."),
+        ("the old dog", "the dog sleeps", "2 of 3 words kept in place. Lost: old. New: sleeps."),
+        ("a b", "b a", "1 of 2 words kept in place. Moved: "),
+    ],
+)
+def test_it_is_said_in_words_too(before, after, said):
+    """For those who do not see the marks."""
+    assert told.tallied(differing(before, after)).startswith(said)
+
+
+def test_a_card_escapes_what_comes_from_outside():
+    """Names, sentences, candidates."""
+    probe = "<xss>"
+    said = Said(probe, probe, probe, 0.5, (Other(probe, -0.25),), differing(probe, f"{probe} x"))
+    html = told.cards([said, (probe, "<b>ours</b>")])
+    assert probe not in html
+    assert "−0.250" in html
+    assert "<b>ours</b>" in html
+
+
+def test_an_empty_answer_is_said_to_be_one():
+    """Instead of a gap."""
+    assert "nothing at all" in told.card(Said("minilm", "d", "", 0.0))

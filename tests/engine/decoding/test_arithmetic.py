@@ -1,0 +1,126 @@
+"""Expressions over named vectors: what they mean, and what is refused in plain words."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from engine.decoding.arithmetic import MOST_NAMES, evaluate, names
+from engine.errors import UserError
+
+V = {name: np.random.default_rng(i).normal(size=4) for i, name in enumerate("abc")}
+A, B, C = V["a"], V["b"], V["c"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("a", A),
+        ("a - b + c", A - B + C),
+        ("a - (b + c)", A - (B + C)),
+        ("(a + b) / 2", (A + B) / 2),
+        ("0.5*a + .25 * b", 0.5 * A + 0.25 * B),
+        ("-a", -A),
+        ("--a", A),
+        ("2 * 3 * a / 4", 1.5 * A),
+        ("a * (1 - 0.3) + b * 0.3", 0.7 * A + 0.3 * B),
+        ("a − b × 2 ÷ 4", A - 2 * B / 4),
+        ("a - b - c", A - B - C),
+        ("a / 2 / 4 * 2", A / 4),
+        ("a + b * 2", A + 2 * B),
+        ("2 * -a", -2 * A),
+        ("- - - a", -A),
+        ("+a - +b", A - B),
+        ("-(a - -b) * -2", 2 * (A + B)),
+        ("a * (2 / (1 + 3)) - ((b))", A / 2 - B),
+        ("1. * a + 00.5 * b", A + B / 2),
+        (" \t a\n+ b ", A + B),
+    ],
+)
+def test_the_value_is_that_of_ordinary_arithmetic(expression: str, expected: np.ndarray) -> None:
+    """NumPy's own operators are the oracle; signs as people type and paste them."""
+    assert np.allclose(evaluate(expression, V), expected)
+
+
+def test_names_come_once_and_in_order() -> None:
+    """As the page asks for a sentence for each."""
+    assert names("b - a + b * c1") == ["b", "a", "c1"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("", "has its end where a name"),
+        ("a -", "has its end where a name"),
+        ("a b", "'b' at place 3 where a sign"),
+        ("(a", "a closing )"),
+        ("a)", "')' at place 2"),
+        ("a / 0", "division at place 3 is by zero"),
+        ("a / (1 - 1)", "is by zero"),
+        ("a * b", "Two vectors are multiplied at place 3"),
+        ("1 / a", "A vector is divided by"),
+        ("a + 1", "cannot be joined"),
+        ("1 + 2", "is a number, not a point"),
+        ("a ** b", "has '*' at place 4"),
+        ("a ^ 2", "'^' at place 3"),
+        ("__import__('os')", "is no sign"),
+        ("z", "No sentence is named 'z'"),
+        ("a.b", "'.' at place 2"),
+        ("(" * 500 + "a" + ")" * 400, "more than 100 deep at place 101"),
+        ("-" * 101 + "a", "more than 100 deep at place 101"),
+        ("a+" * 2600, "5200 characters"),
+        ("()", "')' at place 2 where a name, a number or ("),
+        ("a * + / b", "'/' at place 7 where a name"),
+        ("2a", "'a' at place 2 where a sign"),
+        ("a - 2", "cannot be joined by '-' at place 3"),
+        ("a / -0.0", "division at place 3 is by zero"),
+        ("a - -z", "'z', at place 6"),
+        ("1.5.5 * a", "'.5' at place 4"),
+        ("a; b", "';' at place 2"),
+        ("lambda: a", "':' at place 7"),
+        ("1e3*a", "No sentence is named 'e3'"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(expression: str, said: str) -> None:
+    """With the place, counted from 1, and never a traceback."""
+    with pytest.raises(UserError, match=re.escape(said)):
+        evaluate(expression, V)
+
+
+def test_many_names() -> None:
+    """As many as are allowed, and one more."""
+    many = {f"v{i}": np.full(2, float(i)) for i in range(MOST_NAMES + 1)}
+    allowed = list(many)[:MOST_NAMES]
+    assert evaluate("+".join(allowed), many)[0] == sum(range(MOST_NAMES))
+    with pytest.raises(UserError, match="201 names"):
+        evaluate("+".join(many), many)
+
+
+def test_as_deep_as_is_allowed() -> None:
+    """A hundred brackets, and unary minus as often."""
+    assert np.allclose(evaluate("(" * 100 + "a" + ")" * 100, V), A)
+    assert np.allclose(evaluate("-" * 100 + "a", V), A)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("factor", ["1000000000", "9" * 400, "0 * " + "9" * 400])
+def test_a_value_that_is_no_number_is_refused(factor: str) -> None:
+    """An overflow is told, not decoded, and warns nobody."""
+    with pytest.raises(UserError, match="no finite value"):
+        evaluate(f"a * {factor}", {"a": np.full(2, 1e300)})
+
+
+def test_vectors_of_two_encoders_are_refused() -> None:
+    """Named with their shapes; a name that is not used may be anything."""
+    with pytest.raises(UserError, match=re.escape("a has a vector of shape (4,), d one of (3,)")):
+        evaluate("a + d", V | {"d": np.ones(3)})
+    with pytest.raises(UserError, match="one of"):
+        evaluate("a + d", V | {"d": np.ones((1, 4))})
+    assert np.allclose(evaluate("a + b", V | {"d": np.ones(3)}), A + B)
+
+
+def test_names_may_be_of_any_script() -> None:
+    """As people write them."""
+    assert np.allclose(evaluate("été - b_1", {"été": A, "b_1": B}), A - B)

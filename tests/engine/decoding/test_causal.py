@@ -1,0 +1,210 @@
+"""A language model as the decoder: a tiny GPT-2, made here, that has read nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from torch.nn import functional as F
+from transformers import (
+    BertConfig,
+    BertLMHeadModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
+
+from engine.decode import open_decoder
+from engine.decoding import folder as folders
+from engine.decoding.causal import SHIFT, BaseVocabulary, CausalDecoder
+from engine.decoding.events import Finished, Looked
+from engine.decoding.generate import beam, greedy
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.train import train_decoder
+from engine.decoding.vocabulary import BEGIN, END, PAD
+from engine.encoders import load
+from engine.errors import UserError
+from tests.fakes.decoders import known_sentences
+
+DIM = 6
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as the hub has it: two layers of 32, byte-level pieces, one special piece."""
+    folder = tmp_path_factory.mktemp("gpt2")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=["<|endoftext|>"], show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )  # fmt: skip
+    tokenizer.train_from_iterator(known_sentences(), trainer)
+    end = "<|endoftext|>"
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token=end, bos_token=end
+    ).save_pretrained(folder)
+    torch.manual_seed(1)
+    config = GPT2Config(
+        vocab_size=len(tokenizer.get_vocab()), n_positions=64, n_embd=32, n_layer=2, n_head=2,
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def model(gpt2: Path) -> CausalDecoder:
+    """The decoder over it."""
+    torch.manual_seed(2)
+    return CausalDecoder.of(f"dir:{gpt2}", DIM, positions=30).eval()
+
+
+@pytest.fixture
+def vectors() -> torch.Tensor:
+    """Two points."""
+    return torch.randn(2, DIM, generator=torch.Generator().manual_seed(1))
+
+
+IDS = torch.tensor([[BEGIN, 9, 40, END, PAD], [BEGIN, 20, 300, 35, END]])
+
+
+@torch.no_grad()
+def test_a_step_at_a_time_is_the_whole_at_once(model: CausalDecoder, vectors: torch.Tensor) -> None:
+    """The memory that is carried along loses nothing against all positions at once."""
+    stepped = []
+    state = model.begin(vectors)
+    for place in range(4):
+        logits, state = model.step(state, IDS[:, place])
+        stepped.append(logits.log_softmax(-1))
+    rows = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (1, 3)]
+    expected = [-stepped[place][row, IDS[row, place + 1]] for row, place in rows]
+    assert torch.allclose(model.loss(vectors, IDS), torch.stack(expected).mean(), atol=1e-4)
+
+
+@torch.no_grad()
+def test_its_loss_is_transformers_own(model: CausalDecoder, vectors: torch.Tensor) -> None:
+    """The model called by hand: prefix, <|endoftext|>, and its own numbers of the pieces."""
+    own = IDS[1, 1:4] - SHIFT
+    given = torch.cat([torch.tensor([0]), own])
+    prefix = model.read(vectors[1]).view(model.prefix, -1)
+    table = model.base.get_input_embeddings().weight
+    logits = model.base(inputs_embeds=torch.cat([prefix, table[given]])[None]).logits[0]
+    wanted = torch.cat([own, torch.tensor([0])])
+    expected = F.cross_entropy(logits[model.prefix :], wanted)
+    assert torch.allclose(model.loss(vectors[1:], IDS[1:]), expected, atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_state_can_be_gone_on_from_twice(model: CausalDecoder, vectors: torch.Tensor) -> None:
+    """As those of other decoders; transformers' own memory changes under one's hands."""
+    state = model.begin(vectors)
+    first, _ = model.step(state, IDS[:, 0])
+    again, _ = model.step(state, IDS[:, 0])
+    turned, _ = model.step(model.chosen(state, torch.tensor([1, 0])), IDS[:, 0])
+    assert torch.equal(first, again)
+    assert torch.allclose(turned, first.flip(0), atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_beam_ranks_by_its_probabilities(model: CausalDecoder, vectors: torch.Tensor) -> None:
+    """Each score is the log-probability of the whole sentence, and no mark of an end is written."""
+    for vector, candidates in zip(
+        vectors, beam(model, vectors, 6, width=4, penalty=0.0), strict=True
+    ):
+        assert len({c.ids for c in candidates}) == 4
+        for candidate in candidates:
+            ids = torch.tensor([[BEGIN, *candidate.ids, END]])
+            assert candidate.score == pytest.approx(
+                -(len(candidate.ids) + 1) * float(model.loss(vector[None], ids)), abs=1e-3
+            )
+            assert SHIFT not in candidate.ids
+    assert all(SHIFT not in c.ids for c in greedy(model, vectors, 6))
+
+
+def test_its_vocabulary_gives_text_back(gpt2: Path) -> None:
+    """Also of text that it has not read, and from what is kept of it."""
+    kept = BaseVocabulary.from_json(BaseVocabulary.of(f"dir:{gpt2}").to_json())
+    for text in [*known_sentences()[:5], "Zwölf 漢字, 1984 <|endoftext|>"]:
+        ids = kept.ids([text])[0].tolist()
+        assert (ids[0], ids[-1]) == (BEGIN, END)
+        assert kept.text(ids) == text
+
+
+def spec_of(gpt2: Path, tmp_path: Path, **changes: object) -> DecoderSpec:
+    """A short training."""
+    file = tmp_path / "sentences.txt"
+    file.write_text("\n".join(known_sentences()), "utf-8")
+    usual: dict[str, object] = {
+        "architecture": "causal", "base": f"dir:{gpt2}", "words": 7, "held_out": 10,
+        "epochs": 20, "batch_tokens": 300, "learning_rate": 2e-2, "warmup": 5, "device": "cpu",
+    }  # fmt: skip
+    return DecoderSpec("random:32", (str(file),), str(tmp_path / "out"), **usual | changes)  # type: ignore[arg-type]
+
+
+def test_it_is_trained_written_and_read_like_any_other(gpt2: Path, tmp_path: Path) -> None:
+    """The loss falls, and the folder needs the base no more."""
+    events = list(train_decoder(spec_of(gpt2, tmp_path)))
+    looks = [e.loss for e in events if isinstance(e, Looked)]
+    assert min(looks) < 0.9 * looks[0]
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    decoder = open_decoder(Path(finished.out))
+    vectors = load("random:32").encode(known_sentences()[:3])
+    texts = [d.sentence for d in decoder.decode(vectors, method="beam", beams=2)]
+    assert len(texts) == 3
+    model, vocabulary, facts = folders.read(Path(finished.out))
+    assert isinstance(model, CausalDecoder)
+    assert facts["sizes"]["config"]["n_layer"] == 2
+    folders.write(tmp_path / "small", model, vocabulary, facts, small=True)
+    again, _, _ = folders.read(tmp_path / "small")
+    point = torch.from_numpy(np.ones((1, 32), np.float32))
+    with torch.no_grad():
+        losses = [float(each.loss(point, IDS[1:])) for each in (model, again)]
+    assert losses[0] == pytest.approx(losses[1], abs=0.02)
+
+
+def test_what_is_no_causal_model_is_refused(gpt2: Path, tmp_path: Path) -> None:
+    """A BERT sees what is to come; pickles are not opened; code is not run."""
+    BertLMHeadModel(
+        BertConfig(vocab_size=50, hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
+                   intermediate_size=8, architectures=["BertForMaskedLM"])
+    ).bert.save_pretrained(tmp_path / "bert")  # fmt: skip
+    with pytest.raises(UserError, match="no causal language model"):
+        CausalDecoder.of(f"dir:{tmp_path / 'bert'}", DIM, 8)
+    with pytest.raises(UserError, match="is not a transformer"):
+        CausalDecoder.of("random:32", DIM, 8)
+    with pytest.raises(UserError, match="no folder"):
+        CausalDecoder.of(f"dir:{tmp_path / 'nowhere'}", DIM, 8)
+    with pytest.raises(UserError, match="takes 64 positions, and 104 are needed"):
+        CausalDecoder.of(f"dir:{gpt2}", DIM, 100)
+    coded = tmp_path / "coded"
+    coded.mkdir()
+    for file in gpt2.iterdir():
+        (coded / file.name).write_bytes(file.read_bytes())
+    config = json.loads((gpt2 / "config.json").read_text())
+    (coded / "config.json").write_text(
+        json.dumps(config | {"auto_map": {"AutoModelForCausalLM": "evil.Model"}})
+    )
+    with pytest.raises(UserError, match="code"):
+        CausalDecoder.of(f"dir:{coded}", DIM, 8)
+    (coded / "config.json").write_text(json.dumps(config))
+    torch.save({"a": torch.ones(1)}, coded / "pytorch_model.bin")
+    (coded / "model.safetensors").unlink()
+    with pytest.raises(UserError, match="safetensors"):
+        CausalDecoder.of(f"dir:{coded}", DIM, 8)
+
+
+def test_a_spec_names_a_base_only_where_there_is_one() -> None:
+    """And leaves its sizes to it."""
+    with pytest.raises(UserError, match="goes with a base"):
+        DecoderSpec("minilm", ("a.txt",), "out", architecture="causal")
+    with pytest.raises(UserError, match="goes with no base"):
+        DecoderSpec("minilm", ("a.txt",), "out", base="hf:gpt2")
+    with pytest.raises(UserError, match="of its own"):
+        DecoderSpec("minilm", ("a.txt",), "out", architecture="causal", base="hf:gpt2", width=8)

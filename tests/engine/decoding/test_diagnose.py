@@ -1,0 +1,237 @@
+"""A diagnosis of a decoder that knows its sentences, of one that does not, and as a result."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from engine import protocols
+from engine.decode import Decoder, open_decoder
+from engine.decoding import diagnose as module
+from engine.decoding import diagnostics
+from engine.decoding.diagnose import diagnose
+from engine.decoding.diagnosis import Diagnosis, to_result
+from engine.encoders import load
+from engine.encoders.base import Encoder
+from engine.errors import UserError
+from engine.statistics import main_sample
+from store.folder import Store
+from tests.fakes.decoders import known_sentences
+from tests.fakes.encoders import ConstantEncoder, NaNEncoder
+
+KNOWN = known_sentences()
+SAID = [
+    *KNOWN[:12],
+    *(f"{a.split()[0]} {b}" for a, b in zip(KNOWN[12:20], KNOWN[20:28], strict=True)),
+]
+"""Twelve that the decoder knows by heart, and eight that nobody ever said."""
+METRICS = ["id", "perm", "id_perm", "bleu", "bleu-ref", "mover-random:16", "token_f1", "round_trip"]
+
+
+@pytest.fixture(scope="module")
+def decoder(decoder_folder: Path) -> Decoder:
+    """It knows sixty sentences by heart."""
+    return open_decoder(decoder_folder)
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    """Whose vectors it reads."""
+    return load("random:64")
+
+
+@pytest.fixture(scope="module")
+def found(decoder: Decoder, encoder: Encoder) -> Diagnosis:
+    """Of the twenty sentences, with the last forty as those learned from."""
+    return diagnose(decoder, encoder, SAID, KNOWN[20:], words=load("random:16"))
+
+
+def test_every_figure_is_that_of_what_was_decoded(
+    found: Diagnosis, decoder: Decoder, encoder: Encoder
+) -> None:
+    """Worked out again, from the decoder's own sentences, by sacrebleu and numpy."""
+    from sacrebleu import corpus_bleu
+
+    back = [one.sentence for one in decoder.decode(encoder.encode(SAID), encoder=encoder)]
+    ours = found.figures()
+    assert list(ours) == METRICS
+    same = [diagnostics.tokens(a) == diagnostics.tokens(b) for a, b in zip(SAID, back, strict=True)]
+    assert ours["id"].value == pytest.approx(100 * np.mean(same))
+    assert ours["id"].value >= 40
+    assert ours["bleu"].value == pytest.approx(corpus_bleu(back, [SAID], lowercase=True).score)
+    again = np.diag(cdist(encoder.encode(back), encoder.encode(SAID), "cosine"))
+    assert ours["round_trip"].value == pytest.approx(1 - again.mean(), abs=1e-6)
+    assert found.examples["round_trip"] == pytest.approx(1 - again, abs=1e-6)
+    for name, metric in (("token_f1", "token_f1"), ("permuted", "perm"), ("identical", "id"),
+                         ("mover", "mover-random:16")):  # fmt: skip
+        assert ours[metric].value == pytest.approx(100 * found.examples[name].mean())
+    for figure in ours.values():
+        assert figure.low <= figure.value + 1e-9
+        assert figure.value <= figure.high + 1e-9 or figure.metric == "bleu-ref"
+
+
+def test_the_nearest_training_sentence(found: Diagnosis, encoder: Encoder) -> None:
+    """By scipy's cosine; where the sentence itself was learned from, it comes back."""
+    far = cdist(encoder.encode(SAID), encoder.encode(KNOWN[20:]), "cosine")
+    back = [KNOWN[20:][i] for i in far.argmin(1)]
+    nearest = found.figures("nearest")
+    assert nearest["round_trip"].value == pytest.approx(1 - far.min(1).mean(), abs=1e-6)
+    assert nearest["token_f1"].value == pytest.approx(100 * diagnostics.token_f1(SAID, back).mean())
+    assert [s.nearest for s in found.samples] == back
+    assert nearest["id"].value == 0.0
+
+
+def test_another_sentences_vector_tells_nothing(found: Diagnosis) -> None:
+    """What a decoder says of a sentence it was not asked for: no sentence is its own other."""
+    another, ours = found.figures("another"), found.figures()
+    assert another["id"].value == 0.0
+    assert math.isnan(another["id_perm"].value)
+    assert another["token_f1"].high < ours["token_f1"].low
+    for n in (2, 3, 50):
+        others = module._others(n, 1111)
+        assert sorted(others) == list(range(n))
+        assert (others != np.arange(n)).all()
+
+
+def test_by_length(found: Diagnosis) -> None:
+    """Groups of the words between spaces, which together are all sentences."""
+    assert found.lengths == ("1 to 4 words", "5 to 7 words", "8 to 10 words")
+    counts = {r.length: r.n for r in found.rows if r.giver == "decoder"}
+    long = sum(8 <= len(s.split()) <= 10 for s in SAID)
+    assert counts["8 to 10 words"] == long > 0
+    assert sum(counts.values()) == 2 * counts[""] == 40
+    rows = [len(s.split()) <= 4 for s in SAID]
+    short = found.figures(length="1 to 4 words")
+    assert short["token_f1"].value == pytest.approx(100 * found.examples["token_f1"][rows].mean())
+    assert "bleu-ref" not in short
+    assert set(found.figures("nearest", "1 to 4 words")) == set(short)
+
+
+def test_what_a_person_should_know(found: Diagnosis, decoder: Decoder, encoder: Encoder) -> None:
+    """Sentences beyond it, sentences it learned from, figures no better than a baseline's."""
+    long = sum(len(s.split()) > 7 for s in SAID)
+    assert f"{long} of 20 sentences are longer than the decoder knows, or were cut." in found.notes
+    assert not any("learned from" in note for note in found.notes)
+    learned = diagnose(decoder, encoder, KNOWN[:9], KNOWN, words=load("random:16"))
+    assert "9 of 9 sentences are among those it learned from." in learned.notes
+    assert any(
+        note.startswith("Not above the baseline “nearest training sentence”") and "BLEU" in note
+        for note in learned.notes
+    )
+    other = Decoder(decoder.model, decoder.vocabulary, decoder.facts | {"fingerprint": "else"})
+    notes = diagnose(other, encoder, KNOWN[:3], [], words=load("random:16")).notes
+    assert "The decoder was trained for another version of this encoder." in notes
+    assert "No training sentences were given: how near they come is not known." in notes
+
+
+def test_without_words_for_the_mover_score(
+    decoder: Decoder, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is left out, and a note says why."""
+    monkeypatch.setattr(module, "MOVER", "folder:/nowhere")
+    without = diagnose(decoder, encoder, KNOWN[:3], KNOWN[3:6])
+    assert without.mover == ""
+    assert not any(name.startswith("mover") for name in without.figures())
+    assert any(note.startswith("There is no mover score: ") for note in without.notes)
+
+
+def test_samples_say_what_differs(found: Diagnosis) -> None:
+    """In the order of the sentences, each with what became of its words."""
+    assert [s.sentence for s in found.samples] == SAID
+    whole = next(s for s in found.samples if s.sentence == s.decoded)
+    assert {word.fate for word in whole.words} == {"kept"}
+    assert not whole.cut
+    part = next(s for s in found.samples if s.sentence.lower() != s.decoded.lower())
+    assert {word.fate for word in part.words} - {"kept"}
+
+
+def test_the_work_is_told(decoder: Decoder, encoder: Encoder) -> None:
+    """From little to all, and never back."""
+    shares: list[float] = []
+    diagnose(decoder, encoder, KNOWN[:70], KNOWN, words=load("random:16"), tick=shares.append)
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5
+    assert shares[-1] == 1.0
+
+
+def test_a_seed_decides_what_is_drawn(found: Diagnosis, decoder: Decoder, encoder: Encoder) -> None:
+    """Equal numbers for one seed."""
+    again = diagnose(decoder, encoder, SAID, KNOWN[20:], words=load("random:16"))
+    assert again.rows[0] == found.rows[0]
+    assert again.fingerprint == found.fingerprint != encoder.fingerprint
+    moved = diagnose(decoder, encoder, SAID, KNOWN[20:], words=load("random:16"), seed=1)
+    assert moved.figures()["bleu"].value == found.figures()["bleu"].value
+    assert moved.figures()["bleu"].low != found.figures()["bleu"].low
+
+
+def test_it_is_a_result_like_every_other(found: Diagnosis, tmp_path: Path) -> None:
+    """Kept by the store, its main score with values for each sentence, all else in its details."""
+    result = to_result(found, "abc")
+    assert (result.task, result.protocol, result.seed) == ("Vec2Sent-abc", "vec2sent", 1111)
+    assert to_result(found).task == "Vec2Sent"
+    assert result.main.metric == "token_f1"
+    assert result.main.score == found.figures()["token_f1"].value
+    assert main_sample(result.examples, result.details).statistic == pytest.approx(
+        result.main.score
+    )
+    scores = {(s.aggregation, s.metric): s for s in result.scores}
+    assert len(scores) == len(result.scores)
+    nearest = found.figures("nearest", "5 to 7 words")["bleu"].value
+    assert scores["5 to 7 words, nearest training sentence", "bleu"].score == nearest
+    assert scores[None, "round_trip"].unit == "cosine"
+    assert ("another sentence's vector", "id_perm") not in scores
+    store = Store(tmp_path)
+    kept = store.results.by_id(store.results.put(vars(result) | {
+        "scores": [vars(score) for score in result.scores]}))  # fmt: skip
+    again = Diagnosis.from_dict(kept["details"])
+    assert again.rows[0] == found.rows[0]
+    assert again.samples == found.samples
+    assert again.to_dict() == found.to_dict()
+    json.dumps(result.details, allow_nan=False)
+
+
+def test_the_card_states_what_is_run() -> None:
+    """Beams, draws, level, lengths and seeds are those of the code."""
+    card = dict(protocols.get("vec2sent").card())
+    assert f"beam of {module.BEAMS} " in card["decoding"]
+    assert f"{module.DRAWS:,} resamples" in card["intervals"]
+    assert f"the first {diagnostics.GLUED_DRAWS} of them" in card["intervals"]
+    assert card["intervals"].startswith(f"{100 * diagnostics.LEVEL:.0f} %")
+    words = [f"{low} to {high}" if high else f"{low} or more" for low, high in module.LENGTHS]
+    assert card["length"].endswith(", ".join(words))
+    assert {"Id", "PERM", "Id/PERM", "BLEU", "bleu-ref", "mover-…", "token F1"} <= set(card)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "said"),
+    [([], "0 sentences"), (["one dog"], "1 sentences"), (["a", " ", "b"], "Sentence 2 is empty")],
+)
+def test_sentences_that_cannot_be_measured(
+    decoder: Decoder, encoder: Encoder, sentences: list[str], said: str
+) -> None:
+    """With the place of what is empty."""
+    with pytest.raises(UserError, match=re.escape(said)):
+        diagnose(decoder, encoder, sentences, KNOWN)
+
+
+def test_encoders_that_cannot_be_measured(decoder: Decoder) -> None:
+    """Another dimension, and vectors that are no numbers."""
+    with pytest.raises(UserError, match="dimensions"):
+        diagnose(decoder, ConstantEncoder(16), KNOWN[:4], KNOWN)
+    with pytest.raises(UserError, match="no numbers"):
+        diagnose(decoder, NaNEncoder(64), KNOWN[:4], KNOWN)
+
+
+def test_a_collapsed_encoder_is_told_from_nothing(decoder: Decoder) -> None:
+    """Every vector is one: what comes back is what comes back of another, and the notes say so."""
+    collapsed = diagnose(decoder, ConstantEncoder(64), KNOWN[:8], KNOWN, words=load("random:16"))
+    assert collapsed.figures()["bleu"].value == pytest.approx(
+        collapsed.figures("another")["bleu"].value
+    )
+    assert any("another sentence" in note and "Token F1" in note for note in collapsed.notes)

@@ -1,0 +1,155 @@
+"""A decoder's folder: written, read, small, damaged; the list of those that ship."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from engine.decode import open_decoder
+from engine.decoding import folder as folders
+from engine.decoding.shipped import shipped
+from engine.encoders import load
+from engine.errors import UserError
+from tests.fakes.decoders import known_sentences
+
+FACTS = ("decoder.json", "model.safetensors", "vocabulary.json")
+
+
+@pytest.fixture
+def copied(decoder_folder: Path, tmp_path: Path) -> Path:
+    """A decoder to damage."""
+    return Path(shutil.copytree(decoder_folder, tmp_path / "copied"))
+
+
+def loss(folder: Path) -> float:
+    """Over all pieces of the sentences that the tiny decoder knows."""
+    model, vocabulary, facts = folders.read(folder)
+    vectors = load("random:64").encode(known_sentences())
+    points = torch.from_numpy((vectors - np.array(facts["mean"], np.float32)) / facts["scale"])
+    rows = [torch.from_numpy(ids.astype(np.int64)) for ids in vocabulary.ids(known_sentences())]
+    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    with torch.no_grad():
+        return float(model.loss(points.float(), ids))
+
+
+def small(source: Path, target: Path) -> Path:
+    """The same decoder as int8."""
+    folders.write(target, *folders.read(source), small=True)
+    return target
+
+
+def test_a_decoder_is_known_by_its_folder(decoder_folder: Path) -> None:
+    """It gives back what it learned, and says of which encoder it is."""
+    decoder = open_decoder(decoder_folder)
+    encoder = load("random:64")
+    assert decoder.facts["fingerprint"] == encoder.fingerprint
+    told = decoder.decode(encoder.encode(known_sentences()), method="greedy")
+    right = sum(a == b.sentence for a, b in zip(known_sentences(), told, strict=True))
+    assert right >= 0.9 * len(known_sentences())
+
+
+def test_int8_is_a_quarter_of_the_numbers_and_close(decoder_folder: Path, tmp_path: Path) -> None:
+    """Every weight within half a step of its row, and hardly another loss."""
+    folder = small(decoder_folder, tmp_path / "small")
+    model, _, _ = folders.read(folder)
+    whole, _, _ = folders.read(decoder_folder)
+    for (name, weight), other in zip(whole.named_parameters(), model.parameters(), strict=True):
+        step = weight.abs().amax(-1, keepdim=True) / 127 if weight.ndim == 2 else 1e-3
+        assert ((weight - other).abs() <= 0.5 * step + 1e-6).all(), name
+    assert loss(folder) == pytest.approx(loss(decoder_folder), abs=0.02)
+    stored = load_file(folder / "model.safetensors")
+    assert {t.dtype for n, t in stored.items() if t.ndim == 2 and not n.endswith("scale")} == {
+        torch.int8
+    }
+    size = (folder / "model.safetensors").stat().st_size
+    assert size < 0.6 * (decoder_folder / "model.safetensors").stat().st_size
+
+
+def test_the_card_says_on_what_and_how(decoder_folder: Path) -> None:
+    """Text, sizes, curve, and that the terms are left to a person."""
+    card = (decoder_folder / "README.md").read_text("utf-8")
+    facts = json.loads((decoder_folder / "decoder.json").read_text("utf-8"))
+    for said in (
+        "`random:64`", "`starter`: 60 sentences of at most 7 words", "187,776 parameters",
+        f"| {facts['steps']} | {facts['curve'][-1][1]:.3f} |", "## Terms", "To be filled in",
+        "theodolite train-decoder random:64 --train starter",
+    ):  # fmt: skip
+        assert said in card, said
+    assert str(decoder_folder.parent) not in card
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_a_missing_file_is_named(copied: Path, name: str) -> None:
+    """As what is missing, with what to do."""
+    (copied / name).unlink()
+    with pytest.raises(UserError, match=f"copied holds no decoder: {name} is missing"):
+        open_decoder(copied)
+
+
+def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
+    """Neither a folder that is not there nor a file is a decoder."""
+    (tmp_path / "file").write_text("")
+    for name in ("nowhere", "file"):
+        with pytest.raises(UserError, match="holds no decoder"):
+            open_decoder(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", FACTS)
+@pytest.mark.parametrize("how", ["empty", "half", "other"])
+def test_a_damaged_file_is_told(copied: Path, name: str, how: str) -> None:
+    """However it is damaged, it is one sentence to a person."""
+    file = copied / name
+    whole = file.read_bytes()
+    file.write_bytes({"empty": b"", "half": whole[: len(whole) // 2], "other": b"[1, 2]"}[how])
+    with pytest.raises(UserError, match="copied cannot be read"):
+        open_decoder(copied)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("format", 99), ("mean", [0.0]), ("scale", float("nan")), ("architecture", "tea"),
+        ("sizes", {"width": 8}), ("dim", "many"),
+    ],
+)  # fmt: skip
+def test_facts_that_do_not_fit_are_told(copied: Path, field: str, value: object) -> None:
+    """A later format, another size, a number that is none."""
+    facts = json.loads((copied / "decoder.json").read_text("utf-8"))
+    (copied / "decoder.json").write_text(json.dumps(facts | {field: value}), "utf-8")
+    with pytest.raises(UserError):
+        open_decoder(copied)
+
+
+def test_weights_of_another_model_are_told(copied: Path) -> None:
+    """A tensor too few."""
+    stored = load_file(copied / "model.safetensors")
+    stored.pop("norm.weight")
+    save_file(stored, copied / "model.safetensors")
+    with pytest.raises(UserError, match="not those of the model"):
+        open_decoder(copied)
+
+
+def test_what_ships_is_listed_by_encoder(decoder_folder: Path, tmp_path: Path) -> None:
+    """A damaged one is left out, and an empty folder lists nothing."""
+    assert shipped(tmp_path) == {}
+    assert shipped(tmp_path / "nowhere") == {}
+    small(decoder_folder, tmp_path / "tiny")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "decoder.json").write_text("{")
+    assert shipped(tmp_path) == {"random:64": tmp_path / "tiny"}
+
+
+def test_all_that_ships_can_be_opened() -> None:
+    """Whatever lies in the package, in at most 15 MB, with a card whose terms are filled in."""
+    folders_ = list(shipped().values())
+    for folder in folders_:
+        assert open_decoder(folder).dim > 0
+        assert "To be filled in" not in (folder / "README.md").read_text("utf-8")
+    size = sum(f.stat().st_size for folder in folders_ for f in folder.iterdir())
+    assert size <= 15 * 10**6

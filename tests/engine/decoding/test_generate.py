@@ -1,0 +1,263 @@
+"""Search over pieces, held against every sentence there is, for a decoder small enough."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from engine.decoding.folder import DecoderModel, build
+from engine.decoding.generate import beam, greedy, reference_beam, sample
+from engine.decoding.vocabulary import BEGIN, END
+
+DIM, PIECES, LONGEST = 4, 7, 3
+
+
+@pytest.fixture(params=["prefix", "lstm", "lstm-mos"])
+def model(request: pytest.FixtureRequest) -> DecoderModel:
+    """A tiny decoder with weights large enough that its choices differ."""
+    torch.manual_seed(3)
+    made = build(request.param, DIM, PIECES, {"width": 8, "layers": 2, "positions": 24})
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.mul_(4.0) if parameter.ndim > 1 else None
+    return made.eval()
+
+
+@pytest.fixture
+def vectors() -> torch.Tensor:
+    """Three points."""
+    return torch.randn(3, DIM, generator=torch.Generator().manual_seed(1))
+
+
+def chance(model: DecoderModel, vector: torch.Tensor, ids: tuple[int, ...]) -> float:
+    """Give log p(ids, END | vector) by teacher forcing, which generation does not use."""
+    told = torch.tensor([[BEGIN, *ids]])
+    logits = model.logits(model.states(vector[None], told))[0].clone()
+    logits[:, :END] = -torch.inf
+    following = torch.tensor([*ids, END])
+    return float(F.log_softmax(logits, -1).gather(1, following[:, None]).sum())
+
+
+def everything() -> list[tuple[int, ...]]:
+    """All sentences of at most LONGEST pieces."""
+    pieces = range(END + 1, PIECES)
+    return [ids for n in range(LONGEST + 1) for ids in itertools.product(pieces, repeat=n)]
+
+
+@torch.no_grad()
+def test_a_step_at_a_time_is_the_whole_at_once(model: DecoderModel, vectors: torch.Tensor) -> None:
+    """The state that is carried along loses nothing against teacher forcing."""
+    ids = torch.tensor([[BEGIN, 3, 5, 4]] * 3)
+    whole = model.logits(model.states(vectors, ids))
+    state = model.begin(vectors)
+    for place in range(ids.shape[1]):
+        logits, state = model.step(state, ids[:, place])
+        assert torch.allclose(logits.log_softmax(-1), whole[:, place].log_softmax(-1), atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_wide_beam_finds_the_best_of_all(model: DecoderModel, vectors: torch.Tensor) -> None:
+    """Score and order of the first five, for each vector, by full enumeration."""
+    for penalty in (0.0, 1.0):
+        found = beam(model, vectors, LONGEST, width=64, penalty=penalty)
+        for vector, candidates in zip(vectors, found, strict=True):
+            scored = sorted(
+                ((chance(model, vector, ids) / ((6 + len(ids)) / 6) ** penalty, ids)
+                 for ids in everything()), reverse=True,
+            )  # fmt: skip
+            ended = [candidate for candidate in candidates if candidate.ended]
+            for candidate, (score, ids) in zip(ended[:5], scored, strict=False):
+                assert candidate.ids == ids
+                assert candidate.score == pytest.approx(score, abs=1e-4)
+
+
+@torch.no_grad()
+def test_greedy_takes_the_likeliest_piece(model: DecoderModel, vectors: torch.Tensor) -> None:
+    """Followed by hand, with teacher forcing; and the score is its log-probability."""
+    for vector, found in zip(vectors, greedy(model, vectors, LONGEST), strict=True):
+        ids: list[int] = []
+        while len(ids) < LONGEST:
+            logits = model.logits(model.states(vector[None], torch.tensor([[BEGIN, *ids]])))[0, -1]
+            logits[:END] = -torch.inf
+            if int(logits.argmax()) == END:
+                break
+            ids.append(int(logits.argmax()))
+        assert found.ids == tuple(ids)
+        if found.ended:
+            assert found.score == pytest.approx(chance(model, vector, found.ids), abs=1e-4)
+
+
+@torch.no_grad()
+def test_samples_come_as_often_as_they_are_likely(model: DecoderModel) -> None:
+    """Of 4,000 draws for one vector, against the exact probability of the commonest sentence."""
+    vector = torch.full((DIM,), 0.3)
+    drawn = sample(model, vector.repeat(4000, 1), LONGEST,
+                   generator=torch.Generator().manual_seed(5))  # fmt: skip
+    ended = [c.ids for c in drawn if c.ended]
+    commonest = max(set(ended), key=ended.count)
+    exact = math.exp(chance(model, vector, commonest))
+    assert ended.count(commonest) / 4000 == pytest.approx(
+        exact, abs=4 * math.sqrt(exact * (1 - exact) / 4000)
+    )
+
+
+@torch.no_grad()
+def test_a_nucleus_of_nothing_is_greedy(model: DecoderModel, vectors: torch.Tensor) -> None:
+    """The smallest set that holds any share is the likeliest piece."""
+    sampled = sample(model, vectors, LONGEST, top_p=1e-6)
+    assert [c.ids for c in sampled] == [c.ids for c in greedy(model, vectors, LONGEST)]
+
+
+@torch.no_grad()
+def test_the_references_beam_maximises_the_mean_probability(
+    model: DecoderModel, vectors: torch.Tensor
+) -> None:
+    """Each score is the sum of the probabilities of its pieces over length + 5/6, BEGIN counted."""
+    for vector in vectors:
+        for candidate in reference_beam(model, vector, longest=20):
+            if not candidate.ended:
+                continue
+            told = torch.tensor([[BEGIN, *candidate.ids]])
+            logits = model.logits(model.states(vector[None], told))[0].clone()
+            logits[:, :END] = -torch.inf
+            following = torch.tensor([*candidate.ids, END])
+            total = float(logits.softmax(-1).gather(1, following[:, None]).sum())
+            assert candidate.score == pytest.approx(total / (1 + len(following) + 5 / 6), abs=1e-4)
+
+
+A, B, C = END + 1, END + 2, END + 3
+
+
+class Table:
+    """Says what comes next by a table of what stands there; the state is what stands there."""
+
+    def __init__(self, following: dict[tuple[int, ...], dict[int, float]]) -> None:
+        self.following = following
+
+    def begin(self, vectors: torch.Tensor) -> list[tuple[int, ...]]:
+        """Nothing, not even BEGIN."""
+        return [()] * len(vectors)
+
+    def step(
+        self, state: list[tuple[int, ...]], last: torch.Tensor
+    ) -> tuple[torch.Tensor, list[tuple[int, ...]]]:
+        """The row of the table, or that of any other text."""
+        state = [(*ids, piece) for ids, piece in zip(state, last.tolist(), strict=True)]
+        chances = torch.zeros(len(state), PIECES)
+        for row, ids in enumerate(state):
+            for piece, chance in self.following.get(ids[1:], self.following[C,]).items():
+                chances[row, piece] = chance
+        return chances.log(), state
+
+    def chosen(self, state: list[tuple[int, ...]], rows: torch.Tensor) -> list[tuple[int, ...]]:
+        """Some of them."""
+        return [state[row] for row in rows.tolist()]
+
+
+def test_the_references_beam_by_hand() -> None:
+    """Two hypotheses wide, five to end; sums over 1 + pieces + 1 + 5/6, worked on paper.
+
+    Round 1 opens a (.6) and b (.3); round 2 opens a END, a b, b END and b a; round 3 keeps a and b
+    and opens a b END, a b a, b a END, b a a; round 4 keeps a b and b a; round 5 keeps a b a and
+    b a a, which makes six. The likeliest sentence is a, at .42; that of the highest mean is a b.
+    """
+    table = Table({
+        (): {A: 0.6, B: 0.3, END: 0.1},
+        (A,): {END: 0.7, B: 0.2, A: 0.1},
+        (B,): {END: 0.9, A: 0.05, B: 0.03, C: 0.02},
+        (C,): {END: 0.9, A: 0.06, B: 0.04},
+    })  # fmt: skip
+    found = reference_beam(table, torch.zeros(1), width=2)
+    by_hand = [
+        ((A, B), 1.7 / (4 + 5 / 6)),
+        ((A,), 1.3 / (3 + 5 / 6)),
+        ((B,), 1.2 / (3 + 5 / 6)),
+        ((A, B, A), 1.76 / (5 + 5 / 6)),
+        ((B, A), 1.25 / (4 + 5 / 6)),
+        ((B, A, A), 1.31 / (5 + 5 / 6)),
+    ]
+    assert [c.ids for c in found] == [ids for ids, _ in by_hand]
+    assert [c.score for c in found] == pytest.approx([score for _, score in by_hand], abs=1e-6)
+    assert beam(table, torch.zeros(1, 1), 5, width=2)[0][0].ids == (A,)
+
+
+def test_the_references_beam_ends_where_the_code_would_not() -> None:
+    """A decoder that hardly ever ends: cut at the longest length, or given up after the rounds."""
+    table = Table({(C,): {A: 0.9, B: 0.1 - 1e-7, END: 1e-7}, (): {A: 1.0}})
+    ended = reference_beam(table, torch.zeros(1), width=2, longest=4)
+    assert ended[0].ended
+    assert max(len(c.ids) for c in ended) == 4
+    (first, *_) = reference_beam(table, torch.zeros(1), width=2, rounds=3)
+    assert not first.ended
+    assert first.ids == (A, A, A)
+
+
+def test_a_nucleus_is_drawn_from_as_its_pieces_are_likely() -> None:
+    """Of .5, .3, .15 and .05 a share of .7 keeps two; a temperature of a half squares them all."""
+    table = Table({(): {A: 0.5, B: 0.3, END: 0.15, C: 0.05}, (C,): {END: 1.0}})
+    for options, expected in (
+        ({"top_p": 0.7}, {A: 0.5 / 0.8, B: 0.3 / 0.8}),
+        ({"temperature": 0.5}, {A: 25 / 36.5, B: 9 / 36.5, END: 2.25 / 36.5, C: 0.25 / 36.5}),
+    ):
+        drawn = sample(table, torch.zeros(8000, 1), LONGEST, **options,
+                       generator=torch.Generator().manual_seed(7))  # fmt: skip
+        seen = Counter((*c.ids, END)[0] for c in drawn)
+        assert set(seen) == set(expected)
+        for piece, share in expected.items():
+            error = math.sqrt(share * (1 - share) / 8000)
+            assert seen[piece] / 8000 == pytest.approx(share, abs=4 * error)
+
+
+def test_what_is_cut_is_not_scored_for_what_it_did_not_write() -> None:
+    """Two pieces of .9 each, and a third that found no place."""
+    table = Table({(C,): {A: 0.9, END: 0.1}})
+    (found,) = greedy(table, torch.zeros(1, 1), 2)
+    assert (found.ids, found.ended) == ((A, A), False)
+    assert found.score == pytest.approx(2 * math.log(0.9), abs=1e-5)
+
+
+@torch.no_grad()
+def test_one_at_a_time_is_many_at_once(model: DecoderModel, vectors: torch.Tensor) -> None:
+    """Batches change nothing, though their sentences end at different lengths."""
+    assert [c.ids for c in greedy(model, vectors, 7)] == [
+        greedy(model, vector[None], 7)[0].ids for vector in vectors
+    ]
+    together = beam(model, vectors, 7, width=4)
+    for vector, found in zip(vectors, together, strict=True):
+        (alone,) = beam(model, vector[None], 7, width=4)
+        assert [c.ids for c in found] == [c.ids for c in alone]
+        assert [c.score for c in found] == pytest.approx([c.score for c in alone], abs=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_a_narrow_beam_stops_early_and_loses_nothing(
+    model: DecoderModel, vectors: torch.Tensor, width: int
+) -> None:
+    """The same beam without any stopping, written plainly with teacher forcing.
+
+    The best of what had no time to end is a candidate too.
+    """
+    longest = 6
+    for vector, found in zip(vectors, beam(model, vectors, longest, width=width), strict=True):
+        rows, ended = [((), 0.0)], []
+        for place in range(longest + 1):
+            following = []
+            for ids, total in rows:
+                told = torch.tensor([[BEGIN, *ids]])
+                logits = model.logits(model.states(vector[None], told))[0, -1].clone()
+                logits[:END] = -torch.inf
+                chances = logits.log_softmax(-1).tolist()
+                ended.append(((total + chances[END]) / ((6 + len(ids)) / 6), ids))
+                following += [((*ids, i), total + chances[i]) for i in range(END + 1, PIECES)]
+            if place == longest:
+                ended.append((rows[0][1] / ((6 + longest) / 6), rows[0][0]))
+            rows = sorted(following, key=lambda row: -row[1])[:width]
+        expected = sorted(ended, reverse=True)[:width]
+        assert [c.ids for c in found] == [ids for _, ids in expected]
+        assert [c.score for c in found] == pytest.approx([s for s, _ in expected], abs=1e-4)

@@ -1,0 +1,141 @@
+"""What the models compute, beside plain PyTorch and arithmetic by hand."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from engine.decoding.folder import build
+from engine.decoding.loss import cross_entropy
+from engine.decoding.lstm import ConditionedLSTM
+from engine.decoding.prefix import PrefixTransformer
+from engine.decoding.vocabulary import BEGIN, END, PAD
+
+DIM, PIECES = 5, 11
+IDS = torch.tensor([[BEGIN, 4, 7, END, PAD], [BEGIN, 3, 9, 10, END]])
+VECTORS = torch.tensor([[0.5, -1.0, 0.2, 0.0, 2.0], [1.0, 1.0, -0.3, 0.7, -0.1]])
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """The same weights every time."""
+    torch.manual_seed(11)
+
+
+def lstm(experts: int) -> ConditionedLSTM:
+    """Two layers with weights that matter."""
+    model = ConditionedLSTM(
+        DIM, PIECES, embedding=6, hidden=8, layers=2, experts=experts, positions=8
+    )
+    with torch.no_grad():
+        model.bias.normal_()
+        model.pieces.weight.normal_()
+    return model.eval()
+
+
+@torch.no_grad()
+def test_the_lstm_reads_the_vector_at_every_step() -> None:
+    """Two layers of `nn.LSTMCell`, stepped by hand, with the vector joined to each piece."""
+    model = lstm(1)
+    cells = [nn.LSTMCell(6 + DIM, 8), nn.LSTMCell(8, 8)]
+    for layer, cell in enumerate(cells):
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+            getattr(cell, name).copy_(getattr(model.lstm, f"{name}_l{layer}"))
+    kept = [(torch.zeros(2, 8), torch.zeros(2, 8)) for _ in cells]
+    for place in range(4):
+        x = torch.cat([model.pieces.weight[IDS[:, place]], VECTORS], 1)
+        for layer, cell in enumerate(cells):
+            kept[layer] = cell(x, kept[layer])
+            x = kept[layer][0]
+        assert torch.allclose(model.states(VECTORS, IDS)[:, place], x, atol=1e-6)
+
+
+@torch.no_grad()
+def test_a_mixture_of_softmaxes_mixes_probabilities() -> None:
+    """Yang et al. 2018, equation 1: the sum over experts of prior times softmax."""
+    model = lstm(3)
+    state = torch.randn(8)
+    assert model.prior is not None
+    prior = (model.prior.weight @ state).softmax(0)
+    expected = torch.zeros(PIECES)
+    for expert in range(3):
+        rows = slice(6 * expert, 6 * expert + 6)
+        context = torch.tanh(model.latent.weight[rows] @ state + model.latent.bias[rows])
+        expected += prior[expert] * (model.pieces.weight @ context + model.bias).softmax(0)
+    assert torch.allclose(model.logits(state).exp(), expected, atol=1e-6)
+    assert float(model.logits(state).exp().sum()) == pytest.approx(1, abs=1e-5)
+
+
+@torch.no_grad()
+def test_the_transformer_is_pytorchs_own() -> None:
+    """`nn.TransformerEncoderLayer`, norms first, under a causal mask, with the same weights."""
+    model = PrefixTransformer(DIM, PIECES, width=12, layers=2, heads=3, prefix=2, positions=8)
+    model.eval()
+    pieces = (model.pieces.weight[IDS] + model.places.weight[:5]) * 12**0.5
+    x = torch.cat([model.read(VECTORS).view(2, 2, 12), pieces], 1)
+    mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+    names = {
+        "self_attn.in_proj_": "qkv.", "self_attn.out_proj.": "mix.", "linear1.": "widen.",
+        "linear2.": "narrow.", "norm1.": "before.", "norm2.": "between.",
+    }  # fmt: skip
+    for block in model.blocks:
+        peer = nn.TransformerEncoderLayer(
+            12, 3, 48, 0.0, F.gelu, batch_first=True, norm_first=True
+        ).train()  # in evaluation it takes another route
+        own = block.state_dict()
+        peer.load_state_dict(
+            {
+                f"{a}{kind}": own[f"{b}{kind}"]
+                for a, b in names.items()
+                for kind in ("weight", "bias")
+            }
+        )
+        x = peer(x, src_mask=mask, is_causal=True)
+    expected = F.layer_norm(x[:, 2:], (12,), model.norm.weight, model.norm.bias)
+    assert torch.allclose(model.states(VECTORS, IDS), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
+@torch.no_grad()
+def test_a_loss_is_of_the_pieces_behind_begin_and_of_no_padding(architecture: str) -> None:
+    """By hand from the logits: 3 pieces of the first sentence, 4 of the second."""
+    model = build(architecture, DIM, PIECES, {"width": 8, "layers": 1, "positions": 8}).eval()
+    chances = model.logits(model.states(VECTORS, IDS)).log_softmax(-1)
+    expected = [-chances[0, j, IDS[0, j + 1]] for j in range(3)]
+    expected += [-chances[1, j, IDS[1, j + 1]] for j in range(4)]
+    assert torch.allclose(model.loss(VECTORS, IDS), torch.stack(expected).mean(), atol=1e-5)
+
+
+@pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
+@torch.no_grad()
+def test_padding_changes_nothing(architecture: str) -> None:
+    """A short sentence beside a long one has the losses that it has alone."""
+    model = build(architecture, DIM, PIECES, {"width": 8, "layers": 2, "positions": 8}).eval()
+    alone = 3 * model.loss(VECTORS[:1], IDS[:1, :4]) + 4 * model.loss(VECTORS[1:], IDS[1:])
+    assert torch.allclose(7 * model.loss(VECTORS, IDS), alone, atol=1e-4)
+
+
+def test_the_papers_architecture_is_of_the_papers_size() -> None:
+    """Three layers of 1024 and five softmaxes over embeddings of 300: counted by hand."""
+    model = build("lstm-mos", 384, 1000, {"positions": 20})
+    inputs = (300 + 384, 1024, 1024)
+    lstm_weights = sum(4 * 1024 * (i + 1024) + 8 * 1024 for i in inputs)
+    softmaxes = 1024 * 5 * 300 + 5 * 300 + 5 * 1024 + 1000
+    assert sum(p.numel() for p in model.parameters()) == 1000 * 300 + lstm_weights + softmaxes
+
+
+def test_the_loss_of_rows_is_pytorchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Value and gradients in float64, over rows that do not come out even."""
+    monkeypatch.setattr("engine.decoding.loss.ROWS", 3)
+    states = torch.randn(8, 5, dtype=torch.float64, requires_grad=True)
+    table = torch.randn(PIECES, 5, dtype=torch.float64, requires_grad=True)
+    wanted = torch.randint(0, PIECES, (8,))
+    own, peer = cross_entropy(states, table, wanted), F.cross_entropy(states @ table.T, wanted)
+    assert torch.allclose(own, peer)
+    found, expected = (torch.autograd.grad(3 * x, (states, table)) for x in (own, peer))
+    for a, b in zip(found, expected, strict=True):
+        assert torch.allclose(a, b)
+    with torch.no_grad():
+        assert torch.allclose(cross_entropy(states, table, wanted), peer)

@@ -1,0 +1,405 @@
+"""Training of a decoder: it learns, goes on after a kill, and keeps what was good."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from engine.decode import open_decoder
+from engine.decoding import run as running
+from engine.decoding.events import (
+    DecoderEvent,
+    Encoded,
+    Finished,
+    Looked,
+    Noted,
+    Started,
+    Stepped,
+)
+from engine.decoding.run import Run
+from engine.decoding.spec import DecoderSpec, out_folder, working_folder
+from engine.decoding.train import train_decoder
+from engine.errors import UserError
+from engine.training import checkpoint
+
+NOUNS = "cat dog man woman child bird horse king road house tree song".split()
+VERBS = "sees likes finds hears paints follows forgets wants".split()
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Sums in the same order here and in another process."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> DecoderSpec:
+    """A training of three seconds: all that draws at random is on, dropout and noise."""
+    rng = random.Random(4)
+    said = [f"the {a} {v} the {b}" for a in NOUNS for v in VERBS for b in NOUNS]
+    file = tmp_path / "sentences.txt"
+    file.write_text("\n".join(rng.sample(said, 300)) + "\n", "utf-8")
+    return DecoderSpec(
+        "random:32", (str(file),), str(tmp_path / "out"), words=6, held_out=30, vocabulary=300,
+        width=32, layers=1, epochs=4, batch_tokens=400, learning_rate=1e-2, warmup=5,
+        dropout=0.1, noise=0.1, device="cpu",
+    )  # fmt: skip
+
+
+def finished(events: list[DecoderEvent]) -> Finished:
+    """What it said last."""
+    assert isinstance(events[-1], Finished)
+    return events[-1]
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a decoder folder."""
+    return load_file(folder / "model.safetensors")
+
+
+def assert_same(left: Path, right: Path) -> None:
+    """All tensors are the same, bit by bit."""
+    one, other = weights(left), weights(right)
+    assert one.keys() == other.keys()
+    for name in one:
+        assert torch.equal(one[name], other[name]), name
+
+
+def test_it_learns_and_says_so(spec: DecoderSpec) -> None:
+    """Losses fall, what was kept apart is looked at, samples come along, the best is kept."""
+    events = list(train_decoder(spec))
+    kinds = [e.kind for e in events]
+    assert kinds.index("noted") < kinds.index("encoded") < kinds.index("started")
+    assert [e for e in events if isinstance(e, Encoded)][-1].done == 300
+    started = next(e for e in events if isinstance(e, Started))
+    assert (started.step, started.sentences, started.device) == (0, 270, "cpu")
+    looks = [e for e in events if isinstance(e, Looked)]
+    assert looks[-1].step == started.steps
+    assert looks[-1].loss < 0.7 * looks[0].loss
+    assert len(looks[0].samples) == running.SAMPLES
+    assert all(isinstance(e, Stepped) and e.pieces_per_second > 0 and e.seconds_left >= 0
+               for e in events if e.kind == "stepped")  # fmt: skip
+    last = finished(events)
+    assert (last.why, last.step) == ("done", started.steps)
+    assert last.best_loss == min(e.loss for e in looks)
+    decoder = open_decoder(Path(last.out))
+    assert decoder.facts["curve"] == [[e.step, e.loss] for e in looks]
+    assert decoder.facts["sentences"] == 270
+    assert not working_folder(spec).exists()
+    json.dumps([e.to_dict() for e in events])
+
+
+def test_its_own_vectors_are_those_it_is_told_of(spec: DecoderSpec) -> None:
+    """The loss in the card, found again from the folder: the same points, the same pieces."""
+    last = finished(list(train_decoder(spec)))
+    decoder = open_decoder(Path(last.out))
+    kept_apart = running_sentences(spec)[-30:]
+    from engine.encoders import load
+
+    points = torch.from_numpy(decoder._checked(load("random:32").encode(kept_apart)))
+    rows = [torch.from_numpy(i.astype(np.int64)) for i in decoder.vocabulary.ids(kept_apart)]
+    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    with torch.no_grad():
+        loss = float(decoder.model.loss(points, ids))
+    assert loss == pytest.approx(last.best_loss, abs=0.01)  # float16 in the folder
+
+
+def running_sentences(spec: DecoderSpec) -> list[str]:
+    """The sentences in their order."""
+    from engine.datasets.catalog import Catalog
+    from engine.decoding.material import sentences_of
+
+    return sentences_of(spec, Catalog(), working_folder(spec)).texts
+
+
+# Before the eleventh update it waits to be killed.
+CHILD = """
+import itertools, json, sys, time
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.train import train_decoder
+spec = DecoderSpec.from_dict(json.loads(sys.argv[1]))
+asked = itertools.count(1)
+for event in train_decoder(spec, stop=lambda: next(asked) > 10 and time.sleep(600)):
+    print(json.dumps(event.to_dict()), flush=True)
+"""
+
+
+def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
+    spec: DecoderSpec, tmp_path: Path
+) -> None:
+    """Killed by SIGKILL, and begun again in this process."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, json.dumps(spec.to_dict())],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert child.stdout is not None
+    for line in child.stdout:
+        event = json.loads(line)
+        if event["kind"] == "looked" and event["step"] == 8:
+            child.send_signal(signal.SIGKILL)
+            break
+    assert child.wait(60) == -signal.SIGKILL
+    child.stdout.close()
+    assert not out_folder(spec).exists()
+    resumed = list(train_decoder(spec))
+    assert 0 < next(e for e in resumed if isinstance(e, Started)).step <= 10
+    whole = list(train_decoder(replace(spec, out=str(tmp_path / "unbroken"))))
+    assert_same(tmp_path / "out", tmp_path / "unbroken")
+    assert finished(resumed).best_loss == finished(whole).best_loss
+    one, other = (json.loads((tmp_path / name / "decoder.json").read_text())["curve"]
+                  for name in ("out", "unbroken"))  # fmt: skip
+    assert one == other
+
+
+def test_it_goes_on_in_the_middle_of_a_pass(spec: DecoderSpec, tmp_path: Path) -> None:
+    """From any update, with every architecture."""
+    spec = replace(spec, architecture="lstm", width=16, epochs=2)
+    events = train_decoder(spec, stop=countdown(6))
+    for event in events:
+        if isinstance(event, Looked) and event.step == 3:
+            break  # and never came back
+    events.close()  # type: ignore[attr-defined]
+    assert checkpoint.peek(working_folder(spec)) is not None
+    list(train_decoder(spec))
+    list(train_decoder(replace(spec, out=str(tmp_path / "unbroken"))))
+    assert_same(tmp_path / "out", tmp_path / "unbroken")
+
+
+def countdown(asked: int) -> Callable[[], bool]:
+    """Stop when asked for the so manieth time."""
+    count = itertools.count(1)
+    return lambda: next(count) > asked
+
+
+def test_asked_again_it_does_nothing(spec: DecoderSpec) -> None:
+    """What is there already of the same settings and sentences is the answer."""
+    first = finished(list(train_decoder(spec)))
+    before = (Path(first.out) / "model.safetensors").stat().st_mtime_ns
+    again = list(train_decoder(spec))
+    assert [e.kind for e in again] == ["noted", "finished"]
+    assert again[-1] == first
+    assert (Path(first.out) / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_nothing_is_overwritten(spec: DecoderSpec, tmp_path: Path) -> None:
+    """Neither another decoder, nor any folder, nor the checkpoint of another training."""
+    list(train_decoder(spec))
+    with pytest.raises(UserError, match="is there already"):
+        list(train_decoder(replace(spec, seed=1)))
+    (tmp_path / "letters").mkdir()
+    with pytest.raises(UserError, match="is there already"):
+        list(train_decoder(replace(spec, out=str(tmp_path / "letters"))))
+    half = replace(spec, out=str(tmp_path / "half"))
+    for event in train_decoder(half):
+        if isinstance(event, Looked) and event.step == 4:
+            break
+    with pytest.raises(UserError, match=r"broken off at step \d+, with another warmup"):
+        list(train_decoder(replace(half, warmup=6)))
+
+
+def test_a_stop_keeps_the_best(spec: DecoderSpec) -> None:
+    """After some updates, looks or not, there is a decoder."""
+    events = list(train_decoder(spec, stop=countdown(13)))
+    last = finished(events)
+    assert last.why == "stopped"
+    assert last.step == 12  # one question before the encoding
+    assert last.best_loss == min(e.loss for e in events if isinstance(e, Looked))
+    assert open_decoder(Path(last.out)).facts["why"] == "stopped"
+
+
+def test_a_stop_before_the_first_update_leaves_nothing(spec: DecoderSpec) -> None:
+    """There is nothing to keep, and it says so."""
+    events = list(train_decoder(spec, stop=lambda: True))
+    assert isinstance(events[-1], Noted)
+    assert "no decoder" in events[-1].message
+    assert not out_folder(spec).exists()
+
+
+def test_a_loss_that_is_no_number_keeps_the_last_good_weights(
+    spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights spoilt at the ninth update: those of the best look before are written."""
+    update = Run.update
+
+    def spoilt(run: Run, rows: np.ndarray) -> None:
+        if run.step == 8:
+            with torch.no_grad():
+                next(run.model.parameters()).fill_(torch.nan)
+        update(run, rows)
+
+    monkeypatch.setattr(Run, "update", spoilt)
+    events = list(train_decoder(spec))
+    last = finished(events)
+    assert (last.why, last.best_step) == ("diverged", 8)
+    assert any(isinstance(e, Noted) and "of step 8 are kept" in e.message for e in events)
+    assert all(t.isfinite().all() for t in weights(Path(last.out)).values())
+    assert "of step 8 are kept" in (Path(last.out) / "README.md").read_text("utf-8")
+
+
+def test_a_loss_that_never_was_a_number_is_told(
+    spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is nothing to keep."""
+    monkeypatch.setattr(Run, "_share", lambda run: float("nan") if run.step == 0 else 1.0)
+    with pytest.raises(UserError, match="Nothing had been learned before"):
+        list(train_decoder(spec))
+    assert not out_folder(spec).exists()
+
+
+def test_a_full_disk_keeps_the_checkpoint_before(
+    spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It says so, and with room again the training ends as an unbroken one."""
+    monkeypatch.setattr(running, "SAVE_SECONDS", 0.0)
+    write, written = checkpoint._write_tensors, itertools.count(1)
+
+    def full(file: Path, tensors: dict[str, torch.Tensor]) -> None:
+        if next(written) > 10:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(file, tensors)
+
+    with monkeypatch.context() as filling:
+        filling.setattr(checkpoint, "_write_tensors", full)
+        with pytest.raises(UserError, match=r"No space left.*That of step \d+ is whole"):
+            list(train_decoder(spec))
+    kept = checkpoint.peek(working_folder(spec))
+    assert kept is not None and kept["step"] > 0
+    list(train_decoder(spec))
+    list(train_decoder(replace(spec, out=str(tmp_path / "unbroken"))))
+    assert_same(tmp_path / "out", tmp_path / "unbroken")
+
+
+def test_a_disk_that_fills_at_the_very_end_loses_nothing(
+    spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The decoder could not be written; tried again it only is."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as filling:
+        filling.setattr("engine.decoding.folder.save_file", full)
+        with pytest.raises(UserError, match="could not be written"):
+            list(train_decoder(spec))
+    assert not out_folder(spec).exists()
+    events = list(train_decoder(spec))
+    assert [e.kind for e in events if e.kind in ("stepped", "looked")] == []
+    assert open_decoder(Path(finished(events).out)).dim == 32
+
+
+def lines_of(spec: DecoderSpec, lines: list[str]) -> DecoderSpec:
+    """The same with other sentences."""
+    Path(spec.train[0]).write_text("\n".join(lines) + "\n", "utf-8")
+    return spec
+
+
+def test_too_few_sentences_are_told(spec: DecoderSpec) -> None:
+    """As many as are kept apart must at least be left, and then some."""
+    said = running_sentences(spec)
+    with pytest.raises(UserError, match="60 different sentences of at most 6 words are left"):
+        list(train_decoder(lines_of(spec, said[:60])))
+    finished(list(train_decoder(lines_of(replace(spec, epochs=1), said[:61]))))
+
+
+def test_the_same_sentence_over_and_over_is_one(spec: DecoderSpec) -> None:
+    """Nothing can be learned from it."""
+    with pytest.raises(UserError, match="1 different sentences"):
+        list(train_decoder(lines_of(spec, ["the cat sees the dog"] * 500)))
+
+
+def test_empty_and_long_lines_are_left_out_and_told(spec: DecoderSpec) -> None:
+    """A line of marks alone is empty too; without `clauses` long ones are left out."""
+    said = running_sentences(spec)
+    odd = ["", "   ", "?!", "one two three four five six seven, and no clause that is short enough"]
+    events = list(
+        train_decoder(lines_of(replace(spec, clauses=False, epochs=1), [*odd, *said, *said]))
+    )
+    notes = [e.message for e in events if isinstance(e, Noted)]
+    assert any("2 empty lines were left out" in note for note in notes)
+    assert any("300 different sentences of at most 6 words, from 602 lines" in n for n in notes)
+
+
+def test_a_line_without_spaces_does_not_make_all_others_wait(spec: DecoderSpec) -> None:
+    """An address of 200 letters would be 200 positions for every sentence."""
+    said = running_sentences(spec)
+    rng = random.Random(1)
+    address = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz/0123456789", k=200))
+    events = list(train_decoder(lines_of(replace(spec, epochs=1), [*said, address])))
+    assert any(isinstance(e, Noted) and "1 sentences of very many pieces" in e.message
+               for e in events)  # fmt: skip
+    assert open_decoder(Path(finished(events).out)).model.positions <= 4 * 6 + 8
+
+
+def test_vectors_that_are_no_numbers_are_told(spec: DecoderSpec) -> None:
+    """Before anything is trained on them."""
+
+    class Broken:
+        name, dim, fingerprint, warnings = "broken", 4, "0", ()
+
+        def encode(self, sentences: list[str], progress: object = None) -> np.ndarray:
+            return np.full((len(sentences), 4), np.nan, np.float32)
+
+    with pytest.raises(UserError, match="no numbers"):
+        list(train_decoder(spec, encoder=Broken()))
+
+
+def test_an_encoder_that_knows_nothing_still_gives_a_language_model(spec: DecoderSpec) -> None:
+    """One vector for every sentence: no division by its deviation."""
+
+    class Constant:
+        name, dim, fingerprint, warnings = "constant", 4, "0", ()
+
+        def encode(self, sentences: list[str], progress: object = None) -> np.ndarray:
+            return np.ones((len(sentences), 4), np.float32)
+
+    events = list(train_decoder(replace(spec, epochs=1), encoder=Constant()))
+    assert np.isfinite(finished(events).best_loss)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"words": 1}, "words"), ({"epochs": 0}, "epochs"), ({"epochs": float("nan")}, "epochs"),
+        ({"width": 30}, "multiple of 4"), ({"learning_rate": 1.0}, "learning rate"),
+        ({"vocabulary": 100}, "vocabulary"), ({"train": ()}, "sentences to learn from"),
+        ({"architecture": "gru"}, "prefix, lstm, lstm-mos, causal"), ({"held_out": 0}, "held out"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_cannot_be_is_told(
+    spec: DecoderSpec, changes: dict[str, object], said: str
+) -> None:
+    """With its name and what fits."""
+    with pytest.raises(UserError, match=said):
+        replace(spec, **changes)  # type: ignore[arg-type]
+
+
+def test_a_spec_goes_through_json_and_its_hash_leaves_out_the_folder(spec: DecoderSpec) -> None:
+    """What is kept of a training is enough to ask for it again."""
+    assert DecoderSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+    assert replace(spec, out="elsewhere").hash == spec.hash != replace(spec, seed=7).hash
+    for given in ({"tea": 1}, {"version": 2}):
+        with pytest.raises(UserError):
+            DecoderSpec.from_dict(spec.to_dict() | given)
+    with pytest.raises(UserError, match="needs the field 'encoder'"):
+        DecoderSpec.from_dict({"train": ["a.txt"], "out": "b"})
+    shutil.rmtree(working_folder(spec), ignore_errors=True)

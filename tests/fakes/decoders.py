@@ -1,0 +1,61 @@
+"""A decoder that knows sixty short sentences by heart, trained in a few seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from engine.datasets.starter import read_topics
+from engine.decoding.material import material_of
+from engine.decoding.run import Run
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.text import words
+from engine.decoding.vocabulary import Vocabulary
+from engine.encoders import load
+
+LONGEST = 7
+"""Words of its sentences."""
+COUNT = 60
+KEPT_APART = 20
+
+
+def known_sentences() -> list[str]:
+    """The sixty sentences, of the starter set."""
+    short = [s for s in dict.fromkeys(read_topics().sentences) if 3 <= words(s) <= LONGEST]
+    return short[:: len(short) // COUNT][:COUNT]
+
+
+def tiny_decoder(folder: Path, encoder: str = "random:64") -> Path:
+    """Train a decoder that gives back most of `known_sentences`.
+
+    Args:
+        folder: becomes the decoder; must not be there.
+        encoder: spec string of the encoder whose vectors it reads.
+    """
+    sentences = known_sentences()
+    spec = DecoderSpec(
+        encoder, ("starter",), str(folder), words=LONGEST, vocabulary=500, width=96, layers=1,
+        held_out=KEPT_APART, dropout=0.0, epochs=45, batch_tokens=300, learning_rate=4e-3,
+        warmup=20, device="cpu",
+    )  # fmt: skip
+    opened = load(encoder)
+    # Those kept apart are among those learned from: the best look is the one that knows them best.
+    texts = sentences + sentences[:KEPT_APART]
+    vocabulary = Vocabulary.learn(sentences, spec.vocabulary)
+    material = material_of(spec, texts, opened.encode(texts), vocabulary)
+    with torch.random.fork_rng(devices=[]):
+        for _ in Run(spec, material, vocabulary, opened.fingerprint, "sixty").events():
+            pass
+    return folder
+
+
+def small_spec(out: Path, **changes: object) -> DecoderSpec:
+    """A training of seconds on the starter set, of a decoder that will know next to nothing."""
+    usual: dict[str, object] = {
+        "encoder": "random:32", "train": ("starter",), "out": str(out), "vocabulary": 300,
+        "width": 32, "layers": 1, "epochs": 3.0, "batch_tokens": 256, "warmup": 5,
+        "limit": 300, "held_out": 40,
+        "device": "cpu",
+    }  # fmt: skip
+    return DecoderSpec(**usual | changes)  # type: ignore[arg-type]

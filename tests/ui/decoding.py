@@ -1,0 +1,20 @@
+"""What the tests of the pages of decoding share."""
+
+from __future__ import annotations
+
+from app.decoding import decoders
+from tests.fakes.decoders import known_sentences
+
+ENCODER, WITHOUT = "random:64", "random:256"
+HOSTILE = "<img src=x onerror=window.pwned=1> a {{window.pwned=2}} boat"
+FIRST, SECOND = known_sentences()[0], known_sentences()[3]
+
+
+def registered(workspace, folder):
+    """The decoder of random:64 among those of the store."""
+    return decoders.register(workspace, folder)
+
+
+def obeyed(page):
+    """Whether hostile text was taken for more than text."""
+    return page.locator("img[src=x]").count() > 0 or page.evaluate("window.pwned") is not None

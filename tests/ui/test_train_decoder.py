@@ -1,0 +1,263 @@
+"""The pages Train decoder and Diagnose: from the form to a decoder, and what it gives back."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+from playwright.sync_api import expect
+
+from app import ui
+from app.decoding import decoders, making, queue
+from app.jobs.kinds import KINDS
+from app.jobs.reporter import Reporter
+from app.workspace import Workspace
+from engine.decoding.diagnosis import to_result
+from engine.decoding.events import Encoded, Looked, Noted, Started, Stepped
+from engine.decoding.spec import DecoderSpec
+from tests.fakes.diagnoses import diagnosis
+from tests.ui.conftest import NARROW, WIDE
+
+SPEC = DecoderSpec("random:64", ("starter",), "")
+SAMPLES = (("The old dog slept by the fire.", "The dog slept by the old stove."),
+           ("<b>Rain</b> fell.", "<i>Rain fell."))  # fmt: skip
+QUICK = (
+    "train-decoder?encoder=random:32&train=starter&limit=300&held_out=40&width=32&layers=1"
+    "&vocabulary=300&epochs=1&batch_tokens=256&device=cpu"
+)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory, decoder_folder):
+    """A store of its own, with a decoder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path_factory.mktemp("decoder") / "store")
+    made.add_encoder("random:32")
+    decoders.register(made, decoder_folder)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def place(desk):
+    """Address of an app over it."""
+    demo = ui.launch(desk, open_browser=False, block=False)
+    yield str(demo.local_url).rstrip("/")
+    demo.close()
+
+
+def say(desk, run, *events):
+    """Store events as the worker does."""
+    for event in events:
+        data = event.to_dict()
+        desk.store.events.add(run, data.pop("kind"), data)
+
+
+def learn(desk, run, first, last):
+    """Twenty updates and a look for each number."""
+    for number in range(first, last + 1):
+        step = 20 * number
+        say(desk, run, Stepped(step, 400, 6 - step / 100, 900.0, float(step), 9.0),
+            Looked(step, 6.5 - step / 100, SAMPLES))  # fmt: skip
+
+
+@pytest.fixture
+def running(desk):
+    """A training that has looked three times and goes on."""
+    run = queue.queue_training(desk, SPEC)
+    desk.store.runs.start(run, 1, "local-0", ["decoder"])
+    say(desk, run, Noted("2,398 different sentences."), Encoded(2398, 2398, 0.0),
+        Started(0, 400, 1898, 5_300_000, "cpu"))  # fmt: skip
+    learn(desk, run, 1, 3)
+    yield run
+    desk.jobs.cancel(run)
+
+
+@pytest.fixture
+def page(visitor, place):
+    """The form as it opens."""
+    opened = visitor(place).open("train-decoder")
+    expect(opened.locator("#command pre")).to_be_visible()
+    return opened
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_training_is_followed(visitor, place, running, size, dark):
+    """Its losses, and what it says so far with the differences marked."""
+    visit = visitor(place, size=size, dark=dark)
+    page = visit.open(f"train-decoder?run={running}")
+    expect(page.locator("#curve .scatterlayer .js-line")).to_have_count(2)
+    sample = page.locator(".t-samples li").first
+    expect(sample.locator("ins")).to_have_text("stove")
+    expect(sample.locator("del")).to_have_text("fire")
+    expect(page.locator(".t-samples li").nth(1)).to_contain_text("<b>Rain</b> fell.")
+    expect(page.locator("#decoders .t-open")).to_contain_text("60 of 400 updates")
+    expect(page.locator("#guess")).to_contain_text("It takes")
+    visit.picture(f"train-decoder-{size[0]}-{'dark' if dark else 'light'}")
+    assert not visit.scrolls_sideways()
+
+
+def test_it_grows_while_one_looks(visitor, place, desk, running):
+    """New losses move into the same picture, and the samples change."""
+    page = visitor(place).open(f"train-decoder?run={running}")
+    expect(page.locator("#samples")).to_contain_text("after 60 updates")
+    expect(page.locator("#curve .scatterlayer .js-line")).to_have_count(2)
+    page.evaluate("document.querySelector('#curve .main-svg').dataset.mark = 'mine'")
+    learn(desk, running, 4, 4)
+    expect(page.locator("#samples")).to_contain_text("after 80 updates")
+    assert page.evaluate("document.querySelector('#curve .main-svg').dataset.mark") == "mine"
+
+
+def test_it_is_stopped_and_keeps_the_best(visitor, place, desk, running):
+    """The word reaches the run."""
+    page = visitor(place).open(f"train-decoder?run={running}")
+    page.get_by_role("button", name="Stop decoder of random:64 on starter now").click()
+    expect(page.locator("#decoders .t-open")).to_contain_text("stopping")
+    assert desk.store.runs.get(running)["asked"] == making.STOP
+
+
+def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
+    """The preset is then one's own; another tab shows the same."""
+    page.get_by_label("Longest sentence").fill("9")
+    page.get_by_label("Cut longer sentences").uncheck()
+    command = page.locator("#command pre")
+    expect(command).to_contain_text("--words 9")
+    expect(command).to_contain_text("--no-clauses")
+    expect(page.locator("#preset input")).to_have_value("My own settings")
+    page.wait_for_function("location.search.includes('words=9')")
+    page.wait_for_function("location.search.includes('clauses=false')")
+    said = command.inner_text()
+    again = visitor(place).open(page.url.removeprefix(f"{place}/"))
+    expect(again.locator("#command pre")).to_have_text(said)
+
+
+def test_a_preset_of_the_paper_fills_the_form(page):
+    """Fifteen words, the LSTM with a mixture of softmaxes, nothing cut into clauses."""
+    page.locator("#preset input").click()
+    page.get_by_role("option", name="Vec2Sent, as the paper says").click()
+    expect(page.get_by_label("Longest sentence")).to_have_value("15")
+    command = page.locator("#command pre")
+    expect(command).to_contain_text("--architecture lstm-mos")
+    expect(command).to_contain_text("--no-clauses")
+    page.wait_for_function("location.search.includes('preset=paper')")
+
+
+def test_a_slip_is_said_and_nothing_is_lost(page, desk):
+    """While one types and when one starts; the fields stay as they are."""
+    before = len(desk.store.runs.list())
+    page.get_by_label("Passes").fill("0")
+    expect(page.locator("#said")).to_contain_text("The epochs cannot be 0")
+    page.locator("#start").click()
+    expect(page.get_by_role("alert")).to_contain_text("The epochs cannot be 0")
+    page.get_by_label("Passes").fill("2x")
+    expect(page.locator("#said")).to_contain_text("'2x' is no number")
+    expect(page.get_by_label("Passes")).to_have_value("2x")
+    assert len(desk.store.runs.list()) == before
+
+
+def test_a_decoder_is_trained_for_real(visitor, place, desk):
+    """From the estimate to the page Decode."""
+    page = visitor(place).open(QUICK)
+    expect(page.locator("#command pre")).to_contain_text("--limit 300")
+    page.locator("#cost").click()
+    expect(page.locator("#estimate")).to_contain_text("260", timeout=120_000)
+    page.locator("#start").click()
+    row = page.locator("#decoders .t-open")
+    expect(row).to_contain_text("waiting for its turn", timeout=60_000)
+    run = desk.store.runs.list()[0]
+    desk.store.runs.start(run["id"], 1, "local-0", making.units(run["spec"]))
+    reporter = Reporter(desk.store, run["id"], 1, 0, run["title"])
+    assert KINDS["train-decoder"].work(desk, run["spec"], 0, reporter).error is None
+    desk.store.runs.end_unit(run["id"], 0, 1.0)
+    desk.store.runs.finish(run["id"], 1, "done")
+    expect(page.locator(".t-samples li")).to_have_count(5)
+    row.get_by_role("link", name="Decode with").click()
+    page.wait_for_url("**/decode?encoder=*")
+    expect(page.locator("#encoders input:checked")).to_have_count(1)
+
+
+def test_visitors_have_the_command_alone(visitor, desk, running):
+    """No start, no stop; they see what is learned."""
+    looking = Workspace(desk.store.folder, read_only=True)
+    demo = ui.launch(looking, open_browser=False, block=False)
+    page = visitor(str(demo.local_url).rstrip("/")).open(f"train-decoder?run={running}")
+    expect(page.locator("#command pre")).to_be_visible()
+    expect(page.locator(".t-samples li")).to_have_count(2)
+    for gone in ("#start", "#cost"):
+        expect(page.locator(gone)).to_be_hidden()
+    assert page.locator("#decoders .t-verbs button").count() == 0
+    demo.close()
+    looking.close()
+
+
+# Diagnose ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def measured(desk):
+    """Two diagnoses; the newer is of random:64."""
+    for encoder, level in (("random:32", 20.0), ("random:64", 40.0)):
+        desk.keep_result(to_result(diagnosis(encoder, level), "abc"))
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_diagnosis_is_shown(visitor, place, measured, size, dark):
+    """Figures beside the baselines, by length, samples."""
+    visit = visitor(place, size=size, dark=dark)
+    page = visit.open("diagnose")
+    row = page.locator("#figures tr", has_text="Token F1")
+    for number in ("40.0", "37.5 to 42.5", "32.0", "12.0", "above both"):
+        expect(row).to_contain_text(number)
+    expect(page.locator("#figures tr", has_text="Id/PERM")).not_to_contain_text("above")
+    expect(page.locator("#by-length .scatterlayer .js-line")).to_have_count(3)
+    expect(page.locator(".t-samples li")).to_have_count(5)
+    expect(page.locator(".t-samples li").last).to_contain_text("<b>Bold</b> words & more of them")
+    expect(page.locator("#across")).to_contain_text("A rank correlation needs 6")
+    visit.picture(f"diagnose-{size[0]}-{'dark' if dark else 'light'}")
+    assert not visit.scrolls_sideways()
+
+
+def test_another_diagnosis_and_another_figure(visitor, place, measured):
+    """The address keeps which; the picture follows."""
+    page = visitor(place).open("diagnose?encoder=random:32")
+    expect(page.locator("#figures")).to_contain_text("random:32")
+    page.locator("#metric input").click()
+    page.get_by_role("option", name="BLEU", exact=True).click()
+    expect(page.locator("#by-length")).to_contain_text("BLEU")
+    page.wait_for_function("location.search.includes('result=')")
+
+
+def test_every_figure_is_a_line_of_a_file(visitor, place, measured):
+    """With giver, length and interval."""
+    page = visitor(place).open("diagnose")
+    expect(page.locator("#figures tr", has_text="Token F1")).to_be_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="All figures as CSV").click()
+    with saved.value.path().open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    (main,) = [row for row in rows if (row["giver"], row["length"], row["figure"])
+               == ("decoder", "all", "token_f1")]  # fmt: skip
+    assert [float(main[name]) for name in ("value", "low", "high")] == [40.0, 37.5, 42.5]
+
+
+def test_a_diagnosis_is_queued_and_then_shown(visitor, place, desk, measured):
+    """It says where it is, and takes the place of the one before when it is done."""
+    page = visitor(place).open("diagnose?encoder=random:64")
+    expect(page.locator("#command pre")).to_have_text("theodolite diagnose random:64")
+    page.get_by_label("How many").fill("x")
+    page.locator("#start").click()
+    expect(page.get_by_role("alert")).to_contain_text("'x' is no number of sentences")
+    page.get_by_label("How many").fill("50")
+    expect(page.locator("#command pre")).to_contain_text("--sentences 50")
+    page.locator("#start").click()
+    expect(page.locator("#running")).to_contain_text("diagnosis of random:64", timeout=60_000)
+    run = desk.store.runs.list(kinds=["diagnose"])[0]
+    desk.store.runs.start(run["id"], 1, "local-0", ["x"])
+    reporter = Reporter(desk.store, run["id"], 1, 0, run["title"])
+    assert KINDS["diagnose"].work(desk, run["spec"], 0, reporter).error is None
+    desk.store.runs.end_unit(run["id"], 0, 1.0)
+    desk.store.runs.finish(run["id"], 1, "done")
+    expect(page.locator("#figures")).to_contain_text("Measured on 20 sentences", timeout=60_000)
