@@ -45,7 +45,8 @@ function saidCard(said) {
       ? el("a", { href: `${map.value.training}?encoder=${encodeURIComponent(said.lacking)}` }, "Train a decoder") : "";
     return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
       el("h3", {}, `No decoder for ${said.lacking} yet`),
-      el("p", {}, "A place can be put into words when the encoder has a decoder; it is trained once, in the background."),
+      el("p", {}, "A place can be put into words when the encoder has a decoder; it is trained once, in the background." +
+        (way && said.time ? ` That takes ${said.time}, as far as can be told beforehand.` : "")),
       el("p", { class: "t-map-acts" }, way, close));
   }
   if (said.sentence === undefined) return ""; // on its way

@@ -53,8 +53,8 @@ def decoded(workspace: Workspace, found: maps.StoredMap, x: float, y: float) -> 
 
     Returns:
         `x`, `y`, and `sentence`, `cosine` (of the sentence's own vector to the mean), `dim`,
-        `neighbours` (each with `id`, `text`, `weight`); or `lacking` where the encoder has no
-        decoder.
+        `neighbours` (each with `id`, `text`, `weight`); or `lacking` (the
+        encoder) and `time` (that a training takes) where there is no decoder.
 
     Raises:
         UserError: an encoder or decoder that cannot be loaded.
@@ -65,7 +65,8 @@ def decoded(workspace: Workspace, found: maps.StoredMap, x: float, y: float) -> 
     try:
         said = saying.at(workspace, encoder, weights @ rows[ids])
     except NoDecoder:
-        return {"x": x, "y": y, "lacking": encoder}
+        time = saying.training_time(workspace, encoder)
+        return {"x": x, "y": y, "lacking": encoder, "time": time}
     near = [
         {"id": int(i), "text": maps.whole(found.sentences[i]), "weight": float(weight)}
         for i, weight in zip(ids, weights, strict=True)
