@@ -25,7 +25,7 @@ async function decodeAt(x, y) {
     annotate();
     panelled();
     noted();
-    status.textContent += said.lacking ? ` There is no decoder for ${said.lacking} yet.` : ` Decoded: ${said.sentence}`;
+    status.textContent += ` ${said.trouble ?? (said.lacking ? `There is no decoder for ${said.lacking} yet.` : `Decoded: ${said.sentence}`)}`;
   } catch (error) {
     if (map === mine && mine.asking === ticket) status.textContent = error.message;
   }
@@ -48,6 +48,10 @@ function saidCard(said) {
       el("p", {}, "A place can be put into words when the encoder has a decoder; it is trained once, in the background." +
         (way && said.time ? ` That takes ${said.time}, as far as can be told beforehand.` : "")),
       el("p", { class: "t-map-acts" }, way, close));
+  }
+  if (said.trouble) {
+    return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
+      el("h3", {}, said.trouble), el("p", {}, said.hint), el("p", { class: "t-map-acts" }, close));
   }
   if (said.sentence === undefined) return ""; // on its way
   const rows = said.neighbours.map((one) => el("tr", {},
