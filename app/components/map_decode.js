@@ -63,7 +63,7 @@ function saidCard(said) {
       `Cosine of the sentence to that mean: ${said.cosine.toFixed(3).replace("-", "−")}.`),
     el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "The points that have a say" },
       el("table", { class: "t-table" },
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Nearest on the map"), el("th", { scope: "col" }, "Weight"))),
+        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Nearest on the map"), el("th", { scope: "col", class: "t-num" }, "Weight"))),
         el("tbody", {}, ...rows))),
     el("p", { class: "t-map-acts" }, said.sentence ? searchLink(said.sentence) ?? "" : "", close));
 }
