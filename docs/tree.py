@@ -16,6 +16,7 @@ README = ROOT / "README.md"
 START, END = "<!-- tree -->\n", "<!-- /tree -->\n"
 FOLDERS = ("app", "engine", "store", "benchmarks", "docs", "tests")
 OTHERS = {
+    "shipped": "decoders that come along, each a folder with its card",
     "starter": "the starter set: graded pairs with their rubric, sentences by topic",
     "mark.svg": "the sign in the bar and in the tab",
 }
@@ -31,8 +32,9 @@ def tree() -> str:
     lines: list[str] = []
     seen: set[Path] = set()
     for path in map(Path, sorted(listed, key=_order)):
-        if "starter" in path.parts[:-1]:
-            path = Path(*path.parts[: path.parts.index("starter") + 1])
+        whole = next((i for i, part in enumerate(path.parts[:-1]) if part in OTHERS), None)
+        if whole is not None:
+            path = Path(*path.parts[: whole + 1])
         if path in seen or not (ROOT / path).exists() or path.suffix == ".png":
             continue
         for folder in [*reversed(path.parents)][1:]:

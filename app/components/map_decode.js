@@ -25,7 +25,7 @@ async function decodeAt(x, y) {
     annotate();
     panelled();
     noted();
-    status.textContent += said.lacking ? ` There is no decoder for ${said.lacking} yet.` : ` Decoded: ${said.sentence}`;
+    status.textContent += ` ${said.trouble ?? (said.lacking ? `There is no decoder for ${said.lacking} yet.` : `Decoded: ${said.sentence}`)}`;
   } catch (error) {
     if (map === mine && mine.asking === ticket) status.textContent = error.message;
   }
@@ -45,8 +45,13 @@ function saidCard(said) {
       ? el("a", { href: `${map.value.training}?encoder=${encodeURIComponent(said.lacking)}` }, "Train a decoder") : "";
     return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
       el("h3", {}, `No decoder for ${said.lacking} yet`),
-      el("p", {}, "A place can be put into words when the encoder has a decoder; it is trained once, in the background."),
+      el("p", {}, "A place can be put into words when the encoder has a decoder; it is trained once, in the background." +
+        (way && said.time ? ` That takes ${said.time}, as far as can be told beforehand.` : "")),
       el("p", { class: "t-map-acts" }, way, close));
+  }
+  if (said.trouble) {
+    return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
+      el("h3", {}, said.trouble), el("p", {}, said.hint), el("p", { class: "t-map-acts" }, close));
   }
   if (said.sentence === undefined) return ""; // on its way
   const rows = said.neighbours.map((one) => el("tr", {},
@@ -58,7 +63,7 @@ function saidCard(said) {
       `Cosine of the sentence to that mean: ${said.cosine.toFixed(3).replace("-", "−")}.`),
     el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "The points that have a say" },
       el("table", { class: "t-table" },
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Nearest on the map"), el("th", { scope: "col" }, "Weight"))),
+        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Nearest on the map"), el("th", { scope: "col", class: "t-num" }, "Weight"))),
         el("tbody", {}, ...rows))),
     el("p", { class: "t-map-acts" }, said.sentence ? searchLink(said.sentence) ?? "" : "", close));
 }

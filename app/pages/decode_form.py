@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, parts, progress
+from app import address, parts
 from app.decoding import saying
 from app.decoding.saying import How, NoDecoder
-from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from engine.errors import UserError
 
 WAYS = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sample"),
         ("As the reference code", "vec2sent-ref")]  # fmt: skip
@@ -121,7 +121,7 @@ def lacking(workspace: Workspace, encoder: str) -> str:
         link = ""
     else:
         more = "A decoder is trained once, in the background."
-        if took := estimated(workspace, encoder):
+        if took := saying.training_time(workspace, encoder):
             more += f" For this encoder that takes {took}, as far as can be told beforehand."
         to = escape(address.link("train-decoder", encoder=encoder))
         link = f'<p><a class="t-button" href="{to}">Train a decoder</a></p>'
@@ -130,14 +130,3 @@ def lacking(workspace: Workspace, encoder: str) -> str:
         f'<span class="t-spec">{escape(encoder)}</span> yet.</strong></p>'
         f"<p>{escape(more)}</p>{link}</div>"
     )
-
-
-def estimated(workspace: Workspace, encoder: str) -> str:
-    """About how long the training of a decoder takes, in words; empty when that is not known."""
-    from app.decoding import estimates
-
-    try:
-        seconds = estimates.usual(workspace, encoder).seconds
-    except UserError:
-        return ""
-    return progress.time_left(seconds).removesuffix(" left")

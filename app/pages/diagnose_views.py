@@ -12,6 +12,7 @@ import gradio as gr
 from app import formats, parts, progress
 from app.components import told
 from app.decoding import diagnosis_figures as figures
+from app.pages.train_decoder_views import ARCHITECTURES
 
 if TYPE_CHECKING:
     from app.decoding.relations import Across
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
     from engine.decoding.relations import Relation
 
 PROTOCOL = "vec2sent"
-ARCHITECTURES = {
-    "prefix": "A Transformer",
-    "lstm": "An LSTM of one layer",
-    "lstm-mos": "An LSTM with five softmaxes",
-    "causal": "A language model",
-}
 NOTHING = parts.empty(
     "No decoder was diagnosed yet",
     "A diagnosis takes some minutes in the background, and is kept like any score.",
@@ -229,7 +224,8 @@ def _facts(found: Diagnosis) -> str:
     """What is known of the decoder, as HTML."""
     facts = found.decoder
     kind = str(facts.get("architecture"))
-    said = f"{ARCHITECTURES.get(kind, kind)} as the decoder"
+    words = ARCHITECTURES.get(kind, kind)
+    said = f"{words[:1].upper()}{words[1:]} as the decoder"
     if facts.get("sentences"):
         said += f", trained on {formats.plural(int(facts['sentences']), 'sentence')}"
     if facts.get("words"):

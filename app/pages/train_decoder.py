@@ -148,9 +148,10 @@ class _Followed:
         self._listing = actions(elem_id="decoders")
         self._curve = chart(height=views.HEIGHT, elem_id="curve")
         self._samples = parts.static("", elem_id="samples")
+        self._at_hand = parts.static("", elem_id="at-hand")
         self._opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
         self._seen = gr.State([])
-        self._views = [self._listing, self._curve, self._samples, self._seen]
+        self._views = [self._listing, self._curve, self._samples, self._at_hand, self._seen]
 
     def wire(self, begun: Any) -> None:
         """Attach the events; `begun` is a box that gets the id of each run that is started."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from app.decoding import saying
 from app.decoding.saying import NoDecoder
 from app.space import maps
+from engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,11 +54,12 @@ def decoded(workspace: Workspace, found: maps.StoredMap, x: float, y: float) -> 
 
     Returns:
         `x`, `y`, and `sentence`, `cosine` (of the sentence's own vector to the mean), `dim`,
-        `neighbours` (each with `id`, `text`, `weight`); or `lacking` where the encoder has no
-        decoder.
+        `neighbours` (each with `id`, `text`, `weight`); or `lacking` (the
+        encoder) and `time` (that a training takes) where there is no decoder;
+        or `trouble` and `hint` where it cannot be used.
 
     Raises:
-        UserError: an encoder or decoder that cannot be loaded.
+        UserError: an encoder that cannot be loaded.
     """
     encoder = found.info["encoder"]
     ids, weights = weighted(found.points, x, y, NEAREST)
@@ -65,7 +67,10 @@ def decoded(workspace: Workspace, found: maps.StoredMap, x: float, y: float) -> 
     try:
         said = saying.at(workspace, encoder, weights @ rows[ids])
     except NoDecoder:
-        return {"x": x, "y": y, "lacking": encoder}
+        time = saying.training_time(workspace, encoder)
+        return {"x": x, "y": y, "lacking": encoder, "time": time}
+    except UserError as error:  # part of the conversation: browsers log a 400 as a fault
+        return {"x": x, "y": y, "trouble": error.message, "hint": error.hint}
     near = [
         {"id": int(i), "text": maps.whole(found.sentences[i]), "weight": float(weight)}
         for i, weight in zip(ids, weights, strict=True)

@@ -1,4 +1,4 @@
-"""A small causal Transformer that reads the vector as its first positions."""
+"""A small causal Transformer in which every piece looks at the vector before all others."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from engine.decoding.loss import cross_entropy
 from engine.decoding.spec import HEADS
 from engine.decoding.vocabulary import PAD
 
-Cache = list[tuple[Tensor, Tensor]]
-"""Keys and values of each layer, (n, heads, positions, dim)."""
+Kept = tuple[Tensor, Tensor]
+"""Keys and values of a layer, (n, heads, positions, width / heads)."""
+Cache = list[Kept]
 
 
 class PrefixTransformer(nn.Module):
     """p(sentence | vector): pre-norm blocks, tied embeddings, learned positions.
 
-    Embeddings are multiplied by the root of the width (Vaswani et al. 2017, section 3.4): as they
-    are, the blocks' outputs drown them, and as much training leaves a loss 0.24 nats higher (two
-    layers of 128, 500 updates, WordLlama).
+    The vector becomes positions before the sentence, as keys and values of every layer (Li and
+    Liang 2021); they pass through no layer themselves. Embeddings are multiplied by the root of
+    the width (Vaswani et al. 2017, section 3.4): as they are, the blocks' outputs drown them.
+    Held-out loss after 500 updates of two layers of 128, on WordLlama's vectors: 4.79 with a
+    prefix that passes through all layers and embeddings as they are, 4.70 with this prefix, 4.55
+    with these embeddings, 4.46 with both; and training is a tenth faster.
 
     Args:
         dim: of the vectors.
@@ -36,7 +40,7 @@ class PrefixTransformer(nn.Module):
 
     def __init__(
         self, dim: int, vocabulary: int, *, width: int = 256, layers: int = 4, heads: int = HEADS,
-        prefix: int = 4, positions: int = 64, dropout: float = 0.1,
+        prefix: int = 8, positions: int = 64, dropout: float = 0.1,
     ) -> None:  # fmt: skip
         super().__init__()
         self.prefix, self.positions = prefix, positions
@@ -60,11 +64,14 @@ class PrefixTransformer(nn.Module):
         Returns:
             (n, t, width): row j decides piece j + 1.
         """
-        pieces = self.scale * (self.pieces(ids) + self.places.weight[: ids.shape[1]])
-        x = self.dropout(torch.cat([self._read(vectors), pieces], 1))
-        for block in self.blocks:
-            x = block(x)
-        out: Tensor = self.norm(x[:, self.prefix :])
+        t = ids.shape[1]
+        x = self.dropout(self.scale * (self.pieces(ids) + self.places.weight[:t]))
+        # All of the prefix, and of the sentence what was written so far.
+        seen = torch.ones(t, self.prefix + t, dtype=torch.bool, device=ids.device)
+        seen = seen.tril(self.prefix)
+        for block, kept in zip(self._blocks(), self.begin(vectors), strict=True):
+            x, _ = block(x, kept, seen)
+        out: Tensor = self.norm(x)
         return out
 
     def logits(self, states: Tensor) -> Tensor:
@@ -84,13 +91,9 @@ class PrefixTransformer(nn.Module):
         return cross_entropy(states, self.pieces.weight, following[real])
 
     def begin(self, vectors: Tensor) -> Cache:
-        """What the blocks remember of the vectors, before any piece."""
-        x = self._read(vectors)
-        cache: Cache = []
-        for block in self._blocks():
-            x, kept = block.extend(x, None)
-            cache.append(kept)
-        return cache
+        """What the blocks know before any piece: the vectors, as keys and values."""
+        read = self.read(vectors).view(len(vectors), self.prefix, -1)
+        return [block.keep(read) for block in self._blocks()]
 
     def step(self, cache: Cache, last: Tensor) -> tuple[Tensor, Cache]:
         """One more piece.
@@ -106,14 +109,9 @@ class PrefixTransformer(nn.Module):
         x = self.scale * (self.pieces(last) + self.places.weight[place])[:, None]
         following: Cache = []
         for block, kept in zip(self._blocks(), cache, strict=True):
-            x, grown = block.extend(x, kept)
+            x, grown = block(x, kept)
             following.append(grown)
         return self.logits(self.norm(x[:, 0])), following
-
-    def _read(self, vectors: Tensor) -> Tensor:
-        """The vectors as positions, (n, prefix, width)."""
-        read: Tensor = self.read(vectors)
-        return read.view(len(vectors), self.prefix, -1)
 
     def _blocks(self) -> Iterator[Block]:
         """The blocks as what they are, which a ModuleList does not tell."""
@@ -126,41 +124,48 @@ class PrefixTransformer(nn.Module):
 
 
 class Block(nn.Module):
-    """Causal attention and a feed-forward layer, each behind its norm."""
+    """Attention and a feed-forward layer, each behind its norm."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
         self.heads, self.p = heads, dropout
         self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.mix = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.query, self.kept = nn.Linear(width, width), nn.Linear(width, 2 * width)
+        self.mix = nn.Linear(width, width)
         self.widen, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(n, t, width) -> the same, each position seeing those before it."""
-        q, k, v = self._split(x)
-        p = self.p if self.training else 0.0
-        seen = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=p)
-        return self._after(x, seen)
+    def keep(self, x: Tensor) -> Kept:
+        """Keys and values of positions (n, t, width)."""
+        return self._kept(self.before(x))
 
-    def extend(
-        self, x: Tensor, kept: tuple[Tensor, Tensor] | None
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The same for new positions behind those kept."""
-        q, k, v = self._split(x)
-        if kept is not None:
-            k, v = torch.cat([kept[0], k], 2), torch.cat([kept[1], v], 2)
-        seen = F.scaled_dot_product_attention(q, k, v, is_causal=kept is None)
-        return self._after(x, seen), (k, v)
+    def forward(self, x: Tensor, kept: Kept, seen: Tensor | None = None) -> tuple[Tensor, Kept]:
+        """New positions behind those kept.
 
-    def _split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        n, t, width = x.shape
-        parts = self.qkv(self.before(x)).view(n, t, 3, self.heads, width // self.heads)
-        q, k, v = parts.permute(2, 0, 3, 1, 4)
-        return q, k, v
+        Args:
+            x: (n, t, width).
+            kept: keys and values of the p positions before.
+            seen: bool (t, p + t), which of all each may look at; None for all.
 
-    def _after(self, x: Tensor, seen: Tensor) -> Tensor:
-        n, heads, t, each = seen.shape
-        x = x + self.dropout(self.mix(seen.transpose(1, 2).reshape(n, t, heads * each)))
+        Returns:
+            (n, t, width), and the keys and values of all p + t.
+        """
+        normed = self.before(x)
+        keys, values = self._kept(normed)
+        k, v = torch.cat([kept[0], keys], 2), torch.cat([kept[1], values], 2)
+        found = F.scaled_dot_product_attention(
+            self._split(self.query(normed)), k, v, attn_mask=seen,
+            dropout_p=self.p if self.training else 0.0,
+        )  # fmt: skip
+        x = x + self.dropout(self.mix(found.transpose(1, 2).flatten(2)))
         out: Tensor = x + self.dropout(self.narrow(F.gelu(self.widen(self.between(x)))))
-        return out
+        return out, (k, v)
+
+    def _kept(self, normed: Tensor) -> Kept:
+        keys, values = self.kept(normed).chunk(2, -1)
+        return self._split(keys), self._split(values)
+
+    def _split(self, x: Tensor) -> Tensor:
+        """(n, t, width) -> (n, heads, t, width / heads)."""
+        n, t, width = x.shape
+        return x.view(n, t, self.heads, width // self.heads).transpose(1, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -312,7 +313,25 @@ def test_points_on_one_place_share_it():
 def test_a_map_without_a_decoder_says_so(workspace):
     """Calmly: there is nothing wrong with the place."""
     other = map_making.quick(workspace, WITHOUT, "starter-topics")
-    assert map_decoding.decoded(workspace, other, 0, 0) == {"x": 0, "y": 0, "lacking": WITHOUT}
+    found = map_decoding.decoded(workspace, other, 0, 0)
+    assert found.pop("time")
+    assert found == {"x": 0, "y": 0, "lacking": WITHOUT}
+
+
+def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
+    """Its newest one is damaged: in words, not as a fault of the map."""
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    facts = {"encoder": ENCODER, "dim": 64, "architecture": "prefix",
+             "fingerprint": workspace.load(ENCODER).fingerprint}  # fmt: skip
+    (damaged / "decoder.json").write_text(json.dumps(facts), "utf-8")
+    decoders.register(workspace, damaged)
+    try:
+        found = map_decoding.decoded(workspace, pca, 0, 0)
+    finally:
+        (damaged / "decoder.json").unlink()
+    assert "damaged" in found["trouble"]
+    assert found["hint"]
 
 
 # An offer ---------------------------------------------------------------------------------

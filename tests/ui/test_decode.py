@@ -140,6 +140,15 @@ def test_on_a_phone(visitor, site, dark):
     visit.picture(f"decode-phone-{'dark' if dark else 'light'}")
 
 
+def test_the_bar_is_not_crowded(visitor, site):
+    """On the narrowest window that has no menu every page has its place."""
+    visit = visitor(site, size=(1265, 800))
+    page = visit.open("decode")
+    top = page.locator(".t-top")
+    assert top.evaluate("bar => bar.scrollWidth <= bar.clientWidth")
+    assert page.get_by_role("button", name="Light or dark").bounding_box()["x"] + 34 <= 1265 - 20
+
+
 def test_the_further_pages_are_under_decode_in_the_bar(visit):
     """Under the pointer, and for the keyboard; elsewhere they take no place."""
     page = visit.open("decode")

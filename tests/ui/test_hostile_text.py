@@ -77,6 +77,10 @@ def visits(run: str, a: str, b: str, broken: str) -> dict[str, str]:
         "search": ("search", [("q", f"w1 {PROBE}"), ("in", "upload:hostile"), *both,
                               ("encoder", broken)]),
         "distributions": ("distributions", [*both, ("task", "upload:hostile")]),
+        "decode": ("decode", [("q", PROBE), *both, ("encoder", broken)]),
+        "interpolate": ("interpolate", [("a", PROBE), ("b", PROBE), ("encoder", a)]),
+        "arithmetic": ("arithmetic", [("x", "a"), ("let", f"a = {PROBE}"), *both]),
+        "an unreadable expression": ("arithmetic", [("x", PROBE), ("let", "a = b"), *both]),
         "jobs": ("jobs", [("run", run)]),
         "jobs without such a run": ("jobs", [("run", PROBE)]),
     }  # fmt: skip

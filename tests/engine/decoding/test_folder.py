@@ -76,7 +76,8 @@ def test_the_card_says_on_what_and_how(decoder_folder: Path) -> None:
     card = (decoder_folder / "README.md").read_text("utf-8")
     facts = json.loads((decoder_folder / "decoder.json").read_text("utf-8"))
     for said in (
-        "`random:64`", "`starter`: 60 sentences of at most 7 words", "187,776 parameters",
+        "`random:64`", "`starter`: 60 sentences of at most 7 words",
+        f"{facts['parameters']:,} parameters",
         f"| {facts['steps']} | {facts['curve'][-1][1]:.3f} |", "## Terms", "To be filled in",
         "theodolite train-decoder random:64 --train starter",
     ):  # fmt: skip

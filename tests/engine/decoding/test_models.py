@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from engine.decoding.folder import build
 from engine.decoding.loss import cross_entropy
 from engine.decoding.lstm import ConditionedLSTM
-from engine.decoding.prefix import PrefixTransformer
+from engine.decoding.prefix import Block, PrefixTransformer
 from engine.decoding.vocabulary import BEGIN, END, PAD
 
 DIM, PIECES = 5, 11
@@ -70,30 +70,23 @@ def test_a_mixture_of_softmaxes_mixes_probabilities() -> None:
 
 @torch.no_grad()
 def test_the_transformer_is_pytorchs_own() -> None:
-    """`nn.TransformerEncoderLayer`, norms first, under a causal mask, with the same weights."""
+    """`nn.MultiheadAttention` over prefix and pieces under a mask, layer by layer, same weights."""
     model = PrefixTransformer(DIM, PIECES, width=12, layers=2, heads=3, prefix=2, positions=8)
     model.eval()
-    pieces = (model.pieces.weight[IDS] + model.places.weight[:5]) * 12**0.5
-    x = torch.cat([model.read(VECTORS).view(2, 2, 12), pieces], 1)
-    mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
-    names = {
-        "self_attn.in_proj_": "qkv.", "self_attn.out_proj.": "mix.", "linear1.": "widen.",
-        "linear2.": "narrow.", "norm1.": "before.", "norm2.": "between.",
-    }  # fmt: skip
+    prefix = model.read(VECTORS).view(2, 2, 12)
+    x = (model.pieces.weight[IDS] + model.places.weight[:5]) * 12**0.5
+    hidden = torch.ones(5, 7, dtype=torch.bool).triu(3)
     for block in model.blocks:
-        peer = nn.TransformerEncoderLayer(
-            12, 3, 48, 0.0, F.gelu, batch_first=True, norm_first=True
-        ).train()  # in evaluation it takes another route
-        own = block.state_dict()
-        peer.load_state_dict(
-            {
-                f"{a}{kind}": own[f"{b}{kind}"]
-                for a, b in names.items()
-                for kind in ("weight", "bias")
-            }
-        )
-        x = peer(x, src_mask=mask, is_causal=True)
-    expected = F.layer_norm(x[:, 2:], (12,), model.norm.weight, model.norm.bias)
+        assert isinstance(block, Block)
+        peer = nn.MultiheadAttention(12, 3, batch_first=True)
+        peer.in_proj_weight.copy_(torch.cat([block.query.weight, block.kept.weight]))
+        assert peer.in_proj_bias is not None
+        peer.in_proj_bias.copy_(torch.cat([block.query.bias, block.kept.bias]))
+        peer.out_proj.load_state_dict(block.mix.state_dict())
+        given = block.before(torch.cat([prefix, x], 1))
+        x = x + peer(given[:, 2:], given, given, attn_mask=hidden)[0]
+        x = x + block.narrow(F.gelu(block.widen(block.between(x))))
+    expected = F.layer_norm(x, (12,), model.norm.weight, model.norm.bias)
     assert torch.allclose(model.states(VECTORS, IDS), expected, atol=1e-5)
 
 
