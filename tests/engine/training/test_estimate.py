@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.datasets.catalog import Catalog
 from engine.errors import UserError
 from engine.train import train
 from engine.training.estimate import estimate, extended
@@ -17,13 +16,6 @@ from engine.training.events import Finished
 from engine.training.spec import TrainSpec
 
 TINY = "new:layers=2,hidden=32,heads=2,vocab=300"
-
-
-@pytest.fixture
-def catalog(monkeypatch) -> Catalog:
-    """Only what is shipped."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Catalog()
 
 
 def spec(folder: Path, **changes) -> TrainSpec:

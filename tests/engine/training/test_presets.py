@@ -15,13 +15,6 @@ GB = 2**30
 LAPTOP, GPU = Machine("cpu", 8 * GB), Machine("cuda", 80 * GB)
 
 
-@pytest.fixture
-def catalog(monkeypatch) -> Catalog:
-    """Only what is shipped."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Catalog()
-
-
 def named(catalog: Catalog, machine: Machine) -> dict[str, Preset]:
     """Presets by name."""
     return {preset.name: preset for preset in presets(catalog, machine)}

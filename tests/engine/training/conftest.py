@@ -1,0 +1,14 @@
+"""What the tests of training share."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.datasets.catalog import Catalog
+
+
+@pytest.fixture
+def catalog(monkeypatch: pytest.MonkeyPatch) -> Catalog:
+    """Only what is shipped."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    return Catalog()
