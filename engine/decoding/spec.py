@@ -79,7 +79,7 @@ class DecoderSpec:
     layers: int | None = None
     epochs: float = 5.0
     batch_tokens: int = 2048
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     warmup: int = 300
     dropout: float | None = None
     noise: float = 0.0
