@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -374,32 +373,3 @@ def test_an_encoder_that_knows_nothing_still_gives_a_language_model(spec: Decode
 
     events = list(train_decoder(replace(spec, epochs=1), encoder=Constant()))
     assert np.isfinite(finished(events).best_loss)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"words": 1}, "words"), ({"epochs": 0}, "epochs"), ({"epochs": float("nan")}, "epochs"),
-        ({"width": 30}, "multiple of 4"), ({"learning_rate": 1.0}, "learning rate"),
-        ({"vocabulary": 100}, "vocabulary"), ({"train": ()}, "sentences to learn from"),
-        ({"architecture": "gru"}, "prefix, lstm, lstm-mos, causal"), ({"held_out": 0}, "held out"),
-    ],
-)  # fmt: skip
-def test_a_setting_that_cannot_be_is_told(
-    spec: DecoderSpec, changes: dict[str, object], said: str
-) -> None:
-    """With its name and what fits."""
-    with pytest.raises(UserError, match=said):
-        replace(spec, **changes)  # type: ignore[arg-type]
-
-
-def test_a_spec_goes_through_json_and_its_hash_leaves_out_the_folder(spec: DecoderSpec) -> None:
-    """What is kept of a training is enough to ask for it again."""
-    assert DecoderSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
-    assert replace(spec, out="elsewhere").hash == spec.hash != replace(spec, seed=7).hash
-    for given in ({"tea": 1}, {"version": 2}):
-        with pytest.raises(UserError):
-            DecoderSpec.from_dict(spec.to_dict() | given)
-    with pytest.raises(UserError, match="needs the field 'encoder'"):
-        DecoderSpec.from_dict({"train": ["a.txt"], "out": "b"})
-    shutil.rmtree(working_folder(spec), ignore_errors=True)
