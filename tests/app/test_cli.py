@@ -17,6 +17,7 @@ import pytest
 
 from app.training.runs import command_of
 from tests.fakes.small_training import small, write_sentences
+from tests.fakes.terminals import heed_interrupts
 
 VERBS = ["serve", "encode", "evaluate", "compare", "fair", "search", "project", "spaces",
          "geometry", "curate", "decode", "interpolate", "analogy", "diagnose", "train-decoder",
@@ -296,9 +297,6 @@ def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
     spec = small(write_sentences(home / "s.txt"), home / "out", steps=100_000)
     words = [sys.executable, "-m", "app.cli", *shlex.split(command_of(spec))[1:], "--json"]
     pipe = subprocess.PIPE
-
-    def heed_interrupts() -> None:  # which a shell has its background jobs ignore
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     with subprocess.Popen(
         words, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed_interrupts

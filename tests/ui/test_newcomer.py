@@ -20,6 +20,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from store import Store
+from tests.fakes.terminals import heed_interrupts
 
 pytestmark = pytest.mark.data
 TASKS = ("STSBenchmark", "SICKRelatedness")
@@ -38,7 +39,9 @@ class App:
 
     def start(self) -> str:
         """Launch it and return its address once the page is up."""
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            self.command, stdout=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+        )
         self.url = json.loads(self.process.stdout.readline())["url"].rstrip("/")
         return self.url
 

@@ -1,0 +1,10 @@
+"""A person's terminal, for processes that a test starts."""
+
+from __future__ import annotations
+
+import signal
+
+
+def heed_interrupts() -> None:
+    """As `preexec_fn`: Ctrl+C is heard, though a shell has its background jobs ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
