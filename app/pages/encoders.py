@@ -90,8 +90,8 @@ def _add(workspace: Workspace, listing: gr.HTML) -> None:
                 show_progress="hidden", trigger_mode="always_last")  # fmt: skip
     address.keep({"spec": spec})
 
-    def load(request: gr.Request) -> str:
-        return address.first(request, "spec")
+    def load(request: gr.Request) -> Any:
+        return address.first(request, "spec") or gr.skip()  # somebody may be writing already
 
     parts.on_load(load, None, spec)
 
