@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from engine.neighbours import Index, neighbours_of_each
+from engine.neighbours import Index, Sifted, neighbours_of_each, unit_rows
 
 RNG = np.random.default_rng(2)
 VECTORS = RNG.normal(size=(500, 20)).astype(np.float32)
@@ -105,6 +105,26 @@ def test_neighbours_of_each_leaves_out_itself() -> None:
     _, ids = neighbours_of_each(VECTORS, 5)
     expected = NearestNeighbors(n_neighbors=5, metric="cosine").fit(VECTORS).kneighbors()[1]
     np.testing.assert_array_equal(ids, expected)
+
+
+@pytest.mark.parametrize(("steepness", "found"), [(0.5, 0.9), (4.0, 0.999)])
+def test_sifted_neighbours(steepness: float, found: float) -> None:
+    """Most of scikit-learn's; nearly all where few directions hold everything. Cosines are of all."""
+    strengths = np.arange(1, 257) ** -steepness
+    rows = unit_rows(RNG.normal(size=(2000, 256)) * strengths)
+    scores, ids = neighbours_of_each(rows, 14, Sifted(rows))
+    expected = NearestNeighbors(n_neighbors=14, metric="cosine").fit(rows).kneighbors()[1]
+    shared = [len(np.intersect1d(a, b)) / 14 for a, b in zip(ids, expected, strict=True)]
+    assert np.mean(shared) >= found
+    np.testing.assert_allclose(scores, (rows[ids] * rows[:, None]).sum(-1), atol=1e-6)
+    assert (np.diff(scores) <= 0).all()
+
+
+def test_sifted_neighbours_of_few_dimensions_are_exact() -> None:
+    """As many directions as there are say everything."""
+    rows = unit_rows(VECTORS)
+    _, ids = Sifted(rows).search(rows[:30], 7)
+    np.testing.assert_array_equal(ids, Index(rows).search(rows[:30], 7)[1])
 
 
 def test_neighbours_of_each_with_many_duplicates() -> None:
