@@ -6,9 +6,11 @@ Knows vectors and positions, not sentences.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
 
 _QUERIES = 2048
 """Rows whose neighbours are looked for between two words of progress."""
@@ -122,7 +124,7 @@ class Sifted:
         scores = np.empty(ids.shape, np.float32)
         for start in range(0, len(ids), _GATHERED):
             block = slice(start, start + _GATHERED)
-            scores[block] = (self._rows[ids[block]] @ queries[block, :, None])[..., 0]
+            scores[block] = np.einsum("qkd,qd->qk", self._rows[ids[block]], queries[block])
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return np.take_along_axis(scores, best, axis=1), np.take_along_axis(ids, best, axis=1)
 
@@ -151,15 +153,23 @@ def neighbours_of_each(
         raise ValueError(f"{k} neighbours of each need more than {k} vectors, got {n}")
     index = Index(vectors) if index is None else index
     scores, ids = np.empty((n, k), np.float32), np.empty((n, k), np.int64)
-    for start in range(0, n, _QUERIES):
-        block = slice(start, min(n, start + _QUERIES))
-        some, found = index.search(vectors[block], k + 1)
-        others = found != np.arange(n)[block, None]
-        others[others.all(axis=1), -1] = False  # duplicates pushed the row itself out: drop one
-        scores[block], ids[block] = some[others].reshape(-1, k), found[others].reshape(-1, k)
-        if progress is not None:
-            progress(block.stop, n)
+    blocks = [slice(start, min(n, start + _QUERIES)) for start in range(0, n, _QUERIES)]
+    # Blocks side by side, a thread each: on the threads of BLAS two cores took as long as one.
+    alone = {"initializer": threadpool_limits, "initargs": (1, "openmp")}  # of that thread only
+    with ThreadPoolExecutor(_threads(), **alone) as pool:
+        nearest = pool.map(lambda block: index.search(vectors[block], k + 1), blocks)
+        for block, (some, found) in zip(blocks, nearest, strict=True):
+            others = found != np.arange(n)[block, None]
+            others[others.all(axis=1), -1] = False  # duplicates pushed the row itself out: drop one
+            scores[block], ids[block] = some[others].reshape(-1, k), found[others].reshape(-1, k)
+            if progress is not None:
+                progress(block.stop, n)
     return scores, ids
+
+
+def _threads() -> int:
+    """As many as numerical libraries may use now."""
+    return max((library["num_threads"] for library in threadpool_info()), default=1)
 
 
 def checked(queries: np.ndarray, k: int, dim: int) -> np.ndarray:
