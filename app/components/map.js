@@ -100,9 +100,9 @@ async function show(value, xy) {
   panel.replaceChildren();
   const wanted = same && value.columns.some((c) => c.key === before.colour) ? before.colour : value.colour;
   sized();
-  await colourBy(wanted ?? null, false);
+  if (before) await colourBy(wanted ?? null, false);
   panelled();
-  if (!before) await opened(value);
+  if (!before) await opened(value, wanted ?? null);
   else if (same) await stayed(before);
   else if (map.sought) find(map.sought.text, map.sought.pattern);
   list();

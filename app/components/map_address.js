@@ -51,11 +51,14 @@ async function readFilters(texts) {
   return filters;
 }
 
-// As the address has it, once, when the first map of a page is there.
-async function opened(value) {
+// As the address has it, once, when the first map of a page is there. All of it is known before the
+// first point is drawn: to draw a million twice would take twice as long.
+async function opened(value, colour) {
   const mine = map;
+  const by = await column(colour);
   const filters = await readFilters(value.filters);
   if (map !== mine) return;
+  map.colour = by ? colour : null;
   map.filters = filters;
   filtered();
   if (value.chosen.length) {
