@@ -10,7 +10,8 @@ for they tell of the same things. Called again, it goes on where it was.
 
 A trained decoder is written as int8 into the folder of those that ship, diagnosed as it lies there
 on every source and on one it never saw (`UNSEEN`, ABC's rural and science news), beside the nearest
-training sentence, and gets its card.
+training sentence, and gets its card with that proof and with the expressions of the page
+*Arithmetic* as they come.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 
+from app.decoding.analogies import PRESETS
 from engine.datasets import Catalog
 from engine.decode import open_decoder
 from engine.decoding import folder as folders
 from engine.decoding import shipped
+from engine.decoding.arithmetic import evaluate
 from engine.decoding.card import card
 from engine.decoding.diagnose import diagnose
 from engine.decoding.diagnosis import NAMES, Diagnosis, Figure
@@ -37,7 +41,7 @@ from engine.decoding.text import corpus
 from engine.decoding.train import train_decoder
 from engine.encoders import load
 from engine.encoders.base import Encoder
-from engine.training.card import table
+from engine.training.card import plain, table
 
 SOURCES = ("wiki_split", "movie_reviews", "speeches")
 UNSEEN = "abc"
@@ -139,6 +143,22 @@ def prove(encoder: Encoder, target: Path, folder: Path, most: int | None) -> dic
     return found
 
 
+def analogies(encoder: Encoder, target: Path) -> str:
+    """The section of a card with every expression that the page offers, as it comes."""
+    decoder = open_decoder(target)
+    rows = []
+    for preset in PRESETS:
+        vectors = dict(zip("abc", encoder.encode(list(preset.sentences)), strict=False))
+        point = evaluate(preset.expression, vectors)[None]
+        said = decoder.decode(point.astype(np.float32), encoder=encoder)[0]
+        given = [*preset.sentences, ""][:3]
+        says = (f"**{plain(said.sentence)}**", f"{said.cosine:.3f}")
+        rows.append((preset.expression, *given, preset.answer, *says))
+    head = ("point", "a", "b", "c", "a person might say", "it says", "cosine")
+    return "\n\n".join(("## Arithmetic, as it comes", table(head, rows), "The cosine is that of "
+                        "the vector of what it says to the point."))  # fmt: skip
+
+
 def proof(found: dict[str, Diagnosis]) -> str:
     """The table of a card: figures with their 95 % intervals, and whether they stand apart."""
     rows = []
@@ -195,9 +215,10 @@ def main() -> None:
         for source, diagnosis in found.items():
             kept = given.folder / f"{name}-{source}.json"
             kept.write_text(json.dumps(diagnosis.to_dict(), ensure_ascii=False), "utf-8")
-        told = card(facts, source=SOURCE, terms=TERMS, proof=proof(found))
+        told_of = "\n\n".join((proof(found), analogies(load(name), target)))
+        told = card(facts, source=SOURCE, terms=TERMS, proof=told_of)
         (target / "README.md").write_text(told, "utf-8")
-        print(proof(found))
+        print(told_of)
     size = sum(file.stat().st_size for file in given.ship.rglob("*") if file.is_file())
     print(f"\n{size / 1e6:.1f} MB ship, of at most {MOST / 1e6:.0f}.")
 
