@@ -61,6 +61,11 @@ def here(workspace: Workspace, spec: DecoderSpec) -> Iterator[DecoderEvent]:
             yield event
 
 
+def trained(workspace: Workspace) -> list[decoders.DecoderRow]:
+    """The decoders that did not come with the app."""
+    return [row for row in decoders.listed(workspace) if not row.shipped]
+
+
 def test_a_training_is_a_run_with_a_course_and_a_decoder(
     workspace: Workspace, spec: DecoderSpec
 ) -> None:
@@ -80,10 +85,9 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     assert (row.run, row.state, row.finished) == (run["id"], "done", True)
     assert row.loss == min(look.loss for look in looks)
     assert (row.step, row.steps) == (found.finished["step"], found.started["steps"])
-    (listed,) = decoders.listed(workspace)
+    (listed,) = trained(workspace)
     assert (listed.name, listed.encoder, listed.dim) == ("out", "random:32", 32)
     assert (listed.architecture, listed.words, listed.trained_on) == ("prefix", 14, "starter")
-    assert not listed.shipped
     assert [row["name"] for row in workspace.store.encoders.list()] == ["random:32"]
 
 
@@ -120,7 +124,7 @@ def test_of_other_weights_the_name_decides(workspace: Workspace, out: Path) -> N
 
 def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
     """It is read once, and decodes vectors of its encoder."""
-    (row,) = decoders.listed(workspace)
+    (row,) = trained(workspace)
     assert row.folder == out
     decoder, encoder = decoders.opened(workspace, row)
     assert decoders.opened(workspace, row)[0] is decoder
@@ -146,7 +150,7 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) 
     assert row.step is not None
     assert row.steps is not None
     assert row.step < row.steps
-    assert len(decoders.listed(workspace)) == 1
+    assert len(trained(workspace)) == 1
     assert not queue.stop(workspace, run["id"])
 
 
@@ -160,7 +164,7 @@ def test_stopped_while_it_encodes_there_is_nothing_to_keep(
     reporter = Reporter(workspace.store, run, 1, 0, "small")
     with pytest.raises(UserError, match="before the first update"):
         list(making.events(workspace, spec, reporter))
-    assert decoders.listed(workspace) == []
+    assert trained(workspace) == []
 
 
 def test_an_interrupted_training_goes_on_in_its_row(
@@ -189,7 +193,7 @@ def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderS
     workspace.store.decoders.remove("out")
     reporter = Reporter(workspace.store, run["id"], run["attempt"], 0, "small")
     assert list(making.events(workspace, spec, reporter)) == []
-    assert len(decoders.listed(workspace)) == 1
+    assert len(trained(workspace)) == 1
     workspace.store.database.change("DELETE FROM events WHERE kind = 'finished'")
     *_, over = making.events(workspace, spec, reporter)
     assert isinstance(over, Finished)

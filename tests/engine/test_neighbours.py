@@ -109,7 +109,7 @@ def test_neighbours_of_each_leaves_out_itself() -> None:
 
 @pytest.mark.parametrize(("steepness", "found"), [(0.5, 0.9), (4.0, 0.999)])
 def test_sifted_neighbours(steepness: float, found: float) -> None:
-    """Most of scikit-learn's; nearly all where few directions hold everything. Cosines are of all."""
+    """Most of scikit-learn's, and of few directions nearly all; cosines are of all numbers."""
     strengths = np.arange(1, 257) ** -steepness
     rows = unit_rows(RNG.normal(size=(2000, 256)) * strengths)
     scores, ids = neighbours_of_each(rows, 14, Sifted(rows))
