@@ -86,12 +86,12 @@ def marks(workspace: Workspace, run: str) -> list[Any]:
 
 def done(workspace: Workspace, act: str, run: str) -> str:
     """Stop, cancel or retry a run; what was done, in words."""
-    from app.decoding import queue
+    from app.training import runs
 
     workspace.refuse_visitors()
     title = workspace.store.runs.get(run)["title"]
     if act == "stop":
-        queue.stop(workspace, run)
+        runs.stop(workspace, run)
         return f"Stopping: {title}. The best weights so far become the decoder."
     if act == "cancel":
         workspace.jobs.cancel(run)

@@ -13,6 +13,7 @@ import pytest
 from app.decoding import decoders, making, queue
 from app.decoding.course import course
 from app.jobs.reporter import Reporter
+from app.training import runs
 from app.training.terminal import perform
 from app.workspace import Workspace
 from engine.datasets.catalog import Catalog
@@ -136,7 +137,7 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) 
     events = here(workspace, replace(spec, epochs=1000.0))
     next(event for event in events if isinstance(event, Stepped))
     (run,) = workspace.store.runs.list()
-    assert queue.stop(workspace, run["id"])
+    assert runs.stop(workspace, run["id"])
     (row,) = queue.table(workspace)
     assert (row.state, row.stopping) == ("running", True)
     *_, last = events
@@ -147,7 +148,7 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) 
     assert row.steps is not None
     assert row.step < row.steps
     assert len(decoders.listed(workspace)) == 1
-    assert not queue.stop(workspace, run["id"])
+    assert not runs.stop(workspace, run["id"])
 
 
 def test_stopped_while_it_encodes_there_is_nothing_to_keep(
@@ -240,7 +241,7 @@ def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: DecoderSpec
     for refused in (
         lambda: queue.queue_training(visiting, spec),
         lambda: queue.queue_diagnosis(visiting, "random:32"),
-        lambda: queue.stop(visiting, run),
+        lambda: runs.stop(visiting, run),
     ):
         with pytest.raises(UserError, match="Visitors"):
             refused()
