@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from app.decoding import diagnosing, making
 from app.training.making import STOP
 from app.training.runs import absolute, slug
+from engine.decoding import card
 from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
 
@@ -153,24 +154,8 @@ def _row(workspace: Workspace, run: RunRow) -> DecoderRun:
 
 
 def command_of(spec: DecoderSpec) -> str:
-    """The command that trains the same: every field that is not as usual."""
-    import shlex
-    from dataclasses import fields
-
-    words = ["theodolite", "train-decoder", spec.encoder]
-    for name in spec.train:
-        words += ["--train", name]
-    words += ["--out", spec.out or "decoder"]
-    for field in fields(DecoderSpec):
-        value = getattr(spec, field.name)
-        if field.name in ("encoder", "train", "out") or value == field.default:
-            continue
-        flag = "--" + field.name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(flag if value else f"--no-{flag[2:]}")
-        elif value is not None:
-            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
-    return shlex.join(words)
+    """The command that trains the same, numbers as people write them."""
+    return card.command_of(replace(spec, out=spec.out or "decoder"), "g")
 
 
 def _home(workspace: Workspace, spec: DecoderSpec) -> Path:
