@@ -14,7 +14,7 @@ from app.components.actions import actions
 from app.components.chart import chart
 from app.pages import train_decoder_form as form
 from app.pages import train_decoder_views as views
-from app.pages import working
+from app.pages import trainings, working
 from app.pages.train_decoder_form import BY_NAME, FIELDS, NAMES, OWN
 from engine.errors import UserError
 
@@ -171,7 +171,7 @@ class _Followed:
             if event.act == "open":
                 run = "" if event.id == run else event.id
             else:
-                said = views.done(workspace, event.act, event.id)
+                said = trainings.done(workspace, event.act, event.id, "the decoder")
             return run, *views.drawn(workspace, run), parts.say(said) if said else ""
 
         def follow(run: str) -> tuple[Any, ...]:
