@@ -23,8 +23,9 @@ from app.commands.output import (
 )
 from app.commands.train_options import takes_settings
 from engine.decoding import presets
-from engine.decoding.events import DecoderEvent, Encoded, Finished, Looked, Noted, Started, Stepped
+from engine.decoding.events import Encoded, Finished, Looked, Noted, Started, Stepped
 from engine.decoding.spec import DecoderSpec
+from engine.training.events import Event
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -128,7 +129,7 @@ def _perform(workspace: Workspace, spec: DecoderSpec, as_json: bool) -> None:
         with progress_bar(title) as move:
             for run, _, event in perform(workspace, making.KIND, spec.to_dict(), title):
                 run_id = run["id"]
-                if isinstance(event, DecoderEvent):
+                if isinstance(event, Event):
                     step = getattr(event, "step", step)
                     _tell(event, as_json, move)
     except KeyboardInterrupt:
@@ -138,7 +139,7 @@ def _perform(workspace: Workspace, spec: DecoderSpec, as_json: bool) -> None:
         say(f"Try it: theodolite decode 'A sentence.' --encoder {shlex.quote(spec.encoder)}")
 
 
-def _tell(event: DecoderEvent, as_json: bool, move: Callable[[float, float, str], None]) -> None:
+def _tell(event: Event, as_json: bool, move: Callable[[float, float, str], None]) -> None:
     """One event: to a program all of it, to a person what matters."""
     if as_json:
         emit_json(event.to_dict())

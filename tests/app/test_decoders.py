@@ -17,10 +17,11 @@ from app.training import runs
 from app.training.terminal import perform
 from app.workspace import Workspace
 from engine.datasets.catalog import Catalog
-from engine.decoding.events import DecoderEvent, Finished, Looked, Started, Stepped
+from engine.decoding.events import Finished, Looked, Started, Stepped
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.train import train_decoder
 from engine.errors import UserError
+from engine.training.events import Event
 from store import StoreError
 from tests.fakes.decoders import small_spec
 
@@ -54,11 +55,11 @@ def out(trained: Path, spec: DecoderSpec, workspace: Workspace) -> Path:
     return Path(spec.out)
 
 
-def here(workspace: Workspace, spec: DecoderSpec) -> Iterator[DecoderEvent]:
+def here(workspace: Workspace, spec: DecoderSpec) -> Iterator[Event]:
     """Train in this process."""
     for _, _, event in perform(workspace, making.KIND, spec.to_dict(), "small"):
         if event is not None:
-            assert isinstance(event, DecoderEvent)
+            assert isinstance(event, Event)
             yield event
 
 

@@ -22,7 +22,6 @@ from safetensors.torch import load_file
 from engine.decode import open_decoder
 from engine.decoding import run as running
 from engine.decoding.events import (
-    DecoderEvent,
     Encoded,
     Finished,
     Looked,
@@ -35,6 +34,7 @@ from engine.decoding.spec import DecoderSpec, out_folder, working_folder
 from engine.decoding.train import train_decoder
 from engine.errors import UserError
 from engine.training import checkpoint
+from engine.training.events import Event
 
 NOUNS = "cat dog man woman child bird horse king road house tree song".split()
 VERBS = "sees likes finds hears paints follows forgets wants".split()
@@ -63,7 +63,7 @@ def spec(tmp_path: Path) -> DecoderSpec:
     )  # fmt: skip
 
 
-def finished(events: list[DecoderEvent]) -> Finished:
+def finished(events: list[Event]) -> Finished:
     """What it said last."""
     assert isinstance(events[-1], Finished)
     return events[-1]
