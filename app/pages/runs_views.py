@@ -183,6 +183,7 @@ def _verbs(row: TrainingRun, run: Mapping[str, Any] | None = None) -> str:
 def settings_of(row: TrainingRun) -> dict[str, str | Sequence[str] | None]:
     """The address of the form with a run's settings in it."""
     from app.pages import train_form as form
+    from app.pages.form_parts import shown
 
     usual = form.usual()
     given: dict[str, str | Sequence[str] | None] = {"preset": "own"}
@@ -191,8 +192,10 @@ def settings_of(row: TrainingRun) -> dict[str, str | Sequence[str] | None]:
             given[name] = str(value)
         elif name == "dev":
             given[name] = value or "none"
-        elif name in form.BY_NAME and form.shown(name, value) != usual[name]:
-            text = form.shown(name, value)
+        elif name in form.BY_NAME:
+            text = shown(form.BY_NAME[name], value)
+            if text == usual[name]:
+                continue
             given[name] = str(text).lower() if isinstance(text, bool) else text
     return given
 

@@ -94,7 +94,7 @@ def test_a_training_is_followed(visitor, place, running, size, dark):
     expect(sample.locator("del")).to_have_text("fire")
     expect(page.locator(".t-samples li").nth(1)).to_contain_text("<b>Rain</b> fell.")
     expect(page.locator("#decoders .t-open")).to_contain_text("60 of 400 updates")
-    expect(page.locator("#guess")).to_contain_text("It takes")
+    expect(page.locator("#said")).to_contain_text("It takes")
     expect(page.locator("#at-hand tr", has_text="random:64")).to_contain_text("a Transformer")
     visit.picture(f"train-decoder-{size[0]}-{'dark' if dark else 'light'}")
     assert not visit.scrolls_sideways()
