@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -165,8 +164,9 @@ def _tell(event: Event, as_json: bool, move: Callable[[float, float, str], None]
 
 
 def _interrupted(run_id: str, step: int, spec: DecoderSpec, as_json: bool) -> None:
-    found = Path(f"{spec.out}.training").glob("step-*[0-9]")
-    kept = max((int(path.name.removeprefix("step-")) for path in found), default=None)
+    from app.training.terminal import newest_checkpoint
+
+    kept = newest_checkpoint([spec.out])
     if as_json:
         emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
     said = "before there was a checkpoint" if kept is None else f"that of update {kept:,} is kept"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.decoding import making as decoder_making
@@ -92,3 +93,13 @@ def _events(
         return decoder_making.events(workspace, DecoderSpec.from_dict(spec), reporter)
     asked = TrainSpec.from_dict(spec) if kind == "train" else sweeping.child(spec, position)
     return making.events(workspace, asked, reporter)
+
+
+def newest_checkpoint(outs: Iterable[str]) -> int | None:
+    """The update of the checkpoint of the training that was at work; None while there is none.
+
+    Args:
+        outs: the folders that trainings are to become.
+    """
+    found = [path for out in outs for path in Path(f"{out}.training").glob("step-*[0-9]")]
+    return max((int(path.name.removeprefix("step-")) for path in found), default=None)
