@@ -27,13 +27,6 @@ from tests.fakes.decoders import small_spec
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """An empty store, the starter set."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Workspace(tmp_path / "store")
-
-
-@pytest.fixture
 def spec(tmp_path: Path) -> DecoderSpec:
     """A training that takes seconds, of a decoder that knows next to nothing."""
     return small_spec(tmp_path / "out")
