@@ -164,10 +164,7 @@ def losses(found: Course) -> dict[str, Any] | None:
     if not lines:
         return None
     drawn = figures.curves_drawing(lines, LOSS, "decoder-loss", height=HEIGHT)
-    drawn["figure"]["layout"] |= {
-        "showlegend": True,
-        "margin": {"l": 64, "r": 16, "t": 34, "b": 44},
-    }
+    drawn["figure"]["layout"] |= {"showlegend": True, "margin": MARGIN}
     return drawn
 
 
