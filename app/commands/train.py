@@ -200,7 +200,7 @@ def _perform(
     workspace: Workspace, kind: str, spec: dict[str, Any], title: str, as_json: bool
 ) -> None:
     """Train here, and tell how it goes."""
-    from app.training.terminal import perform
+    from app.training.terminal import newest_checkpoint, perform
 
     if int(os.environ.get("RANK", "0")):
         _assist(workspace, kind, spec)
@@ -216,7 +216,7 @@ def _perform(
                     teller.tell(position, event)
     except KeyboardInterrupt:
         outs = [child["spec"]["out"] for child in spec.get("children", [{"spec": spec}])]
-        _interrupted(run_id, step, _checkpoint(outs), as_json)
+        _interrupted(run_id, step, newest_checkpoint(outs), as_json)
         raise typer.Exit(130) from None
     if kind == "sweep":
         _told_best(workspace, run_id, spec, as_json)
@@ -320,12 +320,6 @@ WHY = {
     "patience": "ended, as no look was better any more, after",
     "diverged": "the loss was no number any more after",
 }
-
-
-def _checkpoint(outs: list[str]) -> int | None:
-    """The update of the checkpoint of the training that was at work; None while there is none."""
-    found = [path for out in outs for path in Path(f"{out}.training").glob("step-*[0-9]")]
-    return max((int(path.name.removeprefix("step-")) for path in found), default=None)
 
 
 def _interrupted(run_id: str, step: int, kept: int | None, as_json: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,8 +22,9 @@ from app.commands.output import (
 )
 from app.commands.train_options import takes_settings
 from engine.decoding import presets
-from engine.decoding.events import DecoderEvent, Encoded, Finished, Looked, Noted, Started, Stepped
+from engine.decoding.events import Encoded, Finished, Looked, Noted, Started, Stepped
 from engine.decoding.spec import DecoderSpec
+from engine.training.events import Event
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -128,7 +128,7 @@ def _perform(workspace: Workspace, spec: DecoderSpec, as_json: bool) -> None:
         with progress_bar(title) as move:
             for run, _, event in perform(workspace, making.KIND, spec.to_dict(), title):
                 run_id = run["id"]
-                if isinstance(event, DecoderEvent):
+                if isinstance(event, Event):
                     step = getattr(event, "step", step)
                     _tell(event, as_json, move)
     except KeyboardInterrupt:
@@ -138,7 +138,7 @@ def _perform(workspace: Workspace, spec: DecoderSpec, as_json: bool) -> None:
         say(f"Try it: theodolite decode 'A sentence.' --encoder {shlex.quote(spec.encoder)}")
 
 
-def _tell(event: DecoderEvent, as_json: bool, move: Callable[[float, float, str], None]) -> None:
+def _tell(event: Event, as_json: bool, move: Callable[[float, float, str], None]) -> None:
     """One event: to a program all of it, to a person what matters."""
     if as_json:
         emit_json(event.to_dict())
@@ -164,8 +164,9 @@ def _tell(event: DecoderEvent, as_json: bool, move: Callable[[float, float, str]
 
 
 def _interrupted(run_id: str, step: int, spec: DecoderSpec, as_json: bool) -> None:
-    found = Path(f"{spec.out}.training").glob("step-*[0-9]")
-    kept = max((int(path.name.removeprefix("step-")) for path in found), default=None)
+    from app.training.terminal import newest_checkpoint
+
+    kept = newest_checkpoint([spec.out])
     if as_json:
         emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
     said = "before there was a checkpoint" if kept is None else f"that of update {kept:,} is kept"

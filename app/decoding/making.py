@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from app.decoding import decoders
 from app.training.making import STOP, last_part
-from engine.decoding.events import DecoderEvent, Encoded, Finished, Looked, Started, Stepped
+from engine.decoding.events import Encoded, Finished, Looked, Started, Stepped
 from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
+from engine.training.events import Event
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
@@ -37,7 +38,7 @@ def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> 
         pass
 
 
-def events(workspace: Workspace, spec: DecoderSpec, reporter: Reporter) -> Iterator[DecoderEvent]:
+def events(workspace: Workspace, spec: DecoderSpec, reporter: Reporter) -> Iterator[Event]:
     """Train, and have the store know what happens while it does; yields what the training yields.
 
     A unit that was over when its process was killed is not trained again.

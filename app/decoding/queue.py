@@ -1,8 +1,7 @@
-"""Work on decoders as people deal with it: trainings and diagnoses asked for, stopped, listed."""
+"""Work on decoders as people deal with it: trainings and diagnoses asked for, trainings listed."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.decoding import diagnosing, making
 from app.training.making import STOP
+from app.training.runs import absolute, slug
+from engine.decoding import card
 from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from store.runs import RunRow
 
-__all__ = ["DecoderRun", "command_of", "queue_diagnosis", "queue_training", "stop", "table",
-           "whole"]  # fmt: skip
+__all__ = ["DecoderRun", "command_of", "queue_diagnosis", "queue_training", "table", "whole"]
 
 
 def queue_training(
@@ -83,27 +83,10 @@ def whole(workspace: Workspace, spec: DecoderSpec) -> DecoderSpec:
     spec = replace(
         spec,
         encoder=str(encoders.parse(spec.encoder)),
-        train=tuple(_absolute(name) for name in spec.train),
+        train=tuple(absolute(name) for name in spec.train),
     )
     out = Path(spec.out).expanduser().absolute() if spec.out else _home(workspace, spec)
     return replace(spec, out=str(out))
-
-
-def stop(workspace: Workspace, run_id: str) -> bool:
-    """Have a training stop now and keep its best; one that still waits is cancelled.
-
-    Returns:
-        Whether there was anything to stop.
-
-    Raises:
-        UserError: for visitors.
-        StoreError: when there is no such run.
-    """
-    workspace.refuse_visitors()
-    runs = workspace.store.runs
-    if runs.get(run_id)["state"] == "queued" and workspace.jobs.cancel(run_id):
-        return True
-    return runs.ask(run_id, STOP)
 
 
 @dataclass(frozen=True)
@@ -171,33 +154,11 @@ def _row(workspace: Workspace, run: RunRow) -> DecoderRun:
 
 
 def command_of(spec: DecoderSpec) -> str:
-    """The command that trains the same: every field that is not as usual."""
-    import shlex
-    from dataclasses import fields
-
-    words = ["theodolite", "train-decoder", spec.encoder]
-    for name in spec.train:
-        words += ["--train", name]
-    words += ["--out", spec.out or "decoder"]
-    for field in fields(DecoderSpec):
-        value = getattr(spec, field.name)
-        if field.name in ("encoder", "train", "out") or value == field.default:
-            continue
-        flag = "--" + field.name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(flag if value else f"--no-{flag[2:]}")
-        elif value is not None:
-            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
-    return shlex.join(words)
+    """The command that trains the same, numbers as people write them."""
+    return card.command_of(replace(spec, out=spec.out or "decoder"), "g")
 
 
 def _home(workspace: Workspace, spec: DecoderSpec) -> Path:
     """A folder of the store; the same question has the same one."""
-    name = re.sub(r"[^a-z0-9.]+", "-", spec.encoder.rsplit("/", 1)[-1].lower()).strip("-.")[:40]
-    return workspace.store.decoders.folder / f"{name or 'decoder'}-{spec.hash[:10]}"
-
-
-def _absolute(train: str) -> str:
-    """A file by its whole path; the name of a data set as it is."""
-    path = Path(train).expanduser()
-    return str(path.absolute()) if path.is_file() else train
+    name = slug(spec.encoder.rsplit("/", 1)[-1], "decoder")
+    return workspace.store.decoders.folder / f"{name}-{spec.hash[:10]}"

@@ -8,7 +8,7 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING
 
 from app import formats, parts
-from app.pages import runs_views
+from app.pages import runs_views, trainings
 from app.training import verdicts
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _runs(rows: Sequence[TrainingRun], chosen: Sequence[str]) -> str:
     body = [
         (
             runs_views.toggle(row, chosen) + _failed(row),
-            runs_views.state(row),
+            trainings.state(row),
             _score(row, best),
             formats.count(row.best_step),
             runs_views.opens(row),

@@ -9,7 +9,7 @@ import gradio as gr
 from app import address, parts
 from app.components.actions import actions
 from app.components.chart import chart
-from app.pages import ablations_form, runs_views
+from app.pages import ablations_form, runs_views, trainings
 from app.training import figures
 from engine.errors import UserError
 
@@ -105,7 +105,7 @@ def _acted(
         mine = [row.key for row in rows if row.run == of]
         keys = mine if sweep else [key for key in keys if key not in mine]
     else:
-        said = _do(workspace, verb, of)
+        said = trainings.done(workspace, verb, of, "the encoder")
         rows = _rows(workspace)
     if len(keys) > MOST:
         raise UserError(f"{len(keys)} runs are too many to tell apart.", f"Choose at most {MOST}.")
@@ -170,21 +170,3 @@ def _views(
         runs_views.differences(here) if here else "",
         marks,
     )
-
-
-def _do(workspace: Workspace, act: str, run_id: str) -> str:
-    """Stop, cancel or retry a run; what was done, in words."""
-    from app.training import runs
-
-    workspace.refuse_visitors()
-    title = workspace.store.runs.get(run_id)["title"]
-    if act == "stop":
-        runs.stop(workspace, run_id)
-        return f"Stopping: {title}. The best weights so far become the encoder."
-    if act == "cancel":
-        workspace.jobs.cancel(run_id)
-        return f"Cancelled: {title}. Its checkpoint is kept; Retry goes on from there."
-    if act == "retry":
-        workspace.jobs.retry(run_id)
-        return f"Queued again: {title}. It goes on from its checkpoint."
-    return ""

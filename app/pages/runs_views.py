@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from app import address, formats, parts, progress
 from app.components.actions import button
 from app.figures import style
+from app.pages import trainings
 from app.training import figures
 from engine.training import TrainSpec
 from store.runs import LIVE
@@ -65,7 +66,7 @@ def _single(
     shown = row.key in chosen
     gauge = progress.gauge(dict(run)) if row.state == "running" else ""
     return (
-        f'<li class="{"t-open" if shown else ""}"><div>{state(row)}</div>'
+        f'<li class="{"t-open" if shown else ""}"><div>{trainings.state(row)}</div>'
         f"<div>{toggle(row, chosen)}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}"
         f"{_links(row)}"
         f"{parts.failure(row.error, row.hint)}</div>"
@@ -119,25 +120,11 @@ def key(place: int) -> str:
     )
 
 
-def state(row: TrainingRun) -> str:
-    """Its state as a tag."""
-    if row.stopping:
-        return parts.tag("stopping", "live")
-    return parts.tag(row.state, progress.KINDS[row.state])
-
-
 def _facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     """One line: how far it is, its best score, how it ended."""
     if row.state == "queued":
         return "waiting for its turn"
-    said = []
-    if row.step is not None:
-        of = f" of {formats.count(row.steps)}" if row.steps and row.state in LIVE else ""
-        said.append(f"{formats.count(row.step)}{of} updates")
-    if row.state == "running" and run["eta_seconds"] is not None:
-        said.append(progress.time_left(run["eta_seconds"]))
-    elif row.seconds is not None:
-        said.append(formats.duration(row.seconds))
+    said = trainings.so_far(row, run)
     if row.score is not None:
         where = f" at step {formats.count(row.best_step)}" if row.best_step is not None else ""
         said.append(f"best dev score {formats.score(row.score)}{where}")
@@ -183,14 +170,7 @@ def opens(row: TrainingRun) -> str:
 def _verbs(row: TrainingRun, run: Mapping[str, Any] | None = None) -> str:
     """What can be done with a run; of a sweep, with the whole of it."""
     state, title = (run["state"], run["title"]) if run else (row.state, row.label)
-    made = ""
-    if state == "running" and not row.stopping:
-        made += button("Stop, keep the best", "stop", row.run,
-                       about=f"Stop {title} now and keep the best")  # fmt: skip
-    if state in LIVE:
-        made += button("Cancel", "cancel", row.run, about=f"Cancel {title}")
-    if state in ("failed", "cancelled"):
-        made += button("Retry", "retry", row.run, about=f"Retry {title}")
+    made = trainings.verbs(row.run, title, state, row.stopping)
     if run is None and row.state not in LIVE:
         again = address.link("train", **settings_of(row))
         made += (
@@ -203,6 +183,7 @@ def _verbs(row: TrainingRun, run: Mapping[str, Any] | None = None) -> str:
 def settings_of(row: TrainingRun) -> dict[str, str | Sequence[str] | None]:
     """The address of the form with a run's settings in it."""
     from app.pages import train_form as form
+    from app.pages.form_parts import shown
 
     usual = form.usual()
     given: dict[str, str | Sequence[str] | None] = {"preset": "own"}
@@ -211,8 +192,10 @@ def settings_of(row: TrainingRun) -> dict[str, str | Sequence[str] | None]:
             given[name] = str(value)
         elif name == "dev":
             given[name] = value or "none"
-        elif name in form.BY_NAME and form.shown(name, value) != usual[name]:
-            text = form.shown(name, value)
+        elif name in form.BY_NAME:
+            text = shown(form.BY_NAME[name], value)
+            if text == usual[name]:
+                continue
             given[name] = str(text).lower() if isinstance(text, bool) else text
     return given
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import address, formats, parts
-from app.pages import train_fill, train_sweep, working
+from app.pages import form_parts, train_fill, train_sweep, working
 from app.pages import train_form as form
+from app.pages.form_parts import QUIET
 from app.pages.train_fill import NAMES, OWN
-from app.pages.train_sweep import LEAVE, QUIET
+from app.pages.train_sweep import LEAVE
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def build(workspace: Workspace) -> None:
             controls, boxes, upload = _controls(workspace)
             sweep = train_sweep.Sweep(workspace)
         with gr.Column(scale=3, min_width=320, elem_classes="t-beside"):
-            side = _Side(workspace)
+            side = form_parts.Side(workspace, "Estimate time and memory")
     asked = [controls[name] for name in NAMES]
     hidden = {
         name: gr.Textbox(visible="hidden", label=name, elem_id=f"kept-{name}")
@@ -88,7 +89,8 @@ def build(workspace: Workspace) -> None:
                              [controls["source"], controls["dataset"], upload, side.notice],
                              show_progress_on=upload)  # fmt: skip
         kept.then(**reshape)
-    side.wire(asked)
+    started = side.wire(controls, _start, _estimated)
+    started.change(None, started, js=LEAVE)
     sweep.wire(asked, lambda *values: _spec(dict(zip(NAMES, values, strict=True))), _check)
     address.keep(
         {"preset": preset, "objective": controls["objective"], **hidden, "dev": controls["dev"],
@@ -145,7 +147,7 @@ def _controls(workspace: Workspace) -> tuple[dict[str, Any], list[Any], Any]:
             folds.append(fold)
         else:
             _fields(group, made)
-    return made, [new, uploading], upload
+    return {name: made[name] for name in NAMES}, [new, uploading], upload
 
 
 def _fields(group: str, made: dict[str, Any]) -> None:
@@ -156,48 +158,8 @@ def _fields(group: str, made: dict[str, Any]) -> None:
             made["dev"] = gr.Dropdown([], label="Best weights by", elem_id="train-dev",
                                       info="A scored data set looked at on the way.",
                                       filterable=False, min_width=220)  # fmt: skip
-        for field in mine:
-            if field.kind != "flag":
-                made[field.name] = form.control(field)
-    for field in mine:
-        if field.kind == "flag":
-            made[field.name] = form.control(field)
-
-
-class _Side:
-    """What stands beside the form: the command, the cost, the start."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self.command = parts.static("", elem_id="command")
-        self.said = parts.static("", elem_id="said")
-        may = not workspace.read_only
-        with gr.Row(visible=may, elem_classes="t-go"):
-            self._go = gr.Button("Start training", variant="primary", elem_id="start")
-            self._cost = gr.Button("Estimate time and memory", elem_id="cost")
-        self._estimate = parts.static("", elem_id="estimate")
-        self._told = parts.notice()  # of the buttons: what the form says must not wipe it out
-        self.notice = parts.notice()
-        self._run = gr.Textbox(visible="hidden", label="Run", elem_id="started")
-        if not may:
-            parts.static(
-                parts.say("Visitors cannot start runs here. The command does it elsewhere.")
-            )
-
-    def wire(self, asked: list[Any]) -> None:
-        """Attach the buttons."""
-        if self._workspace.read_only:
-            return
-
-        def start(*values: Any) -> str:
-            return _start(self._workspace, dict(zip(NAMES, values, strict=True)))
-
-        def cost(*values: Any) -> Iterator[str]:
-            yield from _estimated(self._workspace, dict(zip(NAMES, values, strict=True)))
-
-        self._go.click(parts.telling(start, 1), asked, [self._run, self._told], **QUIET)
-        self._cost.click(parts.telling(cost, 1), asked, [self._estimate, self._told], **QUIET)
-        self._run.change(None, self._run, js=LEAVE)
+        made.update(form_parts.boxes(mine, "train", choice=190, text=150))
+    made.update(form_parts.ticks(mine, "train"))
 
 
 def _shape(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -247,9 +209,7 @@ def _described(workspace: Workspace, begun: str, values: Mapping[str, Any]) -> t
     try:
         spec = _spec(values)
     except UserError as error:
-        said = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
-        said += f"<p>{escape(error.hint)}</p></div>"
-        return OWN, "", "", said, gr.skip(), gr.skip()
+        return OWN, "", "", form_parts.wrong(error), gr.skip(), gr.skip()
     still = train_fill.is_still(workspace, begun, spec, values)
     named = begun if still else OWN
     return (

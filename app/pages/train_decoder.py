@@ -12,9 +12,10 @@ import gradio as gr
 from app import address, formats, parts, progress
 from app.components.actions import actions
 from app.components.chart import chart
+from app.pages import form_parts, trainings, working
 from app.pages import train_decoder_form as form
 from app.pages import train_decoder_views as views
-from app.pages import working
+from app.pages.form_parts import QUIET
 from app.pages.train_decoder_form import BY_NAME, FIELDS, NAMES, OWN
 from engine.errors import UserError
 
@@ -29,7 +30,6 @@ LEAD = (
     "alone. It runs in the background, and what it has learned so far is shown below."
 )
 POLL_SECONDS = 2
-QUIET: dict[str, Any] = {"show_progress": "hidden"}
 
 
 def build(workspace: Workspace) -> None:
@@ -39,7 +39,7 @@ def build(workspace: Workspace) -> None:
         with gr.Column(scale=5, min_width=320):
             preset, about, controls = _controls(workspace)
         with gr.Column(scale=3, min_width=320, elem_classes="t-beside"):
-            side = _Side(workspace)
+            side = form_parts.Side(workspace, "Measure the time it takes")
     asked = [controls[name] for name in NAMES]
     followed = _Followed(workspace)
 
@@ -49,8 +49,8 @@ def build(workspace: Workspace) -> None:
     def typed(*values: Any) -> tuple[Any, ...]:
         return _described(workspace, dict(zip(NAMES, values, strict=True)))
 
-    look = {"fn": parts.telling(typed, 5), "inputs": asked,
-            "outputs": [preset, about, side.command, side.said, side.guess, side.notice],
+    look = {"fn": parts.telling(typed, 4), "inputs": asked,
+            "outputs": [preset, about, side.command, side.said, side.notice],
             **QUIET}  # fmt: skip
     filled = [preset, about, *asked]
     parts.on_load(parts.telling(load, len(filled)), None, [*filled, side.notice]).then(**look)
@@ -63,7 +63,7 @@ def build(workspace: Workspace) -> None:
     based = controls["architecture"]
     gr.on([based.change, based.input], lambda kind: gr.update(visible=kind == "causal"), based,
           controls["base"], **QUIET)  # fmt: skip
-    begun = side.wire(asked)
+    begun = side.wire(controls, _start, _estimated)
     followed.wire(begun)
     address.keep({"preset": preset, **controls}, form.usual() | {"preset": "ours"})
 
@@ -83,58 +83,16 @@ def _controls(workspace: Workspace) -> tuple[Any, Any, dict[str, Any]]:
     preset = gr.Dropdown([], label="Preset", elem_id="preset", filterable=False,
                          info="Settings to begin with.")  # fmt: skip
     about = parts.static("", elem_id="preset-about")
-    _fields([field for field in FIELDS if not field.folded], made)
+    _fields([field for field in FIELDS if field.group != form.FOLD], made)
     with gr.Accordion("Sizes, optimiser, machine", open=False, elem_id="fold-decoder"):
-        _fields([field for field in FIELDS if field.folded], made)
+        _fields([field for field in FIELDS if field.group == form.FOLD], made)
     return preset, about, {name: made[name] for name in NAMES}
 
 
-def _fields(fields: list[form.Field], made: dict[str, Any]) -> None:
+def _fields(fields: list[form_parts.Field], made: dict[str, Any]) -> None:
     with gr.Row(elem_classes="t-fields"):
-        for field in fields:
-            if field.kind != "flag":
-                made[field.name] = form.control(field)
-    for field in fields:
-        if field.kind == "flag":
-            made[field.name] = form.control(field)
-
-
-class _Side:
-    """What stands beside the form: the command, the time, the start."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self.command = parts.static("", elem_id="command")
-        self.said = parts.static("", elem_id="said")
-        self.guess = parts.static("", elem_id="guess")
-        may = not workspace.read_only
-        with gr.Row(visible=may, elem_classes="t-go"):
-            self._go = gr.Button("Start training", variant="primary", elem_id="start")
-            self._cost = gr.Button("Measure the time it takes", elem_id="cost")
-        self._estimate = parts.static("", elem_id="estimate")
-        self._told = parts.notice()  # of the buttons: what the form says must not wipe it out
-        self.notice = parts.notice()
-        self._run = gr.Textbox(visible="hidden", label="Run", elem_id="started")
-        if not may:
-            parts.static(
-                parts.say("Visitors cannot start runs here. The command does it elsewhere.")
-            )
-
-    def wire(self, asked: list[Any]) -> Any:
-        """Attach the buttons; the box that gets the id of a run that was started."""
-        if self._workspace.read_only:
-            return self._run
-
-        def start(*values: Any) -> tuple[str, str]:
-            run = _start(self._workspace, dict(zip(NAMES, values, strict=True)))
-            return run, parts.say("Queued. It is followed below.", "t-good")
-
-        def cost(*values: Any) -> Iterator[str]:
-            yield from _estimated(self._workspace, dict(zip(NAMES, values, strict=True)))
-
-        self._go.click(parts.telling(start, 1), asked, [self._run, self._told], **QUIET)
-        self._cost.click(parts.telling(cost, 1), asked, [self._estimate, self._told], **QUIET)
-        return self._run
+        made.update(form_parts.boxes(fields, "decoder", choice=220, text=130))
+    made.update(form_parts.ticks(fields, "decoder"))
 
 
 class _Followed:
@@ -171,7 +129,7 @@ class _Followed:
             if event.act == "open":
                 run = "" if event.id == run else event.id
             else:
-                said = views.done(workspace, event.act, event.id)
+                said = trainings.done(workspace, event.act, event.id, "the decoder")
             return run, *views.drawn(workspace, run), parts.say(said) if said else ""
 
         def follow(run: str) -> tuple[Any, ...]:
@@ -186,28 +144,27 @@ class _Followed:
 
 
 def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The preset if it still is one, a word on it, the command, what is wrong, about the time."""
+    """The preset if it still is one, a word on it, the command, what is wrong or about the time."""
     from app.decoding import estimates
     from app.decoding.queue import command_of
 
     if not any(values[name] for name in ("encoder", "train", "words", "epochs")):
-        return tuple(gr.skip() for _ in range(5))  # nothing is filled in yet
+        return tuple(gr.skip() for _ in range(4))  # nothing is filled in yet
     try:
         spec = form.spec(values)
     except UserError as error:
-        said = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
-        return OWN, "", "", said + f"<p>{escape(error.hint)}</p></div>", ""
+        return OWN, "", "", form_parts.wrong(error)
     name = form.preset_of(values)
     took = progress.time_left(estimates.guess(workspace, spec).seconds).removesuffix(" left")
     time = (
         f'<p class="t-small" role="status">It takes <strong>{escape(took)}</strong>, going by the '
         "size of the text and what this machine showed before.</p>"
     )
-    return name, form.about(name), parts.command(shlex.split(command_of(spec))), "", time
+    return name, form.about(name), parts.command(shlex.split(command_of(spec))), time
 
 
-def _start(workspace: Workspace, values: Mapping[str, Any]) -> str:
-    """Queue the training and return its id."""
+def _start(workspace: Workspace, values: Mapping[str, Any]) -> tuple[str, str]:
+    """Queue the training; its id, and a word on it."""
     from app.decoding import queue
     from engine.training.examples import is_file, open_examples
 
@@ -217,7 +174,8 @@ def _start(workspace: Workspace, values: Mapping[str, Any]) -> str:
         if is_file(name) and not name.endswith(".gz"):  # that would have to be unpacked first
             open_examples(name, "mlm", workspace.catalog, limit=1000,
                           folder=workspace.store.folder)  # fmt: skip
-    return queue.queue_training(workspace, spec)
+    run = queue.queue_training(workspace, spec)
+    return run, parts.say("Queued. It is followed below.", "t-good")
 
 
 def _estimated(workspace: Workspace, values: Mapping[str, Any]) -> Iterator[str]:

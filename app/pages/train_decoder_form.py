@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from app import address
 from app.decoding.texts import STARTER, to_learn
+from app.pages.form_parts import Field, read, shown
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,55 +19,34 @@ if TYPE_CHECKING:
     from engine.decoding.spec import DecoderSpec
 
 OWN = "own"
-
-
-@dataclass(frozen=True)
-class Field:
-    """One field of a DecoderSpec on the form.
-
-    Attributes:
-        name: as in DecoderSpec.
-        label, info: for people.
-        kind: how it is asked and read.
-        choices: (label, value) of a choice.
-        optional: empty is None; `info` says what that means.
-        folded: whether it stands in the fold.
-    """
-
-    name: str
-    label: str
-    kind: Literal["whole", "number", "choice", "flag", "text"]
-    info: str = ""
-    choices: Sequence[tuple[str, str]] = ()
-    optional: bool = False
-    folded: bool = True
+FOLD = "fold"
+"""The group of fields that stand in the fold."""
 
 
 FIELDS = (
-    Field("architecture", "Architecture", "choice", "",
-          (("Transformer", "prefix"), ("Simple LSTM", "lstm"), ("Paper's LSTM", "lstm-mos"),
-           ("A language model", "causal")), folded=False),
-    Field("base", "Language model", "text", "hf:ID or dir:FOLDER.",
-          optional=True, folded=False),
-    Field("words", "Longest sentence", "whole", "Words.", folded=False),
-    Field("limit", "First sentences only", "whole", "Empty: all of them.", optional=True,
-          folded=False),
-    Field("epochs", "Passes", "number", "Over all sentences.", folded=False),
+    Field("architecture", "Architecture", "choice", "how",
+          choices=(("Transformer", "prefix"), ("Simple LSTM", "lstm"),
+                   ("Paper's LSTM", "lstm-mos"), ("A language model", "causal"))),
+    Field("base", "Language model", "text", "how", "hf:ID or dir:FOLDER.",
+          lambda v: v["architecture"] == "causal", optional=True),
+    Field("words", "Longest sentence", "whole", "how", "Words."),
+    Field("limit", "First sentences only", "whole", "how", "Empty: all of them.", optional=True),
+    Field("epochs", "Passes", "number", "how", "Over all sentences."),
     Field("clauses", "Cut longer sentences into clauses, instead of leaving them out", "flag",
-          folded=False),
-    Field("width", "Width", "whole", "Empty: the architecture's own.", optional=True),
-    Field("layers", "Layers", "whole", "Empty: its own.", optional=True),
-    Field("vocabulary", "Vocabulary", "whole", "Pieces, learned from the text."),
-    Field("dropout", "Dropout", "number", "Empty: the architecture's own.", optional=True),
-    Field("learning_rate", "Learning rate", "number", "The highest of it."),
-    Field("warmup", "Warm-up", "whole", "Updates."),
-    Field("batch_tokens", "Batch", "whole", "Pieces of an update."),
-    Field("noise", "Noise", "number", "On the vectors, for points between sentences."),
-    Field("held_out", "Kept apart", "whole", "Sentences that choose the best."),
-    Field("seed", "Seed", "whole", "Of all that is drawn."),
-    Field("device", "Device", "choice", "",
-          (("the first GPU, if any", ""), ("CPU", "cpu"), ("CUDA", "cuda"), ("Apple MPS", "mps")),
-          optional=True),
+          "how"),
+    Field("width", "Width", "whole", FOLD, "Empty: the architecture's own.", optional=True),
+    Field("layers", "Layers", "whole", FOLD, "Empty: its own.", optional=True),
+    Field("vocabulary", "Vocabulary", "whole", FOLD, "Pieces, learned from the text."),
+    Field("dropout", "Dropout", "number", FOLD, "Empty: the architecture's own.", optional=True),
+    Field("learning_rate", "Learning rate", "number", FOLD, "The highest of it."),
+    Field("warmup", "Warm-up", "whole", FOLD, "Updates."),
+    Field("batch_tokens", "Batch", "whole", FOLD, "Pieces of an update."),
+    Field("noise", "Noise", "number", FOLD, "On the vectors, for points between sentences."),
+    Field("held_out", "Kept apart", "whole", FOLD, "Sentences that choose the best."),
+    Field("seed", "Seed", "whole", FOLD, "Of all that is drawn."),
+    Field("device", "Device", "choice", FOLD,
+          choices=(("the first GPU, if any", ""), ("CPU", "cpu"), ("CUDA", "cuda"),
+                   ("Apple MPS", "mps")), optional=True),
 )  # fmt: skip
 BY_NAME = {field.name: field for field in FIELDS}
 NAMES = ("encoder", "train", *BY_NAME)
@@ -79,58 +58,7 @@ def usual() -> dict[str, Any]:
     from engine.decoding.spec import DecoderSpec
 
     known = {field.name: field.default for field in fields(DecoderSpec)}
-    return {name: shown(name, known[name]) for name in BY_NAME}
-
-
-def shown(name: str, value: Any) -> Any:
-    """A field's value as its control has it: text, except for a flag."""
-    if BY_NAME[name].kind == "flag":
-        return bool(value)
-    if value is None:
-        return ""
-    return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
-
-
-def control(field: Field) -> Any:
-    """The component of one field."""
-    about: dict[str, Any] = {"label": field.label, "elem_id": f"decoder-{field.name}"}
-    if field.kind == "flag":
-        return gr.Checkbox(**about, container=False, elem_classes="t-flag")
-    about["info"] = field.info or None
-    if field.kind == "choice":
-        return gr.Dropdown(list(field.choices), filterable=False, min_width=220, **about)
-    plain = gr.InputHTMLAttributes(spellcheck=False, autocapitalize="none", autocomplete="off")
-    if field.kind == "text":
-        about["visible"] = False  # until it applies
-    return gr.Textbox(max_lines=1, min_width=130, html_attributes=plain, **about)
-
-
-def read(field: Field, typed: Any) -> Any:
-    """The value that was meant.
-
-    Raises:
-        UserError: it cannot be read; names the field and what was given.
-    """
-    if field.kind == "flag":
-        return bool(typed)
-    text = "" if typed is None else str(typed).strip()
-    if not text:
-        if field.optional:
-            return None
-        raise UserError(f"{field.label} is empty.", f"Usual is {usual()[field.name]}.")
-    if field.kind in ("choice", "text"):
-        return text
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or (field.kind == "whole" and value != int(value)):
-        expected = "a whole number" if field.kind == "whole" else "a number"
-        raise UserError(
-            f"{field.label}: {text[:40]!r} is no number that fits.",
-            f"Expected {expected}, such as {usual()[field.name] or 4}.",
-        )
-    return int(value) if field.kind == "whole" else value
+    return {name: shown(field, known[name]) for name, field in BY_NAME.items()}
 
 
 def spec(values: Mapping[str, Any]) -> DecoderSpec:
@@ -147,9 +75,12 @@ def spec(values: Mapping[str, Any]) -> DecoderSpec:
         raise UserError("There is no encoder to decode.", "Choose one.")
     if not train:
         raise UserError("There is nothing to learn from.", "Choose a text, or give a file's path.")
-    given = {field.name: read(field, values[field.name]) for field in FIELDS}
-    if given["architecture"] != "causal":
-        given["base"] = None
+    known = usual()
+    given = {
+        field.name: read(field, values[field.name], known[field.name], example=4)
+        for field in FIELDS
+        if field.applies(values)
+    }
     return DecoderSpec(encoder=encoder, train=train, out="", **given)
 
 
@@ -195,7 +126,8 @@ def of_preset(name: str) -> dict[str, Any]:
     from engine.decoding.presets import preset
 
     changes = {} if name == OWN else preset(name).changes
-    return usual() | {key: shown(key, value) for key, value in changes.items() if key in BY_NAME}
+    said = {key: shown(BY_NAME[key], value) for key, value in changes.items() if key in BY_NAME}
+    return usual() | said
 
 
 def preset_of(values: Mapping[str, Any]) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from app import address, formats, parts, progress
 from app.components import told
 from app.components.actions import button
+from app.pages import trainings
 from app.training import figures
 from engine.decoding.differing import differing
-from store.runs import LIVE
 
 if TYPE_CHECKING:
     from app.decoding.course import Course
@@ -84,24 +84,6 @@ def marks(workspace: Workspace, run: str) -> list[Any]:
     return [listed, run, course(workspace, run).cursor if run else 0]
 
 
-def done(workspace: Workspace, act: str, run: str) -> str:
-    """Stop, cancel or retry a run; what was done, in words."""
-    from app.decoding import queue
-
-    workspace.refuse_visitors()
-    title = workspace.store.runs.get(run)["title"]
-    if act == "stop":
-        queue.stop(workspace, run)
-        return f"Stopping: {title}. The best weights so far become the decoder."
-    if act == "cancel":
-        workspace.jobs.cancel(run)
-        return f"Cancelled: {title}. Its checkpoint is kept; Retry goes on from there."
-    if act == "retry":
-        workspace.jobs.retry(run)
-        return f"Queued again: {title}. It goes on from its checkpoint."
-    return ""
-
-
 def listing(workspace: Workspace, rows: list[DecoderRun], opened: str) -> str:
     """Every training, the newest first."""
     if not rows:
@@ -120,15 +102,14 @@ def _item(workspace: Workspace, row: DecoderRun, opened: bool) -> str:
     run = dict(workspace.store.runs.get(row.run))
     about = f"{row.title}, {row.state}: {'close' if opened else 'show'} its course"
     name = button(row.title, "open", row.run, about=about, kind="link")
-    tag = parts.tag("stopping" if row.stopping else row.state,
-                    "live" if row.stopping else progress.KINDS[row.state])  # fmt: skip
     gauge = progress.gauge(run) if row.state == "running" else ""
+    verbs = trainings.verbs(row.run, row.title, row.state, row.stopping)
     return (
-        f'<li class="{"t-open" if opened else ""}"><div>{tag}</div>'
+        f'<li class="{"t-open" if opened else ""}"><div>{trainings.state(row)}</div>'
         f"<div>{name}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}{_links(row)}"
-        f"{_error(row)}</div>"
+        f"{parts.failure(row.error, row.hint)}</div>"
         f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
-        f'<div class="t-verbs">{"" if workspace.read_only else _verbs(row)}</div></li>'
+        f'<div class="t-verbs">{"" if workspace.read_only else verbs}</div></li>'
     )
 
 
@@ -136,16 +117,7 @@ def _facts(row: DecoderRun, run: dict[str, Any]) -> str:
     """One line: how far it is, its best loss, how long it took."""
     if row.state == "queued":
         return "waiting for its turn"
-    said = []
-    if row.step is not None:
-        of = f" of {formats.count(row.steps)}" if row.steps and row.state in LIVE else ""
-        said.append(f"{formats.count(row.step)}{of} updates")
-    elif row.state == "running":
-        said.append(run["message"] or "starting")
-    if row.state == "running" and run["eta_seconds"] is not None:
-        said.append(progress.time_left(run["eta_seconds"]))
-    elif row.seconds is not None:
-        said.append(formats.duration(row.seconds))
+    said = trainings.so_far(row, run, otherwise=run["message"] or "starting")
     if row.loss is not None:
         said.append(f"loss {row.loss:.3f} on sentences kept apart")
     return ", ".join(said)
@@ -179,25 +151,6 @@ def _links(row: DecoderRun) -> str:
     return f'<p class="t-opens">{links}</p>'
 
 
-def _error(row: DecoderRun) -> str:
-    if not row.error:
-        return ""
-    hint = f"<br>{escape(row.hint)}" if row.hint else ""
-    return f'<p class="t-run-error">{escape(row.error)}{hint}</p>'
-
-
-def _verbs(row: DecoderRun) -> str:
-    made = ""
-    if row.state == "running" and not row.stopping:
-        made += button("Stop, keep the best", "stop", row.run,
-                       about=f"Stop {row.title} now and keep the best")  # fmt: skip
-    if row.state in LIVE:
-        made += button("Cancel", "cancel", row.run, about=f"Cancel {row.title}")
-    if row.state in ("failed", "cancelled"):
-        made += button("Retry", "retry", row.run, about=f"Retry {row.title}")
-    return made
-
-
 def losses(found: Course) -> dict[str, Any] | None:
     """The losses by step as a drawing; None before there are any."""
     lines = []
@@ -211,10 +164,7 @@ def losses(found: Course) -> dict[str, Any] | None:
     if not lines:
         return None
     drawn = figures.curves_drawing(lines, LOSS, "decoder-loss", height=HEIGHT)
-    drawn["figure"]["layout"] |= {
-        "showlegend": True,
-        "margin": {"l": 64, "r": 16, "t": 34, "b": 44},
-    }
+    drawn["figure"]["layout"] |= {"showlegend": True, "margin": MARGIN}
     return drawn
 
 

@@ -13,6 +13,7 @@ import gradio as gr
 
 from app import address
 from app.pages import train_form as form
+from app.pages.form_parts import shown
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -149,7 +150,7 @@ def changes_of(workspace: Workspace, name: str) -> dict[str, Any]:
 def of_preset(workspace: Workspace, name: str) -> dict[str, Any]:
     """What a preset says, as the controls show it."""
     return {
-        key: form.shown(key, value) if key in form.BY_NAME else value
+        key: shown(form.BY_NAME[key], value) if key in form.BY_NAME else value
         for key, value in (changes_of(workspace, name) if name != OWN else {}).items()
     }
 

@@ -1,26 +1,16 @@
-"""The fields of the page *Train*: which there are, when each applies, and the spec they make.
-
-Numbers are typed as text, so that `3e-5` stays as it was written and a slip is answered beside the
-form instead of being cut.
-"""
+"""The fields of the page *Train*: which there are, when each applies, and the spec they make."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any
 
-import gradio as gr
-
-from app import formats
+from app.pages.form_parts import Field, Values, read, shown
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     from engine.training.spec import TrainSpec
-
-Kind = Literal["whole", "number", "choice", "flag"]
-Values = Mapping[str, Any]
 
 OBJECTIVES = (
     ("Unsupervised SimCSE: a sentence and itself under another dropout", "unsup"),
@@ -42,10 +32,6 @@ GROUPS = {
 """Group -> title of the fold it stands in; none for what is always in sight."""
 
 
-def _always(values: Values) -> bool:
-    return True
-
-
 def _for(*objectives: str) -> Callable[[Values], bool]:
     return lambda values: values["objective"] in objectives
 
@@ -59,30 +45,6 @@ def _positive(text: Any) -> bool:
         return float(text or 0) > 0
     except ValueError:
         return False
-
-
-@dataclass(frozen=True)
-class Field:
-    """One field of a TrainSpec on the form.
-
-    Attributes:
-        name: as in TrainSpec.
-        label, info: for people.
-        kind: how it is asked and read.
-        group: key of GROUPS.
-        applies: from all values as typed, whether it is shown and read.
-        choices: (label, value) of a choice.
-        optional: empty is None; `info` says what that means.
-    """
-
-    name: str
-    label: str
-    kind: Kind
-    group: str
-    info: str = ""
-    applies: Callable[[Values], bool] = _always
-    choices: Sequence[tuple[str, str]] = ()
-    optional: bool = False
 
 
 FIELDS = (
@@ -154,60 +116,7 @@ def usual() -> dict[str, Any]:
     from engine.training.spec import TrainSpec
 
     known = {f.name: f.default for f in fields(TrainSpec) if f.default is not MISSING}
-    return {name: shown(name, known[name]) for name in BY_NAME}
-
-
-def shown(name: str, value: Any) -> Any:
-    """A field's value as its control has it: text, except for a flag."""
-    if BY_NAME[name].kind == "flag":
-        return bool(value)
-    if value is None:
-        return ""
-    return formats.brief(value) if isinstance(value, float) else str(value)
-
-
-def control(field: Field) -> Any:
-    """The component of one field."""
-    about: dict[str, Any] = {"label": field.label, "elem_id": f"train-{field.name}"}
-    if field.kind == "flag":
-        return gr.Checkbox(**about, container=False, elem_classes="t-flag")
-    about["info"] = field.info or None
-    if field.kind == "choice":
-        return gr.Dropdown(list(field.choices), filterable=False, min_width=190, **about)
-    plain = gr.InputHTMLAttributes(spellcheck=False, autocapitalize="none", autocomplete="off")
-    return gr.Textbox(max_lines=1, min_width=150, html_attributes=plain, **about)
-
-
-def read(field: Field, typed: Any) -> Any:
-    """The value that was meant.
-
-    Raises:
-        UserError: it cannot be read; names the field and what was given.
-    """
-    if field.kind == "flag":
-        return bool(typed)
-    text = "" if typed is None else str(typed).strip()
-    if not text:
-        if field.optional:
-            return None
-        raise UserError(f"{field.label} is empty.", f"Usual is {usual()[field.name]}.")
-    if field.kind == "choice":
-        return int(text) if field.name == "next_sentences" else text
-    return _number(field, text)
-
-
-def _number(field: Field, text: str) -> int | float:
-    expected = "a whole number" if field.kind == "whole" else "a number"
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or (field.kind == "whole" and value != int(value)):
-        raise UserError(
-            f"{field.label}: {text[:40]!r} is no number that fits.",
-            f"Expected {expected}, such as {usual()[field.name] or 8}.",
-        )
-    return int(value) if field.kind == "whole" else value
+    return {name: shown(field, known[name]) for name, field in BY_NAME.items()}
 
 
 def applying(values: Values) -> dict[str, bool]:
@@ -255,8 +164,14 @@ def spec(objective: str, base: str, train: str, values: Values) -> TrainSpec:
         raise UserError("There is no model to train.", "Choose one under What is trained.")
     if not train:
         raise UserError("There is nothing to train on.", "Choose data, or upload a file.")
-    asked = applying(values)
-    given = {field.name: read(field, values[field.name]) for field in FIELDS if asked[field.name]}
+    known = usual()
+    given = {
+        field.name: read(field, values[field.name], known[field.name], example=8)
+        for field in FIELDS
+        if field.applies(values)
+    }
+    if "next_sentences" in given:
+        given["next_sentences"] = int(given["next_sentences"])
     dev = values["dev"] if _looked(values) else None
     named = {"objective": objective, "base": base, "train": train, "out": "", "dev": dev}
     return TrainSpec.from_dict(named | given)

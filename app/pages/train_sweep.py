@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import formats, parts
+from app.pages.form_parts import QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ GRID, DRAWN = "grid", "random"
 EXAMPLE = "temperature = 0.01, 0.05, 0.1\nlearning_rate = 1e-5, 3e-5"
 SHOWN = 6
 """Labels of runs in the preview."""
-QUIET = {"show_progress": "hidden"}
 LEAVE = '(run) => { if (run) location.assign("./runs?run=" + encodeURIComponent(run)); }'  # to Runs
 
 

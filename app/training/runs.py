@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from store.runs import RunRow, UnitRow
 
-__all__ = ["Curves", "TrainingRun", "command_of", "cursor", "curves", "differences", "queue",
-           "queue_sweep", "rows_of", "stop", "sweep_spec", "table", "whole"]  # fmt: skip
+__all__ = ["Curves", "TrainingRun", "absolute", "command_of", "cursor", "curves", "differences",
+           "queue", "queue_sweep", "rows_of", "slug", "stop", "sweep_spec", "table",
+           "whole"]  # fmt: skip
 
 KINDS = ("train", "sweep")
 ASIDE = ("version", "out")
@@ -94,7 +95,7 @@ def sweep_spec(
                 "label": label,
                 "spec": whole(
                     workspace,
-                    replace(spec, out=f"{base.out}/{number:0{digits}}-{_slug(label)}"),
+                    replace(spec, out=f"{base.out}/{number:0{digits}}-{slug(label)}"),
                 ).to_dict(),
             }
             for number, (label, spec) in enumerate(asked, 1)
@@ -104,7 +105,7 @@ def sweep_spec(
 
 def whole(workspace: Workspace, spec: TrainSpec) -> TrainSpec:
     """A spec that means the same in another process: absolute paths, and a folder to go to."""
-    spec = replace(spec, train=_absolute(spec.train))
+    spec = replace(spec, train=absolute(spec.train))
     if spec.base.startswith("dir:"):
         spec = replace(spec, base="dir:" + str(Path(spec.base[4:]).expanduser().absolute()))
     out = Path(spec.out).expanduser().absolute() if spec.out else _home(workspace, spec, spec.hash)
@@ -245,15 +246,16 @@ def _child_state(run: RunRow, unit: UnitRow | None, at_work: bool) -> str:
 
 def _home(workspace: Workspace, spec: TrainSpec, mark: str) -> Path:
     """A folder of the store; the same question has the same one."""
-    base = _slug(spec.base.rsplit("/", 1)[-1])
+    base = slug(spec.base.rsplit("/", 1)[-1])
     return workspace.store.folder / "encoders" / f"{spec.objective}-{base}-{mark[:14]}"
 
 
-def _absolute(train: str) -> str:
+def absolute(train: str) -> str:
     """A file by its whole path; the name of a data set as it is."""
     path = Path(train).expanduser()
     return str(path.absolute()) if path.is_file() else train
 
 
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:40] or "child"
+def slug(text: str, otherwise: str = "child") -> str:
+    """A text as the name of a folder; `otherwise` where nothing of it can stand in one."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:40] or otherwise

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.decoding import making as decoder_making
 from app.jobs.kinds import KINDS, conclude
 from app.jobs.reporter import Reporter
 from app.training import making, sweeping
-from engine.decoding.events import DecoderEvent
 from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
 from engine.training import Event, TrainSpec
@@ -21,12 +21,9 @@ if TYPE_CHECKING:
     from store.runs import RunRow
 
 
-Happening = Event | DecoderEvent
-
-
 def perform(
     workspace: Workspace, kind: str, spec: dict[str, Any], title: str
-) -> Iterator[tuple[RunRow, int, Happening | UserError | None]]:
+) -> Iterator[tuple[RunRow, int, Event | UserError | None]]:
     """Do a run here and now; yields its row with the position and what happened there.
 
     That is None before anything does, then events, and what went wrong with a child of a sweep.
@@ -69,7 +66,7 @@ def perform(
 
 def _unit(
     workspace: Workspace, kind: str, spec: dict[str, Any], run: RunRow, position: int, label: str
-) -> Iterator[Happening | UserError]:
+) -> Iterator[Event | UserError]:
     """One training. What goes wrong with a child of a sweep is told, and the sweep goes on."""
     runs, began = workspace.store.runs, time.monotonic()
     reporter = Reporter(workspace.store, run["id"], run["attempt"], position, label)
@@ -91,8 +88,18 @@ def _unit(
 
 def _events(
     workspace: Workspace, kind: str, spec: dict[str, Any], position: int, reporter: Reporter
-) -> Iterator[Happening]:
+) -> Iterator[Event]:
     if kind == decoder_making.KIND:
         return decoder_making.events(workspace, DecoderSpec.from_dict(spec), reporter)
     asked = TrainSpec.from_dict(spec) if kind == "train" else sweeping.child(spec, position)
     return making.events(workspace, asked, reporter)
+
+
+def newest_checkpoint(outs: Iterable[str]) -> int | None:
+    """The update of the checkpoint of the training that was at work; None while there is none.
+
+    Args:
+        outs: the folders that trainings are to become.
+    """
+    found = [path for out in outs for path in Path(f"{out}.training").glob("step-*[0-9]")]
+    return max((int(path.name.removeprefix("step-")) for path in found), default=None)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 from engine.decoding.spec import DecoderSpec
-from engine.training.card import code, plain, short, table
+from engine.training.card import code, options, plain, short, table
 
 MOST_ROWS = 20
 """Looks at the sentences kept apart that the card lists; `decoder.json` has all."""
@@ -30,22 +29,18 @@ TERMS = (
 )
 
 
-def command_of(spec: DecoderSpec) -> str:
-    """The command that trains the same, to be pasted into a terminal."""
+def command_of(spec: DecoderSpec, style: str = "") -> str:
+    """The command that trains the same, to be pasted into a terminal.
+
+    Args:
+        spec: what is trained.
+        style: format specification of floats; by default they keep every digit.
+    """
     words = ["theodolite", "train-decoder", spec.encoder]
     for name in spec.train:
         words += ["--train", name]
     words += ["--out", spec.out]
-    for field in fields(DecoderSpec):
-        value = getattr(spec, field.name)
-        if field.name in ("encoder", "train", "out") or value == field.default:
-            continue
-        option = field.name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            words += [f"--{option}", str(value)]
-    return shlex.join(words)
+    return shlex.join([*words, *options(spec, ("encoder", "train", "out"), style)])
 
 
 def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proof: str = "") -> str:

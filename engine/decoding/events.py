@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.training.events import Event
 
 
 @dataclass(frozen=True)
-class DecoderEvent:
-    """One thing that happened; `kind` names which."""
-
-    kind: ClassVar[str] = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields and the kind."""
-        return {"kind": self.kind} | asdict(self)
-
-
-@dataclass(frozen=True)
-class Encoded(DecoderEvent):
+class Encoded(Event):
     """Before the training: sentences that have their vectors, of how many, and seconds left."""
 
     kind: ClassVar[str] = "encoded"
@@ -28,7 +19,7 @@ class Encoded(DecoderEvent):
 
 
 @dataclass(frozen=True)
-class Started(DecoderEvent):
+class Started(Event):
     """Training begins, or goes on: updates made and to make, sentences, parameters, device."""
 
     kind: ClassVar[str] = "started"
@@ -40,7 +31,7 @@ class Started(DecoderEvent):
 
 
 @dataclass(frozen=True)
-class Stepped(DecoderEvent):
+class Stepped(Event):
     """Some updates: mean loss (nats a piece), pieces per second, seconds so far and left."""
 
     kind: ClassVar[str] = "stepped"
@@ -53,7 +44,7 @@ class Stepped(DecoderEvent):
 
 
 @dataclass(frozen=True)
-class Looked(DecoderEvent):
+class Looked(Event):
     """The sentences kept apart: their loss, and (sentence, what was decoded) of a few."""
 
     kind: ClassVar[str] = "looked"
@@ -63,7 +54,7 @@ class Looked(DecoderEvent):
 
 
 @dataclass(frozen=True)
-class Noted(DecoderEvent):
+class Noted(Event):
     """Something a person should know."""
 
     kind: ClassVar[str] = "noted"
@@ -71,7 +62,7 @@ class Noted(DecoderEvent):
 
 
 @dataclass(frozen=True)
-class Finished(DecoderEvent):
+class Finished(Event):
     """The decoder is in its folder.
 
     Attributes:

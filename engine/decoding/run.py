@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from engine.decoding import folder as folders
-from engine.decoding.events import DecoderEvent, Finished, Looked, Noted, Started, Stepped
+from engine.decoding.events import Finished, Looked, Noted, Started, Stepped
 from engine.decoding.generate import greedy
 from engine.decoding.material import Material
 from engine.decoding.spec import DecoderSpec, out_folder, working_folder
@@ -21,6 +21,7 @@ from engine.decoding.vocabulary import Words
 from engine.encoders.transformer import default_device
 from engine.errors import UserError
 from engine.training import checkpoint
+from engine.training.events import Event
 from engine.training.meter import Meter
 
 SAMPLES = 5
@@ -88,7 +89,7 @@ class Run:
         """Updates made."""
         return int(self.state["step"])
 
-    def events(self, stop: Callable[[], bool] = never) -> Iterator[DecoderEvent]:
+    def events(self, stop: Callable[[], bool] = never) -> Iterator[Event]:
         """Train to the end and write the decoder."""
         count = sum(p.numel() for p in self.model.parameters())
         yield Started(self.step, self.steps, self.material.learned, count, str(self.device))
@@ -147,7 +148,7 @@ class Run:
             return (step + 1) / (warmup + 1)
         return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, self.steps - warmup)))
 
-    def _report(self) -> Iterator[DecoderEvent]:
+    def _report(self) -> Iterator[Event]:
         """Loss and speed since the last report; what went wrong is left in `meter.trouble`."""
         report = self.meter.read()
         now = time.perf_counter()
@@ -235,7 +236,7 @@ class Run:
         if self.state["best"] and self.state["best"][0] == self.step:
             self.best = checkpoint.weights_of(self.model)
 
-    def _finish(self, why: str) -> Iterator[DecoderEvent]:
+    def _finish(self, why: str) -> Iterator[Event]:
         """Put the best weights back and write the decoder."""
         yield from self._report()
         looked = bool(self.state["curve"]) and self.state["curve"][-1][0] == self.step

@@ -19,13 +19,14 @@ from collections.abc import Callable, Iterator
 
 from engine.datasets.catalog import Catalog
 from engine.decoding import folder as folders
-from engine.decoding.events import DecoderEvent, Finished, Noted
+from engine.decoding.events import Finished, Noted
 from engine.decoding.material import Sentences, encoded, material_of, sentences_of
 from engine.decoding.run import Run, never
 from engine.decoding.spec import DecoderSpec, out_folder, working_folder
 from engine.encoders import load
 from engine.encoders.base import Encoder
 from engine.errors import UserError
+from engine.training.events import Event
 
 
 def train_decoder(
@@ -34,7 +35,7 @@ def train_decoder(
     *,
     encoder: Encoder | None = None,
     stop: Callable[[], bool] = never,
-) -> Iterator[DecoderEvent]:
+) -> Iterator[Event]:
     """Train a decoder, or go on with one.
 
     Args:

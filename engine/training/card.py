@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engine.training.spec import TrainSpec
 
 if TYPE_CHECKING:
+    from engine.decoding.spec import DecoderSpec
     from engine.training.outcome import Record
 
 MOST_ROWS = 25
@@ -34,16 +35,30 @@ def command_of(spec: TrainSpec) -> str:
     """The command that trains the same, to be pasted into a terminal."""
     words = ["theodolite", "train", spec.objective, spec.base, "--train", spec.train]
     words += ["--out", spec.out] if spec.out else []
-    for field in fields(TrainSpec):
+    return shlex.join([*words, *options(spec, ("objective", "base", "train", "out"))])
+
+
+def options(spec: TrainSpec | DecoderSpec, aside: Collection[str], style: str = "") -> list[str]:
+    """The fields that are not as usual, as options of a command.
+
+    Args:
+        spec: what is trained.
+        aside: fields that the command says in another way.
+        style: format specification of floats; by default they keep every digit.
+    """
+    words = []
+    for field in fields(spec):
         value = getattr(spec, field.name)
-        if field.name in ("objective", "base", "train", "out") or value == field.default:
+        if field.name in aside or value == field.default:
             continue
         option = field.name.replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
+        elif isinstance(value, float):
+            words += [f"--{option}", format(value, style)]
         else:
             words += [f"--{option}", "none" if value is None else str(value)]
-    return shlex.join(words)
+    return words
 
 
 def card(record: Record, dim: int) -> str:

@@ -13,22 +13,17 @@ import pytest
 from app.decoding import decoders, making, queue
 from app.decoding.course import course
 from app.jobs.reporter import Reporter
+from app.training import runs
 from app.training.terminal import perform
 from app.workspace import Workspace
 from engine.datasets.catalog import Catalog
-from engine.decoding.events import DecoderEvent, Finished, Looked, Started, Stepped
+from engine.decoding.events import Finished, Looked, Started, Stepped
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.train import train_decoder
 from engine.errors import UserError
+from engine.training.events import Event
 from store import StoreError
 from tests.fakes.decoders import small_spec
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """An empty store, the starter set."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Workspace(tmp_path / "store")
 
 
 @pytest.fixture
@@ -53,15 +48,15 @@ def out(trained: Path, spec: DecoderSpec, workspace: Workspace) -> Path:
     return Path(spec.out)
 
 
-def here(workspace: Workspace, spec: DecoderSpec) -> Iterator[DecoderEvent]:
+def here(workspace: Workspace, spec: DecoderSpec) -> Iterator[Event]:
     """Train in this process."""
     for _, _, event in perform(workspace, making.KIND, spec.to_dict(), "small"):
         if event is not None:
-            assert isinstance(event, DecoderEvent)
+            assert isinstance(event, Event)
             yield event
 
 
-def trained(workspace: Workspace) -> list[decoders.DecoderRow]:
+def own(workspace: Workspace) -> list[decoders.DecoderRow]:
     """The decoders that did not come with the app."""
     return [row for row in decoders.listed(workspace) if not row.shipped]
 
@@ -85,7 +80,7 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     assert (row.run, row.state, row.finished) == (run["id"], "done", True)
     assert row.loss == min(look.loss for look in looks)
     assert (row.step, row.steps) == (found.finished["step"], found.started["steps"])
-    (listed,) = trained(workspace)
+    (listed,) = own(workspace)
     assert (listed.name, listed.encoder, listed.dim) == ("out", "random:32", 32)
     assert (listed.architecture, listed.words, listed.trained_on) == ("prefix", 14, "starter")
     assert [row["name"] for row in workspace.store.encoders.list()] == ["random:32"]
@@ -124,7 +119,7 @@ def test_of_other_weights_the_name_decides(workspace: Workspace, out: Path) -> N
 
 def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
     """It is read once, and decodes vectors of its encoder."""
-    (row,) = trained(workspace)
+    (row,) = own(workspace)
     assert row.folder == out
     decoder, encoder = decoders.opened(workspace, row)
     assert decoders.opened(workspace, row)[0] is decoder
@@ -140,7 +135,7 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) 
     events = here(workspace, replace(spec, epochs=1000.0))
     next(event for event in events if isinstance(event, Stepped))
     (run,) = workspace.store.runs.list()
-    assert queue.stop(workspace, run["id"])
+    assert runs.stop(workspace, run["id"])
     (row,) = queue.table(workspace)
     assert (row.state, row.stopping) == ("running", True)
     *_, last = events
@@ -150,8 +145,8 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) 
     assert row.step is not None
     assert row.steps is not None
     assert row.step < row.steps
-    assert len(trained(workspace)) == 1
-    assert not queue.stop(workspace, run["id"])
+    assert len(own(workspace)) == 1
+    assert not runs.stop(workspace, run["id"])
 
 
 def test_stopped_while_it_encodes_there_is_nothing_to_keep(
@@ -164,7 +159,7 @@ def test_stopped_while_it_encodes_there_is_nothing_to_keep(
     reporter = Reporter(workspace.store, run, 1, 0, "small")
     with pytest.raises(UserError, match="before the first update"):
         list(making.events(workspace, spec, reporter))
-    assert trained(workspace) == []
+    assert own(workspace) == []
 
 
 def test_an_interrupted_training_goes_on_in_its_row(
@@ -193,7 +188,7 @@ def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderS
     workspace.store.decoders.remove("out")
     reporter = Reporter(workspace.store, run["id"], run["attempt"], 0, "small")
     assert list(making.events(workspace, spec, reporter)) == []
-    assert len(trained(workspace)) == 1
+    assert len(own(workspace)) == 1
     workspace.store.database.change("DELETE FROM events WHERE kind = 'finished'")
     *_, over = making.events(workspace, spec, reporter)
     assert isinstance(over, Finished)
@@ -244,7 +239,7 @@ def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: DecoderSpec
     for refused in (
         lambda: queue.queue_training(visiting, spec),
         lambda: queue.queue_diagnosis(visiting, "random:32"),
-        lambda: queue.stop(visiting, run),
+        lambda: runs.stop(visiting, run),
     ):
         with pytest.raises(UserError, match="Visitors"):
             refused()

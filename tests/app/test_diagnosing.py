@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from scipy.stats import spearmanr
 
-from app.decoding import decoders, diagnosing, diagnosis_figures, queue
+from app.decoding import diagnosing, diagnosis_figures, queue
 from app.decoding.relations import across
 from app.decoding.saying import NoDecoder
 from app.jobs.kinds import KINDS
@@ -24,16 +23,9 @@ ENCODER = "random:64"
 
 
 @pytest.fixture(scope="module")
-def workspace(
-    tmp_path_factory: pytest.TempPathFactory, decoder_folder: Path
-) -> Iterator[Workspace]:
+def workspace(decoding: Workspace) -> Workspace:
     """A store with one decoder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("diagnosing") / "store")
-    decoders.register(made, decoder_folder)
-    yield made
-    made.close()
+    return decoding
 
 
 @pytest.fixture

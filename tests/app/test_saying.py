@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,16 +23,9 @@ WITHOUT = "random:32"
 
 
 @pytest.fixture(scope="module")
-def workspace(
-    tmp_path_factory: pytest.TempPathFactory, decoder_folder: Path
-) -> Iterator[Workspace]:
+def workspace(decoding: Workspace) -> Workspace:
     """A store with one decoder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("saying") / "store")
-    decoders.register(made, decoder_folder)
-    yield made
-    made.close()
+    return decoding
 
 
 @pytest.fixture(scope="module")

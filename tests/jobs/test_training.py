@@ -7,6 +7,7 @@ import psutil
 import pytest
 from safetensors.numpy import load_file
 
+from engine.decoding.spec import DecoderSpec
 from engine.training import TrainSpec
 from tests.fakes.small_training import small, write_sentences
 from tests.jobs.conftest import Bench, child_of, until
@@ -16,18 +17,19 @@ PATIENCE = 300.0
 """Seconds to wait for what takes a few on a quiet machine: on a busy one torch starts slowly."""
 
 
-def checkpoint(spec: TrainSpec) -> int:
+def checkpoint(spec: TrainSpec | DecoderSpec) -> int:
     """The update of the newest checkpoint; 0 for none."""
     found = Path(f"{spec.out}.training").glob("step-*[0-9]")
     return max((int(path.name.removeprefix("step-")) for path in found), default=0)
 
 
-def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
-    """Its child is killed, then the app with all it started; the weights are as if unbroken."""
-    file = write_sentences(tmp_path / "sentences.txt")
-    spec = small(file, tmp_path / "broken", steps=400, dev_every=20)
+def killed_twice(bench: Bench, kind: str, spec: TrainSpec | DecoderSpec) -> str:
+    """A training whose child is killed, then the app with all it started; its id once it is done.
+
+    It went on from its checkpoint both times.
+    """
     app = start_app(bench)
-    run_id = bench.jobs.enqueue("train", spec.to_dict(), "broken")
+    run_id = bench.jobs.enqueue(kind, spec.to_dict(), "broken")
     until(lambda: checkpoint(spec) > 0, PATIENCE)
     tree(app)[2].kill()
     first = checkpoint(spec)
@@ -45,6 +47,14 @@ def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     assert starts[1] >= first > 0
     assert starts[2] >= before > first
     assert bench.store.runs.units(run_id)[0]["deaths"] <= 1  # it got further after the first
+    return run_id
+
+
+def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
+    """Its child is killed, then the app with all it started; the weights are as if unbroken."""
+    file = write_sentences(tmp_path / "sentences.txt")
+    spec = small(file, tmp_path / "broken", steps=400, dev_every=20)
+    run_id = killed_twice(bench, "train", spec)
     assert [row["name"] for row in bench.store.encoders.list()] == [f"dir:{spec.out}"]
     unbroken = small(file, tmp_path / "unbroken", steps=400, dev_every=20)
     other_id = bench.jobs.enqueue("train", unbroken.to_dict(), "unbroken")

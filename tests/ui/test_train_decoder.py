@@ -7,7 +7,6 @@ import csv
 import pytest
 from playwright.sync_api import expect
 
-from app import ui
 from app.decoding import decoders, making, queue
 from app.jobs.kinds import KINDS
 from app.jobs.reporter import Reporter
@@ -37,14 +36,6 @@ def desk(tmp_path_factory, decoder_folder):
     decoders.register(made, decoder_folder)
     yield made
     made.close()
-
-
-@pytest.fixture(scope="module")
-def place(desk):
-    """Address of an app over it."""
-    demo = ui.launch(desk, open_browser=False, block=False)
-    yield str(demo.local_url).rstrip("/")
-    demo.close()
 
 
 def say(desk, run, *events):
@@ -94,7 +85,7 @@ def test_a_training_is_followed(visitor, place, running, size, dark):
     expect(sample.locator("del")).to_have_text("fire")
     expect(page.locator(".t-samples li").nth(1)).to_contain_text("<b>Rain</b> fell.")
     expect(page.locator("#decoders .t-open")).to_contain_text("60 of 400 updates")
-    expect(page.locator("#guess")).to_contain_text("It takes")
+    expect(page.locator("#said")).to_contain_text("It takes")
     expect(page.locator("#at-hand tr", has_text="random:64")).to_contain_text("a Transformer")
     visit.picture(f"train-decoder-{size[0]}-{'dark' if dark else 'light'}")
     assert not visit.scrolls_sideways()
@@ -179,18 +170,14 @@ def test_a_decoder_is_trained_for_real(visitor, place, desk):
     expect(page.locator("#encoders input:checked")).to_have_count(1)
 
 
-def test_visitors_have_the_command_alone(visitor, desk, running):
+def test_visitors_have_the_command_alone(visitor, showcase, running):
     """No start, no stop; they see what is learned."""
-    looking = Workspace(desk.store.folder, read_only=True)
-    demo = ui.launch(looking, open_browser=False, block=False)
-    page = visitor(str(demo.local_url).rstrip("/")).open(f"train-decoder?run={running}")
+    page = visitor(showcase).open(f"train-decoder?run={running}")
     expect(page.locator("#command pre")).to_be_visible()
     expect(page.locator(".t-samples li")).to_have_count(2)
     for gone in ("#start", "#cost"):
         expect(page.locator(gone)).to_be_hidden()
     assert page.locator("#decoders .t-verbs button").count() == 0
-    demo.close()
-    looking.close()
 
 
 # Diagnose ---------------------------------------------------------------------------------

@@ -19,18 +19,6 @@ from tests.fakes.encoders import HashEncoder
 
 
 @pytest.fixture(scope="module")
-def decoder(decoder_folder: Path) -> Decoder:
-    """It knows sixty sentences by heart."""
-    return open_decoder(decoder_folder)
-
-
-@pytest.fixture(scope="module")
-def encoder() -> Encoder:
-    """Whose vectors it reads."""
-    return load("random:64")
-
-
-@pytest.fixture(scope="module")
 def points(encoder: Encoder) -> np.ndarray:
     """Six of its sentences, pushed off their places."""
     vectors = encoder.encode(known_sentences()[:6])

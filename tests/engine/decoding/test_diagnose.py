@@ -12,7 +12,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from engine import protocols
-from engine.decode import Decoder, open_decoder
+from engine.decode import Decoder
 from engine.decoding import diagnose as module
 from engine.decoding import diagnostics
 from engine.decoding.diagnose import diagnose
@@ -32,18 +32,6 @@ SAID = [
 ]
 """Twelve that the decoder knows by heart, and eight that nobody ever said."""
 METRICS = ["id", "perm", "id_perm", "bleu", "bleu-ref", "mover-random:16", "token_f1", "round_trip"]
-
-
-@pytest.fixture(scope="module")
-def decoder(decoder_folder: Path) -> Decoder:
-    """It knows sixty sentences by heart."""
-    return open_decoder(decoder_folder)
-
-
-@pytest.fixture(scope="module")
-def encoder() -> Encoder:
-    """Whose vectors it reads."""
-    return load("random:64")
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,6 @@ import itertools
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +19,6 @@ from safetensors.torch import load_file
 from engine.decode import open_decoder
 from engine.decoding import run as running
 from engine.decoding.events import (
-    DecoderEvent,
     Encoded,
     Finished,
     Looked,
@@ -35,6 +31,8 @@ from engine.decoding.spec import DecoderSpec, out_folder, working_folder
 from engine.decoding.train import train_decoder
 from engine.errors import UserError
 from engine.training import checkpoint
+from engine.training.events import Event
+from tests.fakes.kills import killed_at
 
 NOUNS = "cat dog man woman child bird horse king road house tree song".split()
 VERBS = "sees likes finds hears paints follows forgets wants".split()
@@ -63,7 +61,7 @@ def spec(tmp_path: Path) -> DecoderSpec:
     )  # fmt: skip
 
 
-def finished(events: list[DecoderEvent]) -> Finished:
+def finished(events: list[Event]) -> Finished:
     """What it said last."""
     assert isinstance(events[-1], Finished)
     return events[-1]
@@ -145,20 +143,7 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
     spec: DecoderSpec, tmp_path: Path
 ) -> None:
     """Killed by SIGKILL, and begun again in this process."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, json.dumps(spec.to_dict())],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert child.stdout is not None
-    for line in child.stdout:
-        event = json.loads(line)
-        if event["kind"] == "looked" and event["step"] == 8:
-            child.send_signal(signal.SIGKILL)
-            break
-    assert child.wait(60) == -signal.SIGKILL
-    child.stdout.close()
+    killed_at(8, CHILD, spec.to_dict())
     assert not out_folder(spec).exists()
     resumed = list(train_decoder(spec))
     assert 0 < next(e for e in resumed if isinstance(e, Started)).step <= 10

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -14,6 +10,7 @@ from safetensors.torch import load_file
 
 from engine.errors import UserError
 from engine.train import events, train
+from tests.fakes.kills import killed_at
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 
 # Before the eleventh update it waits to be killed, which may happen anywhere from the eighth on.
@@ -55,19 +52,7 @@ def assert_same(left, right):
 def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
     """A killed run ends with the weights of an unbroken one."""
     spec = tiny_spec(tmp_path, **EVERYTHING)
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, json.dumps(spec.to_dict())],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    for line in child.stdout:
-        event = json.loads(line)
-        if event["kind"] == "looked" and event["step"] == 8:
-            child.send_signal(signal.SIGKILL)
-            break
-    assert child.wait(60) == -signal.SIGKILL
-    child.stdout.close()
+    killed_at(8, CHILD, spec.to_dict())
     assert not (tmp_path / "encoder").exists()
 
     resumed = list(train(spec, TinyCatalog()))

@@ -1,0 +1,23 @@
+"""What most tests of decoding begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.decode import Decoder, open_decoder
+from engine.encoders import load
+from engine.encoders.base import Encoder
+
+
+@pytest.fixture(scope="module")
+def decoder(decoder_folder: Path) -> Decoder:
+    """It knows sixty sentences by heart."""
+    return open_decoder(decoder_folder)
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    """Whose vectors it reads."""
+    return load("random:64")
