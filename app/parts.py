@@ -16,7 +16,7 @@ from typing import Any
 import gradio as gr
 from gradio.context import Context
 
-from engine.errors import UserError
+from engine.errors import PlacedError, UserError
 from store.errors import StoreError
 
 log = logging.getLogger("theodolite")
@@ -48,10 +48,13 @@ def empty(title: str, text: str, link: tuple[str, str] | None = None) -> str:
 
 
 def problem(error: Exception) -> str:
-    """An error in calm words: what it is and what to do. Nothing else of it is shown."""
+    """An error in calm words: what it is, where it stands and what to do; nothing else of it."""
     message = escape(str(getattr(error, "message", error)))
     hint = escape(str(getattr(error, "hint", "") or ""))
     below = f"<p>{hint}</p>" if hint else ""
+    if isinstance(error, PlacedError):
+        before, at, behind = (escape(part) for part in error.marked())
+        below = f'<pre class="t-place" dir="ltr">{before}<mark>{at}</mark>{behind}</pre>{below}'
     return (
         f'<div class="t-notice t-bad" role="alert"><p><strong>{message}</strong></p>{below}</div>'
     )

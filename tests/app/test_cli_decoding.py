@@ -105,6 +105,20 @@ def test_sentences_are_calculated_with(theodolite: Run) -> None:
     assert said["sentence"] == a
 
 
+def test_what_cannot_be_read_is_marked(theodolite: Run) -> None:
+    """A caret under the place, also behind letters of two columns; its number in words and JSON."""
+    asked = ("analogy", "a - 猫 / dog", "--let", "a=A cat.", "--let", "猫=A dog.", "-e", ENCODER)
+    said = theodolite(*asked, code=2).stderr.splitlines()
+    assert "'dog', at place 9" in said[0]
+    assert said[1:3] == ["  a - 猫 / dog", "           ^^^"]
+    (told,) = objects(theodolite(*asked, "--json", code=2))
+    assert (told["text"], told["place"]) == ("a - 猫 / dog", 9)
+    assert theodolite("analogy", "(a", "--let", "a=A.", code=2).stderr.splitlines()[1:3] == [
+        "  (a",
+        "    ^",
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
