@@ -12,7 +12,7 @@ import gradio as gr
 from app import formats, parts, progress
 from app.components import told
 from app.decoding import diagnosis_figures as figures
-from app.pages.train_decoder_views import ARCHITECTURES
+from app.pages.at_hand import ARCHITECTURES
 
 if TYPE_CHECKING:
     from app.decoding.relations import Across

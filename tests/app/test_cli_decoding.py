@@ -119,6 +119,24 @@ def test_what_cannot_be_read_is_marked(theodolite: Run) -> None:
     ]
 
 
+def test_decoders_are_listed_and_removed(theodolite: Run, home: Path, decoder_folder: Path) -> None:
+    """A folder of one's own stays; what was done is said."""
+    listed = objects(theodolite("decoders", "list", "--json"))
+    (row,) = [row for row in listed if not row["shipped"]]
+    assert row["encoder"] == ENCODER
+    assert row["name"] in theodolite("decoders", "list").stdout
+    (told,) = objects(theodolite("decoders", "remove", row["name"], "--json"))
+    assert (told["removed"], told["deleted"]) == (row["name"], False)
+    assert decoder_folder.exists()
+    said = theodolite("decoders", "remove", row["name"], code=2).stderr
+    assert "There is no decoder" in said
+    workspace = Workspace(home)
+    decoders.register(workspace, decoder_folder)
+    assert "folder stays" in theodolite("decoders", "remove", row["name"]).stderr
+    decoders.register(workspace, decoder_folder)
+    workspace.close()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
