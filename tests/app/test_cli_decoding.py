@@ -10,13 +10,16 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
-from app.decoding import decoders, estimates
+from app.decoding import decoders, estimates, queue
 from app.decoding.queue import command_of
+from app.training import runs
 from app.workspace import Workspace
+from engine.decoding.events import Looked
 from engine.decoding.presets import PRESETS
 from engine.decoding.spec import DecoderSpec
 from tests.app.test_training import parsed
 from tests.fakes.decoders import known_sentences, small_spec
+from tests.fakes.small_training import small, write_sentences
 
 ENCODER = "random:64"
 Run = Callable[..., Result]
@@ -117,6 +120,38 @@ def test_what_cannot_be_read_is_marked(theodolite: Run) -> None:
         "  (a",
         "    ^",
     ]
+
+
+def test_every_training_and_diagnosis_is_a_row(theodolite: Run, home: Path, tmp_path: Path) -> None:
+    """One list of all kinds, the newest first; the curve of a decoder is its losses."""
+    workspace = Workspace(home)
+    trained = runs.queue(workspace, small(write_sentences(tmp_path / "s.txt"), tmp_path / "enc"))
+    first = queue.queue_training(workspace, small_spec(tmp_path / "one"))
+    second = queue.queue_training(workspace, small_spec(tmp_path / "two", seed=7))
+    diagnosed = queue.queue_diagnosis(workspace, ENCODER, sentences=50)
+    for step, loss in ((20, 3.5), (40, 3.25)):
+        data = Looked(step, loss, ()).to_dict()
+        workspace.store.events.add(first, data.pop("kind"), data)
+    workspace.close()
+    rows = objects(theodolite("runs", "--json"))
+    assert [(row["key"], row["kind"]) for row in rows] == [
+        (diagnosed, "diagnose"), (second, "train-decoder"), (first, "train-decoder"),
+        (trained, "train"),
+    ]  # fmt: skip
+    assert len({tuple(sorted(row)) for row in rows}) == 1
+    assert (rows[2]["loss"], rows[2]["score"], rows[2]["encoder"]) == (3.25, None, "random:32")
+    assert rows[0]["settings"]["sentences"] == 50
+    assert "train-decoder" in theodolite("runs").stdout
+    looks = objects(theodolite("runs", first, "--json"))
+    assert [(look["kind"], look["step"], look["loss"]) for look in looks] == [
+        ("looked", 20, 3.5), ("looked", 40, 3.25),
+    ]  # fmt: skip
+    side = theodolite("runs", first, second).stdout
+    assert side.split("\n")[0].split() == ["run", "label", "seed", "score", "loss"]
+    assert "loss by update: 20: 3.50, 40: 3.25" in side
+    assert "is a diagnosis" in theodolite("runs", diagnosed, code=2).stderr
+    for run in (trained, first, second, diagnosed):
+        theodolite("jobs", "cancel", run)
 
 
 def test_decoders_are_listed_and_removed(theodolite: Run, home: Path, decoder_folder: Path) -> None:
