@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import logging
+import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
@@ -162,6 +164,23 @@ def command(words: Sequence[str]) -> str:
         f'<pre class="t-command" tabindex="0" aria-label="The same on the command line">{spans}'
         '</pre><button type="button" class="t-link" onclick="theodolite.copy(event)">Copy</button>'
         "</div>"
+    )
+
+
+def csv_button(label: str, name: str, rows: Sequence[Sequence[Any]]) -> str:
+    """A button that hands rows, the columns' names first, to the browser as a file.
+
+    A number that is not finite is left empty, as JSON knows none.
+    """
+    finite = [
+        [None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in row]
+        for row in rows
+    ]
+    data = escape(json.dumps(finite))
+    return (
+        f'<button type="button" class="t-link" data-name="{escape(name)}" data-rows="{data}" '
+        'onclick="theodolite.download(this.dataset.name, '
+        f'theodolite.csv(JSON.parse(this.dataset.rows)))">{escape(label)}</button> '
     )
 
 
