@@ -10,6 +10,7 @@ import typer
 from app.commands import (
     data,
     decode,
+    decoders,
     diagnose,
     explore,
     fair,
@@ -53,6 +54,7 @@ app.command()(train.train)
 app.command()(train.sweep)
 app.command()(runs.runs)
 app.add_typer(manage.encoder_verbs, name="encoders")
+app.add_typer(decoders.decoder_verbs, name="decoders")
 app.add_typer(data.data_verbs, name="data")
 app.add_typer(manage.job_verbs, name="jobs")
 app.add_typer(manage.store_verbs, name="store")

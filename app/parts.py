@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import logging
+import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
@@ -16,7 +18,7 @@ from typing import Any
 import gradio as gr
 from gradio.context import Context
 
-from engine.errors import UserError
+from engine.errors import PlacedError, UserError
 from store.errors import StoreError
 
 log = logging.getLogger("theodolite")
@@ -48,10 +50,13 @@ def empty(title: str, text: str, link: tuple[str, str] | None = None) -> str:
 
 
 def problem(error: Exception) -> str:
-    """An error in calm words: what it is and what to do. Nothing else of it is shown."""
+    """An error in calm words: what it is, where it stands and what to do; nothing else of it."""
     message = escape(str(getattr(error, "message", error)))
     hint = escape(str(getattr(error, "hint", "") or ""))
     below = f"<p>{hint}</p>" if hint else ""
+    if isinstance(error, PlacedError):
+        before, at, behind = (escape(part) for part in error.marked())
+        below = f'<pre class="t-place" dir="ltr">{before}<mark>{at}</mark>{behind}</pre>{below}'
     return (
         f'<div class="t-notice t-bad" role="alert"><p><strong>{message}</strong></p>{below}</div>'
     )
@@ -159,6 +164,23 @@ def command(words: Sequence[str]) -> str:
         f'<pre class="t-command" tabindex="0" aria-label="The same on the command line">{spans}'
         '</pre><button type="button" class="t-link" onclick="theodolite.copy(event)">Copy</button>'
         "</div>"
+    )
+
+
+def csv_button(label: str, name: str, rows: Sequence[Sequence[Any]]) -> str:
+    """A button that hands rows, the columns' names first, to the browser as a file.
+
+    A number that is not finite is left empty, as JSON knows none.
+    """
+    finite = [
+        [None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in row]
+        for row in rows
+    ]
+    data = escape(json.dumps(finite))
+    return (
+        f'<button type="button" class="t-link" data-name="{escape(name)}" data-rows="{data}" '
+        'onclick="theodolite.download(this.dataset.name, '
+        f'theodolite.csv(JSON.parse(this.dataset.rows)))">{escape(label)}</button> '
     )
 
 

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from functools import wraps
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -26,6 +27,10 @@ from rich.progress import (
 )
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from engine.errors import UserError
+    from store.errors import StoreError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -146,7 +151,7 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except (UserError, StoreError) as error:
-            raise _told(error.message, error.hint, as_json) from error
+            raise _told(error, as_json) from error
         except KeyboardInterrupt as stop:
             raise typer.Exit(130) from stop
         except (typer.Exit, typer.Abort, BrokenPipeError):  # the last: `| head` has seen enough
@@ -155,17 +160,26 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
             log.exception("%s failed", command.__name__)
             said = f"{type(error).__name__}: {error}".splitlines()[0]
             message = f"That did not work, and it is not your fault ({said})."
-            raise _told(message, f"{file} has the details.", as_json) from error
+            told = UserError(message, f"{file} has the details.")
+            raise _told(told, as_json) from error
 
     return run
 
 
-def _told(message: str, hint: str, as_json: bool) -> typer.Exit:
+def _told(error: UserError | StoreError, as_json: bool) -> typer.Exit:
+    from engine.errors import PlacedError
+
+    placed = error if isinstance(error, PlacedError) else None
     if as_json:
-        emit_json({"error": message, "hint": hint})
-    to_stderr.print(Text.assemble(("error: ", "bold red"), _harmless(message)))
-    if hint:
-        say(hint)
+        where = {"text": placed.text, "place": placed.place} if placed else {}
+        emit_json({"error": error.message, "hint": error.hint} | where)
+    to_stderr.print(Text.assemble(("error: ", "bold red"), _harmless(error.message)))
+    if placed:
+        before, at, behind = (_harmless(part) for part in placed.marked())
+        say(f"  {before}{at}{behind}".rstrip())
+        say(f"  {' ' * cell_len(before)}{'^' * max(1, cell_len(at))}")
+    if error.hint:
+        say(error.hint)
     return typer.Exit(2)
 
 

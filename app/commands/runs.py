@@ -1,8 +1,10 @@
-"""`theodolite runs`: training runs, how they went and where they differ."""
+"""`theodolite runs`: trainings and diagnoses, how they went and where they differ."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +21,9 @@ from app.commands.output import (
 )
 from engine.errors import UserError
 
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
 
 @plain_errors
 def runs(
@@ -30,7 +35,7 @@ def runs(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List every training run; of those that are named, the curves and where they differ.
+    """List the trainings of encoders and decoders, and diagnoses; of those named, the curves.
 
     theodolite runs
 
@@ -39,39 +44,108 @@ def runs(
     theodolite runs 36e4305ecb44 --json > curves.jsonl
 
     A key is a run, or a run and the number of a training of its sweep. With --json the list has
-    all settings, and a run that is named gives one object a look and one a report.
+    all settings, and a run that is named gives one object a look and one a report. The score is an
+    encoder's on its dev set, the loss a decoder's on the sentences kept apart.
     """
-    from app.training import runs as training
-
     workspace = open_workspace(store, data)
-    rows = training.table(workspace)
+    rows = _listed(workspace)
     if not keys:
-        columns = ("key", "state", "label", "step", "steps", "score", "seconds", "out", "error")
-        emit([vars(row) for row in rows], columns, as_json)
+        emit(rows, COLUMNS, as_json)
         return
-    known = {row.key: row for row in rows}
-    for key in keys:
-        if key not in known:
-            raise UserError(f"There is no training run {key!r}.", "`theodolite runs` lists them.")
-    chosen = [known[key] for key in dict.fromkeys(keys)]
+    known = {row["key"]: row for row in rows}
+    chosen = [_trained(known, key) for key in dict.fromkeys(keys)]
     if as_json:
         for row in chosen:
-            _print_curves(row.key, training.curves(workspace, row.key))
+            _print_curves(workspace, row)
         return
-    differing = training.differences(chosen)
-    emit([_side(row, differing) for row in chosen], ("run", "label", *differing, "score"), False)
+    differing = _differing(chosen)
+    results = ("score", "loss") if any(row["kind"] == DECODER for row in chosen) else ("score",)
+    columns = ("run", "label", *differing, *results)
+    emit([_side(row, differing) for row in chosen], columns, False)
     if len(chosen) > 1 and not differing:
         say("Their settings are the same.")
     for row in chosen:
-        looks = training.curves(workspace, row.key).looked
-        steps = zip(looks["step"], looks["score"], strict=True)
-        said = ", ".join(f"{step:,}: {score:.2f}" for step, score in steps)
-        line(f"{row.label}, dev score by update: {said or 'none yet'}")
+        what, looks = _looks(workspace, row)
+        said = ", ".join(f"{step:,}: {value:.2f}" for step, value in looks)
+        line(f"{row['label']}, {what} by update: {said or 'none yet'}")
 
 
-def _side(row: Any, differing: dict[str, list[Any]]) -> dict[str, Any]:
-    settings = {name: _exactly(row.settings.get(name)) for name in differing}
-    return {"run": row.key, "label": row.label, "score": row.score, **settings}
+COLUMNS = (
+    "key", "kind", "state", "label", "step", "steps", "score", "loss", "seconds", "out", "error",
+)  # fmt: skip
+DECODER = "train-decoder"
+MOST = 200
+"""Runs listed of each kind."""
+
+
+def _listed(workspace: Workspace) -> list[dict[str, Any]]:
+    """Every row with the same fields, None where its kind has none; the newest first."""
+    from app.decoding import diagnosing
+    from app.decoding import queue as decoding
+    from app.training import runs as training
+
+    rows = [vars(row) | {"kind": "train" if row.position is None else "sweep", "loss": None}
+            for row in training.table(workspace, MOST)]  # fmt: skip
+    none = dict.fromkeys(field.name for field in fields(training.TrainingRun))
+    for row in decoding.table(workspace, MOST):
+        own = {name: value for name, value in vars(row).items() if name != "finished"}
+        about = {"key": row.run, "kind": DECODER, "label": row.title}
+        rows.append(none | own | about | {"settings": _settings(row.settings)})
+    for run in workspace.store.runs.list(limit=MOST, kinds=[diagnosing.KIND]):
+        own = {name: run[name] for name in ("title", "state", "error", "hint", "created")}
+        over = run["finished"] if run["started"] else None
+        rows.append(none | own | {
+            "key": run["id"], "run": run["id"], "kind": run["kind"], "label": run["title"],
+            "stopping": False, "encoder": run["spec"]["encoder"], "loss": None,
+            "settings": _settings(run["spec"]), "seconds": over and over - (run["started"] or over),
+        })  # fmt: skip
+    return sorted(rows, key=lambda row: row["created"], reverse=True)
+
+
+def _settings(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in spec.items() if name not in ("version", "out")}
+
+
+def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
+    """The row of a training.
+
+    Raises:
+        UserError: there is none of this key.
+    """
+    if key not in known:
+        raise UserError(f"There is no training run {key!r}.", "`theodolite runs` lists them.")
+    if known[key]["kind"] == "diagnose":
+        raise UserError(
+            f"Run {key!r} is a diagnosis, which has no curves.",
+            "The page Diagnose has its figures.",
+        )
+    return known[key]
+
+
+def _differing(chosen: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The settings in which runs differ."""
+    names = dict.fromkeys(name for row in chosen for name in row["settings"])
+    first = chosen[0]["settings"]
+    return [name for name in names
+            if any(row["settings"].get(name) != first.get(name) for row in chosen)]  # fmt: skip
+
+
+def _looks(workspace: Workspace, row: Mapping[str, Any]) -> tuple[str, list[tuple[int, float]]]:
+    """What was looked at on the way, and its value by update."""
+    from app.decoding.course import course
+    from app.training import runs as training
+
+    if row["kind"] == DECODER:
+        found = course(workspace, row["run"]).looks
+        return "loss", [(look["step"], look["loss"]) for look in found]
+    looks = training.curves(workspace, row["key"]).looked
+    return "dev score", list(zip(looks["step"], looks["score"], strict=True))
+
+
+def _side(row: Mapping[str, Any], differing: Sequence[str]) -> dict[str, Any]:
+    settings = {name: _exactly(row["settings"].get(name)) for name in differing}
+    own = {"run": row["key"], "label": row["label"], "score": row["score"], "loss": row["loss"]}
+    return own | settings
 
 
 def _exactly(value: Any) -> Any:
@@ -79,8 +153,20 @@ def _exactly(value: Any) -> Any:
     return str(value) if isinstance(value, float) else value
 
 
-def _print_curves(key: str, found: Any) -> None:
+def _print_curves(workspace: Workspace, row: Mapping[str, Any]) -> None:
+    from app.decoding.course import course
+    from app.training import runs as training
+
+    if row["kind"] == DECODER:
+        found = course(workspace, row["run"])
+        for kind, events in (("stepped", found.steps), ("looked", found.looks)):
+            for event in events:
+                emit_json({"run": row["key"], "kind": kind, **event})
+        for note in found.notes:
+            emit_json({"run": row["key"], "kind": "noted", "message": note})
+        return
+    curves = training.curves(workspace, row["key"])
     for kind in ("stepped", "looked", "noted"):
-        columns = getattr(found, kind)
+        columns = getattr(curves, kind)
         for values in zip(*columns.values(), strict=True):
-            emit_json({"run": key, "kind": kind, **dict(zip(columns, values, strict=True))})
+            emit_json({"run": row["key"], "kind": kind, **dict(zip(columns, values, strict=True))})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -134,6 +135,65 @@ def register(workspace: Workspace, folder: Path) -> DecoderRow:
             workspace.store.encoders.add(encoder)
     about = {"encoder": encoder, "fingerprint": kept["fingerprint"]}
     return DecoderRow(**_row(kept["name"], folder, info, added=kept["added"]) | about)
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A decoder that is no longer listed.
+
+    Attributes:
+        name: as it was listed.
+        folder: where it lay.
+        deleted: whether its files are gone as well.
+    """
+
+    name: str
+    folder: Path
+    deleted: bool
+
+
+def remove(workspace: Workspace, name: str) -> Removed:
+    """Take a decoder off the list; one in the store's own folder is deleted with its files.
+
+    Raises:
+        UserError: for visitors, one that ships, an unknown name, or files that cannot be deleted.
+    """
+    workspace.refuse_visitors()
+    kept = workspace.store.decoders
+    row = next((row for row in kept.list() if row["name"] == name), None)
+    if row is None:
+        if any(shipped["name"] == name for shipped in _shipped()):
+            raise UserError(
+                f"The decoder of {name} came with the app and cannot be removed.",
+                "One that you train for the same encoder is used instead of it.",
+            )
+        raise UserError(f"There is no decoder {name!r}.", "`theodolite decoders list` shows them.")
+    folder, deleted = row["folder"], inside(workspace, row["folder"])
+    kept.remove(name)
+    with _lock:
+        for key in [key for key in _opened if key[0] == str(folder)]:
+            del _opened[key]
+    if deleted and folder.exists():
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            raise UserError(
+                f"{name} is no longer listed, but its files could not be deleted: "
+                f"{error.strerror or error}.",
+                f"Remove the folder {folder.name} among the decoders of the store.",
+            ) from error
+    return Removed(name, folder, deleted)
+
+
+def told(removed: Removed) -> str:
+    """What became of a decoder, in words."""
+    after = "Its files are deleted." if removed.deleted else "Its folder stays where it is."
+    return f"{removed.name} is no longer listed. {after} Diagnoses of it are kept."
+
+
+def inside(workspace: Workspace, folder: Path) -> bool:
+    """Whether a folder is one that the store made, and not merely linked or named as if."""
+    return folder.resolve().parent == workspace.store.decoders.folder.resolve()
 
 
 def facts_of(folder: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.decoding import decoders
+from app.decoding import decoders, making
 from app.decoding.texts import JUDGED, to_learn
 from app.training.making import last_part
 from engine.errors import UserError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
     from engine.decoding.diagnosis import Diagnosis
+    from engine.decoding.spec import DecoderSpec
 
 KIND = "diagnose"
 KEPT_APART = "kept-apart"
@@ -126,19 +127,30 @@ def _training_text(
 ) -> tuple[list[str], list[str], list[str]]:
     """What the decoder learned from, what was kept apart, and what to note of that."""
     from engine.decoding.material import sentences_of
-    from engine.decoding.spec import DecoderSpec
 
     facts = decoders.facts_of(row.folder)
     try:
-        spec = DecoderSpec.from_dict(facts["spec"])
-        texts = sentences_of(spec, workspace.catalog, folder).texts
-        return texts[: -spec.held_out], texts[-spec.held_out :], []
+        spec = _spec(workspace, facts)
+        found = sentences_of(spec, workspace.catalog, folder)
+        if found.hash != facts["data_hash"]:
+            raise UserError("Another text has that name.")
+        return found.texts[: -spec.held_out], found.texts[-spec.held_out :], []
     except (KeyError, TypeError, UserError):
         names = to_learn(workspace.catalog)
-        found = [s for name in names for s in _text(workspace, row, name, folder)]
+        texts = [s for name in names for s in _text(workspace, row, name, folder)]
         note = (f"The text that this decoder learned from is not here: the nearest sentences are "
                 f"of {', '.join(map(last_part, names))}.")  # fmt: skip
-        return found, [], [note]
+        return texts, [], [note]
+
+
+def _spec(workspace: Workspace, facts: Mapping[str, Any]) -> DecoderSpec:
+    """What was asked of a training: as its run has it, for the folder tells no whole paths."""
+    from engine.decoding.spec import DecoderSpec
+
+    asked = (run["spec"] for run in workspace.store.runs.list(limit=1000, kinds=[making.KIND]))
+    known = (DecoderSpec.from_dict(spec) for spec in asked)
+    found = (spec for spec in known if spec.hash == facts["hash"])
+    return next(found, None) or DecoderSpec.from_dict(facts["spec"])
 
 
 def _text(workspace: Workspace, row: DecoderRow, name: str, folder: Path) -> list[str]:

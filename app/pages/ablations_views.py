@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from statistics import mean, stdev
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app import formats, parts
 from app.pages import runs_views, trainings
@@ -30,15 +30,16 @@ def outcome(workspace: Workspace, rows: Sequence[TrainingRun], chosen: Sequence[
     ablation = verdicts.recognised([row.label for row in rows], objectives)
     if ablation is None:
         return _runs(rows, chosen)
+    name = f"ablation-{ablation.name}-{rows[0].run}"
     scores: dict[str, list[float]] = {}
     for row in rows:
         if row.state == "done" and row.score is not None:
             scores.setdefault(verdicts.row_of(row.label), []).append(row.score)
     judged = verdicts.judged(ablation, scores)
-    return f"{_against(judged)}{_runs(rows, chosen)}"
+    return f"{_against(judged, name)}{_runs(rows, chosen)}"
 
 
-def _against(judged: Sequence[Judged]) -> str:
+def _against(judged: Sequence[Judged], name: str) -> str:
     heads = ("Row", "Paper", "Difference", "Here", "Difference", "Verdict")
     body = [
         (
@@ -52,9 +53,24 @@ def _against(judged: Sequence[Judged]) -> str:
         for one in judged
     ]
     table = parts.table(heads, body, "Beside the paper's numbers", (1, 2, 3, 4))
+    save = parts.csv_button("The paper's table as CSV", f"{name}.csv", _against_rows(judged))
     return (
-        f'<p class="t-said-small">{_tally(judged)}</p>{table}<p class="t-small t-muted">{SAYS}</p>'
+        f'<p class="t-said-small">{_tally(judged)}</p>{table}<p class="t-small">{save}</p>'
+        f'<p class="t-small t-muted">{SAYS}</p>'
     )
+
+
+def _against_rows(judged: Sequence[Judged]) -> list[list[Any]]:
+    """The same for a file, columns first; points with all their digits."""
+    heads = ["row", "paper", "paper_difference", "seeds", "mean", "deviation", "difference",
+             "difference_deviation", "verdict"]  # fmt: skip
+    rows = [
+        [one.row.label, one.row.score, one.paper, len(one.scores),
+         mean(one.scores) if one.scores else None,
+         stdev(one.scores) if len(one.scores) > 1 else None, one.ours, one.spread, one.verdict]
+        for one in judged
+    ]  # fmt: skip
+    return [heads, *rows]
 
 
 def _tally(judged: Sequence[Judged]) -> str:
@@ -100,7 +116,11 @@ def _runs(rows: Sequence[TrainingRun], chosen: Sequence[str]) -> str:
         for row in rows
     ]
     heads = ("Run", "State", "Best dev score", "At step", "Open")
-    return parts.table(heads, body, "Runs of the sweep", (2, 3))
+    table = parts.table(heads, body, "Runs of the sweep", (2, 3))
+    columns = ["run", "label", "state", "score", "best_step", "encoder", "error"]
+    data = [[row.key, *(getattr(row, name) for name in columns[1:])] for row in rows]
+    save = parts.csv_button("Runs as CSV", f"sweep-{rows[0].run}.csv", [columns, *data])
+    return f'{table}<p class="t-small">{save}</p>'
 
 
 def _score(row: TrainingRun, best: float | None) -> str:

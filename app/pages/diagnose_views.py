@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import gradio as gr
 from app import formats, parts, progress
 from app.components import told
 from app.decoding import diagnosis_figures as figures
-from app.pages.train_decoder_views import ARCHITECTURES
+from app.pages.at_hand import ARCHITECTURES
 
 if TYPE_CHECKING:
     from app.decoding.relations import Across
@@ -143,11 +142,12 @@ def _correlations(found: Across) -> str:
     for one in relations.summaries:
         known = [cells.get((name, one.score)) for name in diagnostics]
         data.append([one.score, *(c and c.rho for c in known), one.lowest, one.mean])
+    save = parts.csv_button("Correlations as CSV", "correlations.csv", data)
     return (
         f'<p class="t-small">Over {escape(encoders)}, on sentences of '
         f"{escape(found.text or 'their own')}.</p>"
         f"{parts.table(heads, rows, 'Spearman of diagnostics with scores', numbers)}"
-        f'<p class="t-actions">{_download("Correlations as CSV", "correlations.csv", data)}</p>'
+        f'<p class="t-actions">{save}</p>'
         + (f'<p class="t-small t-muted">{escape(" ".join(missing[:8]))}</p>' if missing else "")
         + '<p class="t-small">Without each encoder in turn: one that stands apart can make a '
         "correlation alone.</p>"
@@ -258,19 +258,9 @@ def _downloads(found: Diagnosis) -> str:
     name = "".join(c if c.isalnum() else "-" for c in found.encoder)[:40]
     return (
         '<p class="t-actions">'
-        + _download("All figures as CSV", f"diagnosis-{name}.csv",
+        + parts.csv_button("All figures as CSV", f"diagnosis-{name}.csv",
                     [figures.FIGURE_COLUMNS, *figures.figure_rows(found)])
-        + _download("Samples as CSV", f"samples-{name}.csv",
+        + parts.csv_button("Samples as CSV", f"samples-{name}.csv",
                     [figures.SAMPLE_COLUMNS, *figures.sample_rows(found)])
         + "</p>"
     )  # fmt: skip
-
-
-def _download(label: str, name: str, rows: Sequence[Sequence[Any]]) -> str:
-    """A button that hands rows to the browser as a file."""
-    data = escape(json.dumps(rows))
-    return (
-        f'<button type="button" class="t-link" data-name="{escape(name)}" data-rows="{data}" '
-        'onclick="theodolite.download(this.dataset.name, '
-        f'theodolite.csv(JSON.parse(this.dataset.rows)))">{escape(label)}</button> '
-    )

@@ -12,7 +12,7 @@ import gradio as gr
 from app import address, formats, parts, progress
 from app.components.actions import actions
 from app.components.chart import chart
-from app.pages import form_parts, trainings, working
+from app.pages import at_hand, form_parts, trainings, working
 from app.pages import train_decoder_form as form
 from app.pages import train_decoder_views as views
 from app.pages.form_parts import QUIET
@@ -106,7 +106,8 @@ class _Followed:
         self._listing = actions(elem_id="decoders")
         self._curve = chart(height=views.HEIGHT, elem_id="curve")
         self._samples = parts.static("", elem_id="samples")
-        self._at_hand = parts.static("", elem_id="at-hand")
+        self._at_hand = actions(elem_id="at-hand")
+        self._removed = parts.notice()
         self._opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
         self._seen = gr.State([])
         self._views = [self._listing, self._curve, self._samples, self._at_hand, self._seen]
@@ -128,6 +129,8 @@ class _Followed:
             said = ""
             if event.act == "open":
                 run = "" if event.id == run else event.id
+            elif event.act == "remove":
+                said = at_hand.removed(workspace, event.id)
             else:
                 said = trainings.done(workspace, event.act, event.id, "the decoder")
             return run, *views.drawn(workspace, run), parts.say(said) if said else ""
@@ -138,6 +141,8 @@ class _Followed:
         parts.on_load(parts.telling(load, len(shown)), None, [*shown, self._notice])
         gr.Timer(POLL_SECONDS).tick(poll, [self._opened, self._seen], self._views, **QUIET)
         self._listing.act(parts.telling(act, len(shown)), self._opened, [*shown, self._notice],
+                          **QUIET)  # fmt: skip
+        self._at_hand.act(parts.telling(act, len(shown)), self._opened, [*shown, self._removed],
                           **QUIET)  # fmt: skip
         begun.change(parts.telling(follow, len(shown)), begun, [*shown, self._notice], **QUIET)
         address.keep({"run": self._opened})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from app import address, formats, parts, progress
 from app.components import told
 from app.components.actions import button
-from app.pages import trainings
+from app.pages import at_hand, trainings
 from app.training import figures
 from engine.decoding.differing import differing
 
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 LISTED = 20
 HEIGHT = 300
 MARGIN = {"l": 64, "r": 16, "t": 34, "b": 44}
-ARCHITECTURES = {
-    "prefix": "a Transformer",
-    "lstm": "an LSTM of one layer",
-    "lstm-mos": "an LSTM with five softmaxes",
-    "causal": "a language model",
-}
 _ASIDE = ("encoder", "train", "out", "device")
 LOSS = "loss, nats a piece"
 
@@ -42,34 +36,8 @@ def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
         listing(workspace, rows, run),
         losses(found) if found else None,
         samples(found) if found else "",
-        at_hand(workspace),
+        at_hand.listing(workspace),
         marks(workspace, run),
-    )
-
-
-def at_hand(workspace: Workspace) -> str:
-    """Every decoder that can be used, as a table; nothing without any."""
-    from app.decoding import decoders
-
-    rows = [
-        [
-            f'<a class="t-spec" href="{escape(address.link("decode", encoder=row.encoder))}" '
-            f'aria-label="{escape(f"Decode with {row.encoder}")}">{escape(row.encoder)}</a>',
-            escape(ARCHITECTURES.get(row.architecture, row.architecture)),
-            escape(row.trained_on or formats.MISSING),
-            formats.count(row.sentences or None),
-            formats.count(row.words or None),
-            "came with the app" if row.shipped else formats.ago(row.added),
-        ]
-        for row in decoders.listed(workspace)
-    ]
-    if not rows:
-        return ""
-    heads = ("Encoder", "Decoder", "Learned from", "Sentences", "Words at most", "Since")
-    table = parts.table(heads, rows, "Decoders at hand, the one that is used first", (3, 4))
-    return (
-        '<div class="t-section"><h2>Decoders at hand</h2><p>Of several for an encoder the first '
-        f"is used.</p></div>{table}"
     )
 
 

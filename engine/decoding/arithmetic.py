@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import UserError
+from engine.errors import PlacedError, UserError
 
 LONGEST = 5000
 MOST_NAMES = 200
@@ -52,7 +52,8 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
         float64 (d,).
 
     Raises:
-        UserError: says what stands where, and what was expected; or vectors of different lengths.
+        PlacedError: says what stands where, and what was expected.
+        UserError: too long, no point at all, or vectors of different lengths.
     """
     tokens = _tokens(expression)
     used = _named(tokens)
@@ -60,13 +61,14 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
         raise UserError(f"The expression has {len(used)} names.", f"Use at most {MOST_NAMES}.")
     for name, place in used.items():
         if name not in vectors:
-            raise UserError(
+            raise PlacedError(
                 f"No sentence is named {name!r}, at place {place}.",
                 f"Named are: {', '.join(sorted(vectors)) or 'none'}.",
-            )
+                expression, place, len(name),
+            )  # fmt: skip
     _check_alike({name: vectors[name] for name in used})
     with np.errstate(all="ignore"):  # what is not finite is told below
-        value = _Parser(tokens, vectors).whole()
+        value = _Parser(expression, tokens, vectors).whole()
     if isinstance(value, float):
         raise UserError(f"{_short(expression)} is a number, not a point.", "Name a sentence in it.")
     if not np.isfinite(value).all():
@@ -111,10 +113,10 @@ def _tokens(expression: str) -> list[Token]:
         if kind == "sign":
             text = _PASTED.get(text, text)
             if text not in "+-*/()":
-                raise UserError(
+                raise PlacedError(
                     f"{text!r} at place {place} is no sign that the expression can have.",
-                    "Use + - * / ( ), numbers and names.",
-                )
+                    "Use + - * / ( ), numbers and names.", expression, place,
+                )  # fmt: skip
         found.append(Token(kind, text, place))
     return found
 
@@ -122,8 +124,11 @@ def _tokens(expression: str) -> list[Token]:
 class _Parser:
     """Sums of products of signed factors, left to right."""
 
-    def __init__(self, tokens: list[Token], vectors: Mapping[str, np.ndarray]) -> None:
-        self._tokens, self._vectors, self._at, self._depth = tokens, vectors, 0, 0
+    def __init__(
+        self, expression: str, tokens: list[Token], vectors: Mapping[str, np.ndarray]
+    ) -> None:
+        self._expression, self._tokens, self._vectors = expression, tokens, vectors
+        self._at, self._depth = 0, 0
 
     def whole(self) -> Value:
         value = self._sum()
@@ -136,10 +141,11 @@ class _Parser:
         while sign := self._sign("+-"):
             other = self._product()
             if isinstance(value, float) != isinstance(other, float):
-                raise UserError(
+                raise self._refused(
                     f"A number and a vector cannot be joined by {sign.text!r} at place "
                     f"{sign.place}.",
                     "Add vectors to vectors; numbers only multiply or divide them.",
+                    sign,
                 )
             value = value + other if sign.text == "+" else value - other
         return value
@@ -150,19 +156,22 @@ class _Parser:
             other = self._factor()
             if sign.text == "*":
                 if not isinstance(value, float) and not isinstance(other, float):
-                    raise UserError(
+                    raise self._refused(
                         f"Two vectors are multiplied at place {sign.place}.",
                         "Multiply a vector by a number.",
+                        sign,
                     )
                 value = value * other
                 continue
             if not isinstance(other, float):
-                raise UserError(
-                    f"A vector is divided by at place {sign.place}.", "Divide by a number."
+                raise self._refused(
+                    f"A vector is divided by at place {sign.place}.", "Divide by a number.", sign
                 )
             if other == 0:
-                raise UserError(
-                    f"The division at place {sign.place} is by zero.", "Divide by another number."
+                raise self._refused(
+                    f"The division at place {sign.place} is by zero.",
+                    "Divide by another number.",
+                    sign,
                 )
             value = value / other
         return value
@@ -199,20 +208,22 @@ class _Parser:
     def _deeper(self) -> None:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise UserError(
-                f"The expression is nested more than {DEEPEST} deep at place {self._place}.",
+            sign = self._tokens[self._at - 1]  # read last
+            raise self._refused(
+                f"The expression is nested more than {DEEPEST} deep at place {sign.place}.",
                 "Write it with fewer brackets.",
+                sign,
             )
-
-    @property
-    def _place(self) -> int:
-        """Of the sign read last."""
-        return self._tokens[self._at - 1].place
 
     def _expected(self, what: str) -> UserError:
         if self._at < len(self._tokens):
             token = self._tokens[self._at]
             found = f"{token.text!r} at place {token.place}"
         else:
+            token = Token("end", "", len(self._expression.rstrip()) + 1)
             found = "its end"
-        return UserError(f"The expression has {found} where {what} was expected.", "Correct it.")
+        said = f"The expression has {found} where {what} was expected."
+        return self._refused(said, "Correct it.", token)
+
+    def _refused(self, message: str, hint: str, token: Token) -> PlacedError:
+        return PlacedError(message, hint, self._expression, token.place, max(1, len(token.text)))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from engine.decoding.spec import DecoderSpec
-from engine.training.card import code, options, plain, short, table
+from engine.training.card import code, options, plain, portable, short, table
 
 MOST_ROWS = 20
 """Looks at the sentences kept apart that the card lists; `decoder.json` has all."""
@@ -43,6 +45,14 @@ def command_of(spec: DecoderSpec, style: str = "") -> str:
     return shlex.join([*words, *options(spec, ("encoder", "train", "out"), style)])
 
 
+def anywhere(spec: DecoderSpec) -> DecoderSpec:
+    """The same without the folders of this machine, for a folder that is handed on."""
+    return replace(
+        spec, encoder=portable(spec.encoder), train=tuple(portable(name) for name in spec.train),
+        out=Path(spec.out).name, base=spec.base and portable(spec.base),
+    )  # fmt: skip
+
+
 def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proof: str = "") -> str:
     """The text of `README.md`.
 
@@ -74,7 +84,7 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
         "\n".join(f"- {plain(note)}" for note in facts["notes"]),
         table(("setting", "value"), [(code(k), code(v)) for k, v in _settings(spec)]),
         "The same again:",
-        f"```sh\n{command_of(_anywhere(spec))}\n```",
+        f"```sh\n{command_of(anywhere(spec))}\n```",
         table(("update", "loss on what was kept apart"), _curve(facts["curve"])),
         proof,
         "## Terms",
@@ -83,17 +93,9 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _anywhere(spec: DecoderSpec) -> DecoderSpec:
-    """The same without the folders of this machine."""
-    given = spec.to_dict()
-    given |= {"train": [short(name) for name in spec.train], "out": short(spec.out)}
-    given |= {"encoder": short(spec.encoder), "base": spec.base and short(spec.base)}
-    return DecoderSpec.from_dict(given)
-
-
 def _settings(spec: DecoderSpec) -> list[tuple[str, Any]]:
     own = ("version", "encoder", "train", "out")
-    given = _anywhere(spec).to_dict()
+    given = anywhere(spec).to_dict()
     return [(name, value) for name, value in given.items() if name not in own]
 
 

@@ -87,8 +87,10 @@ class CausalDecoder(nn.Module):
     @property
     def sizes(self) -> dict[str, Any]:
         """What the constructor takes besides `dim`."""
+        config = json.loads(self.base.config.to_json_string(use_diff=False))
+        config.pop("_name_or_path", None)  # where the base lay is nobody's business
         return {
-            "config": json.loads(self.base.config.to_json_string(use_diff=False)),
+            "config": config,
             "begin": self.ends[0], "end": self.ends[1], "positions": self.positions,
             "prefix": self.prefix,
         }  # fmt: skip

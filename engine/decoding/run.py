@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from engine.decoding import folder as folders
+from engine.decoding.card import anywhere
 from engine.decoding.events import Finished, Looked, Noted, Started, Stepped
 from engine.decoding.generate import greedy
 from engine.decoding.material import Material
@@ -270,7 +271,7 @@ class Run:
             "dim": int(material.vectors.shape[1]), "fingerprint": state["fingerprint"],
             "mean": material.mean.tolist(), "scale": material.scale, "words": spec.words,
             "sentences": material.learned, "held_out": len(material.sentences) - material.learned,
-            "spec": spec.to_dict(), "hash": spec.hash, "data_hash": state["data_hash"],
+            "spec": anywhere(spec).to_dict(), "hash": spec.hash, "data_hash": state["data_hash"],
             "steps": self.step, "step": best_step, "loss": best_loss,
             "seconds": seconds, "curve": state["curve"], "notes": state["notes"],
             "why": why,

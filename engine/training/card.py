@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,10 @@ OBJECTIVES = {
     "mlm": "masked language modelling",
     "next-sentence": "contrastive learning of sentences and the ones that follow them",
 }
+_FOLDERS = re.compile(
+    r"(^|:|[+|,=] *)(?:[A-Za-z]:|~)?[/\\](?:(?:(?! \+ )[^/\\?|])*[/\\])*(?=[^/\\])"
+)
+"""The folders before a file that is named by its whole path, alone or within an encoder's spec."""
 _WHY = {
     "done": "All updates were made.",
     "stopped": "It was stopped by hand.",
@@ -61,6 +65,12 @@ def options(spec: TrainSpec | DecoderSpec, aside: Collection[str], style: str = 
     return words
 
 
+def anywhere(spec: TrainSpec) -> TrainSpec:
+    """The same without the folders of this machine, for a folder that is handed on."""
+    return replace(spec, base=portable(spec.base), train=portable(spec.train),
+                   out=Path(spec.out).name)  # fmt: skip
+
+
 def card(record: Record, dim: int) -> str:
     """The text of `README.md`.
 
@@ -85,7 +95,7 @@ def card(record: Record, dim: int) -> str:
         f"seconds; the weights are those after update {record.best_step:,}.",
         table(("setting", "value"), [(code(k), code(v)) for k, v in _settings(spec)]),
         "The same again:",
-        _fenced(command_of(spec), "sh"),
+        _fenced(command_of(anywhere(spec)), "sh"),
         "## Scores while training",
         _scores(record),
         table(("step", "dev score", "alignment", "uniformity", "loss"), _curve(record.curve)),
@@ -181,6 +191,14 @@ def short(source: str) -> str:
     if kind == "dir":
         return f"{kind}:{Path(value).name}"
     return source if colon else Path(source).name or source
+
+
+def portable(source: str) -> str:
+    """A file, or a spec that names one, with file names instead of whole paths.
+
+    What is no whole path, such as the name of a data set or of a model on the hub, stays as it is.
+    """
+    return _FOLDERS.sub(r"\1", source)
 
 
 def plain(value: Any) -> str:

@@ -69,12 +69,14 @@ class Record:
     curve: Sequence[Mapping[str, Any]] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able; `hash` is that of the spec."""
+        """JSON-able; `hash` is that of the whole spec, which is told without whole paths."""
+        from engine.training.card import anywhere
+
         own = {k: v for k, v in asdict(self).items() if k not in ("spec", "curve")}
         return {
             "version": VERSION,
             "hash": self.spec.hash,
-            "spec": self.spec.to_dict(),
+            "spec": anywhere(self.spec).to_dict(),
             **own,
             "curve": [dict(event) for event in self.curve],
         }

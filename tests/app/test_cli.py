@@ -21,7 +21,8 @@ from tests.fakes.terminals import heed_interrupts
 
 VERBS = ["serve", "encode", "evaluate", "compare", "fair", "search", "project", "spaces",
          "geometry", "curate", "decode", "interpolate", "analogy", "diagnose", "train-decoder",
-         "train", "sweep", "runs", "encoders", "data", "jobs", "store", "worker"]  # fmt: skip
+         "train", "sweep", "runs", "encoders", "decoders", "data", "jobs", "store",
+         "worker"]  # fmt: skip
 TWO = ["random:16", "random:64"]
 TRAIN = ["train", "unsup", "minilm", "--train", "starter", "--out", "never"]
 

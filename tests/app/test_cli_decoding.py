@@ -10,13 +10,16 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
-from app.decoding import decoders, estimates
+from app.decoding import decoders, estimates, queue
 from app.decoding.queue import command_of
+from app.training import runs
 from app.workspace import Workspace
+from engine.decoding.events import Looked
 from engine.decoding.presets import PRESETS
 from engine.decoding.spec import DecoderSpec
 from tests.app.test_training import parsed
 from tests.fakes.decoders import known_sentences, small_spec
+from tests.fakes.small_training import small, write_sentences
 
 ENCODER = "random:64"
 Run = Callable[..., Result]
@@ -103,6 +106,70 @@ def test_sentences_are_calculated_with(theodolite: Run) -> None:
     (said,) = objects(theodolite("analogy", "a - b + b", "--let", f"a={a}", "--let", f"b={b}",
                                  "-e", ENCODER, "--json"))  # fmt: skip
     assert said["sentence"] == a
+
+
+def test_what_cannot_be_read_is_marked(theodolite: Run) -> None:
+    """A caret under the place, also behind letters of two columns; its number in words and JSON."""
+    asked = ("analogy", "a - 猫 / dog", "--let", "a=A cat.", "--let", "猫=A dog.", "-e", ENCODER)
+    said = theodolite(*asked, code=2).stderr.splitlines()
+    assert "'dog', at place 9" in said[0]
+    assert said[1:3] == ["  a - 猫 / dog", "           ^^^"]
+    (told,) = objects(theodolite(*asked, "--json", code=2))
+    assert (told["text"], told["place"]) == ("a - 猫 / dog", 9)
+    assert theodolite("analogy", "(a", "--let", "a=A.", code=2).stderr.splitlines()[1:3] == [
+        "  (a",
+        "    ^",
+    ]
+
+
+def test_every_training_and_diagnosis_is_a_row(theodolite: Run, home: Path, tmp_path: Path) -> None:
+    """One list of all kinds, the newest first; the curve of a decoder is its losses."""
+    workspace = Workspace(home)
+    trained = runs.queue(workspace, small(write_sentences(tmp_path / "s.txt"), tmp_path / "enc"))
+    first = queue.queue_training(workspace, small_spec(tmp_path / "one"))
+    second = queue.queue_training(workspace, small_spec(tmp_path / "two", seed=7))
+    diagnosed = queue.queue_diagnosis(workspace, ENCODER, sentences=50)
+    for step, loss in ((20, 3.5), (40, 3.25)):
+        data = Looked(step, loss, ()).to_dict()
+        workspace.store.events.add(first, data.pop("kind"), data)
+    workspace.close()
+    rows = objects(theodolite("runs", "--json"))
+    assert [(row["key"], row["kind"]) for row in rows] == [
+        (diagnosed, "diagnose"), (second, "train-decoder"), (first, "train-decoder"),
+        (trained, "train"),
+    ]  # fmt: skip
+    assert len({tuple(sorted(row)) for row in rows}) == 1
+    assert (rows[2]["loss"], rows[2]["score"], rows[2]["encoder"]) == (3.25, None, "random:32")
+    assert rows[0]["settings"]["sentences"] == 50
+    assert "train-decoder" in theodolite("runs").stdout
+    looks = objects(theodolite("runs", first, "--json"))
+    assert [(look["kind"], look["step"], look["loss"]) for look in looks] == [
+        ("looked", 20, 3.5), ("looked", 40, 3.25),
+    ]  # fmt: skip
+    side = theodolite("runs", first, second).stdout
+    assert side.split("\n")[0].split() == ["run", "label", "seed", "score", "loss"]
+    assert "loss by update: 20: 3.50, 40: 3.25" in side
+    assert "is a diagnosis" in theodolite("runs", diagnosed, code=2).stderr
+    for run in (trained, first, second, diagnosed):
+        theodolite("jobs", "cancel", run)
+
+
+def test_decoders_are_listed_and_removed(theodolite: Run, home: Path, decoder_folder: Path) -> None:
+    """A folder of one's own stays; what was done is said."""
+    listed = objects(theodolite("decoders", "list", "--json"))
+    (row,) = [row for row in listed if not row["shipped"]]
+    assert row["encoder"] == ENCODER
+    assert row["name"] in theodolite("decoders", "list").stdout
+    (told,) = objects(theodolite("decoders", "remove", row["name"], "--json"))
+    assert (told["removed"], told["deleted"]) == (row["name"], False)
+    assert decoder_folder.exists()
+    said = theodolite("decoders", "remove", row["name"], code=2).stderr
+    assert "There is no decoder" in said
+    workspace = Workspace(home)
+    decoders.register(workspace, decoder_folder)
+    assert "folder stays" in theodolite("decoders", "remove", row["name"]).stderr
+    decoders.register(workspace, decoder_folder)
+    workspace.close()
 
 
 @pytest.mark.parametrize(

@@ -232,6 +232,47 @@ def test_a_page_names_no_folder(workspace: Workspace, spec: DecoderSpec) -> None
         queue.queue_training(workspace, asked)
 
 
+def test_one_of_the_store_is_deleted(workspace: Workspace, trained: Path) -> None:
+    """Its files with it, and it is not kept in memory; it can be trained anew."""
+    home = workspace.store.decoders.folder / "mine"
+    decoders.register(workspace, Path(shutil.copytree(trained, home)))
+    (row,) = own(workspace)
+    decoders.opened(workspace, row)
+    found = decoders.remove(workspace, "mine")
+    assert (found.deleted, home.exists()) == (True, False)
+    assert "files are deleted" in decoders.told(found)
+    assert own(workspace) == []
+    with pytest.raises(UserError, match="is gone"):
+        decoders.opened(workspace, row)
+    with pytest.raises(UserError, match="There is no decoder 'mine'"):
+        decoders.remove(workspace, "mine")
+
+
+def test_a_folder_of_ones_own_only_leaves_the_list(workspace: Workspace, out: Path) -> None:
+    """Wherever it lies, and however it is named or linked into the store."""
+    kept = workspace.store.decoders.folder
+    kept.mkdir(exist_ok=True)
+    (kept / "linked").symlink_to(out)
+    for folder in (out, kept / "linked", kept / ".." / ".." / out.name):
+        name = decoders.register(workspace, folder).name
+        found = decoders.remove(workspace, name)
+        assert not found.deleted
+        assert "folder stays" in decoders.told(found)
+        assert (out / decoders.FACTS).exists()
+    assert own(workspace) == []
+
+
+def test_one_that_came_with_the_app_stays(
+    workspace: Workspace, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was trained under its very name is meant first."""
+    monkeypatch.setattr("engine.decoding.shipped.shipped", lambda: {"random:32": out})
+    workspace.store.decoders.remove("out")
+    with pytest.raises(UserError, match="came with the app and cannot be removed"):
+        decoders.remove(workspace, "random:32")
+    assert [row.shipped for row in decoders.listed(workspace)] == [True]
+
+
 def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: DecoderSpec) -> None:
     """They may look."""
     run = queue.queue_training(workspace, spec)
@@ -240,6 +281,7 @@ def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: DecoderSpec
         lambda: queue.queue_training(visiting, spec),
         lambda: queue.queue_diagnosis(visiting, "random:32"),
         lambda: runs.stop(visiting, run),
+        lambda: decoders.remove(visiting, "out"),
     ):
         with pytest.raises(UserError, match="Visitors"):
             refused()

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 from scipy.stats import spearmanr
 
-from app.decoding import diagnosing, diagnosis_figures, queue
+from app.decoding import decoders, diagnosing, diagnosis_figures, making, queue
 from app.decoding.relations import across
 from app.decoding.saying import NoDecoder
 from app.jobs.kinds import KINDS
+from app.training.terminal import perform
 from app.workspace import Workspace
+from engine.datasets.starter import read_topics
 from engine.decoding.diagnosis import Diagnosis, to_result
 from engine.errors import UserError
-from tests.fakes.decoders import known_sentences
+from tests.fakes.decoders import known_sentences, small_spec
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.results import invent
 
@@ -160,3 +162,22 @@ def test_without_any_diagnosis_it_says_so(empty: Workspace) -> None:
     found = across(empty)
     assert found.problem is not None
     assert "No decoder was diagnosed yet" in found.problem.message
+
+
+def test_the_text_of_a_training_is_found_though_the_folder_does_not_tell_where(
+    empty: Workspace, tmp_path: Path
+) -> None:
+    """The run knows; another text of that name is not taken for it."""
+    file = tmp_path / "mine.txt"
+    file.write_text("\n".join(read_topics().sentences), encoding="utf-8")
+    spec = small_spec(tmp_path / "out", train=(str(file),), epochs=0.1)
+    for _ in perform(empty, making.KIND, spec.to_dict(), "small"):
+        pass
+    assert str(tmp_path) not in (tmp_path / "out" / decoders.FACTS).read_text("utf-8")
+    (row,) = [row for row in decoders.listed(empty) if not row.shipped]
+    learned, apart, notes = diagnosing._training_text(empty, row, tmp_path)
+    assert (len(learned), len(apart), notes) == (260, 40, [])
+    file.write_text("\n".join(read_topics().sentences[::-1]), encoding="utf-8")
+    _, apart, notes = diagnosing._training_text(empty, row, tmp_path)
+    assert apart == []
+    assert "is not here" in notes[0]

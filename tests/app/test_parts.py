@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
+from html import unescape
 from typing import Any
 
 import pytest
 
 from app import parts
-from engine.errors import UserError
+from engine.errors import PlacedError, UserError
 
 
 def test_what_a_person_got_wrong_becomes_a_notice() -> None:
@@ -20,6 +23,20 @@ def test_what_a_person_got_wrong_becomes_a_notice() -> None:
     assert kept["__type__"] == "update"
     assert "&lt;b&gt;That&lt;/b&gt; is no file." in notice
     assert "Choose another." in notice
+
+
+def test_the_place_of_a_slip_is_marked() -> None:
+    """What was written with a mark in it, all of it as text."""
+    said = parts.problem(PlacedError("'<' at place 3.", "Write +.", "a <b>", 3))
+    assert '<pre class="t-place" dir="ltr">a <mark>&lt;</mark>b&gt;</pre>' in said
+    assert "&#x27;&lt;&#x27; at place 3." in said
+
+
+def test_rows_for_a_file_are_json_within_an_attribute() -> None:
+    """Quotes and markup stay text; what is not finite is empty."""
+    said = parts.csv_button("Save", "a.csv", [["name", "score"], ['<"b">', float("nan")]])
+    (data,) = re.findall(r'data-rows="([^"]*)"', said)
+    assert json.loads(unescape(data)) == [["name", "score"], ['<"b">', None]]
 
 
 def test_our_own_faults_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:

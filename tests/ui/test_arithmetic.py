@@ -69,13 +69,14 @@ def test_by_keyboard_alone(visit):
 
 
 @pytest.mark.parametrize(
-    ("expression", "lines", "said"),
-    [("a - q", LINES, "'q', at place 5"), ("a / 0", LINES, "place 3 is by zero"),
-     ("a + * b", LINES, "place 5"), ("", LINES, "The expression is empty"),
-     ("a", "no name here", "Line 1"), ("a", "", "No sentence has a name")],
+    ("expression", "lines", "said", "marked"),
+    [("a - q", LINES, "'q', at place 5", "q"), ("a / 0", LINES, "place 3 is by zero", "/"),
+     ("a + * b", LINES, "place 5", "*"), ("(a", LINES, "a closing )", " "),
+     ("a <i>", LINES, "'<' at place 3", "<"), ("", LINES, "The expression is empty", None),
+     ("a", "no name here", "Line 1", None), ("a", "", "No sentence has a name", None)],
 )  # fmt: skip
-def test_what_is_wrong_stands_under_the_field(visit, expression, lines, said):
-    """Where it is, calmly; the form keeps what was written."""
+def test_what_is_wrong_stands_under_the_field(visit, expression, lines, said, marked):
+    """Where it is, calmly, with a mark in the expression; the form keeps what was written."""
     page = visit.open(BOTH)
     expect(page.locator(".t-empty")).to_be_visible()
     box(page, "sentences").fill(lines)
@@ -83,6 +84,13 @@ def test_what_is_wrong_stands_under_the_field(visit, expression, lines, said):
     box(page, "expression").press("Enter")
     notice = page.get_by_role("alert")
     expect(notice).to_contain_text(said)
+    mark = notice.locator(".t-place mark")
+    assert mark.evaluate_all("found => found.map(one => one.textContent)") == [marked] * bool(
+        marked
+    )
+    if marked:
+        expect(notice.locator(".t-place")).to_have_text(expression)
+        assert mark.bounding_box()["width"] > 5
     field, told = page.locator("#expression").bounding_box(), notice.bounding_box()
     assert 0 <= told["y"] - (field["y"] + field["height"]) < 40
     expect(box(page, "expression")).to_have_value(expression)

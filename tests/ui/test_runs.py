@@ -51,6 +51,14 @@ def end(desk, run, score, step=60, *, position=0, why="done"):
     desk.store.runs.end_unit(run, position, 12.0)
 
 
+def rows_of(page, button):
+    """The rows that a button hands out as a file."""
+    with page.expect_download() as saved:
+        page.get_by_role("button", name=button).click()
+    with saved.value.path().open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 @pytest.fixture
 def running(desk):
     """A run that has looked three times and goes on."""
@@ -194,6 +202,16 @@ def test_a_table_of_the_paper_is_one_click(visitor, place, desk):
     expect(row.first).to_contain_text("agrees")
     expect(table.locator("tr", has_text="p = 0.15")).to_contain_text("within the spread")
     assert len(table.locator("tbody tr").all()) == len(ABLATIONS["dropout"].rows)
+    saved = rows_of(page, "The paper's table as CSV")
+    (first,) = [row for row in saved if row["row"] == "p = 0"]
+    assert [float(first[name]) for name in ("paper", "mean", "seeds")] == [71.1, 50.5, 2]
+    assert first["verdict"] == "agrees"
+    saved = rows_of(page, "Runs as CSV")
+    assert [row["label"] for row in saved] == [child["label"] for child in children]
+    assert page.evaluate(
+        "(() => { const box = document.querySelector('#runs');"
+        " return box.scrollHeight > box.clientHeight && box.clientHeight <= 640; })()"
+    )
     desk.jobs.cancel(run)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 
 import pytest
 from playwright.sync_api import expect
@@ -170,6 +171,27 @@ def test_a_decoder_is_trained_for_real(visitor, place, desk):
     expect(page.locator("#encoders input:checked")).to_have_count(1)
 
 
+def test_a_decoder_is_removed_after_a_second_word(visitor, place, desk, decoder_folder):
+    """By keyboard; first it is said what becomes of the files."""
+    home = desk.store.decoders.folder / "gone-soon"
+    decoders.register(desk, shutil.copytree(decoder_folder, home))
+    page = visitor(place).open("train-decoder")
+    row = page.locator("#at-hand tr", has_text="gone-soon")
+    row.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(row.locator("details")).to_contain_text("deleted for good")
+    assert home.exists()
+    row.get_by_role("button", name="Delete its files: gone-soon").press("Enter")
+    expect(page.get_by_role("status").filter(has_text="gone-soon")).to_contain_text(
+        "Its files are deleted"
+    )
+    expect(row).to_have_count(0)
+    assert not home.exists()
+    mine = page.locator("#at-hand tr", has_text="random:64").first
+    mine.locator("summary").click()
+    expect(mine.locator("details")).to_contain_text("is yours and stays")
+
+
 def test_visitors_have_the_command_alone(visitor, showcase, running):
     """No start, no stop; they see what is learned."""
     page = visitor(showcase).open(f"train-decoder?run={running}")
@@ -178,6 +200,8 @@ def test_visitors_have_the_command_alone(visitor, showcase, running):
     for gone in ("#start", "#cost"):
         expect(page.locator(gone)).to_be_hidden()
     assert page.locator("#decoders .t-verbs button").count() == 0
+    expect(page.locator("#at-hand tr", has_text="random:64")).to_be_visible()
+    assert page.locator("#at-hand button, #at-hand summary").count() == 0
 
 
 # Diagnose ---------------------------------------------------------------------------------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import re
 
 import numpy as np
 import pytest
 
 from engine.decoding.arithmetic import MOST_NAMES, evaluate, names
-from engine.errors import UserError
+from engine.errors import PlacedError, UserError
 
 V = {name: np.random.default_rng(i).normal(size=4) for i, name in enumerate("abc")}
 A, B, C = V["a"], V["b"], V["c"]
@@ -87,6 +88,32 @@ def test_what_has_no_meaning_is_refused(expression: str, said: str) -> None:
     """With the place, counted from 1, and never a traceback."""
     with pytest.raises(UserError, match=re.escape(said)):
         evaluate(expression, V)
+
+
+@pytest.mark.parametrize(
+    ("expression", "marked"),
+    [
+        ("a - queen + b", ("a - ", "queen", " + b")),
+        ("a / 0 + b", ("a ", "/", " 0 + b")),
+        ("a ^ 2", ("a ", "^", " 2")),
+        ("a ÷ 0", ("a ", "÷", " 0")),
+        ("(a + b", ("(a + b", " ", "")),
+        ("(a + b c", ("(a + b ", "c", "")),
+        ("a 2.50", ("a ", "2.50", "")),
+        ("", ("", " ", "")),
+        (" a -  ", (" a -", " ", " ")),
+        ("a\n+ \x1b", ("a + ", "\ufffd", "")),
+        ("a+" * 30 + "z" + "+a" * 30, ("…" + ("a+" * 30)[-39:], "z", ("+a" * 30)[:39] + "…")),
+        ("z" * 50, ("", "z" * 39 + "…", "")),
+    ],
+)
+def test_the_place_is_known(expression: str, marked: tuple[str, str, str]) -> None:
+    """What stands before, at and behind it; far text is cut, and no sign gives orders."""
+    with pytest.raises(PlacedError) as caught:
+        evaluate(expression, V)
+    assert caught.value.marked() == marked
+    again = copy.copy(caught.value)  # as it goes from one process to another
+    assert (str(again), again.marked()) == (str(caught.value), marked)
 
 
 def test_many_names() -> None:

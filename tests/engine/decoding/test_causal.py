@@ -161,6 +161,9 @@ def test_it_is_trained_written_and_read_like_any_other(gpt2: Path, tmp_path: Pat
     model, vocabulary, facts = folders.read(Path(finished.out))
     assert isinstance(model, CausalDecoder)
     assert facts["sizes"]["config"]["n_layer"] == 2
+    for file in Path(finished.out).iterdir():
+        for folder in (gpt2.parent, tmp_path):
+            assert str(folder).encode() not in file.read_bytes(), file.name
     folders.write(tmp_path / "small", model, vocabulary, facts, small=True)
     again, _, _ = folders.read(tmp_path / "small")
     point = torch.from_numpy(np.ones((1, 32), np.float32))

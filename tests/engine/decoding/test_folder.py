@@ -83,6 +83,7 @@ def test_the_card_says_on_what_and_how(decoder_folder: Path) -> None:
     ):  # fmt: skip
         assert said in card, said
     assert str(decoder_folder.parent) not in card
+    assert str(decoder_folder.parent) not in (decoder_folder / "decoder.json").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", FACTS)

@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 from engine.encoders import describe, load
 from engine.errors import UserError
 from engine.training import TrainSpec
-from engine.training.card import command_of
+from engine.training.card import anywhere, command_of, portable
 from engine.training.model import open_model
 from engine.training.outcome import Record, check_free, read, write
 from tests.engine.encoders.models import SENTENCES, save
@@ -203,14 +203,48 @@ def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
         "| 5 | 61.50 | 0.250 | -1.500 | 1.2500 |",
         "| 10 | 60.00 | 0.200 | -1.750 | 0.5000 |",
         "2 lines were \\| empty.",
-        command_of(model.spec),
+        command_of(anywhere(model.spec)),
     ):
         assert words in text
     assert "--max-length 6 --temperature 0.1 --no-hard-negatives" in text
     found = read(tmp_path / "out")
-    assert TrainSpec.from_dict(found["spec"]) == model.spec
+    assert TrainSpec.from_dict(found["spec"]) == anywhere(model.spec)
     assert found["hash"] == model.spec.hash and found["curve"] == list(CURVE)
     assert read(folders["bert"]) is None
+
+
+def test_a_folder_that_is_handed_on_names_no_folders_of_its_maker(folders, tmp_path):
+    """In no file; the hash is still that of what was asked."""
+    model = trained(folders["bert"], tmp_path / "out", head="mlp")
+    assert str(folders["bert"]) in model.spec.base
+    model.spec = replace(model.spec, train=str(tmp_path / "sentences.txt"))
+    write(model, record_of(model), tmp_path / "out")
+    for file in (tmp_path / "out").rglob("*.*"):
+        if file.is_file():
+            for told in (tmp_path, folders["bert"].parent):
+                assert str(told).encode() not in file.read_bytes(), file.name
+    found = read(tmp_path / "out")
+    assert (found["spec"]["train"], found["spec"]["out"]) == ("sentences.txt", "out")
+    assert found["hash"] == model.spec.hash != TrainSpec.from_dict(found["spec"]).hash
+    check_free(tmp_path / "out", model.spec)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("/home/me/s.txt", "s.txt"),
+        ("~/x/s.txt", "s.txt"),
+        ("C:\\me\\s.txt", "s.txt"),
+        ("s.txt", "s.txt"),
+        ("unlabelled/wiki_split", "unlabelled/wiki_split"),
+        ("hf:a/b?pooling=cls", "hf:a/b?pooling=cls"),
+        ("dir:/home/me/my enc?pooling=cls | normalise", "dir:my enc?pooling=cls | normalise"),
+        ("dir:/x/y + words:/z/w.txt + hf:a/b", "dir:y + words:w.txt + hf:a/b"),
+    ],
+)
+def test_a_whole_path_is_told_by_its_last_part(source, told):
+    """Names of data sets and models have none."""
+    assert portable(source) == told
 
 
 def test_names_cannot_break_the_card(folders, tmp_path):
