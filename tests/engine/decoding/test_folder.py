@@ -18,6 +18,14 @@ from engine.encoders import load
 from engine.errors import UserError
 from tests.fakes.decoders import known_sentences
 
+NEW = [
+    "The children played football in the park.",
+    "She bought fresh bread at the market.",
+    "Heavy rain is expected over the weekend.",
+    "The senator voted against the new tax.",
+    "My brother has lost his keys again.",
+    "This film is far too long.",
+]
 FACTS = ("decoder.json", "model.safetensors", "vocabulary.json")
 
 
@@ -155,3 +163,18 @@ def test_all_that_ships_can_be_opened() -> None:
         assert "To be filled in" not in (folder / "README.md").read_text("utf-8")
     size = sum(f.stat().st_size for folder in folders_ for f in folder.iterdir())
     assert size <= 15 * 10**6
+
+
+def test_what_ships_says_again_what_it_reads() -> None:
+    """Each answer lies nearer to its own sentence than to the others; none is like another."""
+    assert shipped(), "no decoder lies in the package"
+    for name, folder in shipped().items():
+        encoder, decoder = load(name), open_decoder(folder)
+        assert decoder.facts["fingerprint"] == encoder.fingerprint
+        vectors = encoder.encode(NEW)
+        said = [found.sentence for found in decoder.decode(vectors, encoder=encoder)]
+        assert len(set(said)) == len(NEW)
+        again = encoder.encode(said)
+        cosines = (again @ vectors.T) / np.linalg.norm(again, axis=1)[:, None]
+        nearest = (cosines / np.linalg.norm(vectors, axis=1)).argmax(axis=1)
+        np.testing.assert_array_equal(nearest, np.arange(len(NEW)))
