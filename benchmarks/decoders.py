@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from app.decoding.analogies import PRESETS
-from engine.datasets import Catalog
+from app.workspace import Workspace, default_data
 from engine.decode import open_decoder
 from engine.decoding import folder as folders
 from engine.decoding import shipped
@@ -39,7 +39,6 @@ from engine.decoding.events import Finished, Looked, Noted, Started, Stepped
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.text import corpus
 from engine.decoding.train import train_decoder
-from engine.encoders import load
 from engine.encoders.base import Encoder
 from engine.training.card import plain, table
 
@@ -103,11 +102,11 @@ def prepare(root: Path, folder: Path) -> Path:
     return train
 
 
-def train(encoder: str, passes: float, text: Path, out: Path, catalog: Catalog) -> None:
+def train(name: str, passes: float, text: Path, out: Path, encoder: Encoder) -> None:
     """Train a decoder, or go on with one, and tell how it goes."""
-    spec = DecoderSpec(encoder, (str(text),), str(out), epochs=passes,
+    spec = DecoderSpec(name, (str(text),), str(out), epochs=passes,
                        learning_rate=LEARNING_RATE)  # fmt: skip
-    for event in train_decoder(spec, catalog):
+    for event in train_decoder(spec, encoder=encoder):
         said = ""
         match event:
             case Started() | Noted() | Finished():
@@ -120,7 +119,7 @@ def train(encoder: str, passes: float, text: Path, out: Path, catalog: Catalog) 
                 shown = "".join(f"\n    {a}\n    -> {b}" for a, b in event.samples)
                 said = f"step {event.step}: held out {event.loss:.3f}{shown}"
         if said:
-            tell(f"{encoder}: {said}")
+            tell(f"{name}: {said}")
 
 
 def ship(trained: Path, target: Path) -> None:
@@ -201,21 +200,23 @@ def main() -> None:
     parser.add_argument("--prove", type=int, default=None, help="sentences a source, at most")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    catalog = Catalog()
-    if catalog.root is None:
+    root = default_data()
+    if root is None:
         sys.exit("Set THEODOLITE_DATA to the data folder.")
-    text = prepare(catalog.root, given.folder)
+    text = prepare(root, given.folder)
+    workspace = Workspace(given.folder / "store")  # keeps the vectors when a training is broken off
     for name in given.only:
         trained, target = given.folder / name, given.ship / name
+        encoder = workspace.load(name)
         if not trained.exists():
-            train(name, ENCODERS[name], text, trained, catalog)
+            train(name, ENCODERS[name], text, trained, encoder)
         ship(trained, target)
-        found = prove(load(name), target, given.folder, given.prove)
+        found = prove(encoder, target, given.folder, given.prove)
         facts = folders.facts_of(target)
         for source, diagnosis in found.items():
             kept = given.folder / f"{name}-{source}.json"
             kept.write_text(json.dumps(diagnosis.to_dict(), ensure_ascii=False), "utf-8")
-        told_of = "\n\n".join((proof(found), analogies(load(name), target)))
+        told_of = "\n\n".join((proof(found), analogies(encoder, target)))
         told = card(facts, source=SOURCE, terms=TERMS, proof=told_of)
         (target / "README.md").write_text(told, "utf-8")
         print(told_of)
