@@ -55,7 +55,7 @@ MOST = 15 * 10**6
 """Bytes of all decoders that ship."""
 METRICS = ("bleu", "token_f1", "round_trip")
 SOURCE = (
-    "sentences of Wikipedia (WikiSplit, CC BY-SA 4.0), of film reviews (CC BY 4.0), of State of "
+    "Sentences of Wikipedia (WikiSplit, CC BY-SA 4.0), of film reviews (CC BY 4.0), of State of "
     "the Union and inaugural addresses (public domain), and English ones of Tatoeba (CC BY 2.0 FR)"
 )
 TERMS = (
