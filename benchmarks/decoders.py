@@ -32,7 +32,7 @@ from engine.decode import open_decoder
 from engine.decoding import folder as folders
 from engine.decoding import shipped
 from engine.decoding.arithmetic import evaluate
-from engine.decoding.card import card
+from engine.decoding.card import anywhere, card
 from engine.decoding.diagnose import diagnose
 from engine.decoding.diagnosis import NAMES, Diagnosis, Figure
 from engine.decoding.events import Finished, Looked, Noted, Started, Stepped
@@ -125,8 +125,7 @@ def train(name: str, passes: float, text: Path, out: Path, encoder: Encoder) -> 
 def ship(trained: Path, target: Path) -> None:
     """Write a decoder as int8, without the folders of this machine."""
     model, vocabulary, facts = folders.read(trained)
-    own = facts["spec"]
-    facts["spec"] = own | {"train": [Path(t).name for t in own["train"]], "out": target.name}
+    facts["spec"] = anywhere(DecoderSpec.from_dict(facts["spec"])).to_dict()
     folders.write(target, model, vocabulary, facts, small=True)
 
 
