@@ -24,6 +24,13 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+COLUMNS = (
+    "key", "kind", "state", "label", "step", "steps", "score", "loss", "seconds", "out", "error",
+)  # fmt: skip
+DECODER = "train-decoder"
+MOST = 200
+"""Runs listed of each kind."""
+
 
 @plain_errors
 def runs(
@@ -47,6 +54,8 @@ def runs(
     all settings, and a run that is named gives one object a look and one a report. The score is an
     encoder's on its dev set, the loss a decoder's on the sentences kept apart.
     """
+    from app.training import runs as training
+
     workspace = open_workspace(store, data)
     rows = _listed(workspace)
     if not keys:
@@ -58,7 +67,7 @@ def runs(
         for row in chosen:
             _print_curves(workspace, row)
         return
-    differing = _differing(chosen)
+    differing = list(training.differences([row["settings"] for row in chosen]))
     results = ("score", "loss") if any(row["kind"] == DECODER for row in chosen) else ("score",)
     columns = ("run", "label", *differing, *results)
     emit([_side(row, differing) for row in chosen], columns, False)
@@ -68,14 +77,6 @@ def runs(
         what, looks = _looks(workspace, row)
         said = ", ".join(f"{step:,}: {value:.2f}" for step, value in looks)
         line(f"{row['label']}, {what} by update: {said or 'none yet'}")
-
-
-COLUMNS = (
-    "key", "kind", "state", "label", "step", "steps", "score", "loss", "seconds", "out", "error",
-)  # fmt: skip
-DECODER = "train-decoder"
-MOST = 200
-"""Runs listed of each kind."""
 
 
 def _listed(workspace: Workspace) -> list[dict[str, Any]]:
@@ -103,7 +104,9 @@ def _listed(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def _settings(spec: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in spec.items() if name not in ("version", "out")}
+    from app.training.runs import ASIDE
+
+    return {name: value for name, value in spec.items() if name not in ASIDE}
 
 
 def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
@@ -120,14 +123,6 @@ def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
             "The page Diagnose has its figures.",
         )
     return known[key]
-
-
-def _differing(chosen: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The settings in which runs differ."""
-    names = dict.fromkeys(name for row in chosen for name in row["settings"])
-    first = chosen[0]["settings"]
-    return [name for name in names
-            if any(row["settings"].get(name) != first.get(name) for row in chosen)]  # fmt: skip
 
 
 def _looks(workspace: Workspace, row: Mapping[str, Any]) -> tuple[str, list[tuple[int, float]]]:

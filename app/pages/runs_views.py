@@ -249,7 +249,7 @@ def names(rows: Sequence[TrainingRun]) -> list[str]:
     labels = [row.label for row in rows]
     called = []
     for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
-        alike = [other for other in rows if other.label == label]
+        alike = [other.settings for other in rows if other.label == label]
         words = [f"{_name(n)} {_value(row.settings.get(n))}" for n in differing(alike)]
         number = f" ({labels[: place + 1].count(label)})" if len(alike) > 1 and not words else ""
         called.append(label + "".join(f", {text}" for text in words[:3]) + number)
@@ -277,7 +277,7 @@ def differences(rows: Sequence[TrainingRun]) -> str:
 
     if len(rows) == 1:
         return _settings(rows[0])
-    differ = differing(rows)
+    differ = differing([row.settings for row in rows])
     heads = ["Setting", *names(rows)]
     body = [[_name(n), *(escape(_value(value)) for value in given)] for n, given in differ.items()]
     body.append(["best dev score", *(_score(row) for row in rows)])

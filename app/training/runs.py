@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,10 +197,10 @@ def rows_of(workspace: Workspace, run: RunRow) -> list[TrainingRun]:
     return rows
 
 
-def differences(runs: Sequence[TrainingRun]) -> dict[str, list[Any]]:
-    """The settings in which runs differ: field -> the value of each run, in their order."""
-    names = [field.name for field in fields(TrainSpec) if field.name not in ASIDE]
-    columns = {name: [run.settings.get(name) for run in runs] for name in names}
+def differences(settings: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Where the settings of runs differ: field -> the value of each run, in their order."""
+    names = dict.fromkeys(name for own in settings for name in own)
+    columns = {name: [own.get(name) for own in settings] for name in names}
     return {
         name: values
         for name, values in columns.items()

@@ -209,10 +209,10 @@ def test_a_sweep_trains_its_children_and_tells_the_best(
     assert [Path(row.out).name for row in rows] == ["1-hot", "2-alone", "3-cold"]
     assert len(workspace.store.encoders.list()) == 2
     assert runs.curves(workspace, rows[2].key).looked["step"] == [10, 20, 30]
-    assert runs.differences(rows) == {
+    assert runs.differences([row.settings for row in rows]) == {
         "batch_size": [8, 1, 8], "temperature": [1.0, 0.05, 0.05],
     }  # fmt: skip
-    assert runs.differences(rows[:1]) == {}
+    assert runs.differences([row.settings for row in rows[:1]]) == {}
 
 
 def test_a_sweep_goes_on_with_the_child_that_was_at_work(
