@@ -22,6 +22,8 @@ from engine.errors import PlacedError, UserError
 from store.errors import StoreError
 
 log = logging.getLogger("theodolite")
+QUIET: dict[str, Any] = {"show_progress": "hidden"}
+"""Of an event that needs no sign of its own that it is at work."""
 
 
 def header(title: str, lead: str = "") -> gr.HTML:

@@ -14,7 +14,7 @@ from app.decoding import saying
 from app.decoding.analogies import ANALOGY, PRESETS, named
 from app.pages import choices, working
 from app.pages import decode_form as form
-from app.pages.decode_form import QUIET
+from app.parts import QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from app.components import told
 from app.decoding import saying
 from app.pages import choices, working
 from app.pages import decode_form as form
-from app.pages.decode_form import QUIET
+from app.parts import QUIET
 
 if TYPE_CHECKING:
     from app.decoding.saying import How, Said

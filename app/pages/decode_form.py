@@ -11,6 +11,7 @@ import gradio as gr
 from app import address, parts
 from app.decoding import saying
 from app.decoding.saying import How, NoDecoder
+from app.parts import QUIET
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -27,7 +28,6 @@ PLAIN: dict[str, Any] = {
     "corrections": 0,
 }
 NAMES = tuple(PLAIN)
-QUIET: dict[str, Any] = {"show_progress": "hidden"}
 
 
 def options() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from app.components.chart import chart
 from app.decoding import diagnosis_figures as figures
 from app.pages import diagnose_views as views
 from app.pages import train_decoder_form
+from app.parts import QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ LEAD = (
 USUAL = "usual"
 METRICS = ("token_f1", "bleu", "id", "perm", "id_perm", "round_trip")
 POLL_SECONDS = 2
-QUIET: dict[str, Any] = {"show_progress": "hidden"}
 
 
 def build(workspace: Workspace) -> None:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import gradio as gr
 
 from app import formats, parts
+from app.parts import QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
 Values = Mapping[str, Any]
-QUIET: dict[str, Any] = {"show_progress": "hidden"}
 
 
 def _always(values: Values) -> bool:

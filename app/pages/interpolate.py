@@ -16,7 +16,7 @@ from app.decoding import pictures, saying
 from app.decoding.saying import NoDecoder
 from app.pages import choices, search_columns, working
 from app.pages import decode_form as form
-from app.pages.decode_form import QUIET
+from app.parts import QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:

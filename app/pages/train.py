@@ -13,9 +13,9 @@ import gradio as gr
 from app import address, formats, parts
 from app.pages import form_parts, train_fill, train_sweep, working
 from app.pages import train_form as form
-from app.pages.form_parts import QUIET
 from app.pages.train_fill import NAMES, OWN
 from app.pages.train_sweep import LEAVE
+from app.parts import QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from app.components.chart import chart
 from app.pages import at_hand, form_parts, trainings, working
 from app.pages import train_decoder_form as form
 from app.pages import train_decoder_views as views
-from app.pages.form_parts import QUIET
 from app.pages.train_decoder_form import BY_NAME, FIELDS, NAMES, OWN
+from app.parts import QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:

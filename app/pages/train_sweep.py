@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import formats, parts
-from app.pages.form_parts import QUIET
+from app.parts import QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
