@@ -100,24 +100,24 @@ async function show(value, xy) {
   panel.replaceChildren();
   const wanted = same && value.columns.some((c) => c.key === before.colour) ? before.colour : value.colour;
   sized();
-  if (before) await colourBy(wanted ?? null, false);
-  panelled();
-  if (!before) await opened(value, wanted ?? null);
-  else if (same) await stayed(before);
-  else if (map.sought) find(map.sought.text, map.sought.pattern);
-  list();
-  await moving();
-}
-
-async function stayed(before) {
+  // All that decides on colours is known before the first point is drawn: each drawing of a million takes a second.
   const mine = map;
-  const filters = await readFilters(writtenFilters(before));
+  const by = await column(wanted ?? null);
+  const filters = await readFilters(!before ? value.filters : same ? writtenFilters(before) : []);
   if (map !== mine) return;
+  map.colour = by ? wanted : null;
   map.filters = filters;
   filtered();
-  repaint();
-  legendary();
-  await glide(before);
+  if (!before) await opened(value);
+  else {
+    repaint();
+    legendary();
+    panelled();
+    if (same) await glide(before);
+    else if (map.sought) find(map.sought.text, map.sought.pattern);
+  }
+  list();
+  await moving();
 }
 
 // A new canvas with a scene of its own; a context that was lost is not asked for a second time at once.

@@ -51,16 +51,9 @@ async function readFilters(texts) {
   return filters;
 }
 
-// As the address has it, once, when the first map of a page is there. All of it is known before the
-// first point is drawn: to draw a million twice would take twice as long.
-async function opened(value, colour) {
+// As the address has it, once, when the first map of a page is there.
+async function opened(value) {
   const mine = map;
-  const by = await column(colour);
-  const filters = await readFilters(value.filters);
-  if (map !== mine) return;
-  map.colour = by ? colour : null;
-  map.filters = filters;
-  filtered();
   if (value.chosen.length) {
     const chosen = new Uint8Array(map.n);
     for (const i of value.chosen) if (i < map.n) chosen[i] = 1;
