@@ -44,7 +44,8 @@ def build(workspace: Workspace) -> Any:
         seeds = gr.Radio([str(n) for n in range(1, MOST_SEEDS + 1)], value="1",
                          label="Seeds of each row", elem_id="ablation-seeds")  # fmt: skip
     notice = parts.notice()
-    tables = actions(elem_id="ablations")
+    # There from the start: what came when the page loads could overtake a choice of seeds.
+    tables = actions(_tables(1), elem_id="ablations")
     queued = gr.Textbox(visible="hidden", label="Queued", elem_id="ablation-queued")
     chosen = [base, texts, pairs, scale, seeds]
 
@@ -54,14 +55,14 @@ def build(workspace: Workspace) -> Any:
         unsup, sup = (fitting(workspace, {"objective": of, "dataset": _data(workspace, of)})
                       for of in ("unsup", "sup"))  # fmt: skip
         offered = bases(workspace)
-        return gr.update(choices=offered, value=offered[0]), unsup, sup, _tables(1)
+        return gr.update(choices=offered, value=offered[0]), unsup, sup
 
     def queue(
         base: str, texts: str, pairs: str, scale: str, seeds: str, event: gr.EventData
     ) -> str:
         return _queue(workspace, event.id, base, texts, pairs, scale, seeds)
 
-    parts.on_load(parts.telling(load, 4), None, [base, texts, pairs, tables, notice])
+    parts.on_load(parts.telling(load, 3), None, [base, texts, pairs, notice])
     seeds.input(lambda n: _tables(int(n)), seeds, tables, show_progress="hidden")
     tables.act(parts.telling(queue, 1), chosen, [queued, notice], show_progress="hidden")
     return queued

@@ -187,6 +187,7 @@ class Run:
         # The best weights of this very step are the model's own.
         best = None if state.best_step == state.step else self.best
         checkpoint.save(self.folder, self.model, self.optimiser, self.rng, asdict(state), best)
+        memory.give_back(self.precision.device)
         self._saved = time.perf_counter()
         self._save_seconds = self._saved - began
         self.meter.pause(self._save_seconds)
