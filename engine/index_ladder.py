@@ -26,7 +26,6 @@ WANTED_RECALL = 0.993
 """Measured on a few hundred queries: a little more than 0.99, so that others have 0.99 too."""
 REFINED = 100
 """Candidates by code whose vectors are compared; ten times as many as are asked for, if more."""
-_GROWTH = 1.4
 _ROUNDS = 10
 _SAMPLE_A_LIST = 48
 """Vectors a centroid is fitted on; FAISS warns below 39."""
@@ -139,8 +138,8 @@ def lists_for(n: int) -> int:
 def build(vectors: np.ndarray, lists: Path, rows: Path, progress: Progress | None = None) -> Built:
     """Make the index, choose how many lists a query looks into, and write it to two files.
 
-    More and more lists are looked into until recall reaches 0.993 or all are looked into; the
-    number is returned, not written into the files.
+    A query looks into the fewest lists that have a recall of 0.993, or into all; the number is
+    returned, not written into the files.
 
     Args:
         vectors: (n, dim), finite, n >= 100, dim >= 2.
@@ -202,19 +201,19 @@ def _centroids(vectors: np.ndarray, lists: int, steps: _Steps) -> np.ndarray:
 
 
 def _probe(mapped: MappedIndex, vectors: np.ndarray, lists: int, steps: _Steps) -> Built:
-    """Look into more and more lists until the wanted recall is met."""
+    """How many lists a query must look into, and what that finds and takes."""
     n, dim = vectors.shape
     rng = np.random.default_rng(1)
     asked = np.sort(rng.choice(n, min(_ASKED, n), replace=False))
     exact, exact_ms = _exact(vectors, asked, steps)
-    probed = 1
-    while True:
+
+    def share_of(probed: int) -> float:
         mapped.probing(probed)
         found = _others(mapped.search(vectors[asked], RECALL_AT + 1)[1], asked)
-        share = recall(found, exact)
-        if share >= WANTED_RECALL or probed >= lists:
-            break
-        probed = min(lists, int(_GROWTH * probed) + 1)
+        return recall(found, exact)
+
+    probed, share = _fewest(share_of, lists)
+    mapped.probing(probed)
     steps.one()
     times = []
     for row in asked[:50]:
@@ -222,6 +221,21 @@ def _probe(mapped: MappedIndex, vectors: np.ndarray, lists: int, steps: _Steps) 
         mapped.search(vectors[row : row + 1], RECALL_AT)
         times.append(time.perf_counter() - began)
     return Built(n, dim, lists, probed, share, len(asked), exact_ms, 1000 * float(np.median(times)))
+
+
+def _fewest(share_of: Callable[[int], float], lists: int) -> tuple[int, float]:
+    """The fewest lists, to about a sixteenth, that have the wanted recall, and theirs; else all."""
+    short, probed = 0, 1
+    while (share := share_of(probed)) < WANTED_RECALL and probed < lists:
+        short, probed = probed, min(lists, 2 * probed)
+    while probed - short > max(1, probed // 16):
+        middle = (short + probed) // 2
+        found = share_of(middle)
+        if found < WANTED_RECALL:
+            short = middle
+        else:
+            probed, share = middle, found
+    return probed, share
 
 
 def _exact(vectors: np.ndarray, asked: np.ndarray, steps: _Steps) -> tuple[np.ndarray, float]:
