@@ -122,6 +122,47 @@ def mcnemar(a: np.ndarray, b: np.ndarray) -> float:
     return float(2.0 * binom.cdf(fewer, n, 0.5) - binom.pmf(fewer, n, 0.5))
 
 
+def pairwise(scores: Sequence[Resampled]) -> np.ndarray:
+    """The p-value of `difference` for every pair of encoders on one task, all at once.
+
+    Args:
+        scores: of k encoders, resampled on the same examples with the same seed.
+
+    Returns:
+        float64 (k, k), symmetric.
+
+    Raises:
+        ValueError: when the numbers of examples differ.
+    """
+    if len({x.n for x in scores}) > 1:
+        raise ValueError("a paired comparison needs the same examples for all")
+    p = np.ones((len(scores), len(scores)))
+    draws = np.stack([x.draws for x in scores])
+    for i in range(len(scores) - 1):
+        apart = draws[i] - draws[i + 1 :]  # nan is on neither side of 0
+        below, above = (apart <= 0).sum(axis=1), (apart >= 0).sum(axis=1)
+        counted = len(draws[i]) - np.isnan(apart).sum(axis=1)
+        known = [not np.isnan(scores[i].statistic - x.statistic) for x in scores[i + 1 :]]
+        found = np.minimum(1.0, 2.0 * (np.minimum(below, above) + 1) / (counted + 1))
+        p[i, i + 1 :] = p[i + 1 :, i] = np.where(known, found, 1.0)
+    return p
+
+
+def pairwise_mcnemar(right: np.ndarray) -> np.ndarray:
+    """The p-value of `mcnemar` for every pair of encoders, all at once: float64 (k, k), symmetric.
+
+    Args:
+        right: bool (k, n): whether each of k encoders was right on each example.
+    """
+    from scipy.stats import binom
+
+    correct = np.asarray(right, dtype=np.float64)
+    alone = np.rint(correct @ (1.0 - correct).T)  # [a, b]: a is right and b is not
+    fewer, n = np.minimum(alone, alone.T), alone + alone.T
+    p = 2.0 * binom.cdf(fewer, n, 0.5) - binom.pmf(fewer, n, 0.5)
+    return np.where(alone == alone.T, 1.0, p)
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's step-down adjustment (1979): p-values that control the family-wise error."""
     order = np.argsort(p_values, kind="stable")

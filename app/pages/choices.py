@@ -27,8 +27,10 @@ def names(workspace: Workspace) -> list[str]:
     return [row["name"] for row in workspace.store.encoders.list()]
 
 
-def asked(workspace: Workspace, request: gr.Request, default: Sequence[str]) -> list[str]:
-    """The encoders that the address names, else those of the default that are kept.
+def asked(
+    workspace: Workspace, request: gr.Request, default: Sequence[str], most: int = MOST
+) -> list[str]:
+    """The encoders that the address names, `most` of them, else the default's that are kept.
 
     Raises:
         UserError: the address names one that cannot be read.
@@ -39,7 +41,7 @@ def asked(workspace: Workspace, request: gr.Request, default: Sequence[str]) -> 
     if not wanted:
         kept = names(workspace)
         return [name for name in default if name in kept] or kept[:3]
-    return list(dict.fromkeys(str(encoders.parse(spec)) for spec in wanted))[:MOST]
+    return list(dict.fromkeys(str(encoders.parse(spec)) for spec in wanted))[:most]
 
 
 def filled(workspace: Workspace, chosen: Sequence[str]) -> Any:
@@ -48,7 +50,7 @@ def filled(workspace: Workspace, chosen: Sequence[str]) -> Any:
     return gr.update(choices=offered, value=list(chosen))
 
 
-def need(chosen: Sequence[str], least: int = 1) -> list[str]:
+def need(chosen: Sequence[str], least: int = 1, most: int = MOST) -> list[str]:
     """The choice, when it is large and small enough.
 
     Raises:
@@ -57,7 +59,7 @@ def need(chosen: Sequence[str], least: int = 1) -> list[str]:
     if len(chosen) < least:
         few = "one encoder" if least == 1 else f"{least} encoders"
         raise UserError(f"Choose at least {few}.", "Tick them above.")
-    if len(chosen) > MOST:
+    if len(chosen) > most:
         raise UserError(f"{len(chosen)} encoders are too many to read side by side.",
-                        f"Choose at most {MOST}.")  # fmt: skip
+                        f"Choose at most {most}.")  # fmt: skip
     return list(chosen)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +13,24 @@ import gradio as gr
 
 from app import address, figures, parts, progress
 from app.components.chart import chart, drawing
+from app.evaluation import spread
 from app.evaluation.order import in_order
 from app.pages import choices, compare_table, published, ranking_view
 from app.ranking import comparison
 from app.ranking.stability import KINDS
 
 if TYPE_CHECKING:
-    from app.ranking.comparison import Comparison
+    from app.ranking.comparison import Comparison, Question
     from app.workspace import Workspace
 
 TITLE = "Compare"
 PATH = "compare"
 FIRST = ("minilm", "wordllama", "random:256")
 QUIET_SECONDS = 0.5
+MOST_COMPARED = 100
+MOST_DRAWN = 8
+"""Encoders beside the baseline whose every difference is drawn; of more, that of their means."""
+_KEPT = 16
 OWN = ""
 LEAD = (
     "Every task with the difference to a baseline and its 95 % interval, and every place in the "
@@ -36,7 +43,7 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     parts.header(TITLE, LEAD)
     with gr.Row():
-        encoders = choices.encoder_box(scale=3)
+        encoders = choices.encoder_box(scale=3, show_select_all=True)
         baseline = gr.Dropdown([], label="Baseline", elem_id="baseline", min_width=200)
         protocol = gr.Dropdown([], label="Protocol", elem_id="protocol", min_width=200)
     with gr.Accordion("Tasks and published rows", open=False, elem_id="more"):
@@ -67,7 +74,7 @@ def build(workspace: Workspace) -> None:
     controls = [encoders, baseline, protocol, tasks, rows, drawn, kind]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        chosen = choices.asked(workspace, request, FIRST)
+        chosen = choices.asked(workspace, request, FIRST, MOST_COMPARED)
         base = address.choice(request, "baseline", chosen, chosen[0] if chosen else "")
         known = _measured_tasks(workspace)
         wanted = [task for task in address.every(request, "task") if task in known]
@@ -89,7 +96,7 @@ def build(workspace: Workspace) -> None:
         return gr.update(choices=chosen, value=base if base in chosen else next(iter(chosen), None))
 
     def show(*values: Any) -> Iterator[tuple[Any, ...]]:
-        yield from _show(workspace, *values)
+        yield from below(workspace, *values)
 
     def redraw(*values: Any) -> tuple[Any, ...]:
         report = _report(workspace, *values[:4])
@@ -136,7 +143,7 @@ def _protocols(workspace: Workspace) -> list[tuple[str, str]]:
 
 
 def _names(chosen: list[str], base: str) -> list[str]:
-    return [base, *(name for name in choices.need(chosen, 2) if name != base)]
+    return [base, *(name for name in choices.need(chosen, 2, MOST_COMPARED) if name != base)]
 
 
 def _report(
@@ -145,7 +152,7 @@ def _report(
     return comparison.compare(workspace, _names(chosen, base), tasks or None, protocol or None)
 
 
-def _show(
+def below(
     workspace: Workspace,
     chosen: list[str],
     base: str,
@@ -161,81 +168,95 @@ def _show(
         nothing = parts.empty("Choose two encoders", hint, ("Evaluate", address.link("evaluate")))
         yield nothing, "", "", "", None, "", None, "", None, ""
         return
-    for said in _warm(workspace, _names(chosen, base), tasks, protocol or None):
+    names = _names(chosen, base)
+    question = comparison.ask(workspace, names, tasks or None, protocol or None)
+    for said in _waiting(comparison.resampling(question)):
         yield said, *(gr.skip() for _ in range(9))
-    report = _report(workspace, chosen, base, protocol, tasks)
-    printed = [published.references()[key] for key in rows]
-    intervals = _intervals(report)
+    report = comparison.answer(question)
     yield (
         "",
-        _headline(report, intervals),
-        compare_table.table(report, printed, _spreads(workspace, report))
-        + compare_table.reading(report),
-        ranking_view.panel([*report.cautions, *published.cautions(report, printed)]),
-        _picture(report, intervals),
+        *_compared(question, tuple(rows)),
         *ranking_view.ranks(report, drawn),
         *ranking_view.stable(workspace, report, kind, protocol or None),
     )
 
 
-def _warm(
-    workspace: Workspace, names: Sequence[str], tasks: Sequence[str], protocol: str | None
-) -> Iterator[str]:
-    """Resample task by task, so that the wait can be shown; what was resampled is remembered."""
-    wanted = list(tasks) or _measured_tasks(workspace)
+def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
+    """What to say while tasks are resampled, once it takes long enough to be asked."""
     start = time.monotonic()
-    for done, task in enumerate(wanted):
+    for task, done, of in steps:
         spent = time.monotonic() - start
         if done and spent > QUIET_SECONDS:
-            left = progress.time_left(spent / done * (len(wanted) - done))
-            words = f"Resampling {task}, {done} of {len(wanted)} tasks done, {left}"
+            left = progress.time_left(spent / done * (of - done))
+            words = f"Resampling {task}, {done} of {of} tasks done, {left}"
             yield (
                 f'<div class="t-run" role="status"><p>{escape(words)}</p>'
-                f"{parts.bar(done / len(wanted), words)}</div>"
+                f"{parts.bar(done / of, words)}</div>"
             )
-        try:
-            comparison.compare(workspace, names, [task], protocol)
-        except ValueError:  # said once, for all tasks together
-            continue
 
 
-def _spreads(workspace: Workspace, report: Comparison) -> dict[tuple[str, str, str], str]:
-    from app.evaluation import spread
+@lru_cache(maxsize=_KEPT)
+def _compared(question: Question, rows: tuple[str, ...]) -> tuple[str, str, str, Any]:
+    """Headline, table, cautions and picture; remembered, as the results behind them are final."""
+    report = comparison.answer(question)
+    printed = [published.references()[key] for key in rows]
+    spreads = {key: spread.words(found) for key, found in spread.spreads(question.rows).items()}
+    table = compare_table.table(report, printed, spreads) + compare_table.reading(report)
+    cautions = ranking_view.panel([*report.cautions, *published.cautions(report, printed)])
+    if len(report.encoders) - 1 > MOST_DRAWN and report.average_differences:
+        intervals, said = _of_means(report)
+    else:
+        intervals, said = _of_tasks(report)
+    if not intervals:
+        nothing = "No task was measured alike for two of them: see the notes below."
+        return parts.say(nothing), table, cautions, None
+    headline = f'<div class="t-section"><h2>{escape(said)}</h2></div>'
+    return headline, table, cautions, _picture(report, intervals, said)
 
-    rows = workspace.store.results.table(encoders=report.encoders, tasks=report.tasks)
-    return {key: spread.words(found) for key, found in spread.spreads(rows).items()}
 
-
-def _intervals(report: Comparison) -> list[figures.Interval]:
+def _of_tasks(report: Comparison) -> tuple[list[figures.Interval], str]:
+    """Every difference to the baseline, and what they come to."""
     base = report.encoders[0]
-    return [
+    intervals = [
         figures.Interval(
             task, name, d.delta, d.low, d.high, v.verdict != "tie", v.words(name, base)
         )
         for task in report.tasks
-        for name in report.encoders[1:]
+        for name in report.encoders[1 : MOST_DRAWN + 1]
         if (d := report.differences.get((name, task))) and (v := report.verdicts[name, task])
     ]
-
-
-def _headline(report: Comparison, intervals: Sequence[figures.Interval]) -> str:
-    if not intervals:
-        return parts.say("No task was measured alike for two of them: see the notes below.")
-    text = figures.forest_headline(intervals, report.encoders[0])
+    said = figures.forest_headline(intervals, base)
     if any(verdict.tasks > 1 for verdict in report.verdicts.values()):
-        text += ", after Holm's correction"
-    return f'<div class="t-section"><h2>{escape(text)}</h2></div>'
+        said += ", after Holm's correction"
+    return intervals, said
 
 
-def _picture(report: Comparison, intervals: Sequence[figures.Interval]) -> Any:
-    if not intervals:
-        return None
+def _of_means(report: Comparison) -> tuple[list[figures.Interval], str]:
+    """The difference of each mean to the baseline's, the best first: a line an encoder."""
+    base = report.encoders[0]
+    mean = f"mean of {len(report.common)} tasks"
+    best_first = sorted(report.average_differences.items(), key=lambda item: -item[1].delta)
+    intervals = [
+        figures.Interval(
+            name, mean, d.delta, d.low, d.high, d.verdict != "tie", d.words(name, base)
+        )
+        for name, d in best_first
+    ]
+    found = Counter(d.verdict for _, d in best_first)
+    said = (
+        f"By their mean over {len(report.common)} tasks {found['a']} of {len(intervals)} encoders "
+        f"are better than {base}, {found['b']} worse, and {found['tie']} tie with it"
+    )
+    return intervals, said
+
+
+def _picture(report: Comparison, intervals: Sequence[figures.Interval], said: str) -> Any:
     rows = report.rows()
     columns = list(dict.fromkeys(key for row in rows for key in row))
     return drawing(
         figures.forest(intervals, report.encoders[0]),
         "Differences to the baseline with their 95 % intervals. A filled mark is a real "
-        "difference, a hollow one a tie. " + figures.forest_headline(intervals, report.encoders[0]),
+        f"difference, a hollow one a tie. {said}",
         name="theodolite-comparison",
         columns=columns,
         rows=[[row.get(column) for column in columns] for row in rows],

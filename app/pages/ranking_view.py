@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ STABILITY_LEAD = (
 )
 
 
+@lru_cache(maxsize=16)
 def ranks(report: Comparison, drawn: str) -> tuple[str, Any]:
     """A sentence and the picture; `drawn` is `within` or `over`."""
     if not report.ranks:

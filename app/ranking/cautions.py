@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -141,13 +142,17 @@ def is_trained(row: Row) -> bool:
 
 def measured_as(row: Row) -> str:
     """The type of task that a result's protocol makes of it; empty when either is gone."""
+    return _type(row["task"], row["protocol"])
+
+
+@lru_cache(maxsize=4096)
+def _type(task: str, protocol: str) -> str:
     from engine import protocols, tasks
 
     try:
-        task, protocol = tasks.get(row["task"]), protocols.get(row["protocol"])
+        return tasks.get(task).type_under(protocols.get(protocol).types) or ""
     except ValueError:
         return ""
-    return task.type_under(protocol.types) or ""
 
 
 def _mismatches(names: Sequence[str], tasks: Sequence[str], cells: Cells) -> Iterator[Caution]:

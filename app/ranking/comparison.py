@@ -6,31 +6,27 @@ Compare and by `theodolite compare`. What makes a comparison unfair: `app.rankin
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import lru_cache
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from app.evaluation.order import in_order
+from app.ranking import tested
 from app.ranking.cautions import Caution, cautions
 from engine.errors import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from app.workspace import Workspace
     from engine.ranks import RankInterval
     from engine.significance import Difference
-    from engine.statistics import Average, Resampled
+    from engine.statistics import Average
 
 Row = Mapping[str, Any]
-RESAMPLES = 2000
-REMEMBERED = 4096
-"""Results kept resampled in memory: 64 encoders on 64 tasks take about 100 MB."""
 ALPHA = 0.05
+_KEPT = 16
+_ANSWERED: dict[Question, Comparison] = {}
+"""The last answers, the oldest first."""
 
 
 @dataclass(frozen=True)
@@ -147,13 +143,47 @@ class Comparison:
         return row | asdict(difference) | {"against": self.encoders[0], "verdict": words}
 
 
+@dataclass(frozen=True)
+class Question:
+    """What is to be compared.
+
+    Two are equal when the same results answer them: results never change, so what was worked out
+    for one holds for the other.
+
+    Attributes:
+        workspace: whose store holds the results.
+        encoders: names; the first is what the others are compared with.
+        tasks: names, or None for every task that one of them has a score on.
+        protocol: for all tasks, or None.
+        results: ids of all results of these encoders on these tasks.
+        rows: the same as the store's rows.
+    """
+
+    workspace: Workspace
+    encoders: tuple[str, ...]
+    tasks: tuple[str, ...] | None
+    protocol: str | None
+    results: tuple[int, ...]
+    rows: Sequence[Row] = field(compare=False, repr=False)
+
+
 def compare(
     workspace: Workspace,
     encoders: Sequence[str],
     tasks: str | Sequence[str] | None = None,
     protocol: str | None = None,
 ) -> Comparison:
-    """Compare two or more measured encoders with the first of them.
+    """Compare two or more measured encoders with the first of them; `ask`, then `answer`."""
+    return answer(ask(workspace, encoders, tasks, protocol))
+
+
+def ask(
+    workspace: Workspace,
+    encoders: Sequence[str],
+    tasks: str | Sequence[str] | None = None,
+    protocol: str | None = None,
+) -> Question:
+    """Find the results that a comparison is about.
 
     Args:
         workspace: whose store holds the results.
@@ -162,7 +192,7 @@ def compare(
         protocol: for all tasks; None for each task's own, or what most of the encoders have.
 
     Raises:
-        UserError: fewer than two encoders, an unknown task or protocol, or nothing measured yet.
+        UserError: fewer than two encoders, or an unknown task or protocol.
     """
     from engine import encoders as engine_encoders
     from engine import protocols
@@ -178,38 +208,82 @@ def compare(
     wanted = None if tasks is None else expand(tasks, workspace.catalog, protocol, measured)
     only = None if protocol is None else protocols.get(protocol).name
     rows = [row for row in rows if wanted is None or row["task"] in wanted]
-    cells = _cells([row for row in rows if only is None or row["protocol"] == only])
-    present = tuple(dict.fromkeys(task for _, task in cells))
-    if not present:
-        under = f" under {protocol}" if protocol else ""
+    ids = tuple(row["id"] for row in rows)
+    return Question(workspace, names, None if wanted is None else tuple(wanted), only, ids, rows)
+
+
+def answer(question: Question) -> Comparison:
+    """Test every difference; at once if that was done before.
+
+    Raises:
+        UserError: nothing was measured yet.
+    """
+    found = _ANSWERED.get(question)
+    if found is None:
+        found = _answer(question)
+        while len(_ANSWERED) >= _KEPT:
+            _ANSWERED.pop(next(iter(_ANSWERED)), None)
+        _ANSWERED[question] = found
+    return found
+
+
+def resampling(question: Question) -> Iterator[tuple[str, int, int]]:
+    """Do the long part of `answer` step by step: a task, how many are done, of how many.
+
+    Yields before each task; nothing when the answer is remembered.
+    """
+    if question in _ANSWERED:
+        return
+    cells = _cells(_asked(question))
+    tasks = _ordered(question, cells)
+    for done, task in enumerate(tasks):
+        yield task, done, len(tasks)
+        _groups(question, task, cells)
+
+
+def _answer(question: Question) -> Comparison:
+    workspace, names = question.workspace, question.encoders
+    cells = _cells(_asked(question))
+    ordered = _ordered(question, cells)
+    if not ordered:
+        under = f" under {question.protocol}" if question.protocol else ""
         raise UserError(
             f"None of {', '.join(names)} has been measured on these tasks{under}.",
             "Measure them first: `theodolite evaluate`, or the page Evaluate.",
         )
-    ordered = tuple(task for task in wanted or in_order(sorted(present)) if task in present)
-    differences = {
-        (name, task): found
-        for task in ordered
-        for name in names[1:]
-        if (found := _tested(workspace, cells.get((name, task)), cells.get((names[0], task))))
-    }
+    differences = {pair: found for t in ordered for pair, found in _tested(question, t, cells)}
     common = tuple(t for t in ordered if all((name, t) in differences for name in names[1:]))
     suite = {name: [cells[name, task] for task in common] for name in names}
+    results = {name: [(row["id"], row["task"]) for row in rows] for name, rows in suite.items()}
+    several = len(common) > 1
+    mean_differences, mean_groups = tested.of_means(workspace, results) if several else ({}, {})
     return Comparison(
         encoders=names,
         tasks=ordered,
         cells=cells,
         differences={pair: found for pair, (found, _) in differences.items()},
         verdicts=_verdicts(differences),
-        groups={task: _groups(workspace, names, task, cells) for task in ordered},
+        groups={task: _groups(question, task, cells) for task in ordered},
         averages=_averages(suite, common),
-        average_differences=_average_differences(workspace, suite) if len(common) > 1 else {},
-        average_groups=_average_groups(workspace, suite) if len(common) > 1 else {},
+        average_differences=mean_differences,
+        average_groups=mean_groups,
         common=common,
-        ranks=_ranks(workspace, suite, over_tasks=False) if common else (),
-        ranks_over_tasks=_ranks(workspace, suite, over_tasks=True) if len(common) > 1 else (),
-        cautions=tuple(cautions(workspace, names, ordered, cells, rows)),
+        ranks=_ranks(workspace, results, over_tasks=False) if common else (),
+        ranks_over_tasks=_ranks(workspace, results, over_tasks=True) if several else (),
+        cautions=tuple(cautions(workspace, names, ordered, cells, question.rows)),
     )
+
+
+def _asked(question: Question) -> list[Row]:
+    """The rows of the protocol asked for."""
+    only = question.protocol
+    return [row for row in question.rows if only is None or row["protocol"] == only]
+
+
+def _ordered(question: Question, cells: Mapping[tuple[str, str], Row]) -> tuple[str, ...]:
+    """The tasks that something was measured on, as asked for or in the registry's order."""
+    present = {task for _, task in cells}
+    return tuple(t for t in question.tasks or in_order(sorted(present)) if t in present)
 
 
 def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
@@ -246,27 +320,31 @@ def _alike(a: Row | None, b: Row | None) -> bool:
 
 
 def _tested(
-    workspace: Workspace, a: Row | None, b: Row | None
-) -> tuple[Difference, float | None] | None:
-    """Their difference and, where examples are right or wrong, the p-value of McNemar's test."""
-    if a is None or b is None or not _alike(a, b):
-        return None
-    return _test(workspace, a["id"], b["id"], a["task"])
+    question: Question, task: str, cells: Mapping[tuple[str, str], Row]
+) -> Iterator[tuple[tuple[str, str], tuple[Difference, float | None]]]:
+    """(encoder, task) -> its difference to the first, of those that answered the same question."""
+    base, *others = question.encoders
+    first = cells.get((base, task))
+    if first is None:
+        return
+    alike = [name for name in others if _alike(cells.get((name, task)), first)]
+    ids = tuple(cells[name, task]["id"] for name in alike)
+    differences = tested.against(question.workspace, task, first["id"], ids)
+    for name, found in zip(alike, differences, strict=True):
+        if found is not None:
+            yield (name, task), found
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _test(
-    workspace: Workspace, a: int, b: int, task: str
-) -> tuple[Difference, float | None] | None:
-    from engine.significance import difference, mcnemar
-
-    mine, theirs = _measured(workspace, a, task), _measured(workspace, b, task)
-    if mine is None or theirs is None:
-        return None
-    found = difference([mine.resampled], [theirs.resampled])
-    if mine.right is None or theirs.right is None:
-        return found, None
-    return found, mcnemar(mine.right, theirs.right)
+def _groups(question: Question, task: str, cells: Mapping[tuple[str, str], Row]) -> dict[str, str]:
+    """Tie groups among the encoders that answered the question which most of them did."""
+    rows = {name: cells[name, task] for name in question.encoders if (name, task) in cells}
+    asked = Counter(_question(row) for row in rows.values() if row["error"] is None)
+    if not asked:
+        return {}
+    most = asked.most_common(1)[0][0]
+    alike = {n: row for n, row in rows.items() if row["error"] is None and _question(row) == most}
+    ids, scores = (tuple(row[key] for row in alike.values()) for key in ("id", "score"))
+    return dict(zip(alike, tested.letters(question.workspace, task, ids, scores), strict=False))
 
 
 def _verdicts(
@@ -290,37 +368,6 @@ def _verdicts(
     return verdicts
 
 
-def _groups(
-    workspace: Workspace,
-    names: Sequence[str],
-    task: str,
-    cells: Mapping[tuple[str, str], Row],
-) -> dict[str, str]:
-    """Tie groups among the encoders that answered the question which most of them did."""
-    rows = {name: cells[name, task] for name in names if (name, task) in cells}
-    asked = Counter(_question(row) for row in rows.values() if row["error"] is None)
-    if not asked:
-        return {}
-    most = asked.most_common(1)[0][0]
-    alike = {n: row for n, row in rows.items() if row["error"] is None and _question(row) == most}
-    tests = {
-        (a, b): found
-        for a, b in combinations(alike, 2)
-        if (found := _tested(workspace, alike[a], alike[b]))
-    }
-    if not tests or len(tests) < len(alike) * (len(alike) - 1) / 2:
-        return {}
-    p = {pair: found.p if exact is None else exact for pair, (found, exact) in tests.items()}
-    return _letters({name: row["score"] for name, row in alike.items()}, p)
-
-
-def _letters(scores: Mapping[str, float], p: Mapping[tuple[str, str], float]) -> dict[str, str]:
-    from engine.significance import tie_groups
-
-    groups = tie_groups(scores, p)
-    return {name: chr(ord("a") + place) for place, group in enumerate(groups) for name in group}
-
-
 def _averages(suite: Mapping[str, Sequence[Row]], common: Sequence[str]) -> dict[str, Average]:
     from engine.statistics import average
 
@@ -330,61 +377,13 @@ def _averages(suite: Mapping[str, Sequence[Row]], common: Sequence[str]) -> dict
     }
 
 
-def _average_differences(
-    workspace: Workspace, suite: Mapping[str, Sequence[Row]]
-) -> dict[str, Difference]:
-    base, *others = suite
-    return {name: _mean_difference(workspace, suite[name], suite[base]) for name in others}
-
-
-def _average_groups(workspace: Workspace, suite: Mapping[str, Sequence[Row]]) -> dict[str, str]:
-    scores = {name: sum(row["score"] for row in rows) / len(rows) for name, rows in suite.items()}
-    pairs = combinations(suite, 2)
-    p = {(a, b): _mean_difference(workspace, suite[a], suite[b]).p for a, b in pairs}
-    return _letters(scores, p)
-
-
-def _mean_difference(workspace: Workspace, a: Sequence[Row], b: Sequence[Row]) -> Difference:
-    from engine.significance import difference
-
-    return difference(_resampled(workspace, a), _resampled(workspace, b))
-
-
 def _ranks(
-    workspace: Workspace, suite: Mapping[str, Sequence[Row]], *, over_tasks: bool
+    workspace: Workspace,
+    results: Mapping[str, Sequence[tuple[int, str]]],
+    *,
+    over_tasks: bool,
 ) -> tuple[RankInterval, ...]:
     from engine.ranks import rank_intervals
 
-    drawn = {name: _resampled(workspace, rows) for name, rows in suite.items()}
+    drawn = {name: tested.resampled(workspace, found) for name, found in results.items()}
     return tuple(rank_intervals(drawn, over_tasks=over_tasks))
-
-
-def _resampled(workspace: Workspace, rows: Iterable[Row]) -> list[Resampled]:
-    found = [_measured(workspace, row["id"], row["task"]) for row in rows]
-    return [measured.resampled for measured in found if measured is not None]
-
-
-@dataclass(frozen=True, eq=False)
-class _Measured:
-    """What the tests need of one result; `right` is bool (n,) where examples are right or wrong."""
-
-    resampled: Resampled
-    right: np.ndarray | None
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _measured(workspace: Workspace, result_id: int, task: str) -> _Measured | None:
-    """A result never changes, so neither does this; every task is resampled by itself.
-
-    None for a result that keeps no values per example.
-    """
-    from engine.statistics import main_sample, resample
-
-    results = workspace.store.results
-    examples = results.examples(result_id)
-    try:
-        sample = main_sample(examples, results.by_id(result_id)["details"])
-    except ValueError:
-        return None
-    drawn = resample(sample, RESAMPLES, seed=zlib.crc32(task.encode()))
-    return _Measured(drawn, examples.get("correct"))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.pages import compare_table, published
-from app.ranking import comparison
+from app.pages import compare, compare_table, published
+from app.ranking import comparison, tested
 from app.ranking.comparison import Verdict
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -105,6 +105,43 @@ def test_ranks_over_tasks_are_no_surer_than_within(workspace: Workspace) -> None
     assert sum(row.first for row in report.ranks_over_tasks) == pytest.approx(1.0)
     one = comparison.compare(workspace, [A, B], ["MR"])
     assert one.ranks and not one.ranks_over_tasks
+
+
+def test_an_answer_is_remembered_until_there_are_other_results(workspace: Workspace) -> None:
+    """A second look tests nothing again; one more result is another question."""
+    first = comparison.compare(workspace, [A, B])
+    assert comparison.compare(workspace, [A, B]) is first
+    assert list(comparison.resampling(comparison.ask(workspace, [A, B]))) == []
+    assert comparison.compare(workspace, [B, A]) is not first
+    invent(workspace, B, "TREC", 0.83)
+    invent(workspace, A, "TREC", 0.86)
+    steps = list(comparison.resampling(comparison.ask(workspace, [A, B])))
+    assert [(done, of) for _, done, of in steps] == [(done, 5) for done in range(5)]
+    assert comparison.compare(workspace, [A, B]).tasks == (*first.tasks, "TREC")
+
+
+def test_of_many_encoders_the_means_are_drawn(workspace: Workspace) -> None:
+    """A line an encoder, the best first; the table and the numbers still hold every task."""
+    names = [f"random:{width}" for width in range(40, 51)]
+    for place, name in enumerate(names):
+        for task in TASKS:
+            invent(workspace, name, task, 0.55 + 0.03 * place)
+    chosen = [A, *names]
+    *_, shown = compare.below(workspace, chosen, A, "", [], [], "within", "classifier")
+    _, headline, table, _, picture, *_ = shown
+    assert "By their mean over 4 tasks" in headline and "of 11 encoders" in headline
+    assert table.count('<th scope="col">') == 1 + len(chosen)
+    (trace,) = picture["figure"]["data"]
+    assert len(trace["x"]) == 11 and list(trace["x"]) == sorted(trace["x"], reverse=True)
+    assert len(picture["table"]["rows"]) == len(chosen) * (len(TASKS) + 1)
+    few = compare.below(workspace, [A, *names[:8]], A, "", [], [], "within", "classifier")
+    assert len(list(few)[-1][4]["figure"]["data"]) == 8
+
+
+def test_there_is_a_letter_for_every_group() -> None:
+    """After z come two letters, as columns are named in a spreadsheet."""
+    places = (0, 25, 26, 27, 51, 52, 701, 702)
+    assert [tested.letter(n) for n in places] == ["a", "z", "aa", "ab", "az", "ba", "zz", "aaa"]
 
 
 def test_rows_carry_what_the_page_shows(workspace: Workspace) -> None:

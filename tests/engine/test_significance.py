@@ -14,6 +14,8 @@ from engine.significance import (
     holm,
     mcnemar,
     paired_bootstrap,
+    pairwise,
+    pairwise_mcnemar,
     tie_groups,
 )
 from engine.statistics import Sample, resample
@@ -143,6 +145,36 @@ def test_different_examples_are_refused() -> None:
         paired_bootstrap(a, pairs(51, 1.0, seed=1))
     with pytest.raises(ValueError, match="same gold"):
         paired_bootstrap(a, Sample(a.values, a.gold + 1))
+
+
+def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
+    """The same p-values, to the digit: of correlations, of equals, and where a draw is nan."""
+    rng = np.random.default_rng(3)
+    gold = rng.random(30)
+    drawn = [
+        resample(Sample(gold + noise * rng.normal(size=30), gold), 500)
+        for noise in (0.1, 0.3, 1, 1)
+    ]
+    drawn.append(drawn[1])
+    drawn.append(resample(Sample(np.r_[np.zeros(26), rng.random(4)], gold), 500))
+    assert np.isnan(drawn[-1].draws).any()
+    drawn.append(resample(Sample(np.zeros(30), gold), 500))
+    assert np.isnan(drawn[-1].statistic)
+    p = pairwise(drawn)
+    for a, b in combinations(range(len(drawn)), 2):
+        assert p[a, b] == p[b, a] == difference([drawn[a]], [drawn[b]]).p
+    with pytest.raises(ValueError, match="same examples"):
+        pairwise([drawn[0], resample(Sample(gold[:9], gold[:9]), 500)])
+
+
+def test_mcnemar_of_all_pairs_at_once() -> None:
+    """The same p-values as one by one, of equals too."""
+    right = np.random.default_rng(4).random((5, 60)) < np.array([[0.5], [0.6], [0.7], [0.9], [0.9]])
+    right[4] = right[3]
+    p = pairwise_mcnemar(right)
+    for a, b in combinations(range(5), 2):
+        assert p[a, b] == p[b, a] == pytest.approx(mcnemar(right[a], right[b]), rel=1e-12)
+    assert p[3, 4] == 1.0
 
 
 def test_holm_by_hand() -> None:

@@ -1,0 +1,81 @@
+"""How fast the page Compare answers with a hundred encoders on fifty tasks.
+
+    python -m benchmarks.compare [--encoders 100] [--tasks 50] [--rounds 10]
+
+Invented results of classifiers with 400 examples each: how they came about makes no difference to
+the page. The first answer resamples all of them and tests all pairs; warm is what every further
+look at the page costs, from the call of its function to the tables and pictures as they are sent.
+The limit stands in a peer's place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from app.pages import compare
+from app.workspace import Workspace
+from benchmarks.claims import within
+from engine.protocols import PROTOCOLS
+from engine.tasks import TASKS
+
+LIMIT = 0.1
+EXAMPLES = 400
+
+
+def fill(workspace: Workspace, encoders: int, tasks: int) -> list[str]:
+    """Results of so many encoders on so many tasks; returns the encoders' names."""
+    rng = np.random.default_rng(0)
+    ease = rng.random((tasks, EXAMPLES))
+    names = [f"random:{64 + place}" for place in range(encoders)]
+    known = [(task.name, task.protocol) for task in TASKS.values()]
+    own = [(f"Own{place}", "senteval") for place in range(tasks)]  # as of sets once uploaded
+    for name in names:
+        workspace.store.encoders.add(name, {"dim": 64})
+        skill = 0.6 + 0.3 * rng.random()
+        for place, (task, protocol) in enumerate([*known, *own][:tasks]):
+            right = ease[place] + 0.2 * rng.normal(size=EXAMPLES) < skill
+            score = {"split": "test", "aggregation": None, "metric": "accuracy", "unit": "",
+                     "score": 100.0 * float(right.mean()), "n": EXAMPLES, "main": True}  # fmt: skip
+            workspace.store.results.put(
+                {"encoder": name, "fingerprint": name, "dim": 64, "task": task,
+                 "protocol": protocol, "seed": PROTOCOLS[protocol].seed,
+                 "data_hash": f"invented {task}",
+                 "scores": [score], "examples": {"correct": right}, "details": {},
+                 "seconds": 1.0, "error": None, "hint": ""}
+            )  # fmt: skip
+    return names
+
+
+def main() -> int:
+    """Measure, print a table, then a JSON line; 1 when the limit is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--encoders", type=int, default=100)
+    parser.add_argument("--tasks", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=10)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Workspace(Path(folder))
+        names = fill(workspace, options.encoders, options.tasks)
+        seconds = []
+        for _ in range(options.rounds + 1):
+            began = time.perf_counter()
+            *_, shown = compare.below(workspace, names, names[0], "", [], [], "within", "classifier")
+            seconds.append(time.perf_counter() - began)
+        workspace.close()
+    first, *warm = seconds
+    size = len(json.dumps(shown, default=str)) / 2**20
+    print(f"{options.encoders} encoders on {options.tasks} tasks, {size:.1f} MiB shown")
+    print(f"first {first:.1f} s, then a median of {1000 * statistics.median(warm):.0f} ms")
+    return 0 if within("compare.warm", LIMIT, warm) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
