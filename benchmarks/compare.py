@@ -67,7 +67,9 @@ def main() -> int:
         seconds = []
         for _ in range(options.rounds + 1):
             began = time.perf_counter()
-            *_, shown = compare.below(workspace, names, names[0], "", [], [], "within", "classifier")
+            *_, shown = compare.below(
+                workspace, names, names[0], "", [], [], "within", "classifier"
+            )
             seconds.append(time.perf_counter() - began)
         workspace.close()
     first, *warm = seconds
