@@ -25,32 +25,20 @@ from app.workspace import Workspace
 from benchmarks.claims import within
 from engine.protocols import PROTOCOLS
 from engine.tasks import TASKS
+from tests.fakes.results import invent
 
 LIMIT = 0.1
-EXAMPLES = 400
 
 
 def fill(workspace: Workspace, encoders: int, tasks: int) -> list[str]:
     """Results of so many encoders on so many tasks; returns the encoders' names."""
-    rng = np.random.default_rng(0)
-    ease = rng.random((tasks, EXAMPLES))
     names = [f"random:{64 + place}" for place in range(encoders)]
     known = [(task.name, task.protocol) for task in TASKS.values()]
     own = [(f"Own{place}", "senteval") for place in range(tasks)]  # as of sets once uploaded
-    for name in names:
-        workspace.store.encoders.add(name, {"dim": 64})
-        skill = 0.6 + 0.3 * rng.random()
-        for place, (task, protocol) in enumerate([*known, *own][:tasks]):
-            right = ease[place] + 0.2 * rng.normal(size=EXAMPLES) < skill
-            score = {"split": "test", "aggregation": None, "metric": "accuracy", "unit": "",
-                     "score": 100.0 * float(right.mean()), "n": EXAMPLES, "main": True}  # fmt: skip
-            workspace.store.results.put(
-                {"encoder": name, "fingerprint": name, "dim": 64, "task": task,
-                 "protocol": protocol, "seed": PROTOCOLS[protocol].seed,
-                 "data_hash": f"invented {task}",
-                 "scores": [score], "examples": {"correct": right}, "details": {},
-                 "seconds": 1.0, "error": None, "hint": ""}
-            )  # fmt: skip
+    for name, accuracy in zip(names, np.linspace(0.6, 0.9, encoders), strict=True):
+        for task, protocol in [*known, *own][:tasks]:
+            seed = PROTOCOLS[protocol].seed
+            invent(workspace, name, task, float(accuracy), protocol=protocol, seed=seed)
     return names
 
 

@@ -20,6 +20,7 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +142,8 @@ class Study:
 
     def of(self, label: str, column: str) -> list[float]:
         """The scores of a row in one column, one a seed."""
-        seeds = sorted(self.folder.glob(f"{self._folder_name(label, 0)[:-1]}[0-9].json"))
-        scores = [json.loads(kept.read_text("utf-8")) for kept in seeds]
+        kept = takewhile(Path.exists, (self._scores(label, seed) for seed in count(1)))
+        scores = [json.loads(file.read_text("utf-8")) for file in kept]
         return [found[column] for found in scores if column in found]
 
 

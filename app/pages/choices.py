@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 MOST = 8
-"""Encoders side by side: more are no longer read, and a link must not ask for a hundred."""
+"""Encoders side by side, where a page has no limit of its own: more are no longer read, and a link
+must not have sentences encoded by a hundred."""
 
 
 def encoder_box(label: str = "Encoders", info: str | None = None, **kwargs: Any) -> Any:

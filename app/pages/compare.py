@@ -16,6 +16,7 @@ from app.components.chart import chart, drawing
 from app.evaluation import spread
 from app.evaluation.order import in_order
 from app.pages import choices, compare_table, published, ranking_view
+from app.parts import QUIET
 from app.ranking import comparison
 from app.ranking.stability import KINDS
 
@@ -106,7 +107,6 @@ def build(workspace: Workspace) -> None:
         report = _report(workspace, *values[:4])
         return ranking_view.stable(workspace, report, values[6], values[2] or None)
 
-    quiet = {"show_progress": "hidden"}
     shown = parts.telling(show, len(views))
     opened = parts.on_load(parts.telling(load, len(controls)), None, [*controls, notice])
 
@@ -114,13 +114,13 @@ def build(workspace: Workspace) -> None:
         for made in show(*values):  # what the address got wrong stays in the notice
             yield (*made, gr.skip())
 
-    opened.then(parts.telling(first, len(views)), controls, [*views, notice], **quiet)
-    chosen_anew = encoders.input(rebase, [encoders, baseline], baseline, **quiet)
-    chosen_anew.then(shown, controls, [*views, notice], trigger_mode="always_last", **quiet)
+    opened.then(parts.telling(first, len(views)), controls, [*views, notice], **QUIET)
+    chosen_anew = encoders.input(rebase, [encoders, baseline], baseline, **QUIET)
+    chosen_anew.then(shown, controls, [*views, notice], trigger_mode="always_last", **QUIET)
     gr.on([box.input for box in (baseline, protocol, tasks, rows)], shown, controls,
-          [*views, notice], trigger_mode="always_last", **quiet)  # fmt: skip
-    drawn.input(parts.telling(redraw, 2), controls, [*ranks, notice], **quiet)
-    kind.input(parts.telling(restage, 3), controls, [*stable, notice], **quiet)
+          [*views, notice], trigger_mode="always_last", **QUIET)  # fmt: skip
+    drawn.input(parts.telling(redraw, 2), controls, [*ranks, notice], **QUIET)
+    kind.input(parts.telling(restage, 3), controls, [*stable, notice], **QUIET)
     address.keep(
         {"encoder": encoders, "baseline": baseline, "protocol": protocol, "task": tasks,
          "published": rows, "drawn": drawn, "stability": kind},

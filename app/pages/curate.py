@@ -11,6 +11,7 @@ from app import address, parts
 from app.collection import curations
 from app.pages import choices, working
 from app.pages.following import Following
+from app.parts import QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -108,27 +109,26 @@ def build(workspace: Workspace) -> None:
         ):
             yield found or (gr.skip(), words)
 
-    quiet = {"show_progress": "hidden"}
     shaped = [about, encoder, near, lonely, some, seen]  # rows: an empty one would leave a gap
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, following.run, notice])
-    opened.then(parts.telling(shape, 6), job, [*shaped, notice], **quiet).then(
-        parts.telling(show, 1), controls, [table, notice], **quiet
+    opened.then(parts.telling(shape, 6), job, [*shaped, notice], **QUIET).then(
+        parts.telling(show, 1), controls, [table, notice], **QUIET
     )
-    job.input(parts.telling(shape, 6), job, [*shaped, notice], **quiet).then(
-        parts.telling(show, 1), controls, [table, notice], **quiet
+    job.input(parts.telling(shape, 6), job, [*shaped, notice], **QUIET).then(
+        parts.telling(show, 1), controls, [table, notice], **QUIET
     )
     for place, box in ((collection, split), (against, against_split)):
         place.input(
             parts.telling(lambda name: _splits(workspace, name, ""), 1), place, [box, notice],
-            **quiet,
-        ).then(parts.telling(show, 1), controls, [table, notice], **quiet)  # fmt: skip
+            **QUIET,
+        ).then(parts.telling(show, 1), controls, [table, notice], **QUIET)  # fmt: skip
     gr.on([c.input for c in (split, encoder, least, nearest, many, against_split)],
           parts.telling(show, 1), controls, [table, notice],
-          trigger_mode="always_last", **quiet)  # fmt: skip
+          trigger_mode="always_last", **QUIET)  # fmt: skip
     if not workspace.read_only:
         go.click(parts.telling(look, 2), controls, [following.run, table, notice],
-                 **quiet)  # fmt: skip
-    following.moved.change(parts.telling(show, 1), controls, [table, notice], **quiet)
+                 **QUIET)  # fmt: skip
+    following.moved.change(parts.telling(show, 1), controls, [table, notice], **QUIET)
     names = ("job", "in", "split", "encoder", "least", "nearest", "many", "against",
              "against_split")  # fmt: skip
     address.keep(dict(zip(names, controls, strict=True)) | {"run": following.run}, PLAIN)

@@ -10,6 +10,7 @@ from app import address, parts
 from app.components.actions import actions
 from app.pages import data_views
 from app.pages.data_form import Form
+from app.parts import QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ def build(workspace: Workspace) -> None:
     listing = actions(elem_id="datasets")
     opened = gr.State("")
     shown = [listing, card, opened]
-    quiet = {"show_progress": "hidden"}
 
     def drawn(words: str, name: str, asking: bool = False) -> tuple[str, str, str]:
         card = data_views.preview(workspace, name, asking) if name else ""
@@ -59,17 +59,17 @@ def build(workspace: Workspace) -> None:
 
     parts.on_load(parts.telling(load, 4), None, [find, *shown, notice])
     find.change(lambda words, name: data_views.listing(workspace, words, name), [find, opened],
-               listing, trigger_mode="always_last", **quiet)  # fmt: skip
+               listing, trigger_mode="always_last", **QUIET)  # fmt: skip
     listing.act(parts.telling(act, 3), [find, opened], [*shown, notice],
-                scroll_to_output=True, **quiet)  # fmt: skip
-    card.act(parts.telling(act, 3), [find, opened], [*shown, notice], **quiet)
+                scroll_to_output=True, **QUIET)  # fmt: skip
+    card.act(parts.telling(act, 3), [find, opened], [*shown, notice], **QUIET)
     address.keep({"find": find})
     if form is not None and hub is not None:
-        form.kept.change(parts.telling(drawn, 3), [find, form.kept], [*shown, notice], **quiet)
+        form.kept.change(parts.telling(drawn, 3), [find, form.kept], [*shown, notice], **QUIET)
         form.kept.change(None, form.kept, js=address.writer(["set"]))
         *boxes, read, name = hub
         named = gr.on([read.click, boxes[-1].submit], parts.telling(_hub_name, 1), boxes,
-                      [name, notice], **quiet)  # fmt: skip
+                      [name, notice], **QUIET)  # fmt: skip
         named.then(parts.telling(drawn, 3), [find, name], [*shown, notice],
                    show_progress="full", show_progress_on=read)  # fmt: skip
         name.change(None, name, js=address.writer(["set"]))

@@ -13,6 +13,7 @@ from app import address, figures, formats, parts
 from app.components.chart import chart, drawing
 from app.pages import choices
 from app.pages.following import Following
+from app.parts import QUIET
 from app.space import densities
 
 if TYPE_CHECKING:
@@ -67,15 +68,14 @@ def build(workspace: Workspace) -> None:
         return workspace.queue_evaluation([n for n in chosen if n not in found], [wanted])
 
     chosen = [encoders, task]
-    quiet = {"show_progress": "hidden"}
     parts.on_load(parts.telling(load, 10), None, [*chosen, following.run, *views, notice])
     gr.on(
         [encoders.input, task.input, following.moved.change],
-        parts.telling(show, 7), chosen, [*views, notice], trigger_mode="always_last", **quiet,
+        parts.telling(show, 7), chosen, [*views, notice], trigger_mode="always_last", **QUIET,
     )  # fmt: skip
     address.keep({"encoder": encoders, "task": task, "run": following.run})
     if not workspace.read_only:
-        measure.click(parts.telling(start, 1), chosen, [following.run, notice], **quiet)
+        measure.click(parts.telling(start, 1), chosen, [following.run, notice], **QUIET)
 
 
 def _views(workspace: Workspace, chosen: Sequence[str], task: str) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from app.evaluation.suites import GROUPS
 from app.pages import choices, plan
 from app.pages.following import Following
 from app.pages.plan import Plan
+from app.parts import QUIET
 from engine.errors import UserError
 from engine.protocols import MOST_SEEDS, OF_TASKS
 
@@ -54,7 +55,6 @@ def build(workspace: Workspace) -> None:
 
     asked = [encoders, protocol, seed, seeds, *groups.values()]
     views = [members, cards, summary, results]
-    quiet = {"show_progress": "hidden"}
 
     def load(request: gr.Request) -> tuple[Any, ...]:
         return _load(workspace, request)
@@ -83,27 +83,30 @@ def build(workspace: Workspace) -> None:
     look = parts.telling(changed, 5)
     gr.on(
         [*(box.input for box in asked), following.moved.change],
-        look, [suite, *asked], [suite, *views, notice], trigger_mode="always_last", **quiet,
+        look, [suite, *asked], [suite, *views, notice], trigger_mode="always_last", **QUIET,
     )  # fmt: skip
     suite.input(
         parts.telling(partial(_picked, workspace), 1 + len(groups)), [suite, protocol],
-        [protocol, *groups.values(), notice], **quiet,
-    ).then(look, [suite, *asked], [suite, *views, notice], **quiet)  # fmt: skip
+        [protocol, *groups.values(), notice], **QUIET,
+    ).then(look, [suite, *asked], [suite, *views, notice], **QUIET)  # fmt: skip
     if not workspace.read_only:
         cost.click(
-            parts.telling(partial(_estimated, workspace), 1), asked, [estimate, notice], **quiet
+            parts.telling(partial(_estimated, workspace), 1),
+            asked,
+            [estimate, notice],
+            **QUIET,
         )
         go.click(
             parts.telling(partial(_start, workspace), 1),
             asked,
             [following.run, notice],
             scroll_to_output=True,
-            **quiet,
+            **QUIET,
         )
-        results.act(parts.telling(again, 1), protocol, [following.run, notice], **quiet)
+        results.act(parts.telling(again, 1), protocol, [following.run, notice], **QUIET)
         named = gr.on([add.click, spec.submit], parts.telling(added, 3), [spec, encoders],
-                      [encoders, spec, said, notice], **quiet)  # fmt: skip
-        named.then(look, [suite, *asked], [suite, *views, notice], **quiet)
+                      [encoders, spec, said, notice], **QUIET)  # fmt: skip
+        named.then(look, [suite, *asked], [suite, *views, notice], **QUIET)
     boxes = {"task" if name == "others" else name: box for name, box in groups.items()}
     address.keep(
         {"encoder": encoders, **boxes, "protocol": protocol, "seed": seed, "seeds": seeds,

@@ -14,6 +14,7 @@ from app.components.actions import actions, button
 from app.components.chart import chart
 from app.pages import choices
 from app.pages.following import Following
+from app.parts import QUIET
 
 if TYPE_CHECKING:
     from app.fair.fairness import Advice
@@ -83,7 +84,6 @@ def build(workspace: Workspace) -> None:
         advice = _advice(workspace, names, about, projection, curve, classifier)
         return gr.skip(), _queue(workspace, advice, event.id)
 
-    quiet = {"show_progress": "hidden"}
     drawn = parts.telling(show, len(views))
     opened = parts.on_load(parts.telling(load, 6), None, [*controls, following.run, notice])
 
@@ -91,17 +91,17 @@ def build(workspace: Workspace) -> None:
         for made in show(*values):  # what the address got wrong stays in the notice
             yield (*made, gr.skip())
 
-    opened.then(parts.telling(first, len(views)), controls, [*views, notice], **quiet)
+    opened.then(parts.telling(first, len(views)), controls, [*views, notice], **QUIET)
     gr.on([*(box.input for box in controls), following.moved.change], drawn, controls,
-          [*views, notice], trigger_mode="always_last", **quiet)  # fmt: skip
+          [*views, notice], trigger_mode="always_last", **QUIET)  # fmt: skip
     names = ("encoder", "task", "projection", "curve", "classifier")
     kept = dict(zip(names, controls, strict=True))
     address.keep({**kept, "run": following.run}, DEFAULTS)
     if not workspace.read_only:
         for text in texts:
             done = text.act(parts.telling(act, 2), controls, [encoders, following.run, notice],
-                            scroll_to_output=True, **quiet)  # fmt: skip
-            done.then(drawn, controls, [*views, notice], **quiet)
+                            scroll_to_output=True, **QUIET)  # fmt: skip
+            done.then(drawn, controls, [*views, notice], **QUIET)
 
 
 def _points() -> tuple[list[Any], list[Any], list[Any]]:

@@ -12,6 +12,7 @@ from app import address, formats, parts
 from app.components.chart import chart
 from app.pages import choices, working
 from app.pages.following import Following
+from app.parts import QUIET
 from app.space import shape_views, shapes
 from engine.errors import UserError
 
@@ -97,22 +98,21 @@ def build(workspace: Workspace) -> None:
         lacking = [n for n in choices.need(chosen) if _found(workspace, n, wanted, of) is None]
         return shapes.queue(workspace, lacking, wanted, of)
 
-    quiet = {"show_progress": "hidden"}
     told = parts.telling(show, len(views))
     opened = parts.on_load(parts.telling(load, 7), None, [*controls, following.run, notice])
-    opened.then(told, controls, [*views, notice], **quiet)
-    other = dataset.input(parts.telling(changed, 4), dataset, [*picked, notice], **quiet)
-    other.then(told, controls, [*views, notice], **quiet)
+    opened.then(told, controls, [*views, notice], **QUIET)
+    other = dataset.input(parts.telling(changed, 4), dataset, [*picked, notice], **QUIET)
+    other.then(told, controls, [*views, notice], **QUIET)
     gr.on(
         [encoders.input, *(c.input for c in picked), following.moved.change],
-        told, controls, [*views, notice], trigger_mode="always_last", **quiet,
+        told, controls, [*views, notice], trigger_mode="always_last", **QUIET,
     )  # fmt: skip
     address.keep(
         {"encoder": encoders, "data": dataset, "split": split, "rule": rule, "cut": cut,
          "label": label, "run": following.run}, {"split": shapes.ALL, "rule": "over"},
     )  # fmt: skip
     if not workspace.read_only:
-        measure.click(parts.telling(start, 1), controls, [following.run, notice], **quiet)
+        measure.click(parts.telling(start, 1), controls, [following.run, notice], **QUIET)
 
 
 def _section(name: str, shown: bool = True) -> list[Any]:

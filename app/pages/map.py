@@ -13,6 +13,7 @@ from app import address, formats, parts, progress
 from app.components.map import point_map, points
 from app.pages import choices, map_views, working
 from app.pages.following import Following
+from app.parts import QUIET
 from app.space import maps
 from engine.errors import UserError
 from store.runs import LIVE
@@ -104,17 +105,16 @@ def build(workspace: Workspace) -> None:
             else:
                 yield words, gr.skip(), gr.skip(), maps.queue(workspace, *name, **how)
 
-    quiet = {"show_progress": "hidden"}
     shown = [words, drawn, fine]
     opened = parts.on_load(
         parts.telling(load, 9), None, [*controls, fine, seen, following.run, notice]
     )
-    opened.then(parts.telling(show, 3), [seen, following.run, *controls], [*shown, notice], **quiet)
+    opened.then(parts.telling(show, 3), [seen, following.run, *controls], [*shown, notice], **QUIET)
     gr.on([c.input for c in controls], parts.telling(show, 3), [seen, following.run, *controls],
-          [*shown, notice], trigger_mode="multiple", **quiet)  # fmt: skip
-    go.click(parts.telling(make, 4), [seen, *controls], [*shown, following.run, notice], **quiet)
+          [*shown, notice], trigger_mode="multiple", **QUIET)  # fmt: skip
+    go.click(parts.telling(make, 4), [seen, *controls], [*shown, following.run, notice], **QUIET)
     following.moved.change(
-        parts.telling(show, 3), [seen, following.run, *controls], [*shown, notice], **quiet
+        parts.telling(show, 3), [seen, following.run, *controls], [*shown, notice], **QUIET
     )
     address.keep(
         {"encoder": encoder, "in": collection, "method": method, "neighbours": neighbours,

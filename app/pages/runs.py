@@ -10,6 +10,7 @@ from app import address, parts
 from app.components.actions import actions
 from app.components.chart import chart
 from app.pages import ablations_form, runs_views, trainings
+from app.parts import QUIET
 from app.training import figures
 from engine.errors import UserError
 
@@ -51,7 +52,6 @@ def build(workspace: Workspace) -> None:
 
     views = [listing, *charts, noted, differing, seen]
     shown = [chosen, opened, *views]
-    quiet = {"show_progress": "hidden"}
 
     def load(request: gr.Request) -> tuple[Any, ...]:
         return _loaded(workspace, request)
@@ -72,10 +72,10 @@ def build(workspace: Workspace) -> None:
         return _drawn(workspace, rows, [row.key for row in rows if row.run == run][:MOST], run)
 
     parts.on_load(parts.telling(load, len(shown)), None, [*shown, notice])
-    gr.Timer(POLL_SECONDS).tick(poll, [chosen, opened, seen], views, **quiet)
-    listing.act(parts.telling(act, len(shown)), [chosen, opened], [*shown, notice], **quiet)
+    gr.Timer(POLL_SECONDS).tick(poll, [chosen, opened, seen], views, **QUIET)
+    listing.act(parts.telling(act, len(shown)), [chosen, opened], [*shown, notice], **QUIET)
     if queued is not None:
-        queued.change(parts.telling(follow, len(shown)), queued, [*shown, notice], **quiet)
+        queued.change(parts.telling(follow, len(shown)), queued, [*shown, notice], **QUIET)
     address.keep({"run": chosen, "sweep": opened})
 
 

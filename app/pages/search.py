@@ -14,6 +14,7 @@ from app import address, parts
 from app.components.hits import hits
 from app.pages import choices, search_columns
 from app.pages.search_columns import MOST_CHARACTERS, MOST_QUERIES, Mode, Question
+from app.parts import QUIET
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -105,31 +106,30 @@ def build(workspace: Workspace) -> None:
         *_, last = search_columns.answer(workspace, _question(*values), start=False)
         return last
 
-    quiet = {"show_progress": "hidden"}
     searched = parts.telling(search, 4)
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, *examples, notice])
-    opened.then(_shape, mode, shaped, **quiet).then(
-        parts.telling(reopen, 4), controls, [*views, notice], **quiet
+    opened.then(_shape, mode, shaped, **QUIET).then(
+        parts.telling(reopen, 4), controls, [*views, notice], **QUIET
     )
     gr.on([go.click, query.submit, unlike.submit, k.submit, least.submit, only.input,
            encoders.input], searched, controls, [*views, notice],
-          trigger_mode="always_last", **quiet)  # fmt: skip
-    mode.input(_shape, mode, shaped, **quiet)
+          trigger_mode="always_last", **QUIET)  # fmt: skip
+    mode.input(_shape, mode, shaped, **QUIET)
     collection.input(
-        parts.telling(partial(_only, workspace), 1), collection, [only, notice], **quiet
-    ).then(searched, controls, [*views, notice], **quiet)
+        parts.telling(partial(_only, workspace), 1), collection, [only, notice], **QUIET
+    ).then(searched, controls, [*views, notice], **QUIET)
     picked = pick.click(
-        parts.telling(partial(_drawn, workspace), 1), collection, [query, notice], **quiet
+        parts.telling(partial(_drawn, workspace), 1), collection, [query, notice], **QUIET
     )
-    picked.then(searched, controls, [*views, notice], **quiet)
+    picked.then(searched, controls, [*views, notice], **QUIET)
     for button, text in zip(examples, TABLE_10.values(), strict=True):
         button.click(
             lambda text=text: (text, "flickr30k", "meaning", []), None,
-            [query, collection, mode, only], **quiet,
-        ).then(_shape, mode, shaped, **quiet).then(
-            searched, controls, [*views, notice], **quiet
+            [query, collection, mode, only], **QUIET,
+        ).then(_shape, mode, shaped, **QUIET).then(
+            searched, controls, [*views, notice], **QUIET
         )  # fmt: skip
-    timer.tick(parts.telling(poll, 4), [seen, *controls], [*views, notice], **quiet)
+    timer.tick(parts.telling(poll, 4), [seen, *controls], [*views, notice], **QUIET)
     address.keep(
         {"q": query, "in": collection, "mode": mode, "k": k, "least": least, "only": only,
          "unlike": unlike, "encoder": encoders}, PLAIN,

@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from app.workspace import Workspace
+from typing import Any
 
 Row = Mapping[str, Any]
 Cells = Mapping[tuple[str, str], Row]
@@ -38,20 +35,20 @@ class Caution:
 
 
 def cautions(
-    workspace: Workspace,
     names: Sequence[str],
     tasks: Sequence[str],
     cells: Cells,
     rows: Sequence[Row],
+    remarks: Sequence[tuple[str, str]],
 ) -> Iterator[Caution]:
     """Yield what a reader should know before trusting the comparison.
 
     Args:
-        workspace: whose store knows what was remarked about each encoder.
         names: the encoders.
         tasks: the tasks shown.
         cells: (encoder, task) -> the result shown.
         rows: every result of these encoders and tasks, other seeds and protocols included.
+        remarks: (encoder, what was remarked about it when it was added).
     """
     yield from _sizes(names, cells)
     yield from _baselines(names, tasks)
@@ -62,10 +59,8 @@ def cautions(
             f"{len(tasks)} tasks are tested at once: 2,000 resamples give no p-value small enough "
             f"to survive Holm's correction over more than {MOST_TESTED}."
         )
-    for name in names:
-        known = workspace.store.encoders.get(name)
-        for warning in known["info"].get("warnings", ()) if known else ():
-            yield Caution(f"{name}: {warning}")
+    for name, remark in remarks:
+        yield Caution(f"{name}: {remark}")
 
 
 def _sizes(names: Sequence[str], cells: Cells) -> Iterator[Caution]:

@@ -156,7 +156,8 @@ class Question:
         tasks: names, or None for every task that one of them has a score on.
         protocol: for all tasks, or None.
         results: ids of all results of these encoders on these tasks.
-        rows: the same as the store's rows.
+        remarks: (encoder, what the store remarked about it).
+        rows: the results as the store's rows.
     """
 
     workspace: Workspace
@@ -164,6 +165,7 @@ class Question:
     tasks: tuple[str, ...] | None
     protocol: str | None
     results: tuple[int, ...]
+    remarks: tuple[tuple[str, str], ...]
     rows: Sequence[Row] = field(compare=False, repr=False)
 
 
@@ -209,7 +211,15 @@ def ask(
     only = None if protocol is None else protocols.get(protocol).name
     rows = [row for row in rows if wanted is None or row["task"] in wanted]
     ids = tuple(row["id"] for row in rows)
-    return Question(workspace, names, None if wanted is None else tuple(wanted), only, ids, rows)
+    asked = None if wanted is None else tuple(wanted)
+    return Question(workspace, names, asked, only, ids, _remarks(workspace, names), rows)
+
+
+def _remarks(workspace: Workspace, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    known = {
+        row["name"]: row["info"].get("warnings", ()) for row in workspace.store.encoders.list()
+    }
+    return tuple((name, warning) for name in names for warning in known.get(name, ()))
 
 
 def answer(question: Question) -> Comparison:
@@ -242,7 +252,9 @@ def resampling(question: Question) -> Iterator[tuple[str, int, int]]:
 
 
 def _answer(question: Question) -> Comparison:
-    workspace, names = question.workspace, question.encoders
+    from engine.ranks import rank_intervals
+
+    names = question.encoders
     cells = _cells(_asked(question))
     ordered = _ordered(question, cells)
     if not ordered:
@@ -254,9 +266,9 @@ def _answer(question: Question) -> Comparison:
     differences = {pair: found for t in ordered for pair, found in _tested(question, t, cells)}
     common = tuple(t for t in ordered if all((name, t) in differences for name in names[1:]))
     suite = {name: [cells[name, task] for task in common] for name in names}
-    results = {name: [(row["id"], row["task"]) for row in rows] for name, rows in suite.items()}
+    drawn = {name: tested.resampled(question.workspace, rows) for name, rows in suite.items()}
     several = len(common) > 1
-    mean_differences, mean_groups = tested.of_means(workspace, results) if several else ({}, {})
+    mean_differences, mean_groups = tested.of_means(drawn) if several else ({}, {})
     return Comparison(
         encoders=names,
         tasks=ordered,
@@ -268,9 +280,9 @@ def _answer(question: Question) -> Comparison:
         average_differences=mean_differences,
         average_groups=mean_groups,
         common=common,
-        ranks=_ranks(workspace, results, over_tasks=False) if common else (),
-        ranks_over_tasks=_ranks(workspace, results, over_tasks=True) if several else (),
-        cautions=tuple(cautions(workspace, names, ordered, cells, question.rows)),
+        ranks=tuple(rank_intervals(drawn, over_tasks=False)) if common else (),
+        ranks_over_tasks=tuple(rank_intervals(drawn, over_tasks=True)) if several else (),
+        cautions=tuple(cautions(names, ordered, cells, question.rows, question.remarks)),
     )
 
 
@@ -375,15 +387,3 @@ def _averages(suite: Mapping[str, Sequence[Row]], common: Sequence[str]) -> dict
         name: average({row["task"]: row["score"] for row in rows}, list(common))
         for name, rows in suite.items()
     }
-
-
-def _ranks(
-    workspace: Workspace,
-    results: Mapping[str, Sequence[tuple[int, str]]],
-    *,
-    over_tasks: bool,
-) -> tuple[RankInterval, ...]:
-    from engine.ranks import rank_intervals
-
-    drawn = {name: tested.resampled(workspace, found) for name, found in results.items()}
-    return tuple(rank_intervals(drawn, over_tasks=over_tasks))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,37 +80,35 @@ def letters(
 
 
 def of_means(
-    workspace: Workspace, suite: Mapping[str, Sequence[tuple[int, str]]]
+    suite: Mapping[str, Sequence[Resampled]],
 ) -> tuple[dict[str, Difference], dict[str, str]]:
     """Each encoder's mean minus the first one's, and the tie groups of the means.
 
     Args:
-        workspace: whose store holds the results.
-        suite: encoder -> (id, task) of its results, for all the same tasks in the same order.
+        suite: encoder -> its resampled results, for all the same tasks in the same order.
     """
     import numpy as np
 
     from engine.significance import difference, pairwise
     from engine.statistics import Resampled
 
-    parts = {name: resampled(workspace, results) for name, results in suite.items()}
-    base, *others = parts
-    differences = {name: difference(parts[name], parts[base]) for name in others}
+    base, *others = suite
+    differences = {name: difference(suite[name], suite[base]) for name in others}
     means = [
         Resampled(
             float(np.mean([part.statistic for part in mine])),
             np.mean([part.draws for part in mine], axis=0),
             sum(part.n for part in mine),
         )
-        for mine in parts.values()
+        for mine in suite.values()
     ]
     found = _letters([mean.statistic for mean in means], pairwise(means))
-    return differences, dict(zip(parts, found, strict=True))
+    return differences, dict(zip(suite, found, strict=True))
 
 
-def resampled(workspace: Workspace, results: Iterable[tuple[int, str]]) -> list[Resampled]:
-    """The results (id, task) that keep values per example, on resamples of these."""
-    found = [_measured(workspace, one, task) for one, task in results]
+def resampled(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> list[Resampled]:
+    """The store's rows that keep values per example, on resamples of these."""
+    found = [_measured(workspace, row["id"], row["task"]) for row in rows]
     return [measured.resampled for measured in found if measured is not None]
 
 
