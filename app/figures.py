@@ -247,7 +247,7 @@ def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
         title_text=f"points against {plain(shorten(baseline))}",
         rangemode="tozero", zeroline=True, zerolinewidth=2,
     )  # fmt: skip
-    height = 150 + len(tasks) * max(34, 20 * len(encoders))
+    height = 150 + len(tasks) * max(row_height(len(tasks)), 20 * len(encoders))
     legend = len(encoders) > 1
     return finish(figure, height=height, left=124, legend=legend)
 
@@ -272,6 +272,11 @@ def space(points: Sequence[SpacePoint]) -> Figure:
     figure.update_xaxes(title_text="uniformity (lower: spread more evenly)")
     figure.update_yaxes(title_text="alignment (lower: paraphrases closer)", rangemode="tozero")
     return finish(figure, height=360, left=64)
+
+
+def row_height(rows: int) -> int:
+    """Pixels of a row with a name at its left: fewer where there are many."""
+    return 36 if rows <= 20 else 22
 
 
 def finish(figure: Figure, height: int, left: int, legend: bool = False) -> Figure:

@@ -1,22 +1,25 @@
 """How fast the page Compare answers with a hundred encoders on fifty tasks.
 
-    python -m benchmarks.compare [--encoders 100] [--tasks 50] [--rounds 10]
+    python -m benchmarks.compare [--encoders 100] [--tasks 50] [--rounds 10] [--browser]
 
 Invented results of classifiers with 400 examples each: how they came about makes no difference to
 the page. The first answer resamples all of them and tests all pairs; warm is what every further
 look at the page costs, from the call of its function to the tables and pictures as they are sent.
-The limit stands in a peer's place.
+The limit stands in a peer's place. With `--browser`, also how long the page takes in Chromium, from
+its address to its last picture, beside the same page with three of the encoders.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -42,12 +45,34 @@ def fill(workspace: Workspace, encoders: int, tasks: int) -> list[str]:
     return names
 
 
+def in_browser(store: Path, names: list[str], rounds: int) -> float:
+    """Median seconds from the page's address to its last picture, the first visit not counted."""
+    from playwright.sync_api import sync_playwright
+
+    from benchmarks.startup import OURS, PATIENCE, served
+
+    seconds = []
+    with sync_playwright() as playwright, served(OURS, store) as address:
+        chromium = shutil.which("chromium") or None
+        page = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox"]
+        ).new_page()
+        query = urlencode([("encoder", name) for name in names])
+        for _ in range(rounds + 1):
+            began = time.perf_counter()
+            page.goto(f"{address}compare?{query}", wait_until="commit")
+            page.locator("#rank-intervals .main-svg").first.wait_for(timeout=PATIENCE * 1000)
+            seconds.append(time.perf_counter() - began)
+    return statistics.median(seconds[1:])
+
+
 def main() -> int:
     """Measure, print a table, then a JSON line; 1 when the limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--encoders", type=int, default=100)
     parser.add_argument("--tasks", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--browser", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder))
@@ -60,6 +85,10 @@ def main() -> int:
             )
             seconds.append(time.perf_counter() - began)
         workspace.close()
+        if options.browser:
+            for chosen in (names[:3], names):
+                took = in_browser(Path(folder), chosen, options.rounds)
+                print(f"{len(chosen)} encoders in the browser: a median of {took:.1f} s")
     first, *warm = seconds
     size = len(json.dumps(shown, default=str)) / 2**20
     print(f"{options.encoders} encoders on {options.tasks} tasks, {size:.1f} MiB shown")

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -77,22 +79,29 @@ def fill(store: Path) -> None:
 
 def launch(name: str, code: str, store: Path, browser: Browser) -> float:
     """Seconds from the start of the process to the interactive page."""
+    started = time.perf_counter()
+    with served(code, store) as address:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(address, wait_until="commit")
+        page.locator(READY[name]).first.wait_for(state="visible", timeout=PATIENCE * 1000)
+        seconds = time.perf_counter() - started
+        context.close()
+    return seconds
+
+
+@contextmanager
+def served(code: str, store: Path) -> Iterator[str]:
+    """Have a process serve a store; gives the address once it answers, and ends it afterwards."""
     port = free_port()
     environment = os.environ | {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
-    started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(port), str(store)],
         env=environment, cwd=Path(__file__).parents[1], stdout=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         wait_for(f"http://127.0.0.1:{port}/", process)
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(f"http://127.0.0.1:{port}/", wait_until="commit")
-        page.locator(READY[name]).first.wait_for(state="visible", timeout=PATIENCE * 1000)
-        seconds = time.perf_counter() - started
-        context.close()
-        return seconds
+        yield f"http://127.0.0.1:{port}/"
     finally:
         process.terminate()
         process.wait(timeout=30)

@@ -94,6 +94,14 @@ class Results:
             )
         return _read(row)
 
+    def newest(self) -> int:
+        """The id of the newest result, 0 before there is any.
+
+        Results never change and ids are never given twice: what was made of them holds until then.
+        """
+        row = self._database.row("SELECT max(id) AS newest FROM results")
+        return int(row["newest"] or 0) if row else 0
+
     def table(
         self,
         *,

@@ -13,7 +13,9 @@ element.replaceChildren(figure);
 
 const colour = (name) => getComputedStyle(document.body).getPropertyValue(`--t-${name}`).trim();
 
-function layout() {
+const parsed = (what) => (props.value?.[what] ? JSON.parse(props.value[what]) : null);
+
+function layout(given = {}) {
   const axis = {
     gridcolor: colour("line"), linecolor: colour("edge"), zerolinecolor: colour("edge"),
     tickcolor: colour("edge"), automargin: true,
@@ -30,7 +32,6 @@ function layout() {
       margin: { l: 48, r: 12, t: 36, b: 44 },
     },
   };
-  const given = props.value.figure.layout || {};
   return {
     height: props.height, ...given, template, autosize: true,
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
@@ -66,11 +67,13 @@ async function draw() {
   if (waiting) return;
   const turn = ++drawn;
   await script(props.plotly);
-  if (turn !== drawn || !props.value?.figure) return; // another value, or none, came meanwhile
+  const given = parsed("figure");
+  if (turn !== drawn || !given) return; // another value, or none, came meanwhile
+  const made = layout(given.layout);
   plot.setAttribute("aria-label", value.label);
-  plot.style.minHeight = `${layout().height}px`;
+  plot.style.minHeight = `${made.height}px`;
   const picture = { format: "png", filename: value.name, scale: 2 };
-  await window.Plotly.react(plot, value.figure.data, layout(), { ...config, toImageButtonOptions: picture });
+  await window.Plotly.react(plot, given.data, made, { ...config, toImageButtonOptions: picture });
   if (!listening) {
     listening = true;
     plot.on("plotly_click", (event) => trigger("click", { points: points(event) }));
@@ -86,7 +89,8 @@ const unplain = (text) =>
 
 // The numbers: the page's own table, or the traces as drawn.
 function numbers() {
-  if (props.value.table) return props.value.table;
+  const given = parsed("table");
+  if (given) return given;
   const traces = (plot._fullData || []).filter((trace) => trace.x || trace.y);
   const rows = traces.flatMap((trace) => {
     const n = Math.max(trace.x?.length || 0, trace.y?.length || 0);

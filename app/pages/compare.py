@@ -15,7 +15,7 @@ from app import address, figures, parts, progress
 from app.components.chart import chart, drawing
 from app.evaluation import spread
 from app.evaluation.order import in_order
-from app.pages import choices, compare_table, published, ranking_view
+from app.pages import choices, compare_board, compare_table, published, ranking_view
 from app.parts import QUIET
 from app.ranking import comparison
 from app.ranking.stability import KINDS
@@ -33,6 +33,8 @@ MOST_DRAWN = 8
 """Encoders beside the baseline whose every difference is drawn; of more, that of their means."""
 _KEPT = 16
 OWN = ""
+NOTHING_ALIKE = "No task was measured alike for two of them: see the notes below."
+NONE_SHARED = "No task is shared by all of them, so no mean is drawn: see the table."
 LEAD = (
     "Every task with the difference to a baseline and its 95 % interval, and every place in the "
     "ranking with its own. A difference that does not survive all the tests is a tie, however "
@@ -201,15 +203,15 @@ def _compared(question: Question, rows: tuple[str, ...]) -> tuple[str, str, str,
     report = comparison.answer(question)
     printed = [published.references()[key] for key in rows]
     spreads = {key: spread.words(found) for key, found in spread.spreads(question.rows).items()}
-    table = compare_table.table(report, printed, spreads) + compare_table.reading(report)
     cautions = ranking_view.panel([*report.cautions, *published.cautions(report, printed)])
-    if len(report.encoders) - 1 > MOST_DRAWN and report.average_differences:
+    if len(report.encoders) - 1 > MOST_DRAWN:
+        table = compare_board.table(report, printed, spreads)
         intervals, said = _of_means(report)
     else:
+        table = compare_table.table(report, printed, spreads) + compare_table.reading(report)
         intervals, said = _of_tasks(report)
     if not intervals:
-        nothing = "No task was measured alike for two of them: see the notes below."
-        return parts.say(nothing), table, cautions, None
+        return parts.say(said or NOTHING_ALIKE), table, cautions, None
     headline = f'<div class="t-section"><h2>{escape(said)}</h2></div>'
     return headline, table, cautions, _picture(report, intervals, said)
 
@@ -222,7 +224,7 @@ def _of_tasks(report: Comparison) -> tuple[list[figures.Interval], str]:
             task, name, d.delta, d.low, d.high, v.verdict != "tie", v.words(name, base)
         )
         for task in report.tasks
-        for name in report.encoders[1 : MOST_DRAWN + 1]
+        for name in report.encoders[1:]
         if (d := report.differences.get((name, task))) and (v := report.verdicts[name, task])
     ]
     said = figures.forest_headline(intervals, base)
@@ -233,19 +235,27 @@ def _of_tasks(report: Comparison) -> tuple[list[figures.Interval], str]:
 
 def _of_means(report: Comparison) -> tuple[list[figures.Interval], str]:
     """The difference of each mean to the baseline's, the best first: a line an encoder."""
-    base = report.encoders[0]
-    mean = f"mean of {len(report.common)} tasks"
-    best_first = sorted(report.average_differences.items(), key=lambda item: -item[1].delta)
+    if not report.common:
+        return [], NONE_SHARED
+    base, common = report.encoders[0], report.common
+    several = len(common) > 1
+    over = f"mean of {len(common)} tasks" if several else common[0]
+    # Of one shared task the difference there is the difference of the means.
+    found = report.average_differences or {
+        name: report.differences[name, common[0]] for name in report.encoders[1:]
+    }
+    best_first = [(name, found[name]) for name in compare_board.best_first(report) if name != base]
     intervals = [
         figures.Interval(
-            name, mean, d.delta, d.low, d.high, d.verdict != "tie", d.words(name, base)
+            name, over, d.delta, d.low, d.high, d.verdict != "tie", d.words(name, base)
         )
         for name, d in best_first
     ]
-    found = Counter(d.verdict for _, d in best_first)
+    told = Counter(d.verdict for _, d in best_first)
     said = (
-        f"By their mean over {len(report.common)} tasks {found['a']} of {len(intervals)} encoders "
-        f"are better than {base}, {found['b']} worse, and {found['tie']} tie with it"
+        f"{f'By their mean over {len(common)} tasks' if several else f'On {over}'} "
+        f"{told['a']} of {len(intervals)} encoders are better than {base}, "
+        f"{told['b']} worse, and {told['tie']} tie with it"
     )
     return intervals, said
 

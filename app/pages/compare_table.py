@@ -80,12 +80,12 @@ def _head(name: str, below: str = "") -> str:
 def _row(report: Comparison, task: str, printed: Sequence[Reference], spreads: Spreads) -> str:
     cells = [_cell(report, name, task, spreads) for name in report.encoders]
     cells += [_printed(ref.score(report, task)) for ref in printed]
-    return f'<tr><th scope="row">{escape(task)}<small>{_about(report, task)}</small></th>' + (
+    return f'<tr><th scope="row">{escape(task)}<small>{about(report, task)}</small></th>' + (
         "".join(cells) + "</tr>"
     )
 
 
-def _about(report: Comparison, task: str) -> str:
+def about(report: Comparison, task: str) -> str:
     """What was measured: how many examples, the protocol, and a seed that is not the protocol's.
 
     A trained regressor says so first: on the same task a cosine is another measurement.
@@ -137,13 +137,14 @@ def _score(score: Any, letter: str) -> str:
 def _told(verdict: Verdict) -> str:
     """The p-values behind a verdict."""
     test = "McNemar" if verdict.test == "McNemar" else "Paired bootstrap"
-    told = f"{test} p {_p(verdict.p)}"
+    told = f"{test} p {p_value(verdict.p)}"
     if verdict.tasks > 1:
-        told += f"; after Holm over {verdict.tasks} tasks {_p(verdict.adjusted)}"
+        told += f"; after Holm over {verdict.tasks} tasks {p_value(verdict.adjusted)}"
     return told
 
 
-def _p(value: float) -> str:
+def p_value(value: float) -> str:
+    """A p-value in three decimals; below that, no more is claimed."""
     return f"{value:.3f}" if value >= 0.001 else "under 0.001"
 
 
@@ -166,22 +167,24 @@ def _printed(score: float | None) -> str:
     return f'<td class="t-printed"><span class="t-figure">{shown}</span></td>'
 
 
+def means(report: Comparison) -> str:
+    """What the means are over."""
+    tasks = f"{len(report.common)} of {formats.plural(len(report.tasks), 'task')}"
+    metrics = {report.cells[report.encoders[0], task]["metric"] for task in report.common}
+    mixed = f"; {len(metrics)} kinds of measure in one mean" if len(metrics) > 1 else ""
+    return escape(f"{tasks}: those that all share{mixed}")
+
+
 def _averages(report: Comparison, printed: Sequence[Reference]) -> str:
     """Means over the tasks that all share; a published row has one only over the same tasks."""
     if not report.common:
         return ""
-    tasks = f"{len(report.common)} of {formats.plural(len(report.tasks), 'task')}"
-    metrics = {report.cells[report.encoders[0], task]["metric"] for task in report.common}
-    mixed = f"; {len(metrics)} kinds of measure in one mean" if len(metrics) > 1 else ""
     cells = []
     for name in report.encoders:
         found = report.average_differences.get(name)
-        told = "" if found is None else f"Paired bootstrap of the mean, p {_p(found.p)}"
+        told = "" if found is None else f"Paired bootstrap of the mean, p {p_value(found.p)}"
         gap = "" if found is None else _difference(found, found.verdict, told)
         score = _score(report.averages[name].score, report.average_groups.get(name, ""))
         cells.append(f"<td>{score}{gap}</td>")
     cells += [_printed(ref.mean(report)) for ref in printed]
-    return (
-        f'<tr><th scope="row">Mean<small>{escape(tasks)}: those that all share{mixed}</small></th>'
-        f"{''.join(cells)}</tr>"
-    )
+    return f'<tr><th scope="row">Mean<small>{means(report)}</small></th>{"".join(cells)}</tr>'

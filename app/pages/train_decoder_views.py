@@ -131,9 +131,9 @@ def losses(found: Course) -> dict[str, Any] | None:
         lines.append(figures.Curve("sentences kept apart", steps, values, 1, best))
     if not lines:
         return None
-    drawn = figures.curves_drawing(lines, LOSS, "decoder-loss", height=HEIGHT)
-    drawn["figure"]["layout"] |= {"showlegend": True, "margin": MARGIN}
-    return drawn
+    return figures.curves_drawing(
+        lines, LOSS, "decoder-loss", height=HEIGHT, showlegend=True, margin=MARGIN
+    )
 
 
 def samples(found: Course) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from app import formats
 from app.components.chart import plain
-from app.figures import finish, percent, shorten, style
+from app.figures import finish, percent, row_height, shorten, style
 from app.theme import SERIES
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from engine.ranks import RankInterval
 
+MOST_IN_LEGEND = 16
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "x")
 
 
@@ -26,14 +27,14 @@ def intervals(rows: Sequence[RankInterval]) -> Figure:
     """Each encoder's rank with the ranks that hold 95 % of the resamples, best first."""
     import plotly.graph_objects as go
 
-    figure = go.Figure()
-    for place, row in enumerate(rows):
-        figure.add_trace(
-            go.Scatter(
-                x=[row.low, row.high], y=[place, place], mode="lines", hoverinfo="skip",
-                line={"width": 6, "color": SERIES[0]}, opacity=0.35, showlegend=False,
-            )
-        )  # fmt: skip
+    figure = go.Figure(
+        go.Scatter(
+            x=[end for row in rows for end in (row.low, row.high, None)],  # None ends a line
+            y=[place for place in range(len(rows)) for _ in range(3)],
+            mode="lines", hoverinfo="skip",
+            line={"width": 6, "color": SERIES[0]}, opacity=0.35, showlegend=False,
+        )
+    )  # fmt: skip
     figure.add_trace(
         go.Scatter(
             x=[row.rank for row in rows], y=list(range(len(rows))), mode="markers",
@@ -45,13 +46,14 @@ def intervals(rows: Sequence[RankInterval]) -> Figure:
         )
     )  # fmt: skip
     figure.update_xaxes(
-        title_text="rank", range=[0.6, len(rows) + 0.4], dtick=1, zeroline=False,
+        title_text="rank", range=[0.6, len(rows) + 0.4], dtick=1 if len(rows) <= 20 else None,
+        zeroline=False,
     )  # fmt: skip
     figure.update_yaxes(
         tickvals=list(range(len(rows))), ticktext=[plain(shorten(row.name, 22)) for row in rows],
         range=[len(rows) - 0.4, -0.6], zeroline=False, showgrid=False,
     )  # fmt: skip
-    return finish(figure, height=110 + 38 * len(rows), left=124)
+    return finish(figure, height=110 + row_height(len(rows)) * len(rows), left=124)
 
 
 def headline(rows: Sequence[RankInterval]) -> str:
@@ -72,7 +74,7 @@ def headline(rows: Sequence[RankInterval]) -> str:
 def bump(
     ranks: Mapping[str, Mapping[str, int]], means: Mapping[str, Mapping[str, float]]
 ) -> Figure:
-    """Ranks under each condition, a line an encoder.
+    """Ranks under each condition, a line an encoder; of many, their names stand at the left.
 
     Args:
         ranks: condition -> encoder -> rank, all with the same encoders.
@@ -100,4 +102,14 @@ def bump(
         range=[-0.25, len(conditions) - 0.75], zeroline=False, tickangle=0,
     )  # fmt: skip
     figure.update_yaxes(title_text="rank", range=[len(names) + 0.5, 0.5], dtick=1, zeroline=False)
-    return finish(figure, height=170 + 44 * len(names), left=52, legend=True)
+    if len(names) <= MOST_IN_LEGEND:
+        return finish(figure, height=170 + 44 * len(names), left=52, legend=True)
+    at: dict[int, list[str]] = {}
+    for name in names:
+        at.setdefault(ranks[conditions[0]][name], []).append(shorten(name, 22))
+    figure.update_yaxes(
+        title_text="",
+        tickvals=list(at),
+        ticktext=[plain(formats.listed(tied)) for tied in at.values()],
+    )
+    return finish(figure, height=110 + row_height(len(names)) * len(names), left=124)

@@ -162,17 +162,27 @@ def _still(figure: Figure, what: str) -> Figure:
 
 
 def curves_drawing(
-    lines: Sequence[Curve], what: str, name: str, *, height: int = SMALL, zero: bool = False
-) -> dict[str, Any]:
-    """The value of a chart of `curves`, with its numbers; those that are drawn."""
+    lines: Sequence[Curve], what: str, name: str, *, height: int = SMALL, zero: bool = False,
+    **layout: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The value of a chart of `curves`, with its numbers, those that are drawn.
+
+    Args:
+        lines: the curves.
+        what: is measured.
+        name: file name of its CSV without ending.
+        height: pixels.
+        zero: begin the axis at zero.
+        **layout: of plotly, where this chart differs.
+    """
     rows = [
         [line.name, step, value]
         for line in lines
         for step, value in zip(*thinned(line.steps, line.values), strict=True)
     ]
     return drawing(
-        curves(lines, what, height=height, zero=zero), curves_headline(lines, what),
-        name=name, columns=("run", "step", what), rows=rows,
+        curves(lines, what, height=height, zero=zero).update_layout(layout),
+        curves_headline(lines, what), name=name, columns=("run", "step", what), rows=rows,
     )  # fmt: skip
 
 

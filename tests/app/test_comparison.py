@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -121,7 +122,7 @@ def test_an_answer_is_remembered_until_there_are_other_results(workspace: Worksp
 
 
 def test_of_many_encoders_the_means_are_drawn(workspace: Workspace) -> None:
-    """A line an encoder, the best first; the table and the numbers still hold every task."""
+    """A row an encoder, the best first; the table and the numbers still hold every task."""
     names = [f"random:{width}" for width in range(40, 51)]
     for place, name in enumerate(names):
         for task in TASKS:
@@ -130,12 +131,42 @@ def test_of_many_encoders_the_means_are_drawn(workspace: Workspace) -> None:
     *_, shown = compare.below(workspace, chosen, A, "", [], [], "within", "classifier")
     _, headline, table, _, picture, *_ = shown
     assert "By their mean over 4 tasks" in headline and "of 11 encoders" in headline
-    assert table.count('<th scope="col">') == 1 + len(chosen)
-    (trace,) = picture["figure"]["data"]
+    assert table.count('<th scope="row">') == len(chosen)
+    assert table.count("<td") == len(chosen) * (len(TASKS) + 1)
+    assert table.index(names[-1]) < table.index(names[0]), "the best mean first"
+    (trace,) = json.loads(picture["figure"])["data"]
     assert len(trace["x"]) == 11 and list(trace["x"]) == sorted(trace["x"], reverse=True)
-    assert len(picture["table"]["rows"]) == len(chosen) * (len(TASKS) + 1)
+    assert len(json.loads(picture["table"])["rows"]) == len(chosen) * (len(TASKS) + 1)
     few = compare.below(workspace, [A, *names[:8]], A, "", [], [], "within", "classifier")
-    assert len(list(few)[-1][4]["figure"]["data"]) == 8
+    assert len(json.loads(list(few)[-1][4]["figure"])["data"]) == 8
+
+
+def test_a_cell_among_many_says_what_its_mark_stands_on(workspace: Workspace) -> None:
+    """Better and worse by a mark and not by colour alone; bold ties with the best of the task."""
+    names = [f"random:{width}" for width in range(40, 50)]
+    for place, name in enumerate(names):
+        invent(workspace, name, "MR", 0.55 + 0.03 * place)
+    *_, shown = compare.below(workspace, [A, *names], A, "", ["MR"], [], "within", "classifier")
+    _, headline, table, *_ = shown
+    assert "On MR " in headline
+    worst = table[table.index(">random:40<") :]
+    cell = worst[worst.index("<td", worst.index("</td>")) :].split("</td>")[0]
+    report = comparison.compare(workspace, [A, *names], ["MR"])
+    gap = report.differences["random:40", "MR"]
+    assert 't-down"' in cell and f"−{-gap.delta:.2f}, −{-gap.low:.2f} to" in cell
+    best = max(report.averages, key=lambda name: report.averages[name].score or 0.0)
+    assert "<b>" in table[table.index(f">{best}<") :].split("</tr>")[0]
+
+
+def test_many_without_a_task_they_share_have_a_table_and_no_mean(workspace: Workspace) -> None:
+    """Nothing is drawn of a mean that cannot be taken, and the page says so."""
+    names = [f"random:{width}" for width in range(40, 50)]
+    for place, name in enumerate(names):
+        invent(workspace, name, ("MR", "CR")[place % 2], 0.6)
+    *_, shown = compare.below(workspace, names, names[0], "", [], [], "within", "classifier")
+    _, headline, table, _, picture, *_ = shown
+    assert "No task is shared" in headline and picture is None
+    assert "not measured" in table
 
 
 def test_there_is_a_letter_for_every_group() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,11 +103,11 @@ def test_by_length_every_giver_is_a_line(workspace: Workspace) -> None:
     """With its interval; the table has the numbers that are drawn."""
     drawn = diagnosis_figures.by_length(diagnosis(), "token_f1")
     assert drawn is not None
-    assert [trace["name"] for trace in drawn["figure"]["data"]] == [
+    assert [trace["name"] for trace in json.loads(drawn["figure"])["data"]] == [
         "the decoder", "nearest training sentence", "another sentence's vector",
     ]  # fmt: skip
-    assert drawn["table"]["columns"][-2:] == ["low", "high"]
-    assert len(drawn["table"]["rows"]) == 3 * 4
+    assert json.loads(drawn["table"])["columns"][-2:] == ["low", "high"]
+    assert len(json.loads(drawn["table"])["rows"]) == 3 * 4
     assert diagnosis_figures.by_length(diagnosis(), "bleu-ref") is None
 
 

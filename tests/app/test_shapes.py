@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,7 +126,7 @@ def test_every_chart_says_something_and_has_its_numbers(shape: shapes.Shape) -> 
     ):
         title, value, readings = view
         assert "<h2>" in title
-        assert value["table"]["rows"]
+        assert json.loads(value["table"])["rows"]
         assert readings.count("<li>") == 1
 
 
@@ -144,7 +145,7 @@ def test_a_threshold_is_judged_on_the_split_it_was_not_chosen_on() -> None:
     part = np.repeat([0, 1], 4)
     made = shapes.Shape("mine", "d", "all", info, np.ones(1), np.ones(1), cosine, gold, part)
     _, value, readings = shape_views.thresholds([made], 4.0, None)
-    held = value["table"]["rows"][-1]
+    held = json.loads(value["table"])["rows"][-1]
     assert held[2:4] == [pytest.approx(0.5), 0.75]
     assert "75" in readings.split("Chosen on dev")[1]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 
 from app.figures import style
@@ -59,11 +61,11 @@ def test_a_path_begins_hollow_and_ends_large():
 def test_every_picture_has_its_numbers():
     """Run, step and value in rows, under a sentence that says where each run went."""
     value = curves_drawing([Curve("a", [1, 2], [5.0, 4.0])], "loss", "loss")
-    assert value["table"] == {"columns": ["run", "step", "loss"],
+    assert json.loads(value["table"]) == {"columns": ["run", "step", "loss"],
                               "rows": [["a", 1, 5.0], ["a", 2, 4.0]]}  # fmt: skip
     assert value["label"] == "Loss by step. a: 5 to 4 at step 2"
     value = trajectory_drawing([Path("a", [0, 9], [0.5, 0.25], [-1.0, -2.0])])
-    assert value["table"]["rows"] == [["a", 0, 0.5, -1.0], ["a", 9, 0.25, -2.0]]
+    assert json.loads(value["table"])["rows"] == [["a", 0, 0.5, -1.0], ["a", 9, 0.25, -2.0]]
     assert value["label"] == "a: alignment 0.5 to 0.25, uniformity −1 to −2 over 9 steps"
 
 

@@ -102,6 +102,15 @@ def test_an_error_gives_way_to_a_success(store: Store, error: dict[str, str]) ->
     ]
 
 
+def test_the_newest_id_grows_with_every_result(store: Store) -> None:
+    """Also where a success takes the place of an error; so an answer can be kept until then."""
+    seen = [store.results.newest()]
+    for given in (failed(), result(), result(task="STS12")):
+        store.results.put(given)
+        seen.append(store.results.newest())
+    assert seen[0] == 0 and seen == sorted(set(seen))
+
+
 @pytest.mark.parametrize(
     "other",
     [{"fingerprint": "f2"}, {"task": "STS12"}, {"protocol": "senteval"}, {"seed": 1},

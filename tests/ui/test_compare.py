@@ -15,6 +15,7 @@ from tests.fakes.results import invent
 
 PAIR = ("random:256", "random:64")
 TWO = "compare?encoder=random:256&encoder=random:64"
+MANY = [f"random:{width}" for width in range(100, 130)]
 THREE = "compare?encoder=random:256&encoder=random:64&encoder=wordllama"
 ACCURACIES = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60}
 
@@ -34,6 +35,10 @@ def classified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         invent(made, name, "MR", accuracy - 0.01, seed=2)
         turned = 0.95 if name == "random:64" else accuracy
         invent(made, name, "MRPC", turned, protocol="senteval-fast")
+    for place, name in enumerate(MANY):
+        for task in ("MR", "CR"):
+            invent(made, name, task, 0.6 + 0.01 * place)
+            invent(made, name, task, 0.6 + 0.01 * (place ^ 1), protocol="senteval-fast")
     demo = ui.launch(made, open_browser=False, block=False)
     yield str(demo.local_url).rstrip("/")
     demo.close()
@@ -165,6 +170,33 @@ def test_a_printed_accuracy_stands_beside_its_own_protocol_only(visitor, classif
     expect(page.locator("#cautions")).to_contain_text("measured otherwise")
 
 
+def test_many_encoders_are_a_row_each_with_marks_for_verdicts(visitor, classified):
+    """The best first; the frame scrolls by keyboard, with encoders and tasks staying in view."""
+    visit = visitor(classified)
+    page = visit.open("compare?" + "&".join(f"encoder={name}" for name in MANY))
+    rows = page.locator("#comparison tbody tr")
+    expect(rows).to_have_count(len(MANY))
+    assert rows.first.locator("th").inner_text().startswith(MANY[-1])
+    expect(page.locator("#headline")).to_contain_text("By their mean over 2 tasks")
+    assert rows.first.locator("td.t-up").count() == 3
+    assert "; p " in (rows.first.locator("td").nth(1).get_attribute("title") or "")
+    for chart in ("forest", "rank-intervals", "bump"):
+        ticks = page.locator(f"#{chart} .yaxislayer-above text")
+        expect(ticks.first).to_be_visible()
+        texts = " ".join(ticks.all_text_contents())
+        assert all(name in texts for name in MANY[1:]), chart
+    page.locator("#forest summary").click()
+    expect(page.locator("#forest .t-twin tbody tr")).to_have_count(3 * len(MANY))
+    frame = page.locator("#comparison .t-board")
+    frame.focus()
+    page.keyboard.press("End")
+    page.wait_for_function("document.querySelector('#comparison .t-board').scrollTop > 0")
+    assert rows.last.locator("th").is_visible()
+    head, top = page.locator("#comparison thead th").first, frame.bounding_box()
+    assert abs(head.bounding_box()["y"] - top["y"]) < 3
+    visit.picture("compare-many")
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_on_a_phone_nothing_is_wider_than_the_page(visitor, classified, dark):
     """Wide tables scroll inside their frames."""
@@ -173,3 +205,7 @@ def test_on_a_phone_nothing_is_wider_than_the_page(visitor, classified, dark):
     page.wait_for_selector("#bump .main-svg")
     assert not visit.scrolls_sideways()
     visit.picture(f"compare-phone-{'dark' if dark else 'light'}")
+    page = visit.open("compare?" + "&".join(f"encoder={name}" for name in MANY))
+    page.wait_for_selector("#bump .main-svg")
+    assert not visit.scrolls_sideways()
+    assert page.locator("#encoders").bounding_box()["height"] < 400
