@@ -9,6 +9,9 @@ was, and several calls with other rows in `--only` may share the cores. The abla
 STS-B alone. Prints a table and what each ablation says about the paper's direction. A direction
 agrees when the means of dev differ by more than their spread, root of the sum of both variances;
 the scale here is a hundredth of the paper's, so a row that disagrees says nothing against it.
+
+Sentences are averaged, not read at [CLS]: masked language modelling alone leaves [CLS] untrained.
+After 100 steps on dev, `unsup` had 22.5 there and over 54 by the average, `sup` 57.1 and 68.8.
 """
 
 from __future__ import annotations
@@ -40,12 +43,12 @@ PRETRAINING: dict[str, Any] = {
     "weight_decay": 0.01, "max_length": 48, "dev": None,
 }  # fmt: skip
 UNSUP: dict[str, Any] = {
-    "objective": "unsup", "limit": SENTENCES, "learning_rate": 1e-4, "dropout": 0.1,
-    "max_length": 24, "dev_every": 100,
+    "objective": "unsup", "pooling": "avg", "limit": SENTENCES, "learning_rate": 1e-4,
+    "dropout": 0.1, "max_length": 24, "dev_every": 100,
 }  # fmt: skip
 SUP: dict[str, Any] = {
-    "objective": "sup", "learning_rate": 1e-4, "epochs": 2.0, "head": "mlp", "dropout": 0.1,
-    "max_length": 24, "dev_every": 100,
+    "objective": "sup", "pooling": "avg", "head": "mlp", "epochs": 2.0, "learning_rate": 1e-4,
+    "dropout": 0.1, "max_length": 24, "dev_every": 100,
 }  # fmt: skip
 ROWS: dict[str, dict[str, Any]] = {
     "unsup": UNSUP,
