@@ -10,7 +10,7 @@ that very architecture. When decoding, END is made impossible, so that all write
 
 All take turns, so that a busy machine slows all; a ratio is of one round, and the median is
 reported with the lowest and highest. On a CPU the clock is CPU seconds, which other programs
-disturb least; wall seconds stand beside.
+disturb least; wall seconds stand beside. Last, the page Decode in Chromium: one sentence, greedily.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import argparse
 import gzip
 import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -33,7 +34,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from engine.datasets import Catalog
-from engine.decode import Decoder
 from engine.decoding.generate import greedy
 from engine.decoding.material import Material, material_of
 from engine.decoding.run import Run
@@ -51,6 +51,12 @@ TARGETS = {
 }  # fmt: skip
 PAGE_SECONDS = 0.3
 """Within which a page must have one sentence, greedily."""
+SHIPPED = "wordllama"
+NUMBERS = ("Two", "Seven", "Many", "Some", "Forty", "Three", "Nine", "Few")
+ANOTHER = """before => {
+    const said = document.querySelector("#told .t-sentence")?.textContent;
+    return said && said !== before;
+}"""
 Turn = tuple[float, float]  # wall seconds, CPU seconds
 
 
@@ -163,8 +169,8 @@ def never_ending(model: nn.Module) -> nn.Module:
 
 def decoding(
     options: argparse.Namespace, root: Path, folder: Path
-) -> tuple[dict[int, dict[str, list[Turn]]], list[float]]:
-    """Turns by batch size and contestant, and the wall seconds of single decodes as pages do."""
+) -> dict[int, dict[str, list[Turn]]]:
+    """Turns by batch size and contestant."""
     spec = DecoderSpec(
         "minilm", ("unused",), str(folder / "unused"), vocabulary=options.vocabulary,
         held_out=100, device="cpu",
@@ -190,13 +196,41 @@ def decoding(
         found[size] = {name: turns[1:] for name, turns in found[size].items()}
         told(f"decoding, batch {size}", "sentences/s",
              {name: (turns, float(size)) for name, turns in found[size].items()})  # fmt: skip
-    ours.positions = LENGTH + 1
-    facts = {"dim": DIM, "mean": [0.0] * DIM, "scale": 1.0, "fingerprint": ""}
-    decoder = Decoder(ours, vocabulary, facts)
-    vector = np.random.default_rng(1).standard_normal((1, DIM), dtype=np.float32)
-    singles = [timed(lambda: decoder.decode(vector, method="greedy"))[0] for _ in range(11)][1:]
-    print(f"\nas a page decodes one: {1000 * statistics.median(singles):.0f} ms")
-    return found, singles
+    return found
+
+
+def on_the_page(rounds: int) -> list[float]:
+    """Seconds from Enter to the sentence that came back, greedily, from the shipped decoder.
+
+    In Chromium, the app in a process of its own; the first answer, which opens the encoder and its
+    decoder, is not counted.
+    """
+    from playwright.sync_api import sync_playwright
+
+    from benchmarks.startup import OURS, PATIENCE, served
+
+    seconds = []
+    with (
+        tempfile.TemporaryDirectory() as store,
+        served(OURS, Path(store)) as address,
+        sync_playwright() as playwright,
+    ):
+        chromium = shutil.which("chromium") or None
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(f"{address}decode?encoder={SHIPPED}&method=greedy")
+        page.locator(".t-empty").wait_for()
+        said = page.locator("#told .t-sentence")
+        for turn in range(rounds + 1):
+            page.locator("#sentence textarea").fill(f"{NUMBERS[turn % len(NUMBERS)]} dogs slept.")
+            before = said.first.inner_text() if turn else ""
+            began = time.perf_counter()
+            page.keyboard.press("Enter")
+            page.wait_for_function(ANOTHER, arg=before, timeout=PATIENCE * 1000)
+            seconds.append(time.perf_counter() - began)
+            page.wait_for_timeout(300)
+        browser.close()
+    return seconds[1:]
 
 
 def told(what: str, unit: str, turns: dict[str, tuple[list[Turn], float]]) -> None:
@@ -240,8 +274,9 @@ def main() -> int:
         torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as name:
         trained = training(options, root, Path(name))
-        decoded, singles = decoding(options, root, Path(name))
-    print()
+        decoded = decoding(options, root, Path(name))
+    singles = on_the_page(options.rounds)
+    print(f"\none on the page: a median of {1000 * statistics.median(singles):.0f} ms\n")
     met = [
         claim("train", ratios(trained), "cpu"),
         claim("train.lstm-mos", ratios(trained, "lstm-mos"), "cpu"),
