@@ -19,10 +19,12 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import numpy as np
 import torch
 
+from engine.alone import alone
 from engine.datasets.catalog import Catalog
 from engine.errors import UserError, first_line
 from engine.training import checkpoint, distributed, memory, outcome
@@ -64,8 +66,9 @@ def train(
         several processes (`torchrun`) one speaks.
 
     Raises:
-        UserError: something asked cannot be done, the folder is taken, a checkpoint could not be
-            written, or the loss was no number before there was one.
+        UserError: something asked cannot be done, the folder is taken or another process trains
+            into it, a checkpoint could not be written, or the loss was no number before there was
+            one.
     """
     ranks = Ranks.of_environment()
     precision = Precision.of(spec, ranks.local_rank, ranks.world_size)
@@ -80,9 +83,10 @@ def train(
             return
         dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
         model = open_model(spec, examples)
-        for event in events(Run(spec, model, examples, dev, precision, ranks), stop):
-            if ranks.rank == 0:
-                yield event
+        with alone(working_folder(spec)) if ranks.rank == 0 else nullcontext():
+            for event in events(Run(spec, model, examples, dev, precision, ranks), stop):
+                if ranks.rank == 0:
+                    yield event
     finally:
         distributed.end()
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 
+from engine.alone import alone
 from engine.datasets.catalog import Catalog
 from engine.decoding import folder as folders
 from engine.decoding.events import Finished, Noted
@@ -50,16 +51,23 @@ def train_decoder(
         it ends without `Finished`, for there is nothing to keep.
 
     Raises:
-        UserError: something asked cannot be done, the folder is taken, a checkpoint or the decoder
-            could not be written, or the loss was no number before there was one.
+        UserError: something asked cannot be done, the folder is taken or another process trains
+            into it, a checkpoint or the decoder could not be written, or the loss was no number
+            before there was one.
     """
     sentences = sentences_of(spec, catalog or Catalog(), working_folder(spec))
     if finished := _finished(spec, sentences):
         yield Noted(f"{finished.out} is there already, of this very training.")
         yield finished
         return
+    with alone(working_folder(spec)):
+        yield from _trained(spec, sentences, encoder or load(spec.encoder), stop)
+
+
+def _trained(
+    spec: DecoderSpec, sentences: Sentences, encoder: Encoder, stop: Callable[[], bool]
+) -> Iterator[Event]:
     yield from (Noted(note) for note in sentences.notes)
-    encoder = encoder or load(spec.encoder)
     vectors = yield from encoded(sentences.texts, encoder, stop)
     if vectors is None:
         yield Noted("Stopped before the first update: there is no decoder.")

@@ -201,6 +201,15 @@ def test_nothing_is_overwritten(spec: DecoderSpec, tmp_path: Path) -> None:
         list(train_decoder(replace(half, warmup=6)))
 
 
+def test_two_do_not_train_into_one_folder(spec: DecoderSpec) -> None:
+    """The second is told, before it encodes anything; the first goes on."""
+    first = train_decoder(spec)
+    next(first)
+    with pytest.raises(UserError, match="Another process is at work"):
+        list(train_decoder(spec))
+    finished(list(first))
+
+
 def test_a_stop_keeps_the_best(spec: DecoderSpec) -> None:
     """After some updates, looks or not, there is a decoder."""
     events = list(train_decoder(spec, stop=countdown(13)))

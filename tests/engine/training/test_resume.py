@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 
 from engine.errors import UserError
 from engine.train import events, train
+from engine.training import Finished
 from tests.fakes.kills import killed_at
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 
@@ -127,3 +128,13 @@ def test_other_data_do_not_go_on_with_it(tmp_path):
         file.write("\none more sentence")
     with pytest.raises(UserError, match="the training data have changed"):
         list(train(spec, TinyCatalog()))
+
+
+def test_two_do_not_train_into_one_folder(tmp_path):
+    """The second is told; the first goes on."""
+    spec = tiny_spec(tmp_path)
+    first = train(spec, TinyCatalog())
+    next(first)
+    with pytest.raises(UserError, match="Another process is at work"):
+        list(train(spec, TinyCatalog()))
+    assert isinstance(list(first)[-1], Finished)

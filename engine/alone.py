@@ -1,0 +1,43 @@
+"""One process at a time in a folder: two that train into one would spoil each other's work."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from engine.errors import UserError, first_line
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a folder, made if need be; the system lets go of it when the process dies.
+
+    Left empty, it is removed.
+
+    Raises:
+        UserError: another process holds it, or it cannot be written.
+    """
+    # Generators are closed by whichever thread drops them, which need not be the one that began.
+    lock = FileLock(folder / "lock", thread_local=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise UserError(
+            f"Another process is at work in {folder}.",
+            "Wait until it is done or stop it; or choose another folder for the outcome.",
+        ) from error
+    except OSError as error:
+        raise UserError(
+            f"{folder} cannot be written: {first_line(error)}", "Choose another folder."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+        if not any(found.name != "lock" for found in folder.glob("*")):
+            shutil.rmtree(folder, ignore_errors=True)
