@@ -203,6 +203,9 @@ def _shown(panels: Sequence[Panel], grid: np.ndarray) -> list[float]:
     return [min(seen, default=-1.0) - 0.02, max([1.0, *seen]) + 0.02]
 
 
+FEW_ROWS = 20
+
+
 def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
     """Differences to the baseline with their intervals, one row a task, zero marked.
 
@@ -276,7 +279,7 @@ def space(points: Sequence[SpacePoint]) -> Figure:
 
 def row_height(rows: int) -> int:
     """Pixels of a row with a name at its left: fewer where there are many."""
-    return 36 if rows <= 20 else 22
+    return 36 if rows <= FEW_ROWS else 22
 
 
 def finish(figure: Figure, height: int, left: int, legend: bool = False) -> Figure:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import statistics
 import sys
 import tempfile
@@ -49,14 +48,11 @@ def in_browser(store: Path, names: list[str], rounds: int) -> float:
     """Median seconds from the page's address to its last picture, the first visit not counted."""
     from playwright.sync_api import sync_playwright
 
-    from benchmarks.startup import OURS, PATIENCE, served
+    from benchmarks.startup import OURS, PATIENCE, chromium, served
 
     seconds = []
     with sync_playwright() as playwright, served(OURS, store) as address:
-        chromium = shutil.which("chromium") or None
-        page = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox"]
-        ).new_page()
+        page = chromium(playwright).new_page()
         query = urlencode([("encoder", name) for name in names])
         for _ in range(rounds + 1):
             began = time.perf_counter()

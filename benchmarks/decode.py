@@ -19,7 +19,6 @@ import argparse
 import gzip
 import json
 import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -207,7 +206,7 @@ def on_the_page(rounds: int) -> list[float]:
     """
     from playwright.sync_api import sync_playwright
 
-    from benchmarks.startup import OURS, PATIENCE, served
+    from benchmarks.startup import OURS, PATIENCE, chromium, served
 
     seconds = []
     with (
@@ -215,8 +214,7 @@ def on_the_page(rounds: int) -> list[float]:
         served(OURS, Path(store)) as address,
         sync_playwright() as playwright,
     ):
-        chromium = shutil.which("chromium") or None
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = chromium(playwright)
         page = browser.new_page()
         page.goto(f"{address}decode?encoder={SHIPPED}&method=greedy")
         page.locator(".t-empty").wait_for()

@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from benchmarks.claims import claim
 
@@ -55,8 +55,7 @@ def main(repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         store = Path(folder) / "store"
         fill(store)
-        chromium = shutil.which("chromium") or None
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = chromium(playwright)
         for turn in range(repeats + 1):
             for name, code in (("hello-world", HELLO), ("theodolite", OURS)):
                 seconds = launch(name, code, store, browser)
@@ -88,6 +87,12 @@ def launch(name: str, code: str, store: Path, browser: Browser) -> float:
         seconds = time.perf_counter() - started
         context.close()
     return seconds
+
+
+def chromium(playwright: Playwright) -> Browser:
+    """The machine's Chromium; playwright's own where it has none."""
+    found = shutil.which("chromium") or None
+    return playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
 
 
 @contextmanager

@@ -67,8 +67,8 @@ async function draw() {
   if (waiting) return;
   const turn = ++drawn;
   await script(props.plotly);
+  if (turn !== drawn || !props.value?.figure) return; // another value, or none, came meanwhile
   const given = parsed("figure");
-  if (turn !== drawn || !given) return; // another value, or none, came meanwhile
   const made = layout(given.layout);
   plot.setAttribute("aria-label", value.label);
   plot.style.minHeight = `${made.height}px`;

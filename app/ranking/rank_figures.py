@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from app import formats
 from app.components.chart import plain
-from app.figures import finish, percent, row_height, shorten, style
+from app.figures import FEW_ROWS, finish, percent, row_height, shorten, style
 from app.theme import SERIES
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def intervals(rows: Sequence[RankInterval]) -> Figure:
         )
     )  # fmt: skip
     figure.update_xaxes(
-        title_text="rank", range=[0.6, len(rows) + 0.4], dtick=1 if len(rows) <= 20 else None,
+        title_text="rank", range=[0.6, len(rows) + 0.4], dtick=1 if len(rows) <= FEW_ROWS else None,
         zeroline=False,
     )  # fmt: skip
     figure.update_yaxes(
