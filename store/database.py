@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from filelock import FileLock
 
 from store.errors import StoreError, said_plainly
-from store.locks import FileLock
 
 if TYPE_CHECKING:
     import sqlite_utils
@@ -44,7 +44,7 @@ class Database:
         # Brings pandas: read only where a database is opened, not for `theodolite --help`.
         from store.migrations import migrations
 
-        with said_plainly(path.parent), FileLock(path.with_suffix(".lock")):
+        with said_plainly(path.parent), FileLock(path.with_suffix(".lock"), timeout=60.0):
             _refuse_newer(self.connection, path.parent)
             migrations.apply(self.connection)
 

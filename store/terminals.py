@@ -6,15 +6,16 @@ process holds tells whether the terminal is still there.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from store.database import Database, hash_of, to_json
 from store.errors import StoreError
-from store.locks import FileLock
 from store.runs import RunRow, Runs
 
 NAME = "terminal"
@@ -29,7 +30,7 @@ class Terminals:
         self._runs = runs
         self._folder = folder
 
-    @contextmanager
+    @contextlib.contextmanager
     def holding(
         self, kind: str, spec: Mapping[str, Any], title: str, labels: Sequence[str]
     ) -> Iterator[RunRow]:
@@ -48,9 +49,12 @@ class Terminals:
             StoreError: a worker or another terminal is at it.
         """
         run_id = self._row(kind, spec, title)
-        lock = FileLock(self._folder / f"{run_id}.lock")
-        if not lock.acquire(timeout=1.0):  # a worker may just be looking at it
-            raise _at_it(run_id)
+        # A worker may just be looking at it. It may be another thread that closes the generator.
+        lock = FileLock(self._folder / f"{run_id}.lock", timeout=1.0, thread_local=False)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise _at_it(run_id) from error
         try:
             if not self._take(run_id):
                 raise _at_it(run_id)
@@ -70,14 +74,13 @@ class Terminals:
             "SELECT id, attempt FROM runs WHERE state = 'running' AND worker = ?", [NAME]
         )
         for row in rows:
-            lock = FileLock(self._folder / f"{row['id']}.lock")
-            if lock.acquire():
+            lock = FileLock(self._folder / f"{row['id']}.lock", timeout=0)
+            with contextlib.suppress(Timeout), lock:
                 self._runs.finish(
                     row["id"], row["attempt"], "failed",
                     error="The terminal that it ran in is gone.",
                     hint="Try it again, here or there: what was done is kept.",
                 )  # fmt: skip
-                lock.release()
 
     def _forget(self, run_id: str) -> None:
         """Forget a run in which nothing happened: whoever asked for it was told why."""

@@ -18,10 +18,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock
 
 from store.database import Database
 from store.errors import said_plainly
-from store.locks import FileLock
 
 _KEY = np.dtype([("key", "V16"), ("check", "<u8")])
 _FINGERPRINT = re.compile(r"[0-9A-Za-z_-]{1,128}")
@@ -136,7 +136,7 @@ class Matrix:
     def __init__(self, folder: Path, dim: int) -> None:
         self._rows_file = folder / f"{dim}.f32"
         self._keys_file = folder / f"{dim}.keys"
-        self._file_lock = FileLock(folder / f"{dim}.lock")
+        self._file_lock = FileLock(folder / f"{dim}.lock", timeout=60.0)
         self._lock = threading.RLock()
         self._dim = dim
         self._weights = _weights(4 + dim)

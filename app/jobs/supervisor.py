@@ -9,8 +9,9 @@ import threading
 import time
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from app.jobs import processes
-from store.locks import FileLock
 
 SLOT = "local-0"
 
@@ -41,7 +42,7 @@ class Supervisor:
             *("--store", str(store_folder), *data),
             *("--slot", SLOT, "--kinds", kinds, "--supervised"),
         ]
-        self._lock = FileLock(store_folder / "supervisor.lock")
+        self._lock = FileLock(store_folder / "supervisor.lock", timeout=0)
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._supervise, name="supervisor", daemon=True)
         self._process: subprocess.Popen[bytes] | None = None
@@ -68,9 +69,12 @@ class Supervisor:
         self.stop()
 
     def _supervise(self) -> None:
-        while not self._lock.acquire():
-            if self._ending.wait(_LOOK_EVERY):
-                return
+        while not self._lock.is_locked:
+            try:
+                self._lock.acquire()
+            except Timeout:
+                if self._ending.wait(_LOOK_EVERY):
+                    return
         pause = _LOOK_EVERY
         try:
             while not self._ending.is_set():

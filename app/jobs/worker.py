@@ -26,12 +26,12 @@ from typing import Any
 
 from dbos import DBOS, DBOSConfig, WorkflowStatus
 from dbos import DBOSPortableJSONSerializer as JSONSerializer
+from filelock import BaseFileLock, FileLock, Timeout
 
 from app.jobs import processes
 from app.jobs.kinds import Kind, conclude
 from store import Store, StoreError
 from store.check import JOBS_FILE
-from store.locks import FileLock
 from store.runs import RunRow
 
 QUEUE = "runs"
@@ -276,12 +276,9 @@ class Worker:
         slot = status.executor_id
         if slot is None or slot in {worker["slot"] for worker in self._store.workers.list()}:
             return
-        lock = _slot_lock(self._store, slot)
-        if lock.acquire():  # nobody fills the slot, nor can anybody while we hold this
-            try:
-                DBOS.resume_workflow(status.workflow_id, queue_name=QUEUE)
-            finally:
-                lock.release()
+        # Once it is got, nobody fills the slot, nor can anybody while we hold it.
+        with contextlib.suppress(Timeout), _slot_lock(self._store, slot, timeout=0.0):
+            DBOS.resume_workflow(status.workflow_id, queue_name=QUEUE)
 
     def _is_wanted(self, run_id: str, attempt: int) -> bool:
         try:
@@ -309,8 +306,8 @@ def _workflow(run: RunRow) -> str:
     return f"{run['id']}-{run['attempt']}"
 
 
-def _slot_lock(store: Store, slot: str) -> FileLock:
-    return FileLock(store.folder / f"worker-{slot}.lock")
+def _slot_lock(store: Store, slot: str, timeout: float) -> BaseFileLock:
+    return FileLock(store.folder / f"worker-{slot}.lock", timeout=timeout)
 
 
 def run(
@@ -334,12 +331,14 @@ def run(
         StoreError: when the store cannot be opened, or another process fills the slot.
     """
     store = Store.open(store_folder)
-    lock = _slot_lock(store, slot)
-    if not lock.acquire(timeout=3.0):  # the last one may just be going
+    lock = _slot_lock(store, slot, timeout=3.0)  # the last one may just be going
+    try:
+        lock.acquire()
+    except Timeout as error:
         raise StoreError(
             f"Another worker is running as {slot!r} on this store.",
             "Give this one another name with --slot.",
-        )
+        ) from error
     worker = Worker(store, data_root, slot, kinds)
 
     def end(*_: object) -> None:

