@@ -1,4 +1,4 @@
-"""Keeps the README's file tree true: `python -m docs.tree` writes it, a test compares it.
+"""Keeps the list of files true: `python -m docs.tree` writes `files.md`, a test compares it.
 
 A file's line is the first line of its docstring or leading comment, so that there is one place to
 say what a file is for.
@@ -12,8 +12,12 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-README = ROOT / "README.md"
-START, END = "<!-- tree -->\n", "<!-- /tree -->\n"
+PAGE = ROOT / "docs" / "files.md"
+HEAD = """# Where things are
+
+Every file and what it is for, in its own words. `python -m docs.tree` writes this page.
+
+"""
 FOLDERS = ("app", "engine", "store", "benchmarks", "docs", "tests")
 OTHERS = {
     "shipped": "decoders that come along, each a folder with its card",
@@ -23,8 +27,8 @@ OTHERS = {
 WIDTH = 34
 
 
-def tree() -> str:
-    """Return the tree as a fenced block."""
+def page() -> str:
+    """The page: its head, and the tree as a fenced block."""
     listed = subprocess.run(  # noqa: S603
         ["git", "ls-files", "--", *FOLDERS],  # noqa: S607
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -46,7 +50,7 @@ def tree() -> str:
         if about:
             name = "  " * (len(path.parts) - 1) + path.name
             lines.append(f"{name:<{WIDTH}} {about}")
-    return "```text\n" + "\n".join(lines) + "\n```\n"
+    return HEAD + "```text\n" + "\n".join(lines) + "\n```\n"
 
 
 def _order(path: str) -> list[tuple[int, int, str]]:
@@ -69,12 +73,5 @@ def _about(path: Path) -> str:
     return first.strip().rstrip(".:")
 
 
-def main() -> None:
-    """Write the tree into the README."""
-    text = README.read_text(encoding="utf-8")
-    head, rest = text.split(START)
-    README.write_text(head + START + tree() + END + rest.split(END)[1], encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(page(), encoding="utf-8")
