@@ -1,7 +1,7 @@
 """The decoders that ship, from text whose terms allow it: their corpus, training and proof.
 
     THEODOLITE_DATA=... python -m benchmarks.decoders FOLDER [--only ENCODER ...] [--threads 1]
-                                                      [--ship FOLDER] [--prove N]
+                                                      [--ship FOLDER] [--prove N] [--show]
 
 Sources are Wikipedia sentences (CC BY-SA 4.0), film reviews (CC BY 4.0), State of the Union and
 inaugural addresses (public domain) and English sentences of Tatoeba (CC BY 2.0 FR). Of each the
@@ -11,7 +11,8 @@ for they tell of the same things. Called again, it goes on where it was.
 A trained decoder is written as int8 into the folder of those that ship, diagnosed as it lies there
 on every source and on one it never saw (`UNSEEN`, ABC's rural and science news), beside the nearest
 training sentence, and gets its card with that proof and with the expressions of the page
-*Arithmetic* as they come.
+*Arithmetic* as they come. In the end it prints what each encoder's vectors keep: the paper finds
+that averaged vectors keep words and lose their order (high PERM, low Id/PERM; section 3).
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ SHIPPED = Path(shipped.__file__).with_suffix("")
 MOST = 15 * 10**6
 """Bytes of all decoders that ship."""
 METRICS = ("bleu", "token_f1", "round_trip")
+KEPT = ("id", "perm", "id_perm", "token_f1")
 SOURCE = (
     "Sentences of Wikipedia (WikiSplit, CC BY-SA 4.0), of film reviews (CC BY 4.0), of State of "
     "the Union and inaugural addresses (public domain), and English ones of Tatoeba (CC BY 2.0 FR)"
@@ -177,6 +179,18 @@ def proof(found: dict[str, Diagnosis]) -> str:
     ))  # fmt: skip
 
 
+def keeps(folder: Path) -> str:
+    """A table of what comes back, an encoder beside the other on the same sentences."""
+    rows = []
+    for source in sorted(file.stem for file in (folder / "held-out").glob("*.txt")):
+        for name in ENCODERS:
+            kept = folder / f"{name}-{source}.json"
+            if kept.exists():
+                own = Diagnosis.from_dict(json.loads(kept.read_text("utf-8"))).figures("decoder")
+                rows.append((source, name, *(shown(own[metric]) for metric in KEPT)))
+    return table(("sentences of", "encoder", *(NAMES[metric] for metric in KEPT)), rows)
+
+
 def shown(figure: Figure) -> str:
     """A number with its interval; a cosine has three digits."""
     digits = 3 if figure.metric == "round_trip" else 1
@@ -197,7 +211,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--ship", type=Path, default=SHIPPED, help="where int8 decoders go")
     parser.add_argument("--prove", type=int, default=None, help="sentences a source, at most")
+    parser.add_argument("--show", action="store_true", help="do nothing, tell what was found")
     given = parser.parse_args()
+    if given.show:
+        print(keeps(given.folder))
+        return
     torch.set_num_threads(given.threads)
     root = default_data()
     if root is None:
@@ -219,6 +237,7 @@ def main() -> None:
         told = card(facts, source=SOURCE, terms=TERMS, proof=told_of)
         (target / "README.md").write_text(told, "utf-8")
         print(told_of)
+    print(f"\n{keeps(given.folder)}")
     size = sum(file.stat().st_size for file in given.ship.rglob("*") if file.is_file())
     print(f"\n{size / 1e6:.1f} MB ship, of at most {MOST / 1e6:.0f}.")
 
