@@ -20,7 +20,15 @@ const tip = el("div", { class: "t-tip", role: "tooltip", id: "t-heat-tip", hidde
 element.replaceChildren(el("div", { class: "t-heat", hidden: "" }, tools, scroll, tip));
 box.checked = state.published;
 
-const value = () => props.value || { columns: [], rows: [] };
+let read = null; // the text that `grid` was read from
+let grid = { columns: [], rows: [] };
+function value() {
+  if (props.value !== read) {
+    read = props.value;
+    grid = read ? JSON.parse(read) : { columns: [], rows: [] };
+  }
+  return grid;
+}
 const text = (cell) => cell.score.toFixed(2).replace("-", "\u2212");
 const hasScore = (cell) => cell && typeof cell.score === "number";
 
@@ -42,13 +50,21 @@ function rows() {
   });
 }
 
-// 0 to 1 within the column; averages only among those over the same tasks.
-function tint(cell, column, shown) {
-  if (!hasScore(cell)) return null;
-  const others = shown.map((row) => row.cells[column.key]).filter((c) => hasScore(c) && c.over === cell.over);
-  if (column.kind === "average" && others.length < 2) return null;
-  const low = Math.min(...others.map((c) => c.score));
-  const high = Math.max(...others.map((c) => c.score), low + LEAST_RANGE);
+// The scores of a column that a tint compares: averages only among those over the same tasks.
+function scales(column, shown) {
+  const scores = shown.map((row) => row.cells[column.key]).filter(hasScore);
+  const groups = Object.groupBy(scores, (cell) => cell.over);
+  return Object.fromEntries(Object.entries(groups).map(([over, cells]) => {
+    const low = Math.min(...cells.map((cell) => cell.score));
+    const high = Math.max(...cells.map((cell) => cell.score), low + LEAST_RANGE);
+    return [over, { low, high, alone: column.kind === "average" && cells.length < 2 }];
+  }));
+}
+
+// 0 to 1 within the column.
+function tint(cell, scale) {
+  if (!hasScore(cell) || scale[cell.over].alone) return null;
+  const { low, high } = scale[cell.over];
   return (cell.score - low) / (high - low);
 }
 
@@ -69,13 +85,13 @@ function head(column) {
   }, button);
 }
 
-function body(row, r, shown) {
+function body(row, r, scale) {
   const name = el("th", { scope: "row" },
     el("span", { class: "t-spec" }, row.name),
     row.note ? el("small", {}, row.published ? el("b", {}, "published") : null, row.note) : null);
   const cells = value().columns.map((column, c) => {
     const cell = row.cells[column.key];
-    const heat = tint(cell, column, shown);
+    const heat = tint(cell, scale[c]);
     const inner = !cell ? "–"
       : cell.state === "waiting" ? "waiting"
       : cell.state === "error" ? "error"
@@ -99,11 +115,12 @@ function draw() {
   state.at[0] = Math.min(state.at[0], Math.max(0, present.length - 1));
   element.firstChild.hidden = !value().rows.length;
   toggle.hidden = !value().rows.some((row) => row.published);
+  const scale = value().columns.map((column) => scales(column, present));
   const first = head({ key: "name", label: "Encoder", kind: "name" });
   scroll.replaceChildren(
     el("table", { class: "t-table t-heat-table", role: "grid", "aria-label": props.caption },
       el("thead", {}, el("tr", {}, first, ...value().columns.map(head))),
-      el("tbody", {}, ...present.map((row, r) => body(row, r, present)))));
+      el("tbody", {}, ...present.map((row, r) => body(row, r, scale)))));
   if (focused) at(...state.at)?.focus();
 }
 

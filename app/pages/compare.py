@@ -77,23 +77,7 @@ def build(workspace: Workspace) -> None:
     controls = [encoders, baseline, protocol, tasks, rows, drawn, kind]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        chosen = choices.asked(workspace, request, FIRST, MOST_COMPARED)
-        base = address.choice(request, "baseline", chosen, chosen[0] if chosen else "")
-        known = _measured_tasks(workspace)
-        wanted = [task for task in address.every(request, "task") if task in known]
-        offered = published.references()
-        printed = [key for key in address.every(request, "published") if key in offered]
-        under = _protocols(workspace)
-        values = [value for _, value in under]
-        return (
-            choices.filled(workspace, chosen),
-            gr.update(choices=chosen, value=base),
-            gr.update(choices=under, value=address.choice(request, "protocol", values, OWN)),
-            gr.update(choices=known, value=wanted),
-            gr.update(choices=[(ref.label, key) for key, ref in offered.items()], value=printed),
-            address.choice(request, "drawn", list(ranking_view.DRAWS.values()), "within"),
-            address.choice(request, "stability", list(KINDS), "classifier"),
-        )
+        return _loaded(workspace, request)
 
     def rebase(chosen: list[str], base: str) -> Any:
         return gr.update(choices=chosen, value=base if base in chosen else next(iter(chosen), None))
@@ -128,6 +112,27 @@ def build(workspace: Workspace) -> None:
          "published": rows, "drawn": drawn, "stability": kind},
         {"drawn": "within", "stability": "classifier"},
     )  # fmt: skip
+
+
+def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
+    """The controls as the address has them."""
+    chosen = choices.asked(workspace, request, FIRST, MOST_COMPARED)
+    base = address.choice(request, "baseline", chosen, chosen[0] if chosen else "")
+    known = _measured_tasks(workspace)
+    wanted = [task for task in address.every(request, "task") if task in known]
+    offered = published.references()
+    printed = [key for key in address.every(request, "published") if key in offered]
+    under = _protocols(workspace)
+    values = [value for _, value in under]
+    return (
+        choices.filled(workspace, chosen),
+        gr.update(choices=chosen, value=base),
+        gr.update(choices=under, value=address.choice(request, "protocol", values, OWN)),
+        gr.update(choices=known, value=wanted),
+        gr.update(choices=[(ref.label, key) for key, ref in offered.items()], value=printed),
+        address.choice(request, "drawn", list(ranking_view.DRAWS.values()), "within"),
+        address.choice(request, "stability", list(KINDS), "classifier"),
+    )
 
 
 def _measured_tasks(workspace: Workspace) -> list[str]:

@@ -67,34 +67,7 @@ def build(workspace: Workspace) -> None:
     controls = [job, collection, split, encoder, least, nearest, many, against, against_split]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        names = [info.name for info in workspace.catalog.list()]
-        asked = {name: address.first(request, name, str(value)) for name, value in PLAIN.items()}
-        names += [n for n in (asked["in"], asked["against"])
-                  if n.startswith("hub:") and n not in names]  # fmt: skip
-        place = asked["in"] if asked["in"] in names else "starter-topics"
-        other = asked["against"] if asked["against"] in names else place
-        chosen = choices.asked(workspace, request, FIRST)[:1]
-        offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
-        what = asked["job"] if asked["job"] in curations.NAMES else "near"
-        return (
-            what,
-            gr.update(choices=names, value=place),
-            _splits(workspace, place, asked["split"]),
-            gr.update(choices=offered, value=next(iter(chosen), None)),
-            *(_number(asked[name], float(PLAIN[name])) for name in ("least", "nearest", "many")),  # type: ignore[arg-type]
-            gr.update(choices=names, value=other),
-            _splits(workspace, other, asked["against_split"]),
-            address.first(request, "run"),
-        )
-
-    def shape(what: str) -> tuple[Any, ...]:
-        """Only the controls that matter to a job are shown."""
-        return (
-            f'<p class="t-muted">{WORDS[what]}</p>', gr.update(visible=what != "exact"),
-            gr.update(visible=what in ("near", "leaks")), gr.update(visible=what == "outliers"),
-            gr.update(visible=what in ("outliers", "typical")),
-            gr.update(visible=what == "leaks"),
-        )  # fmt: skip
+        return _loaded(workspace, request)
 
     def show(*values: Any) -> Iterator[str]:
         for words, found in working.followed(
@@ -111,10 +84,10 @@ def build(workspace: Workspace) -> None:
 
     shaped = [about, encoder, near, lonely, some, seen]  # rows: an empty one would leave a gap
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, following.run, notice])
-    opened.then(parts.telling(shape, 6), job, [*shaped, notice], **QUIET).then(
+    opened.then(parts.telling(_shape, 6), job, [*shaped, notice], **QUIET).then(
         parts.telling(show, 1), controls, [table, notice], **QUIET
     )
-    job.input(parts.telling(shape, 6), job, [*shaped, notice], **QUIET).then(
+    job.input(parts.telling(_shape, 6), job, [*shaped, notice], **QUIET).then(
         parts.telling(show, 1), controls, [table, notice], **QUIET
     )
     for place, box in ((collection, split), (against, against_split)):
@@ -132,6 +105,39 @@ def build(workspace: Workspace) -> None:
     names = ("job", "in", "split", "encoder", "least", "nearest", "many", "against",
              "against_split")  # fmt: skip
     address.keep(dict(zip(names, controls, strict=True)) | {"run": following.run}, PLAIN)
+
+
+def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
+    """The controls as the address has them."""
+    names = [info.name for info in workspace.catalog.list()]
+    asked = {name: address.first(request, name, str(value)) for name, value in PLAIN.items()}
+    names += [n for n in (asked["in"], asked["against"])
+              if n.startswith("hub:") and n not in names]  # fmt: skip
+    place = asked["in"] if asked["in"] in names else "starter-topics"
+    other = asked["against"] if asked["against"] in names else place
+    chosen = choices.asked(workspace, request, FIRST)[:1]
+    offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
+    what = asked["job"] if asked["job"] in curations.NAMES else "near"
+    return (
+        what,
+        gr.update(choices=names, value=place),
+        _splits(workspace, place, asked["split"]),
+        gr.update(choices=offered, value=next(iter(chosen), None)),
+        *(_number(asked[name], float(PLAIN[name])) for name in ("least", "nearest", "many")),  # type: ignore[arg-type]
+        gr.update(choices=names, value=other),
+        _splits(workspace, other, asked["against_split"]),
+        address.first(request, "run"),
+    )
+
+
+def _shape(what: str) -> tuple[Any, ...]:
+    """Only the controls that matter to a job are shown."""
+    return (
+        f'<p class="t-muted">{WORDS[what]}</p>', gr.update(visible=what != "exact"),
+        gr.update(visible=what in ("near", "leaks")), gr.update(visible=what == "outliers"),
+        gr.update(visible=what in ("outliers", "typical")),
+        gr.update(visible=what == "leaks"),
+    )  # fmt: skip
 
 
 def _splits(workspace: Workspace, dataset: str, wanted: str) -> Any:

@@ -57,7 +57,7 @@ def build(workspace: Workspace) -> None:
     views = [members, cards, summary, results]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        return _load(workspace, request)
+        return _loaded(workspace, request)
 
     def changed(name: str, *values: Any) -> tuple[Any, ...]:
         made = _plan(*values)
@@ -115,7 +115,7 @@ def build(workspace: Workspace) -> None:
     )  # fmt: skip
 
 
-def _load(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
+def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     """Fill the controls from the address."""
     run = address.first(request, "run")
     made = _asked(workspace, request, run)

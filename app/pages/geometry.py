@@ -71,20 +71,7 @@ def build(workspace: Workspace) -> None:
     views += [graded, labelled]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        names = [info.name for info in workspace.catalog.list()]
-        named = address.first(request, "data")
-        if named.startswith(("hub:", "upload:")):
-            names = list(dict.fromkeys([*names, named]))
-        usual = next((name for name in USUAL if name in names), names[0])
-        wanted = address.choice(request, "data", names, usual)
-        chosen = choices.asked(workspace, request, FIRST)
-        asked = {name: address.first(request, name) for name in ("split", "rule", "cut", "label")}
-        return (
-            choices.filled(workspace, chosen),
-            gr.update(choices=names, value=wanted),
-            *_picked(workspace, wanted, asked),
-            address.first(request, "run"),
-        )
+        return _loaded(workspace, request)
 
     def changed(wanted: str) -> tuple[Any, ...]:
         return _picked(workspace, wanted, {})
@@ -113,6 +100,24 @@ def build(workspace: Workspace) -> None:
     )  # fmt: skip
     if not workspace.read_only:
         measure.click(parts.telling(start, 1), controls, [following.run, notice], **QUIET)
+
+
+def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
+    """The controls as the address has them."""
+    names = [info.name for info in workspace.catalog.list()]
+    named = address.first(request, "data")
+    if named.startswith(("hub:", "upload:")):
+        names = list(dict.fromkeys([*names, named]))
+    usual = next((name for name in USUAL if name in names), names[0])
+    wanted = address.choice(request, "data", names, usual)
+    chosen = choices.asked(workspace, request, FIRST)
+    asked = {name: address.first(request, name) for name in ("split", "rule", "cut", "label")}
+    return (
+        choices.filled(workspace, chosen),
+        gr.update(choices=names, value=wanted),
+        *_picked(workspace, wanted, asked),
+        address.first(request, "run"),
+    )
 
 
 def _section(name: str, shown: bool = True) -> list[Any]:

@@ -61,26 +61,7 @@ def build(workspace: Workspace) -> None:
     controls = [encoder, collection, method, neighbours, distance, seed]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        names = [info.name for info in workspace.catalog.list()]
-        named = address.first(request, "in")
-        if named.startswith("hub:"):
-            names.append(named)
-        kept = choices.names(workspace)
-        chosen = choices.asked(workspace, request, FIRST)[:1]
-        offered = list(dict.fromkeys([*kept, *chosen]))
-        way = address.choice(request, "method", [value for _, value in _methods()], "umap")
-        run = address.first(request, "run")
-        return (
-            gr.update(choices=offered, value=next(iter(chosen), None)),
-            gr.update(choices=names, value=address.choice(request, "in", names, "starter-topics")),
-            way,
-            _number(address.first(request, "neighbours"), 15),
-            _number(address.first(request, "distance"), 0.1),
-            address.first(request, "seed", "0")[:10],
-            gr.update(visible=way != "pca"),
-            map_views.asked(request, address.choice(request, "in", names, "starter-topics")),
-            run if run in {r["id"] for r in workspace.store.runs.list()} else "",
-        )
+        return _loaded(workspace, request)
 
     def show(
         request: gr.Request, view: dict[str, Any], run: str, *values: Any
@@ -88,22 +69,7 @@ def build(workspace: Workspace) -> None:
         yield from _shown(workspace, request.session_hash, view, run, *values)
 
     def make(request: gr.Request, view: dict[str, Any], *values: Any) -> Iterator[tuple[Any, ...]]:
-        workspace.refuse_visitors()
-        session = request.session_hash
-        name, how = _how(*values)
-        words: Any = gr.skip()
-        for words_now, known in working.followed(
-            lambda say: [maps.stored(workspace, maps.key(workspace, *name, **how))],
-            f"Loading {name[0]}",
-            session,
-        ):
-            if known is None:
-                words = ""
-                yield words_now, gr.skip(), gr.skip(), gr.skip()
-            elif known[0] is not None:
-                yield from ((*some, "") for some in _shown(workspace, session, view, "", *values))
-            else:
-                yield words, gr.skip(), gr.skip(), maps.queue(workspace, *name, **how)
+        yield from _made(workspace, request.session_hash, view, *values)
 
     shown = [words, drawn, fine]
     opened = parts.on_load(
@@ -120,6 +86,51 @@ def build(workspace: Workspace) -> None:
         {"encoder": encoder, "in": collection, "method": method, "neighbours": neighbours,
          "distance": distance, "seed": seed, "run": following.run}, PLAIN,
     )  # fmt: skip
+
+
+def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
+    """The controls as the address has them."""
+    names = [info.name for info in workspace.catalog.list()]
+    named = address.first(request, "in")
+    if named.startswith("hub:"):
+        names.append(named)
+    kept = choices.names(workspace)
+    chosen = choices.asked(workspace, request, FIRST)[:1]
+    offered = list(dict.fromkeys([*kept, *chosen]))
+    way = address.choice(request, "method", [value for _, value in _methods()], "umap")
+    run = address.first(request, "run")
+    return (
+        gr.update(choices=offered, value=next(iter(chosen), None)),
+        gr.update(choices=names, value=address.choice(request, "in", names, "starter-topics")),
+        way,
+        _number(address.first(request, "neighbours"), 15),
+        _number(address.first(request, "distance"), 0.1),
+        address.first(request, "seed", "0")[:10],
+        gr.update(visible=way != "pca"),
+        map_views.asked(request, address.choice(request, "in", names, "starter-topics")),
+        run if run in {r["id"] for r in workspace.store.runs.list()} else "",
+    )
+
+
+def _made(
+    workspace: Workspace, session: str | None, view: dict[str, Any], *values: Any
+) -> Iterator[tuple[Any, ...]]:
+    """The map when it is there already, else a run that makes it."""
+    workspace.refuse_visitors()
+    name, how = _how(*values)
+    words: Any = gr.skip()
+    for words_now, known in working.followed(
+        lambda say: [maps.stored(workspace, maps.key(workspace, *name, **how))],
+        f"Loading {name[0]}",
+        session,
+    ):
+        if known is None:
+            words = ""
+            yield words_now, gr.skip(), gr.skip(), gr.skip()
+        elif known[0] is not None:
+            yield from ((*some, "") for some in _shown(workspace, session, view, "", *values))
+        else:
+            yield words, gr.skip(), gr.skip(), maps.queue(workspace, *name, **how)
 
 
 def _methods() -> list[tuple[str, str]]:

@@ -76,27 +76,7 @@ def build(workspace: Workspace) -> None:
              flow_head, flow]  # fmt: skip
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        names = [info.name for info in workspace.catalog.list()]
-        named = address.first(request, "in")
-        if named.startswith("hub:"):
-            names.append(named)
-        chosen = choices.asked(workspace, request, FIRST)[:2]
-        offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
-        one, other, *_ = [*chosen, *(n for n in offered if n not in chosen), None, None]
-        asked = address.first(request, "k")
-        run = address.first(request, "run")
-        return (
-            gr.update(choices=offered, value=one),
-            gr.update(choices=offered, value=other),
-            gr.update(choices=names, value=address.choice(request, "in", names, "starter-topics")),
-            int(asked) if asked.isdecimal() and len(asked) < 4 else 10,
-            address.choice(request, "method", ("umap", "pca"), "umap"),
-            address.choice(request, "groups", spaces.CLUSTERINGS, "k-means"),
-            address.first(request, "size")[:4],
-            address.choice(request, "show", [value for _, value in VIEWS], "side"),
-            run if run in {r["id"] for r in workspace.store.runs.list()} else "",
-            map_views.asked(request, address.choice(request, "in", names, "starter-topics")),
-        )
+        return _loaded(workspace, request)
 
     def shown(
         request: gr.Request, view: dict[str, Any], run: str, *values: Any
@@ -104,24 +84,7 @@ def build(workspace: Workspace) -> None:
         yield from _shown(workspace, request.session_hash, view, run, *values)
 
     def make(request: gr.Request, view: dict[str, Any], *values: Any) -> Iterator[tuple[Any, ...]]:
-        workspace.refuse_visitors()
-        session = request.session_hash
-        question = _question(*values)
-        spaces.need(workspace, question)
-        words: Any = gr.skip()
-        rest = [gr.skip()] * (len(views) - 1)
-        for words_now, known in working.followed(
-            lambda say: [spaces.stored(workspace, question)],
-            f"Loading {question.first} and {question.second}",
-            session,
-        ):
-            if known is None:
-                words = ""
-                yield words_now, *rest, gr.skip()
-            elif known[0] is not None:
-                yield from ((*some, "") for some in _shown(workspace, session, view, "", *values))
-            else:
-                yield words, *rest, spaces.queue(workspace, question)
+        yield from _made(workspace, request.session_hash, view, *values)
 
     followed = [seen, following.run, *controls]
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, following.run, seen, notice])
@@ -136,6 +99,54 @@ def build(workspace: Workspace) -> None:
     # One name for both, so that links to and from other pages keep their encoders.
     gr.on([first.change, second.change], fn=None, inputs=[first, second],
           js="(a, b) => { theodolite.address(['encoder'], [[a, b]], {}); }")  # fmt: skip
+
+
+def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
+    """The controls as the address has them."""
+    names = [info.name for info in workspace.catalog.list()]
+    named = address.first(request, "in")
+    if named.startswith("hub:"):
+        names.append(named)
+    chosen = choices.asked(workspace, request, FIRST)[:2]
+    offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
+    one, other, *_ = [*chosen, *(n for n in offered if n not in chosen), None, None]
+    asked = address.first(request, "k")
+    run = address.first(request, "run")
+    return (
+        gr.update(choices=offered, value=one),
+        gr.update(choices=offered, value=other),
+        gr.update(choices=names, value=address.choice(request, "in", names, "starter-topics")),
+        int(asked) if asked.isdecimal() and len(asked) < 4 else 10,
+        address.choice(request, "method", ("umap", "pca"), "umap"),
+        address.choice(request, "groups", spaces.CLUSTERINGS, "k-means"),
+        address.first(request, "size")[:4],
+        address.choice(request, "show", [value for _, value in VIEWS], "side"),
+        run if run in {r["id"] for r in workspace.store.runs.list()} else "",
+        map_views.asked(request, address.choice(request, "in", names, "starter-topics")),
+    )
+
+
+def _made(
+    workspace: Workspace, session: str | None, view: dict[str, Any], *values: Any
+) -> Iterator[tuple[Any, ...]]:
+    """The pair when it is there already, else a run that makes it."""
+    workspace.refuse_visitors()
+    question = _question(*values)
+    spaces.need(workspace, question)
+    words: Any = gr.skip()
+    rest = [gr.skip()] * 10
+    for words_now, known in working.followed(
+        lambda say: [spaces.stored(workspace, question)],
+        f"Loading {question.first} and {question.second}",
+        session,
+    ):
+        if known is None:
+            words = ""
+            yield words_now, *rest, gr.skip()
+        elif known[0] is not None:
+            yield from ((*some, "") for some in _shown(workspace, session, view, "", *values))
+        else:
+            yield words, *rest, spaces.queue(workspace, question)
 
 
 def _question(

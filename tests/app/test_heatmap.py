@@ -1,0 +1,35 @@
+"""The value of a heatmap: what the browser is given to draw."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from app.components.heatmap import Cell, Column, Row, grid
+
+
+def test_it_is_one_text() -> None:
+    """Of an object, the browser would copy every number at each look at the store."""
+    cells = {"STS12": Cell(71.5, 3, (("protocol", "simcse"),)), "STS13": Cell(state="waiting")}
+    made = grid([Column("STS12", "STS12"), Column("STS13", "STS13")], [Row("minilm", cells)])
+    assert isinstance(made, str)
+    read = json.loads(made)
+    assert [column["key"] for column in read["columns"]] == ["STS12", "STS13"]
+    (row,) = read["rows"]
+    assert row["name"] == "minilm"
+    assert row["cells"]["STS12"]["score"] == 71.5
+    assert row["cells"]["STS12"]["facts"] == [["protocol", "simcse"]]
+    assert row["cells"]["STS13"]["state"] == "waiting"
+
+
+def test_what_is_no_number_is_no_score() -> None:
+    """JSON knows no NaN: one cell would take the whole table with it."""
+    made = grid([Column("a", "a")], [Row("e", {"a": Cell(float("nan"))})])
+    assert json.loads(made)["rows"][0]["cells"]["a"]["score"] is None
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """As a metric may have left them."""
+    made = grid([Column("a", "a")], [Row("e", {"a": Cell(np.float64(1.5))})])
+    assert json.loads(made)["rows"][0]["cells"]["a"]["score"] == 1.5
