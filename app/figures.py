@@ -203,9 +203,6 @@ def _shown(panels: Sequence[Panel], grid: np.ndarray) -> list[float]:
     return [min(seen, default=-1.0) - 0.02, max([1.0, *seen]) + 0.02]
 
 
-FEW_ROWS = 20
-
-
 def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
     """Differences to the baseline with their intervals, one row a task, zero marked.
 
@@ -275,6 +272,10 @@ def space(points: Sequence[SpacePoint]) -> Figure:
     figure.update_xaxes(title_text="uniformity (lower: spread more evenly)")
     figure.update_yaxes(title_text="alignment (lower: paraphrases closer)", rangemode="tozero")
     return finish(figure, height=360, left=64)
+
+
+FEW_ROWS = 20
+"""Up to so many, each has room of its own and its own tick."""
 
 
 def row_height(rows: int) -> int:

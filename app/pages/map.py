@@ -97,17 +97,18 @@ def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     kept = choices.names(workspace)
     chosen = choices.asked(workspace, request, FIRST)[:1]
     offered = list(dict.fromkeys([*kept, *chosen]))
+    place = address.choice(request, "in", names, "starter-topics")
     way = address.choice(request, "method", [value for _, value in _methods()], "umap")
     run = address.first(request, "run")
     return (
         gr.update(choices=offered, value=next(iter(chosen), None)),
-        gr.update(choices=names, value=address.choice(request, "in", names, "starter-topics")),
+        gr.update(choices=names, value=place),
         way,
         _number(address.first(request, "neighbours"), 15),
         _number(address.first(request, "distance"), 0.1),
         address.first(request, "seed", "0")[:10],
         gr.update(visible=way != "pca"),
-        map_views.asked(request, address.choice(request, "in", names, "starter-topics")),
+        map_views.asked(request, place),
         run if run in {r["id"] for r in workspace.store.runs.list()} else "",
     )
 

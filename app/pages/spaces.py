@@ -27,6 +27,8 @@ TITLE = "Two spaces"
 PATH = "spaces"
 FIRST = ("minilm", "wordllama", "random:256")
 PLAIN = {"in": "starter-topics", "k": 10, "groups": "k-means", "method": "umap", "show": "side"}
+_UNCHANGED = [gr.skip()] * 10
+"""For every view but the words."""
 VIEWS = [("Side by side", "side"), ("One map that moves", "move")]
 LEAD = (
     "The same sentences as two encoders have them: two maps that hover, select and zoom together, "
@@ -110,19 +112,20 @@ def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     chosen = choices.asked(workspace, request, FIRST)[:2]
     offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
     one, other, *_ = [*chosen, *(n for n in offered if n not in chosen), None, None]
+    place = address.choice(request, "in", names, "starter-topics")
     asked = address.first(request, "k")
     run = address.first(request, "run")
     return (
         gr.update(choices=offered, value=one),
         gr.update(choices=offered, value=other),
-        gr.update(choices=names, value=address.choice(request, "in", names, "starter-topics")),
+        gr.update(choices=names, value=place),
         int(asked) if asked.isdecimal() and len(asked) < 4 else 10,
         address.choice(request, "method", ("umap", "pca"), "umap"),
         address.choice(request, "groups", spaces.CLUSTERINGS, "k-means"),
         address.first(request, "size")[:4],
         address.choice(request, "show", [value for _, value in VIEWS], "side"),
         run if run in {r["id"] for r in workspace.store.runs.list()} else "",
-        map_views.asked(request, address.choice(request, "in", names, "starter-topics")),
+        map_views.asked(request, place),
     )
 
 
@@ -134,7 +137,6 @@ def _made(
     question = _question(*values)
     spaces.need(workspace, question)
     words: Any = gr.skip()
-    rest = [gr.skip()] * 10
     for words_now, known in working.followed(
         lambda say: [spaces.stored(workspace, question)],
         f"Loading {question.first} and {question.second}",
@@ -142,11 +144,11 @@ def _made(
     ):
         if known is None:
             words = ""
-            yield words_now, *rest, gr.skip()
+            yield words_now, *_UNCHANGED, gr.skip()
         elif known[0] is not None:
             yield from ((*some, "") for some in _shown(workspace, session, view, "", *values))
         else:
-            yield words, *rest, spaces.queue(workspace, question)
+            yield words, *_UNCHANGED, spaces.queue(workspace, question)
 
 
 def _question(
@@ -189,7 +191,7 @@ def _shown(
             session,
         ):
             if found is None:
-                yield words, *[gr.skip()] * 10
+                yield words, *_UNCHANGED
             elif found[0] is None:
                 yield _nothing(workspace, len(sentences), alive)
             else:
