@@ -225,9 +225,12 @@ def limit_memory(run, most):
 
 def test_out_of_memory_halves_the_micro_batch_and_changes_nothing_else(tmp_path):
     """Out of memory halves the micro batch and changes nothing else."""
-    whole = tiny_spec(tmp_path, dropout=0.0, dev=None, out=str(tmp_path / "whole"))
-    told(whole)
+    # In float64: AdamW makes a whole step of a gradient that is rounding error alone.
+    whole = tiny_run(tiny_spec(tmp_path, dropout=0.0, dev=None, out=str(tmp_path / "whole")))
     run = tiny_run(tiny_spec(tmp_path, dropout=0.0, dev=None))
+    for each in (whole, run):
+        each.model.double()
+    list(events(whole))
     limit_memory(run, 4)  # sentences: 2 examples, each in two passes
     said = list(events(run))
     notes = [e.message for e in said if e.kind == "noted"]
@@ -237,9 +240,9 @@ def test_out_of_memory_halves_the_micro_batch_and_changes_nothing_else(tmp_path)
     ]
     assert run.state.micro_batch == 2
     assert said[-1].step == 12
-    left, right = weights(tmp_path / "whole"), weights(tmp_path / "encoder")
+    left, right = whole.model.state_dict(), run.model.state_dict()
     for name in left:  # a wrong gradient moves a weight by the learning rate, 1e-3, every time
-        torch.testing.assert_close(left[name], right[name], atol=1e-4, rtol=0)
+        torch.testing.assert_close(left[name], right[name], atol=1e-8, rtol=0)
 
 
 def test_when_a_single_example_does_not_fit_it_says_so(tmp_path):
