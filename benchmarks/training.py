@@ -1,6 +1,7 @@
 """Speed and memory of training, against sentence-transformers' own trainer in one run.
 
     THEODOLITE_DATA=... python -m benchmarks.training [--steps N] [--batch N] [--base BASE]
+                                                      [--compiled]
 
 Needs `pip install 'sentence-transformers[train]'`. The same model (all-MiniLM-L6-v2), batches in
 the same order, length (32), precision (float32 on a CPU, bfloat16 on a GPU), AdamW, schedule and
@@ -11,6 +12,9 @@ The two take turns, a few updates each, so that a busy machine slows both; the r
 of turns, and the median is reported with the lowest and highest. On a CPU the clock is CPU seconds,
 which other programs disturb least; wall seconds stand beside. Memory is measured in processes of
 their own, as growth over what the loaded model takes.
+
+With `--compiled` our training without `torch.compile` stands in the peer's place, and that with it
+in ours: whether it pays here, and after how long.
 """
 
 from __future__ import annotations
@@ -201,6 +205,28 @@ def race(spec: TrainSpec, examples: Examples, every: int) -> list[tuple[Turn, Tu
     return turns[1:]
 
 
+def compiled(objective: str, options: argparse.Namespace, folder: Path) -> bool:
+    """Print what `torch.compile` takes and gives; whether it pays."""
+    import torch
+
+    spec = spec_of(objective, options, options.steps)
+    examples = examples_of(spec, folder)
+    runs = {"plain": Ours(spec, examples), "compiled": Ours(replace(spec, compile=True), examples)}
+    turns: dict[str, list[Turn]] = {who: [] for who in runs}
+    for _ in range(options.steps // options.every):
+        for who, ours in runs.items():
+            began = clocks()
+            ours.update(options.every)
+            turns[who].append(since(began))
+    clock = int(options.device == "cpu" or not torch.cuda.is_available())
+    first = {who: seconds[0][clock] for who, seconds in turns.items()}
+    print(f"\n{objective}: the first {options.every} updates took", end=" ")
+    print(", ".join(f"{seconds:.1f} s {who}" for who, seconds in first.items()))
+    pairs = list(zip(turns["plain"], turns["compiled"], strict=True))
+    ratios = [plain[clock] / fast[clock] for plain, fast in pairs[1:]]
+    return claim(f"training.{objective}.compiled", ratios, 1.0, "cpu" if clock else "wall")
+
+
 def curves(spec: TrainSpec, examples: Examples) -> tuple[list[float], list[float]]:
     """Losses of both, update by update."""
     train, losses = peer_of(spec, examples, lambda step: None)
@@ -287,11 +313,17 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=4, help="updates a turn")
     parser.add_argument("--device", default=None)
     parser.add_argument("--objective", choices=list(DATA), default=None, help="by default all")
+    parser.add_argument("--compiled", action="store_true", help="torch.compile against without")
     parser.add_argument("--memory", choices=("ours", "peer"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not os.environ.get("THEODOLITE_DATA"):
         print("THEODOLITE_DATA is not set: no sentences to train on.")
         return 0
+    wanted = [options.objective] if options.objective else list(DATA)
+    if options.compiled:
+        with tempfile.TemporaryDirectory() as name:
+            met = [compiled(each, options, Path(name)) for each in wanted]
+        return 0 if all(met) else 1
     try:
         import accelerate  # noqa: F401
         import datasets  # noqa: F401
@@ -306,7 +338,6 @@ def main() -> int:
             spec = spec_of(options.objective, options, PARITY_STEPS)
             print(growth(spec, examples_of(spec, folder), options.memory))
             return 0
-        wanted = [options.objective] if options.objective else list(DATA)
         met = [ok for each in wanted for ok in measured(each, options, arguments, folder)]
     return 0 if all(met) else 1
 

@@ -68,7 +68,8 @@ class TrainSpec:
         dev_every: steps between looks at it.
         patience: looks without a better score until training stops; None for never.
         precision: `auto` takes bf16 on a GPU that has it, fp16 on others, and fp32 on a CPU.
-        compile: pass the model through `torch.compile`.
+        compile: pass the model through `torch.compile`; on a CPU that does not pay
+            (`benchmarks.training --compiled`).
         gradient_checkpointing: compute activations again instead of keeping them.
         device: `cpu`, `cuda`, `cuda:1`, `mps`; None takes the first GPU if there is one.
     """
