@@ -74,11 +74,16 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def nothing_left_waiting(workspace: Workspace) -> Iterator[None]:
-    """Nobody works here: runs that one file's tests began would wait in the next one's pages."""
+def left_as_it_was(workspace: Workspace) -> Iterator[None]:
+    """Runs that wait, for nobody works here, and encoders do not get into the next file's pages."""
+    store = workspace.store
+    known = {row["name"] for row in store.encoders.list()}
     yield
-    for run in workspace.store.runs.list(("queued", "running")):
+    for run in store.runs.list(("queued", "running")):
         workspace.jobs.cancel(run["id"])
+    for row in store.encoders.list():
+        if row["name"] not in known:
+            store.encoders.remove(row["name"])
 
 
 @contextlib.contextmanager

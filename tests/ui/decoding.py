@@ -5,13 +5,14 @@ from __future__ import annotations
 from app.decoding import decoders
 from tests.fakes.decoders import known_sentences
 
-ENCODER, WITHOUT = "random:64", "random:256"
+ENCODER, WITHOUT = "random:64", "random:100"
 HOSTILE = "<img src=x onerror=window.pwned=1> a {{window.pwned=2}} boat"
 FIRST, SECOND = known_sentences()[0], known_sentences()[3]
 
 
 def registered(workspace, folder):
-    """The decoder of random:64 among those of the store."""
+    """The decoder of random:64 among those of the store, and an encoder that has none."""
+    workspace.add_encoder(WITHOUT)
     return decoders.register(workspace, folder)
 
 
