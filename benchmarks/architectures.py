@@ -1,0 +1,256 @@
+"""Which decoder gives back more after the same CPU time: our Transformer or the paper's LSTMs.
+
+    THEODOLITE_DATA=... python -m benchmarks.architectures FOLDER [--minutes N] [--encoder NAME]
+
+All learn the corpus of the decoders that ship (`benchmarks.decoders`) from the same vectors with
+the same pieces. Each first tries every pair of learning rate and size of an update for a small part
+of the time and keeps the one with the lowest loss on what is kept apart; how many updates fit into
+the time is measured before, so that each schedule ends where the time does. Then all learn side by
+side, an update at a time, the one that has spent the least first: whatever else the machine does
+slows all alike. The clock is CPU seconds of updates alone.
+
+What they learned is measured on held-out sentences of every source, one it never saw included, with
+the beams and the intervals of the page *Diagnose*. Ours is better where the lower end of its
+interval lies above the upper end of the other's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from app.workspace import Workspace
+from benchmarks.claims import at_least, claim
+from benchmarks.decoders import prepare, shown, tell
+from engine.datasets import Catalog
+from engine.decode import open_decoder
+from engine.decoding.diagnose import diagnose
+from engine.decoding.diagnosis import NAMES
+from engine.decoding.folder import vocabulary_of
+from engine.decoding.material import Material, material_of, sentences_of
+from engine.decoding.run import Run
+from engine.decoding.spec import DecoderSpec, working_folder
+from engine.decoding.vocabulary import Words
+from engine.encoders.base import Encoder
+from engine.training.card import table
+
+OURS = "prefix"
+CONTESTANTS = (OURS, "lstm", "lstm-mos")
+RATES = (1e-3, 2e-3, 4e-3, 8e-3)
+PIECES = (512, 2048)
+"""Of an update."""
+TRIAL = 1 / 20
+"""Of the time of a training, for each pair of the two."""
+PROBED = 6
+"""Updates whose median says how many fit into the time."""
+LOOKS = 20
+SENTENCES = 100
+"""Held out, of each source."""
+METRICS = ("bleu", "token_f1", "id", "round_trip")
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What all learn from."""
+
+    spec: DecoderSpec
+    material: Material
+    vocabulary: Words
+    encoder: Encoder
+    hash: str
+
+    def run(self, **changes: object) -> Run:
+        """A training that has not begun."""
+        spec = replace(self.spec, **changes)
+        shutil.rmtree(working_folder(spec), ignore_errors=True)
+        shutil.rmtree(spec.out, ignore_errors=True)
+        return Run(spec, self.material, self.vocabulary, self.encoder.fingerprint, self.hash)
+
+
+@dataclass
+class Contestant:
+    """A training with the time it has spent.
+
+    Attributes:
+        run: the training.
+        seconds: CPU seconds of its updates.
+        curve: those seconds and the loss on what is kept apart, at each look.
+    """
+
+    run: Run
+    seconds: float = 0.0
+    curve: list[tuple[float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin with the first batch."""
+        self.batches: Iterator[np.ndarray] = self.run.batches(0)
+
+    def update(self) -> bool:
+        """One update; False when all were made."""
+        rows = next(self.batches, None)
+        if rows is None:
+            return False
+        began = time.process_time()
+        self.run.update(rows)
+        self.seconds += time.process_time() - began
+        every = max(1, self.run.steps // LOOKS)
+        if self.run.step % every == 0 or self.run.step == self.run.steps:
+            self.curve.append((self.seconds, self.run.look().loss))
+        return True
+
+
+def learned(root: Path, folder: Path, name: str) -> Learned:
+    """The corpus, its pieces and its vectors."""
+    text = prepare(root, folder)
+    out = folder / "architectures"
+    spec = DecoderSpec(name, (str(text),), str(out / "unused"), device="cpu")
+    encoder = Workspace(folder / "store").load(name)
+    sentences = sentences_of(spec, Catalog(), out)
+    vectors = encoder.encode(sentences.texts)
+    vocabulary = vocabulary_of(spec, sentences.texts[: -spec.held_out])
+    material = material_of(spec, sentences.texts, vectors, vocabulary)
+    return Learned(spec, material, vocabulary, encoder, sentences.hash)
+
+
+def paces(given: Learned) -> dict[tuple[str, int], float]:
+    """CPU seconds of an update, by architecture and pieces; all take turns."""
+    pairs = [(name, pieces) for name in CONTESTANTS for pieces in PIECES]
+    runs = {
+        (name, pieces): Contestant(given.run(architecture=name, batch_tokens=pieces))
+        for name, pieces in pairs
+    }
+    turns: dict[tuple[str, int], list[float]] = {pair: [] for pair in pairs}
+    for _ in range(PROBED + 1):
+        for pair, one in runs.items():
+            before = one.seconds
+            one.update()
+            turns[pair].append(one.seconds - before)
+    return {pair: statistics.median(seconds[1:]) for pair, seconds in turns.items()}
+
+
+def passes(given: Learned, pieces: int, pace: float, seconds: float) -> float:
+    """Over the sentences, as many as fit into the seconds."""
+    epoch = given.run(batch_tokens=pieces).epoch
+    return max(1.0, seconds / pace) / epoch
+
+
+def side_by_side(contestants: dict[str, Contestant]) -> None:
+    """Train all to their ends, the one that has spent the least first."""
+    left = dict(contestants)
+    said = time.monotonic()
+    while left:
+        name = min(left, key=lambda name: left[name].seconds)
+        if not left[name].update():
+            del left[name]
+        if time.monotonic() - said > 60:
+            said = time.monotonic()
+            tell("; ".join(
+                f"{name} {one.run.step} of {one.run.steps}, {one.seconds:.0f} s, "
+                f"{one.curve[-1][1] if one.curve else float('nan'):.3f}"
+                for name, one in contestants.items()
+            ))  # fmt: skip
+
+
+def best_settings(
+    given: Learned, name: str, pace: dict[tuple[str, int], float], seconds: float
+) -> dict[str, float]:
+    """The learning rate and pieces of an update with the lowest loss after a short training."""
+    trials = {}
+    for pieces in PIECES:
+        epochs = passes(given, pieces, pace[name, pieces], seconds)
+        for rate in RATES:
+            run = given.run(architecture=name, batch_tokens=pieces, learning_rate=rate,
+                            epochs=epochs)  # fmt: skip
+            for rows in run.batches(0):
+                run.update(rows)
+            loss = run.look().loss
+            tell(f"{name}: {pieces} pieces, rate {rate:g}, {run.steps} updates: {loss:.3f}")
+            trials[loss] = {"batch_tokens": pieces, "learning_rate": rate}
+    return trials[min(trials)]
+
+
+def trained(given: Learned, folder: Path, minutes: float) -> dict[str, Contestant]:
+    """All contestants at their best settings, trained; their decoders lie in the folder."""
+    pace = paces(given)
+    for (name, pieces), seconds in pace.items():
+        tell(f"{name}: {pieces / seconds:.0f} pieces a CPU second in updates of {pieces}")
+    contestants = {}
+    for name in CONTESTANTS:
+        best = best_settings(given, name, pace, 60 * minutes * TRIAL)
+        pieces = int(best["batch_tokens"])
+        epochs = passes(given, pieces, pace[name, pieces], 60 * minutes)
+        out = str(folder / "architectures" / name)
+        contestants[name] = Contestant(given.run(architecture=name, epochs=epochs, out=out, **best))
+    side_by_side(contestants)
+    for one in contestants.values():
+        list(one.run.events())  # no update is left: it writes the decoder
+    return contestants
+
+
+def judged(given: Learned, folder: Path, contestants: dict[str, Contestant]) -> bool:
+    """Print what came back of held-out sentences, then the claims; whether ours is better."""
+    sentences = [
+        line for file in sorted((folder / "held-out").glob("*.txt"))
+        for line in file.read_text("utf-8").splitlines()[:SENTENCES]
+    ]  # fmt: skip
+    rows, found = [], {}
+    for name, one in contestants.items():
+        decoder = open_decoder(folder / "architectures" / name)
+        figures = diagnose(decoder, given.encoder, sentences, []).figures("decoder")
+        found[name] = {metric: figures[metric] for metric in METRICS}
+        spec = one.run.spec
+        rows.append((
+            name, f"{decoder.facts['parameters']:,}", f"{one.seconds:.0f}", f"{one.run.steps:,}",
+            str(spec.batch_tokens), f"{spec.learning_rate:g}", f"{one.curve[-1][1]:.3f}",
+            *(shown(figures[metric]) for metric in METRICS),
+        ))  # fmt: skip
+    head = ("architecture", "parameters", "CPU s", "updates", "pieces each", "rate", "loss",
+            *(NAMES[metric] for metric in METRICS))  # fmt: skip
+    print(f"\n{table(head, rows)}\n\n{len(sentences):,} held-out sentences\n")
+    met = []
+    ours = contestants[OURS]
+    for name, other in contestants.items():
+        if name == OURS:
+            continue
+        for metric in ("bleu", "token_f1"):
+            apart = found[OURS][metric].low - found[name][metric].high
+            met.append(at_least(f"{NAMES[metric]}, ours above {name}, interval to interval", apart,
+                                0.0))  # fmt: skip
+        as_good = [s for s, loss in ours.curve if loss <= other.curve[-1][1]]
+        ratio = other.seconds / as_good[0] if as_good else 0.0
+        met.append(claim(f"architectures.as-good-as-{name}", [ratio], 1.0, "cpu"))
+    return all(met)
+
+
+def main() -> int:
+    """Train, measure, print; 1 where ours is not better."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--minutes", type=float, default=20.0, help="CPU time of each training")
+    parser.add_argument("--encoder", default="wordllama")
+    given = parser.parse_args()
+    root = Catalog().root
+    if not os.environ.get("THEODOLITE_DATA") or root is None:
+        print("THEODOLITE_DATA is not set: no sentences to learn from.")
+        return 0
+    torch.set_num_threads(1)
+    material = learned(root, given.folder, given.encoder)
+    contestants = trained(material, given.folder, given.minutes)
+    curves = {name: one.curve for name, one in contestants.items()}
+    (given.folder / "architectures" / "curves.json").write_text(json.dumps(curves), "utf-8")
+    return 0 if judged(material, given.folder, contestants) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
