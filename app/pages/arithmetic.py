@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 TITLE = "Arithmetic"
 PATH = "arithmetic"
-FIRST = ("minilm", "wordllama", "random:256")
 LEAD = (
     "Calculate with sentences: an expression over their vectors is a point too, and every decoder "
     "says what stands there. a - b + c is the analogy a : b :: z : c."
@@ -64,7 +63,7 @@ def build(workspace: Workspace) -> None:
     controls = [expression, sentences, encoders, *options.values()]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        chosen = choices.asked(workspace, request, form.first_encoders(workspace) or FIRST)
+        chosen = choices.asked(workspace, request, form.first_encoders(workspace))
         lines = "\n".join(address.every(request, "let"))[:MOST_TEXT]
         wanted = address.first(request, "x")[:LONGEST]
         return (

@@ -13,6 +13,8 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+STARTERS = ("minilm", "wordllama", "random:256")
+"""What a page begins with, those that are kept."""
 MOST = 8
 """Encoders side by side, where a page has no limit of its own: more are no longer read, and a link
 must not have sentences encoded by a hundred."""
@@ -29,7 +31,7 @@ def names(workspace: Workspace) -> list[str]:
 
 
 def asked(
-    workspace: Workspace, request: gr.Request, default: Sequence[str], most: int = MOST
+    workspace: Workspace, request: gr.Request, default: Sequence[str] = STARTERS, most: int = MOST
 ) -> list[str]:
     """The encoders that the address names, `most` of them, else the default's that are kept.
 

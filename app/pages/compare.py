@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 TITLE = "Compare"
 PATH = "compare"
-FIRST = ("minilm", "wordllama", "random:256")
 QUIET_SECONDS = 0.5
 MOST_COMPARED = 100
 MOST_DRAWN = 8
@@ -116,7 +115,7 @@ def build(workspace: Workspace) -> None:
 
 def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     """The controls as the address has them."""
-    chosen = choices.asked(workspace, request, FIRST, MOST_COMPARED)
+    chosen = choices.asked(workspace, request, most=MOST_COMPARED)
     base = address.choice(request, "baseline", chosen, chosen[0] if chosen else "")
     known = _measured_tasks(workspace)
     wanted = [task for task in address.every(request, "task") if task in known]

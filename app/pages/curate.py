@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 TITLE = "Curate"
 PATH = "curate"
-FIRST = ("minilm", "wordllama", "random:256")
 LEAD = (
     "Look a collection over before you trust it: sentences that stand in it twice, that belong "
     "nowhere, that are in training and test alike, or that stand for all the others."
@@ -115,7 +114,7 @@ def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
               if n.startswith("hub:") and n not in names]  # fmt: skip
     place = asked["in"] if asked["in"] in names else "starter-topics"
     other = asked["against"] if asked["against"] in names else place
-    chosen = choices.asked(workspace, request, FIRST)[:1]
+    chosen = choices.asked(workspace, request)[:1]
     offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
     what = asked["job"] if asked["job"] in curations.NAMES else "near"
     return (

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 TITLE = "Decode"
 PATH = "decode"
-FIRST = ("minilm", "wordllama", "random:256")
 LEAD = (
     "Write a sentence. Each encoder makes a vector of it, and its decoder has to say the sentence "
     "again from the vector alone: what comes back is what the vector kept."
@@ -48,7 +47,7 @@ def build(workspace: Workspace) -> None:
     controls = [sentence, encoders, *options.values()]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        first = form.first_encoders(workspace) or FIRST
+        first = form.first_encoders(workspace)
         chosen = choices.asked(workspace, request, first)
         asked = form.asked(request)
         said = address.first(request, "q")[: 2 * saying.MOST_CHARACTERS]

@@ -11,6 +11,7 @@ import gradio as gr
 from app import address, parts
 from app.decoding import saying
 from app.decoding.saying import How, NoDecoder
+from app.pages import choices
 from app.parts import QUIET
 
 if TYPE_CHECKING:
@@ -99,12 +100,16 @@ def _number(text: str, lowest: float, highest: float, usual: Any) -> Any:
 
 
 def first_encoders(workspace: Workspace) -> list[str]:
-    """Encoders to begin with: those kept that have a decoder; no model is loaded for that."""
+    """Encoders to begin with: kept ones that have a decoder, a person's own before the starters.
+
+    No model is loaded for that.
+    """
     from app.decoding import decoders
 
-    decoded = dict.fromkeys(row.encoder for row in decoders.listed(workspace))
-    kept = [row["name"] for row in workspace.store.encoders.list()]
-    return [name for name in kept if name in decoded][:3]
+    decoded = {row.encoder for row in decoders.listed(workspace)}
+    kept = [name for name in choices.names(workspace) if name in decoded]
+    own = [name for name in kept if name not in choices.STARTERS]
+    return [*own, *(name for name in choices.STARTERS if name in kept)][:3]
 
 
 def instead(workspace: Workspace, encoder: str, problem: UserError) -> str:

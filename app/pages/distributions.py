@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 TITLE = "Distributions"
 PATH = "distributions"
-FIRST = ("minilm", "wordllama", "random:256")
 LEAD = (
     "How each encoder spreads the cosines of sentence pairs that people graded. Good encoders keep "
     "low grades left, high grades right, and do not crowd all sentences together."
@@ -51,7 +50,7 @@ def build(workspace: Workspace) -> None:
         if named.startswith("hub:"):  # hub files are named, not listed
             tasks.append(named)
         usual = "STSBenchmark" if "STSBenchmark" in tasks else tasks[0]
-        chosen = choices.asked(workspace, request, FIRST)
+        chosen = choices.asked(workspace, request)
         wanted = address.choice(request, "task", tasks, usual)
         return (
             choices.filled(workspace, chosen),

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 TITLE = "Geometry"
 PATH = "geometry"
-FIRST = ("minilm", "wordllama", "random:256")
 USUAL = ("STSBenchmark", "starter-pairs")
 RULES = [("above 4 (as the paper says)", "over"), ("4 and above", "from")]
 SECTIONS = ("alignment", "spectrum", "hubs", "cosines", "thresholds")
@@ -110,7 +109,7 @@ def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
         names = list(dict.fromkeys([*names, named]))
     usual = next((name for name in USUAL if name in names), names[0])
     wanted = address.choice(request, "data", names, usual)
-    chosen = choices.asked(workspace, request, FIRST)
+    chosen = choices.asked(workspace, request)
     asked = {name: address.first(request, name) for name in ("split", "rule", "cut", "label")}
     return (
         choices.filled(workspace, chosen),

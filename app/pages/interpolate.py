@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 TITLE = "Interpolate"
 PATH = "interpolate"
-FIRST = ("minilm", "wordllama", "random:256")
 LEAD = (
     "Walk through the space from one sentence to another: every step is a point between their "
     "vectors, and the decoder says what stands there."
@@ -105,7 +104,7 @@ def build(workspace: Workspace) -> None:
 def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     """The controls as the address has them, and the step it names."""
     kept = choices.names(workspace)
-    chosen = choices.asked(workspace, request, form.first_encoders(workspace) or FIRST)[:1]
+    chosen = choices.asked(workspace, request, form.first_encoders(workspace))[:1]
     names = [info.name for info in workspace.catalog.list()]
     place = address.choice(request, "in", ["none", *names], "starter-topics")
     asked, step = address.first(request, "steps"), address.first(request, "at")

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 TITLE = "Map"
 PATH = "map"
-FIRST = ("minilm", "wordllama", "random:256")
 PLAIN = {"in": "starter-topics", "method": "umap", "neighbours": 15, "distance": 0.1, "seed": "0"}
 ANY_SEED = "any"
 COLOURS = ("label", "cluster", "topic1", "part", "role", "length")
@@ -95,7 +94,7 @@ def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     if named.startswith("hub:"):
         names.append(named)
     kept = choices.names(workspace)
-    chosen = choices.asked(workspace, request, FIRST)[:1]
+    chosen = choices.asked(workspace, request)[:1]
     offered = list(dict.fromkeys([*kept, *chosen]))
     place = address.choice(request, "in", names, "starter-topics")
     way = address.choice(request, "method", [value for _, value in _methods()], "umap")

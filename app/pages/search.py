@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 TITLE = "Search"
 PATH = "search"
-FIRST = ("minilm", "wordllama", "random:256")
 POLL_SECONDS = 1
 MOST_HITS = 100
 TABLE_10 = {
@@ -154,7 +153,7 @@ def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
         _cosine(address.first(request, "least")),
         _only(workspace, place, address.every(request, "only")),
         "\n".join(address.every(request, "unlike")),
-        choices.filled(workspace, choices.asked(workspace, request, FIRST)),
+        choices.filled(workspace, choices.asked(workspace, request)),
         flickr,
         flickr,
     )

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 TITLE = "Two spaces"
 PATH = "spaces"
-FIRST = ("minilm", "wordllama", "random:256")
 PLAIN = {"in": "starter-topics", "k": 10, "groups": "k-means", "method": "umap", "show": "side"}
 _UNCHANGED = [gr.skip()] * 10
 """For every view but the words."""
@@ -109,7 +108,7 @@ def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     named = address.first(request, "in")
     if named.startswith("hub:"):
         names.append(named)
-    chosen = choices.asked(workspace, request, FIRST)[:2]
+    chosen = choices.asked(workspace, request)[:2]
     offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
     one, other, *_ = [*chosen, *(n for n in offered if n not in chosen), None, None]
     place = address.choice(request, "in", names, "starter-topics")

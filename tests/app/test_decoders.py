@@ -13,6 +13,7 @@ import pytest
 from app.decoding import decoders, making, queue
 from app.decoding.course import course
 from app.jobs.reporter import Reporter
+from app.pages.decode_form import first_encoders
 from app.training import runs
 from app.training.terminal import perform
 from app.workspace import Workspace
@@ -271,6 +272,17 @@ def test_one_that_came_with_the_app_stays(
     with pytest.raises(UserError, match="came with the app and cannot be removed"):
         decoders.remove(workspace, "random:32")
     assert [row.shipped for row in decoders.listed(workspace)] == [True]
+
+
+def test_pages_begin_with_a_persons_own_encoders_and_then_the_starters(
+    workspace: Workspace, out: Path
+) -> None:
+    """Three at most, in the order of the other pages; what has no decoder is left out."""
+    for name in ("random:256", "random:64", "wordllama", "minilm", "random:32"):
+        workspace.store.encoders.add(name)
+    assert first_encoders(workspace) == ["random:32", "minilm", "wordllama"]
+    workspace.store.encoders.remove("random:32")
+    assert first_encoders(workspace) == ["minilm", "wordllama", "random:256"]
 
 
 def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: DecoderSpec) -> None:
