@@ -3,9 +3,9 @@
     THEODOLITE_DATA=... python -m benchmarks.architectures FOLDER [--minutes N] [--encoder NAME]
 
 All learn the corpus of the decoders that ship (`benchmarks.decoders`) from the same vectors with
-the same pieces. Each first tries every pair of learning rate and size of an update for a small part
-of the time and keeps the one with the lowest loss on what is kept apart; how many updates fit into
-the time is measured before, so that each schedule ends where the time does. Then all learn side by
+the same pieces. Each first tries some learning rates for a small part of the time and keeps the one
+with the lowest loss on what is kept apart; how many updates fit into the time is measured before,
+so that each schedule ends where the time does. Then all learn side by
 side, an update at a time, the one that has spent the least first: whatever else the machine does
 slows all alike. The clock is CPU seconds of updates alone.
 
@@ -47,11 +47,11 @@ from engine.training.card import table
 
 OURS = "prefix"
 CONTESTANTS = (OURS, "lstm", "lstm-mos")
-RATES = (1e-3, 2e-3, 4e-3, 8e-3)
-PIECES = (512, 2048)
-"""Of an update."""
+RATES = (2e-3, 4e-3, 8e-3, 16e-3)
+PIECES = 512
+"""Of an update: in a minute all learned more from many of these than from few of 2,048."""
 TRIAL = 1 / 20
-"""Of the time of a training, for each pair of the two."""
+"""Of the time of a training, for each rate."""
 PROBED = 6
 """Updates whose median says how many fit into the time."""
 LOOKS = 20
@@ -114,7 +114,7 @@ def learned(root: Path, folder: Path, name: str) -> Learned:
     """The corpus, its pieces and its vectors."""
     text = prepare(root, folder)
     out = folder / "architectures"
-    spec = DecoderSpec(name, (str(text),), str(out / "unused"), device="cpu")
+    spec = DecoderSpec(name, (str(text),), str(out / "unused"), batch_tokens=PIECES, device="cpu")
     encoder = Workspace(folder / "store").load(name)
     sentences = sentences_of(spec, Catalog(), out)
     vectors = encoder.encode(sentences.texts)
@@ -123,26 +123,21 @@ def learned(root: Path, folder: Path, name: str) -> Learned:
     return Learned(spec, material, vocabulary, encoder, sentences.hash)
 
 
-def paces(given: Learned) -> dict[tuple[str, int], float]:
-    """CPU seconds of an update, by architecture and pieces; all take turns."""
-    pairs = [(name, pieces) for name in CONTESTANTS for pieces in PIECES]
-    runs = {
-        (name, pieces): Contestant(given.run(architecture=name, batch_tokens=pieces))
-        for name, pieces in pairs
-    }
-    turns: dict[tuple[str, int], list[float]] = {pair: [] for pair in pairs}
+def paces(given: Learned) -> dict[str, float]:
+    """CPU seconds of an update of each; all take turns."""
+    runs = {name: Contestant(given.run(architecture=name)) for name in CONTESTANTS}
+    turns: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(PROBED + 1):
-        for pair, one in runs.items():
+        for name, one in runs.items():
             before = one.seconds
             one.update()
-            turns[pair].append(one.seconds - before)
-    return {pair: statistics.median(seconds[1:]) for pair, seconds in turns.items()}
+            turns[name].append(one.seconds - before)
+    return {name: statistics.median(seconds[1:]) for name, seconds in turns.items()}
 
 
-def passes(given: Learned, pieces: int, pace: float, seconds: float) -> float:
+def passes(given: Learned, pace: float, seconds: float) -> float:
     """Over the sentences, as many as fit into the seconds."""
-    epoch = given.run(batch_tokens=pieces).epoch
-    return max(1.0, seconds / pace) / epoch
+    return max(1.0, seconds / pace) / given.run().epoch
 
 
 def side_by_side(contestants: dict[str, Contestant]) -> None:
@@ -162,36 +157,29 @@ def side_by_side(contestants: dict[str, Contestant]) -> None:
             ))  # fmt: skip
 
 
-def best_settings(
-    given: Learned, name: str, pace: dict[tuple[str, int], float], seconds: float
-) -> dict[str, float]:
-    """The learning rate and pieces of an update with the lowest loss after a short training."""
+def best_rate(given: Learned, name: str, epochs: float) -> float:
+    """The learning rate with the lowest loss after a short training."""
     trials = {}
-    for pieces in PIECES:
-        epochs = passes(given, pieces, pace[name, pieces], seconds)
-        for rate in RATES:
-            run = given.run(architecture=name, batch_tokens=pieces, learning_rate=rate,
-                            epochs=epochs)  # fmt: skip
-            for rows in run.batches(0):
-                run.update(rows)
-            loss = run.look().loss
-            tell(f"{name}: {pieces} pieces, rate {rate:g}, {run.steps} updates: {loss:.3f}")
-            trials[loss] = {"batch_tokens": pieces, "learning_rate": rate}
+    for rate in RATES:
+        run = given.run(architecture=name, learning_rate=rate, epochs=epochs)
+        for rows in run.batches(0):
+            run.update(rows)
+        loss = run.look().loss
+        tell(f"{name}: rate {rate:g}, {run.steps} updates: {loss:.3f}")
+        trials[loss] = rate
     return trials[min(trials)]
 
 
 def trained(given: Learned, folder: Path, minutes: float) -> dict[str, Contestant]:
-    """All contestants at their best settings, trained; their decoders lie in the folder."""
-    pace = paces(given)
-    for (name, pieces), seconds in pace.items():
-        tell(f"{name}: {pieces / seconds:.0f} pieces a CPU second in updates of {pieces}")
+    """All contestants at their best rates, trained; their decoders lie in the folder."""
     contestants = {}
-    for name in CONTESTANTS:
-        best = best_settings(given, name, pace, 60 * minutes * TRIAL)
-        pieces = int(best["batch_tokens"])
-        epochs = passes(given, pieces, pace[name, pieces], 60 * minutes)
-        out = str(folder / "architectures" / name)
-        contestants[name] = Contestant(given.run(architecture=name, epochs=epochs, out=out, **best))
+    for name, pace in paces(given).items():
+        tell(f"{name}: {PIECES / pace:.0f} pieces a CPU second")
+        rate = best_rate(given, name, passes(given, pace, 60 * minutes * TRIAL))
+        contestants[name] = Contestant(given.run(
+            architecture=name, learning_rate=rate, epochs=passes(given, pace, 60 * minutes),
+            out=str(folder / "architectures" / name),
+        ))  # fmt: skip
     side_by_side(contestants)
     for one in contestants.values():
         list(one.run.events())  # no update is left: it writes the decoder
@@ -209,13 +197,12 @@ def judged(given: Learned, folder: Path, contestants: dict[str, Contestant]) -> 
         decoder = open_decoder(folder / "architectures" / name)
         figures = diagnose(decoder, given.encoder, sentences, []).figures("decoder")
         found[name] = {metric: figures[metric] for metric in METRICS}
-        spec = one.run.spec
         rows.append((
             name, f"{decoder.facts['parameters']:,}", f"{one.seconds:.0f}", f"{one.run.steps:,}",
-            str(spec.batch_tokens), f"{spec.learning_rate:g}", f"{one.curve[-1][1]:.3f}",
+            f"{one.run.spec.learning_rate:g}", f"{one.curve[-1][1]:.3f}",
             *(shown(figures[metric]) for metric in METRICS),
         ))  # fmt: skip
-    head = ("architecture", "parameters", "CPU s", "updates", "pieces each", "rate", "loss",
+    head = ("architecture", "parameters", "CPU s", "updates", "rate", "loss",
             *(NAMES[metric] for metric in METRICS))  # fmt: skip
     print(f"\n{table(head, rows)}\n\n{len(sentences):,} held-out sentences\n")
     met = []
