@@ -1,11 +1,13 @@
 """Which decoder gives back more after the same CPU time: our Transformer or the paper's LSTMs.
 
     THEODOLITE_DATA=... python -m benchmarks.architectures FOLDER [--minutes N] [--encoder NAME]
+                                                           [--only NAME ...] [--rate RATE]
 
 All learn the corpus of the decoders that ship (`benchmarks.decoders`) from the same vectors with
 the same pieces. Each first tries some learning rates for a small part of the time and keeps the one
-with the lowest loss on what is kept apart; how many updates fit into the time is measured before,
-so that each schedule ends where the time does. Then all learn side by
+with the lowest loss on what is kept apart, or takes the one that is given, for a short trial may
+choose too high a rate; how many updates fit into the time is measured before, so that each schedule
+ends where the time does. Then all learn side by
 side, an update at a time, the one that has spent the least first: whatever else the machine does
 slows all alike. The clock is CPU seconds of updates alone.
 
@@ -23,7 +25,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -123,9 +125,9 @@ def learned(root: Path, folder: Path, name: str) -> Learned:
     return Learned(spec, material, vocabulary, encoder, sentences.hash)
 
 
-def paces(given: Learned) -> dict[str, float]:
+def paces(given: Learned, names: Sequence[str]) -> dict[str, float]:
     """CPU seconds of an update of each; all take turns."""
-    runs = {name: Contestant(given.run(architecture=name)) for name in CONTESTANTS}
+    runs = {name: Contestant(given.run(architecture=name)) for name in names}
     turns: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(PROBED + 1):
         for name, one in runs.items():
@@ -170,14 +172,16 @@ def best_rate(given: Learned, name: str, epochs: float) -> float:
     return trials[min(trials)]
 
 
-def trained(given: Learned, folder: Path, minutes: float) -> dict[str, Contestant]:
+def trained(
+    given: Learned, folder: Path, names: Sequence[str], minutes: float, rate: float | None
+) -> dict[str, Contestant]:
     """All contestants at their best rates, trained; their decoders lie in the folder."""
     contestants = {}
-    for name, pace in paces(given).items():
+    for name, pace in paces(given, names).items():
         tell(f"{name}: {PIECES / pace:.0f} pieces a CPU second")
-        rate = best_rate(given, name, passes(given, pace, 60 * minutes * TRIAL))
+        best = rate or best_rate(given, name, passes(given, pace, 60 * minutes * TRIAL))
         contestants[name] = Contestant(given.run(
-            architecture=name, learning_rate=rate, epochs=passes(given, pace, 60 * minutes),
+            architecture=name, learning_rate=best, epochs=passes(given, pace, 60 * minutes),
             out=str(folder / "architectures" / name),
         ))  # fmt: skip
     side_by_side(contestants)
@@ -206,9 +210,9 @@ def judged(given: Learned, folder: Path, contestants: dict[str, Contestant]) -> 
             *(NAMES[metric] for metric in METRICS))  # fmt: skip
     print(f"\n{table(head, rows)}\n\n{len(sentences):,} held-out sentences\n")
     met = []
-    ours = contestants[OURS]
+    ours = contestants.get(OURS)
     for name, other in contestants.items():
-        if name == OURS:
+        if ours is None or other is ours:
             continue
         for metric in ("bleu", "token_f1"):
             apart = found[OURS][metric].low - found[name][metric].high
@@ -226,6 +230,8 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=20.0, help="CPU time of each training")
     parser.add_argument("--encoder", default="wordllama")
+    parser.add_argument("--only", nargs="*", default=CONTESTANTS, choices=CONTESTANTS)
+    parser.add_argument("--rate", type=float, help="for all, instead of trying some")
     given = parser.parse_args()
     root = Catalog().root
     if not os.environ.get("THEODOLITE_DATA") or root is None:
@@ -233,7 +239,7 @@ def main() -> int:
         return 0
     torch.set_num_threads(1)
     material = learned(root, given.folder, given.encoder)
-    contestants = trained(material, given.folder, given.minutes)
+    contestants = trained(material, given.folder, given.only, given.minutes, given.rate)
     curves = {name: one.curve for name, one in contestants.items()}
     (given.folder / "architectures" / "curves.json").write_text(json.dumps(curves), "utf-8")
     return 0 if judged(material, given.folder, contestants) else 1
