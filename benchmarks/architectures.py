@@ -7,9 +7,9 @@ All learn the corpus of the decoders that ship (`benchmarks.decoders`) from the 
 the same pieces. Each first tries some learning rates for a small part of the time and keeps the one
 with the lowest loss on what is kept apart, or takes the one that is given, for a short trial may
 choose too high a rate; how many updates fit into the time is measured before, so that each schedule
-ends where the time does. Then all learn side by
-side, an update at a time, the one that has spent the least first: whatever else the machine does
-slows all alike. The clock is CPU seconds of updates alone.
+ends about where the time does. Then all learn side by side, an update at a time, the one that has
+spent the least first: whatever else the machine does slows all alike. The clock is CPU seconds of
+updates alone; `FOLDER/architectures/curves.json` has them with the loss at each look.
 
 What they learned is measured on held-out sentences of every source, one it never saw included, with
 the beams and the intervals of the page *Diagnose*. Ours is better where the lower end of its
@@ -199,12 +199,11 @@ def judged(given: Learned, folder: Path, contestants: dict[str, Contestant]) -> 
     rows, found = [], {}
     for name, one in contestants.items():
         decoder = open_decoder(folder / "architectures" / name)
-        figures = diagnose(decoder, given.encoder, sentences, []).figures("decoder")
-        found[name] = {metric: figures[metric] for metric in METRICS}
+        found[name] = diagnose(decoder, given.encoder, sentences, []).figures("decoder")
         rows.append((
             name, f"{decoder.facts['parameters']:,}", f"{one.seconds:.0f}", f"{one.run.steps:,}",
             f"{one.run.spec.learning_rate:g}", f"{one.curve[-1][1]:.3f}",
-            *(shown(figures[metric]) for metric in METRICS),
+            *(shown(found[name][metric]) for metric in METRICS),
         ))  # fmt: skip
     head = ("architecture", "parameters", "CPU s", "updates", "rate", "loss",
             *(NAMES[metric] for metric in METRICS))  # fmt: skip
