@@ -24,6 +24,11 @@ from store.errors import StoreError
 log = logging.getLogger("theodolite")
 QUIET: dict[str, Any] = {"show_progress": "hidden"}
 """Of an event that needs no sign of its own that it is at work."""
+LATEST: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
+"""Of an event of a control: what is set while an answer is on its way is answered next."""
+IN_ORDER: dict[str, Any] = {**LATEST, "concurrency_limit": 1}
+"""Of one that many controls fire, some at the same moment: a later answer never comes before an
+earlier one. Visitors wait for each other, so it has to be quick."""
 
 
 def header(title: str, lead: str = "") -> gr.HTML:
@@ -156,6 +161,27 @@ def on_load(fn: Callable[..., Any], inputs: Sequence[Any] | None = None,
     if page is None:
         raise ValueError("on_load belongs inside the building of a page")
     return page.load(fn, inputs, outputs, show_progress="hidden", **kwargs)
+
+
+def shape(fn: Callable[..., Any], controls: Sequence[Any], values: Iterable[tuple[Any, ...]],
+          outputs: Sequence[Any]) -> None:  # fmt: skip
+    """Show what the values of some controls ask for, the moment they are set.
+
+    The browser gets a table of what the function says of every combination of values: an answer
+    that comes later would close the list that has just been opened, or come after a newer one.
+
+    Args:
+        fn: takes a value of each control, returns an update for each output.
+        controls: with a choice each.
+        values: all their combinations.
+        outputs: what changes.
+    """
+    table = {json.dumps(each, separators=(",", ":")): fn(*each) for each in values}
+    gr.on(
+        [control.change for control in controls], fn=None, inputs=list(controls),
+        outputs=list(outputs),
+        js=f"(...values) => ({json.dumps(table)})[JSON.stringify(values)] ?? []",
+    )  # fmt: skip
 
 
 def command(words: Sequence[str]) -> str:

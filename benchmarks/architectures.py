@@ -1,11 +1,11 @@
 """Which decoder gives back more after the same CPU time: our Transformer or the paper's LSTMs.
 
     THEODOLITE_DATA=... python -m benchmarks.architectures FOLDER [--minutes N] [--encoder NAME]
-                                                           [--only NAME ...] [--rate RATE]
+                                                           [--only NAME ...] [--rates NAME=RATE ...]
 
 All learn the corpus of the decoders that ship (`benchmarks.decoders`) from the same vectors with
 the same pieces. Each first tries some learning rates for a small part of the time and keeps the one
-with the lowest loss on what is kept apart, or takes the one that is given, for a short trial may
+with the lowest loss on what is kept apart, or takes the one given for it, for a short trial may
 choose too high a rate; how many updates fit into the time is measured before, so that each schedule
 ends about where the time does. Then all learn side by side, an update at a time, the one that has
 spent the least first: whatever else the machine does slows all alike. The clock is CPU seconds of
@@ -173,15 +173,15 @@ def best_rate(given: Learned, name: str, epochs: float) -> float:
 
 
 def trained(
-    given: Learned, folder: Path, names: Sequence[str], minutes: float, rate: float | None
+    given: Learned, folder: Path, names: Sequence[str], minutes: float, rates: dict[str, float]
 ) -> dict[str, Contestant]:
-    """All contestants at their best rates, trained; their decoders lie in the folder."""
+    """All contestants at their rates, trained; their decoders lie in the folder."""
     contestants = {}
     for name, pace in paces(given, names).items():
         tell(f"{name}: {PIECES / pace:.0f} pieces a CPU second")
-        best = rate or best_rate(given, name, passes(given, pace, 60 * minutes * TRIAL))
+        rate = rates.get(name) or best_rate(given, name, passes(given, pace, 60 * minutes * TRIAL))
         contestants[name] = Contestant(given.run(
-            architecture=name, learning_rate=best, epochs=passes(given, pace, 60 * minutes),
+            architecture=name, learning_rate=rate, epochs=passes(given, pace, 60 * minutes),
             out=str(folder / "architectures" / name),
         ))  # fmt: skip
     side_by_side(contestants)
@@ -223,6 +223,12 @@ def judged(given: Learned, folder: Path, contestants: dict[str, Contestant]) -> 
     return all(met)
 
 
+def named_rate(text: str) -> tuple[str, float]:
+    """An architecture and its learning rate, of `NAME=RATE`."""
+    name, rate = text.split("=")
+    return name, float(rate)
+
+
 def main() -> int:
     """Train, measure, print; 1 where ours is not better."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -230,7 +236,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=20.0, help="CPU time of each training")
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--only", nargs="*", default=CONTESTANTS, choices=CONTESTANTS)
-    parser.add_argument("--rate", type=float, help="for all, instead of trying some")
+    parser.add_argument("--rates", nargs="*", default=[], type=named_rate, metavar="NAME=RATE",
+                        help="given, instead of trying some")  # fmt: skip
     given = parser.parse_args()
     root = Catalog().root
     if not os.environ.get("THEODOLITE_DATA") or root is None:
@@ -238,7 +245,8 @@ def main() -> int:
         return 0
     torch.set_num_threads(1)
     material = learned(root, given.folder, given.encoder)
-    contestants = trained(material, given.folder, given.only, given.minutes, given.rate)
+    contestants = trained(material, given.folder, given.only, given.minutes,
+                           dict(given.rates))  # fmt: skip
     curves = {name: one.curve for name, one in contestants.items()}
     (given.folder / "architectures" / "curves.json").write_text(json.dumps(curves), "utf-8")
     return 0 if judged(material, given.folder, contestants) else 1

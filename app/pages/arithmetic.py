@@ -14,7 +14,7 @@ from app.decoding import saying
 from app.decoding.analogies import ANALOGY, PRESETS, named
 from app.pages import choices, working
 from app.pages import decode_form as form
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -89,16 +89,15 @@ def build(workspace: Workspace) -> None:
         return (chosen.expression, chosen.lines) if chosen else (gr.skip(), gr.skip())
 
     calculated, again = parts.telling(calculate, 1), parts.telling(reopen, 1)
-    latest = {"trigger_mode": "always_last", **QUIET}
     opened = parts.on_load(parts.telling(load, len(controls) + 1), None,
                            [preset, *controls, notice])  # fmt: skip
-    opened.success(again, controls, [found, notice], **QUIET)
+    opened.success(again, controls, [found, notice], **LATEST)
     gr.on([go.click, expression.submit, sentences.submit], calculated, controls, [found, notice],
-          **latest)  # fmt: skip
+          **LATEST)  # fmt: skip
     gr.on([box.input for box in (encoders, *options.values())], again, controls, [found, notice],
-          **latest)  # fmt: skip
-    preset.input(take, preset, [expression, sentences], **QUIET).then(
-        again, controls, [found, notice], **QUIET
+          **LATEST)  # fmt: skip
+    preset.input(take, preset, [expression, sentences], **LATEST).then(
+        again, controls, [found, notice], **LATEST
     )
     gr.on([expression.input, sentences.input], _preset_of, [expression, sentences], preset, **QUIET)
     address.keep({"x": expression, "let": sentences, "encoder": encoders, **options}, form.PLAIN)

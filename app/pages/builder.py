@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from itertools import product
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -29,6 +31,10 @@ STEPS = {
     "normalise": "Normalise: length 1",
 }
 FITTED = ("center", "whiten", "drop")
+_FITTED_JS = (
+    "(steps) => ({__type__: 'update', "
+    f"visible: steps.some((step) => {json.dumps(FITTED)}.includes(step))}})"
+)
 THE_TASK = "@task"
 LEFT_TO_MODEL = "the model's own"
 MODELS = ("hf", "dir", "minilm")
@@ -87,8 +93,11 @@ def build(workspace: Workspace) -> tuple[list[Any], gr.Button]:
             visible=False, elem_id="fitted",
         )  # fmt: skip
     chosen = [source, value, pooling, averaging, learnt, before]
-    gr.on([source.change, averaging.change, steps.change], _show, [source, averaging, steps],
-          [value, pooling, averaging, learnt, fitted_on], show_progress="hidden")  # fmt: skip
+    kinds = [None, *(kind for _, kind, _, _ in SOURCES)]
+    parts.shape(_asked, [source], ((kind,) for kind in kinds), [value, pooling, averaging])
+    parts.shape(lambda *of: [gr.update(visible=_learns(*of))], [source, averaging],
+                product(kinds, (name for _, name in AVERAGES)), [learnt])  # fmt: skip
+    steps.change(None, steps, fitted_on, js=_FITTED_JS)
 
     def joined(*choices: Any) -> tuple[Any, ...]:
         """Put the chosen source before the next one; the choice starts again."""
@@ -105,21 +114,19 @@ def _datasets(workspace: Workspace) -> tuple[Any, Any]:
     return gr.update(choices=[LEARNT_ON, *names]), gr.update(choices=[task, *names])
 
 
-def _show(kind: str | None, averaging: str, chosen: list[str]) -> tuple[Any, ...]:
-    """Show what the source asks for, and no more."""
+def _asked(kind: str | None) -> tuple[Any, ...]:
+    """What a source asks for, and no more."""
     row = next((row for row in SOURCES if row[1] == kind), None)
     wanted = bool(row and row[2])
     return (
         gr.update(visible=wanted, label=row[2] if row else "", placeholder=row[3] if row else ""),
         gr.update(visible=kind in MODELS),
         gr.update(visible=kind in WORDS),
-        gr.update(visible=kind in WORDS and _learns(kind, averaging)),
-        gr.update(visible=any(step in FITTED for step in chosen)),
     )
 
 
 def _learns(kind: str | None, pooling: str) -> bool:
-    return pooling == "gem" or (pooling == "sif" and kind != "words")
+    return kind in WORDS and (pooling == "gem" or (pooling == "sif" and kind != "words"))
 
 
 def source(kind: str | None, value: str | None, pooling: str, averaging: str, learnt: str) -> str:

@@ -16,7 +16,7 @@ from app.components.chart import chart, drawing
 from app.evaluation import spread
 from app.evaluation.order import in_order
 from app.pages import choices, compare_board, compare_table, published, ranking_view
-from app.parts import QUIET
+from app.parts import LATEST
 from app.ranking import comparison
 from app.ranking.stability import KINDS
 
@@ -99,13 +99,13 @@ def build(workspace: Workspace) -> None:
         for made in show(*values):  # what the address got wrong stays in the notice
             yield (*made, gr.skip())
 
-    opened.then(parts.telling(first, len(views)), controls, [*views, notice], **QUIET)
-    chosen_anew = encoders.input(rebase, [encoders, baseline], baseline, **QUIET)
-    chosen_anew.then(shown, controls, [*views, notice], trigger_mode="always_last", **QUIET)
+    opened.then(parts.telling(first, len(views)), controls, [*views, notice], **LATEST)
+    chosen_anew = encoders.input(rebase, [encoders, baseline], baseline, **LATEST)
+    chosen_anew.then(shown, controls, [*views, notice], **LATEST)
     gr.on([box.input for box in (baseline, protocol, tasks, rows)], shown, controls,
-          [*views, notice], trigger_mode="always_last", **QUIET)  # fmt: skip
-    drawn.input(parts.telling(redraw, 2), controls, [*ranks, notice], **QUIET)
-    kind.input(parts.telling(restage, 3), controls, [*stable, notice], **QUIET)
+          [*views, notice], **LATEST)  # fmt: skip
+    drawn.input(parts.telling(redraw, 2), controls, [*ranks, notice], **LATEST)
+    kind.input(parts.telling(restage, 3), controls, [*stable, notice], **LATEST)
     address.keep(
         {"encoder": encoders, "baseline": baseline, "protocol": protocol, "task": tasks,
          "published": rows, "drawn": drawn, "stability": kind},

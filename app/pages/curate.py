@@ -11,7 +11,7 @@ from app import address, parts
 from app.collection import curations
 from app.pages import choices, working
 from app.pages.following import Following
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -83,24 +83,20 @@ def build(workspace: Workspace) -> None:
 
     shaped = [about, encoder, near, lonely, some, seen]  # rows: an empty one would leave a gap
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, following.run, notice])
-    opened.then(parts.telling(_shape, 6), job, [*shaped, notice], **QUIET).then(
-        parts.telling(show, 1), controls, [table, notice], **QUIET
-    )
-    job.input(parts.telling(_shape, 6), job, [*shaped, notice], **QUIET).then(
-        parts.telling(show, 1), controls, [table, notice], **QUIET
-    )
+    parts.shape(_shape, [job], [(what,) for what in WORDS], shaped)
+    opened.then(parts.telling(show, 1), controls, [table, notice], **LATEST)
     for place, box in ((collection, split), (against, against_split)):
         place.input(
             parts.telling(lambda name: _splits(workspace, name, ""), 1), place, [box, notice],
-            **QUIET,
-        ).then(parts.telling(show, 1), controls, [table, notice], **QUIET)  # fmt: skip
-    gr.on([c.input for c in (split, encoder, least, nearest, many, against_split)],
+            **LATEST,
+        ).then(parts.telling(show, 1), controls, [table, notice], **LATEST)  # fmt: skip
+    gr.on([c.input for c in (job, split, encoder, least, nearest, many, against_split)],
           parts.telling(show, 1), controls, [table, notice],
-          trigger_mode="always_last", **QUIET)  # fmt: skip
+          **LATEST)  # fmt: skip
     if not workspace.read_only:
         go.click(parts.telling(look, 2), controls, [following.run, table, notice],
                  **QUIET)  # fmt: skip
-    following.moved.change(parts.telling(show, 1), controls, [table, notice], **QUIET)
+    following.moved.change(parts.telling(show, 1), controls, [table, notice], **LATEST)
     names = ("job", "in", "split", "encoder", "least", "nearest", "many", "against",
              "against_split")  # fmt: skip
     address.keep(dict(zip(names, controls, strict=True)) | {"run": following.run}, PLAIN)

@@ -10,7 +10,7 @@ from app import address, parts
 from app.components.actions import actions
 from app.pages import data_views
 from app.pages.data_form import Form
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ def build(workspace: Workspace) -> None:
 
     parts.on_load(parts.telling(load, 4), None, [find, *shown, notice])
     find.change(lambda words, name: data_views.listing(workspace, words, name), [find, opened],
-               listing, trigger_mode="always_last", **QUIET)  # fmt: skip
+               listing, **LATEST)  # fmt: skip
     listing.act(parts.telling(act, 3), [find, opened], [*shown, notice],
                 scroll_to_output=True, **QUIET)  # fmt: skip
     card.act(parts.telling(act, 3), [find, opened], [*shown, notice], **QUIET)
     address.keep({"find": find})
     if form is not None and hub is not None:
-        form.kept.change(parts.telling(drawn, 3), [find, form.kept], [*shown, notice], **QUIET)
+        form.kept.change(parts.telling(drawn, 3), [find, form.kept], [*shown, notice], **LATEST)
         form.kept.change(None, form.kept, js=address.writer(["set"]))
         *boxes, read, name = hub
         named = gr.on([read.click, boxes[-1].submit], parts.telling(_hub_name, 1), boxes,

@@ -72,7 +72,7 @@ class Form:
         gr.on([self._file.upload, self._header.input], look, [self._file, self._header, self._name],
               looked, show_progress="full", show_progress_on=self._file)  # fmt: skip
         self._file.clear(lambda: (gr.update(visible=False), ""), None, [self._body, self._notice])
-        self._kind.input(self._shown, self._kind, roles, show_progress="hidden")
+        parts.shape(_shape, [self._kind], [(kind,) for kind in KINDS], roles)
         given = [self._file, self._kind, self._header, self._name, *roles]
         self._keep.click(
             parts.telling(self._take, 3), given,
@@ -97,9 +97,6 @@ class Form:
             name or name_for(Path(file).name),
         )  # fmt: skip
 
-    def _shown(self, kind: str) -> tuple[Any, ...]:
-        return tuple(gr.update(visible=_belongs(role, kind)) for role in ROLES)
-
     def _take(
         self, file: str | None, kind: str, header: str, name: str, *columns: str | None
     ) -> tuple[Any, ...]:
@@ -117,6 +114,10 @@ class Form:
         mapping = Mapping(kind, chosen, HEADERS[header])  # type: ignore[arg-type]
         row = uploads.keep(self._workspace, Path(file), Path(file).name, name.strip(), mapping)
         return f"upload:{row['name']}", None, gr.update(visible=False)
+
+
+def _shape(kind: str) -> tuple[Any, ...]:
+    return tuple(gr.update(visible=_belongs(role, kind)) for role in ROLES)
 
 
 def _belongs(role: str, kind: str) -> bool:

@@ -13,7 +13,7 @@ from app.components import told
 from app.decoding import saying
 from app.pages import choices, working
 from app.pages import decode_form as form
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 
 if TYPE_CHECKING:
     from app.decoding.saying import How, Said
@@ -75,13 +75,12 @@ def build(workspace: Workspace) -> None:
 
     decoded = parts.telling(decode, 1)
     opened = parts.on_load(parts.telling(load, len(controls)), None, [*controls, notice])
-    opened.then(parts.telling(reopen, 1), controls, [found, notice], **QUIET)
+    opened.then(parts.telling(reopen, 1), controls, [found, notice], **LATEST)
     again = [box.input for box in (encoders, *options.values())]
-    latest = {"trigger_mode": "always_last", **QUIET}
-    gr.on([go.click, sentence.submit], decoded, controls, [found, notice], **latest)
-    gr.on(again, parts.telling(change, 1), controls, [found, notice], **latest)
+    gr.on([go.click, sentence.submit], decoded, controls, [found, notice], **LATEST)
+    gr.on(again, parts.telling(change, 1), controls, [found, notice], **LATEST)
     pick.click(parts.telling(lambda: _drawn(workspace), 1), None, [sentence, notice], **QUIET).then(
-        decoded, controls, [found, notice], **QUIET
+        decoded, controls, [found, notice], **LATEST
     )
     address.keep({"q": sentence, "encoder": encoders, **options}, form.PLAIN)
 

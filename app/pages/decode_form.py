@@ -12,7 +12,6 @@ from app import address, parts
 from app.decoding import saying
 from app.decoding.saying import How, NoDecoder
 from app.pages import choices
-from app.parts import QUIET
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -56,11 +55,11 @@ def options() -> dict[str, Any]:
                              elem_id="seed", min_width=120, visible=False,
                              info="Draws the same again.")  # fmt: skip
     boxes = (method, beams, temperature, share, seed, corrections)
-    gr.on([method.input, method.change], shape, method, [beams, temperature, share, seed], **QUIET)
+    parts.shape(_shape, [method], [(way,) for _, way in WAYS], [beams, temperature, share, seed])
     return dict(zip(NAMES, boxes, strict=True))
 
 
-def shape(method: str) -> tuple[Any, ...]:
+def _shape(method: str) -> tuple[Any, ...]:
     """Only what matters to a method is shown."""
     drawn = gr.update(visible=method == "sample")
     return gr.update(visible=method in ("beam", "sample")), drawn, drawn, drawn

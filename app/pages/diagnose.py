@@ -11,7 +11,7 @@ from app.components.chart import chart
 from app.decoding import diagnosis_figures as figures
 from app.pages import diagnose_views as views
 from app.pages import train_decoder_form
-from app.parts import QUIET
+from app.parts import IN_ORDER, LATEST, QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -80,12 +80,11 @@ def build(workspace: Workspace) -> None:
 
     opened = parts.on_load(parts.telling(load, len(asked) + len(listed)), None,
                            [*asked, *listed, notice])  # fmt: skip
-    opened.then(described, asked, command, **QUIET)
-    gr.on([box.change for box in asked], described, asked, command, trigger_mode="always_last",
-          **QUIET)  # fmt: skip
+    opened.then(described, asked, command, **IN_ORDER)
+    gr.on([box.change for box in asked], described, asked, command, **IN_ORDER)
     go.click(parts.telling(start, len(listed)), asked, [*listed, notice], **QUIET)
-    pick.change(parts.telling(picked, len(shown)), [pick, metric], [*shown, notice], **QUIET)
-    metric.input(parts.telling(drawn_anew, 1), [pick, metric], [drawn, notice], **QUIET)
+    pick.change(parts.telling(picked, len(shown)), [pick, metric], [*shown, notice], **LATEST)
+    metric.input(parts.telling(drawn_anew, 1), [pick, metric], [drawn, notice], **LATEST)
     gr.Timer(POLL_SECONDS).tick(poll, [seen, pick], listed, **QUIET)
     address.keep({"encoder": encoder, "in": text, "result": pick}, {"in": USUAL})
 

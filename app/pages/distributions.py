@@ -13,7 +13,7 @@ from app import address, figures, formats, parts
 from app.components.chart import chart, drawing
 from app.pages import choices
 from app.pages.following import Following
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 from app.space import densities
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def build(workspace: Workspace) -> None:
     parts.on_load(parts.telling(load, 10), None, [*chosen, following.run, *views, notice])
     gr.on(
         [encoders.input, task.input, following.moved.change],
-        parts.telling(show, 7), chosen, [*views, notice], trigger_mode="always_last", **QUIET,
+        parts.telling(show, 7), chosen, [*views, notice], **LATEST,
     )  # fmt: skip
     address.keep({"encoder": encoders, "task": task, "run": following.run})
     if not workspace.read_only:

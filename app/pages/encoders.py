@@ -12,6 +12,7 @@ import gradio as gr
 from app import address, formats, parts, progress
 from app.components.actions import actions, button
 from app.pages import builder
+from app.parts import IN_ORDER
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -84,10 +85,8 @@ def _add(workspace: Workspace, listing: gr.HTML) -> None:
         ready = bool(builder.source(*choices[:5]))
         return builder.compose(*choices) or gr.skip(), gr.update(interactive=ready)
 
-    gr.on([control.change for control in controls], compose, controls, [spec, join],
-          show_progress="hidden")  # fmt: skip
-    spec.change(parts.telling(_verdict, 1), spec, [verdict, added],
-                show_progress="hidden", trigger_mode="always_last")  # fmt: skip
+    gr.on([control.change for control in controls], compose, controls, [spec, join], **IN_ORDER)
+    spec.change(parts.telling(_verdict, 1), spec, [verdict, added], **IN_ORDER)
     address.keep({"spec": spec})
 
     def load(request: gr.Request) -> Any:

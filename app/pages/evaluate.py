@@ -17,7 +17,7 @@ from app.evaluation.suites import GROUPS
 from app.pages import choices, plan
 from app.pages.following import Following
 from app.pages.plan import Plan
-from app.parts import QUIET
+from app.parts import IN_ORDER, LATEST, QUIET
 from engine.errors import UserError
 from engine.protocols import MOST_SEEDS, OF_TASKS
 
@@ -83,12 +83,12 @@ def build(workspace: Workspace) -> None:
     look = parts.telling(changed, 5)
     gr.on(
         [*(box.input for box in asked), following.moved.change],
-        look, [suite, *asked], [suite, *views, notice], trigger_mode="always_last", **QUIET,
+        look, [suite, *asked], [suite, *views, notice], **LATEST,
     )  # fmt: skip
     suite.input(
         parts.telling(partial(_picked, workspace), 1 + len(groups)), [suite, protocol],
-        [protocol, *groups.values(), notice], **QUIET,
-    ).then(look, [suite, *asked], [suite, *views, notice], **QUIET)  # fmt: skip
+        [protocol, *groups.values(), notice], **LATEST,
+    ).then(look, [suite, *asked], [suite, *views, notice], **LATEST)  # fmt: skip
     if not workspace.read_only:
         cost.click(
             parts.telling(partial(_estimated, workspace), 1),
@@ -106,7 +106,7 @@ def build(workspace: Workspace) -> None:
         results.act(parts.telling(again, 1), protocol, [following.run, notice], **QUIET)
         named = gr.on([add.click, spec.submit], parts.telling(added, 3), [spec, encoders],
                       [encoders, spec, said, notice], **QUIET)  # fmt: skip
-        named.then(look, [suite, *asked], [suite, *views, notice], **QUIET)
+        named.then(look, [suite, *asked], [suite, *views, notice], **LATEST)
     boxes = {"task" if name == "others" else name: box for name, box in groups.items()}
     address.keep(
         {"encoder": encoders, **boxes, "protocol": protocol, "seed": seed, "seeds": seeds,
@@ -230,7 +230,7 @@ def _adding(workspace: Workspace) -> tuple[Any, Any, Any]:
         )  # fmt: skip
         add = gr.Button("Add", size="md", elem_id="add-spec")
     said = parts.static("", elem_id="spec-said")
-    spec.change(_checked, spec, said, show_progress="hidden", trigger_mode="always_last")
+    spec.change(_checked, spec, said, **IN_ORDER)
     return spec, said, add
 
 

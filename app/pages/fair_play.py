@@ -14,7 +14,7 @@ from app.components.actions import actions, button
 from app.components.chart import chart
 from app.pages import choices
 from app.pages.following import Following
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 
 if TYPE_CHECKING:
     from app.fair.fairness import Advice
@@ -91,9 +91,9 @@ def build(workspace: Workspace) -> None:
         for made in show(*values):  # what the address got wrong stays in the notice
             yield (*made, gr.skip())
 
-    opened.then(parts.telling(first, len(views)), controls, [*views, notice], **QUIET)
+    opened.then(parts.telling(first, len(views)), controls, [*views, notice], **LATEST)
     gr.on([*(box.input for box in controls), following.moved.change], drawn, controls,
-          [*views, notice], trigger_mode="always_last", **QUIET)  # fmt: skip
+          [*views, notice], **LATEST)  # fmt: skip
     names = ("encoder", "task", "projection", "curve", "classifier")
     kept = dict(zip(names, controls, strict=True))
     address.keep({**kept, "run": following.run}, DEFAULTS)
@@ -101,7 +101,7 @@ def build(workspace: Workspace) -> None:
         for text in texts:
             done = text.act(parts.telling(act, 2), controls, [encoders, following.run, notice],
                             scroll_to_output=True, **QUIET)  # fmt: skip
-            done.then(drawn, controls, [*views, notice], **QUIET)
+            done.then(drawn, controls, [*views, notice], **LATEST)
 
 
 def _points() -> tuple[list[Any], list[Any], list[Any]]:

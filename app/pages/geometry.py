@@ -12,7 +12,7 @@ from app import address, formats, parts
 from app.components.chart import chart
 from app.pages import choices, working
 from app.pages.following import Following
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 from app.space import shape_views, shapes
 from engine.errors import UserError
 
@@ -86,12 +86,12 @@ def build(workspace: Workspace) -> None:
 
     told = parts.telling(show, len(views))
     opened = parts.on_load(parts.telling(load, 7), None, [*controls, following.run, notice])
-    opened.then(told, controls, [*views, notice], **QUIET)
-    other = dataset.input(parts.telling(changed, 4), dataset, [*picked, notice], **QUIET)
-    other.then(told, controls, [*views, notice], **QUIET)
+    opened.then(told, controls, [*views, notice], **LATEST)
+    other = dataset.input(parts.telling(changed, 4), dataset, [*picked, notice], **LATEST)
+    other.then(told, controls, [*views, notice], **LATEST)
     gr.on(
         [encoders.input, *(c.input for c in picked), following.moved.change],
-        told, controls, [*views, notice], trigger_mode="always_last", **QUIET,
+        told, controls, [*views, notice], **LATEST,
     )  # fmt: skip
     address.keep(
         {"encoder": encoders, "data": dataset, "split": split, "rule": rule, "cut": cut,

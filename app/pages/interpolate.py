@@ -16,7 +16,7 @@ from app.decoding import pictures, saying
 from app.decoding.saying import NoDecoder
 from app.pages import choices, search_columns, working
 from app.pages import decode_form as form
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -85,16 +85,15 @@ def build(workspace: Workspace) -> None:
         yield from _shown(workspace, request, None, *values)
 
     opened = parts.on_load(parts.telling(load, len(controls) + 1), None, [*controls, at, notice])
-    opened.then(parts.telling(reopen, 3), [at, *controls], [*views, notice], **QUIET)
-    latest = {"trigger_mode": "always_last", **QUIET}
+    opened.then(parts.telling(reopen, 3), [at, *controls], [*views, notice], **LATEST)
     walked = parts.telling(start, 3)
     gr.on([go.click, first.submit, second.submit, steps.submit], walked, controls,
-          [*views, notice], **latest)  # fmt: skip
+          [*views, notice], **LATEST)  # fmt: skip
     again = (encoder, path, collection, *options.values())
     gr.on([box.input for box in again], parts.telling(change, 3), controls,
-          [*views, notice], **latest)  # fmt: skip
+          [*views, notice], **LATEST)  # fmt: skip
     pick.click(parts.telling(lambda: random.choice(EXAMPLES), 2), None, [first, second, notice],
-               **QUIET).then(walked, controls, [*views, notice], **QUIET)  # fmt: skip
+               **QUIET).then(walked, controls, [*views, notice], **LATEST)  # fmt: skip
     address.keep(
         {"a": first, "b": second, "encoder": encoder, "path": path, "steps": steps,
          "in": collection, **options}, PLAIN,

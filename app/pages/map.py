@@ -13,7 +13,7 @@ from app import address, formats, parts, progress
 from app.components.map import point_map, points
 from app.pages import choices, map_views, working
 from app.pages.following import Following
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 from app.space import maps
 from engine.errors import UserError
 from store.runs import LIVE
@@ -74,13 +74,12 @@ def build(workspace: Workspace) -> None:
     opened = parts.on_load(
         parts.telling(load, 9), None, [*controls, fine, seen, following.run, notice]
     )
-    opened.then(parts.telling(show, 3), [seen, following.run, *controls], [*shown, notice], **QUIET)
-    gr.on([c.input for c in controls], parts.telling(show, 3), [seen, following.run, *controls],
-          [*shown, notice], trigger_mode="multiple", **QUIET)  # fmt: skip
+    followed = [seen, following.run, *controls]
+    opened.then(parts.telling(show, 3), followed, [*shown, notice], **LATEST)
+    gr.on([c.input for c in controls], parts.telling(show, 3), followed, [*shown, notice],
+          trigger_mode="multiple", **QUIET)  # fmt: skip
     go.click(parts.telling(make, 4), [seen, *controls], [*shown, following.run, notice], **QUIET)
-    following.moved.change(
-        parts.telling(show, 3), [seen, following.run, *controls], [*shown, notice], **QUIET
-    )
+    following.moved.change(parts.telling(show, 3), followed, [*shown, notice], **LATEST)
     address.keep(
         {"encoder": encoder, "in": collection, "method": method, "neighbours": neighbours,
          "distance": distance, "seed": seed, "run": following.run}, PLAIN,

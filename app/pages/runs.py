@@ -10,7 +10,7 @@ from app import address, parts
 from app.components.actions import actions
 from app.components.chart import chart
 from app.pages import ablations_form, runs_views, trainings
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 from app.training import figures
 from engine.errors import UserError
 
@@ -75,7 +75,7 @@ def build(workspace: Workspace) -> None:
     gr.Timer(POLL_SECONDS).tick(poll, [chosen, opened, seen], views, **QUIET)
     listing.act(parts.telling(act, len(shown)), [chosen, opened], [*shown, notice], **QUIET)
     if queued is not None:
-        queued.change(parts.telling(follow, len(shown)), queued, [*shown, notice], **QUIET)
+        queued.change(parts.telling(follow, len(shown)), queued, [*shown, notice], **LATEST)
     address.keep({"run": chosen, "sweep": opened})
 
 

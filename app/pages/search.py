@@ -14,7 +14,7 @@ from app import address, parts
 from app.components.hits import hits
 from app.pages import choices, search_columns
 from app.pages.search_columns import MOST_CHARACTERS, MOST_QUERIES, Mode, Question
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -107,27 +107,23 @@ def build(workspace: Workspace) -> None:
 
     searched = parts.telling(search, 4)
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, *examples, notice])
-    opened.then(_shape, mode, shaped, **QUIET).then(
-        parts.telling(reopen, 4), controls, [*views, notice], **QUIET
-    )
+    opened.then(parts.telling(reopen, 4), controls, [*views, notice], **LATEST)
     gr.on([go.click, query.submit, unlike.submit, k.submit, least.submit, only.input,
            encoders.input], searched, controls, [*views, notice],
-          trigger_mode="always_last", **QUIET)  # fmt: skip
-    mode.input(_shape, mode, shaped, **QUIET)
+          **LATEST)  # fmt: skip
+    parts.shape(_shape, [mode], [(way,) for _, way in MODES], shaped)
     collection.input(
-        parts.telling(partial(_only, workspace), 1), collection, [only, notice], **QUIET
-    ).then(searched, controls, [*views, notice], **QUIET)
+        parts.telling(partial(_only, workspace), 1), collection, [only, notice], **LATEST
+    ).then(searched, controls, [*views, notice], **LATEST)
     picked = pick.click(
         parts.telling(partial(_drawn, workspace), 1), collection, [query, notice], **QUIET
     )
-    picked.then(searched, controls, [*views, notice], **QUIET)
+    picked.then(searched, controls, [*views, notice], **LATEST)
     for button, text in zip(examples, TABLE_10.values(), strict=True):
         button.click(
             lambda text=text: (text, "flickr30k", "meaning", []), None,
             [query, collection, mode, only], **QUIET,
-        ).then(_shape, mode, shaped, **QUIET).then(
-            searched, controls, [*views, notice], **QUIET
-        )  # fmt: skip
+        ).then(searched, controls, [*views, notice], **LATEST)  # fmt: skip
     timer.tick(parts.telling(poll, 4), [seen, *controls], [*views, notice], **QUIET)
     address.keep(
         {"q": query, "in": collection, "mode": mode, "k": k, "least": least, "only": only,

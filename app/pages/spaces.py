@@ -14,7 +14,7 @@ from app.components.chart import chart
 from app.components.map import point_map
 from app.pages import choices, map_views, spaces_views, working
 from app.pages.following import Following
-from app.parts import QUIET
+from app.parts import LATEST, QUIET
 from app.space import spaces
 from engine.errors import UserError
 from store.runs import LIVE
@@ -89,12 +89,12 @@ def build(workspace: Workspace) -> None:
 
     followed = [seen, following.run, *controls]
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, following.run, seen, notice])
-    opened.then(parts.telling(shown, len(views)), followed, [*views, notice], **QUIET)
+    opened.then(parts.telling(shown, len(views)), followed, [*views, notice], **LATEST)
     gr.on([c.input for c in controls], parts.telling(shown, len(views)), followed,
           [*views, notice], trigger_mode="multiple", **QUIET)  # fmt: skip
     go.click(parts.telling(make, len(views) + 1), [seen, *controls],
              [*views, following.run, notice], **QUIET)  # fmt: skip
-    following.moved.change(parts.telling(shown, len(views)), followed, [*views, notice], **QUIET)
+    following.moved.change(parts.telling(shown, len(views)), followed, [*views, notice], **LATEST)
     address.keep({"in": collection, "k": k, "method": method, "groups": groups, "size": size,
                   "show": show, "run": following.run}, PLAIN)  # fmt: skip
     # One name for both, so that links to and from other pages keep their encoders.

@@ -15,7 +15,7 @@ from app.pages import form_parts, train_fill, train_sweep, working
 from app.pages import train_form as form
 from app.pages.train_fill import NAMES, OWN
 from app.pages.train_sweep import LEAVE
-from app.parts import QUIET
+from app.parts import IN_ORDER, LATEST
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -72,18 +72,17 @@ def build(workspace: Workspace) -> None:
     filled = [preset, about, *asked, begun]
     look = parts.telling(typed, 6)
     seen = [preset, about, side.command, side.said, *state, side.notice]
-    reshape = {"fn": shape, "inputs": asked, "outputs": [*boxes, *asked], **QUIET}
+    reshape = {"fn": shape, "inputs": asked, "outputs": [*boxes, *asked], **LATEST}
     opened = parts.on_load(parts.telling(load, len(filled)), None, [*filled, side.notice])
     chosen = preset.input(parts.telling(picked, len(filled) - 1), preset,
-                          [*filled[1:], side.notice], **QUIET)  # fmt: skip
+                          [*filled[1:], side.notice], **LATEST)  # fmt: skip
     for event in (opened, chosen):
-        event.then(**reshape).then(look, [begun, *asked], seen, **QUIET)
-    gr.on([controls[name].input for name in _DECIDING], trigger_mode="always_last", **reshape).then(
-        look, [begun, *asked], seen, **QUIET
+        event.then(**reshape).then(look, [begun, *asked], seen, **IN_ORDER)
+    gr.on([controls[name].input for name in _DECIDING], **reshape).then(
+        look, [begun, *asked], seen, **IN_ORDER
     )
     # `change`, not `input`: a text that is pasted or filled in counts as well.
-    gr.on([control.change for control in asked], look, [begun, *asked], seen,
-          trigger_mode="always_last", **QUIET)  # fmt: skip
+    gr.on([control.change for control in asked], look, [begun, *asked], seen, **IN_ORDER)
     if upload is not None:
         kept = upload.upload(parts.telling(_taken_in(workspace), 3), upload,
                              [controls["source"], controls["dataset"], upload, side.notice],

@@ -16,7 +16,7 @@ from app.pages import at_hand, form_parts, trainings, working
 from app.pages import train_decoder_form as form
 from app.pages import train_decoder_views as views
 from app.pages.train_decoder_form import BY_NAME, FIELDS, NAMES, OWN
-from app.parts import QUIET
+from app.parts import IN_ORDER, LATEST, QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -51,18 +51,18 @@ def build(workspace: Workspace) -> None:
 
     look = {"fn": parts.telling(typed, 4), "inputs": asked,
             "outputs": [preset, about, side.command, side.said, side.notice],
-            **QUIET}  # fmt: skip
+            **IN_ORDER}  # fmt: skip
     filled = [preset, about, *asked]
     parts.on_load(parts.telling(load, len(filled)), None, [*filled, side.notice]).then(**look)
     preset.input(
         parts.telling(form.picked, 1 + len(BY_NAME)), preset,
-        [about, *(controls[name] for name in BY_NAME), side.notice], **QUIET,
+        [about, *(controls[name] for name in BY_NAME), side.notice], **LATEST,
     ).then(**look)  # fmt: skip
     # `change`, not `input`: a text that is pasted or filled in counts as well.
-    gr.on([control.change for control in asked], trigger_mode="always_last", **look)
-    based = controls["architecture"]
-    gr.on([based.change, based.input], lambda kind: gr.update(visible=kind == "causal"), based,
-          controls["base"], **QUIET)  # fmt: skip
+    gr.on([control.change for control in asked], **look)
+    kinds = [(kind,) for _, kind in BY_NAME["architecture"].choices]
+    parts.shape(lambda kind: [gr.update(visible=kind == "causal")], [controls["architecture"]],
+                kinds, [controls["base"]])  # fmt: skip
     begun = side.wire(controls, _start, _estimated)
     followed.wire(begun)
     address.keep({"preset": preset, **controls}, form.usual() | {"preset": "ours"})
@@ -144,7 +144,7 @@ class _Followed:
                           **QUIET)  # fmt: skip
         self._at_hand.act(parts.telling(act, len(shown)), self._opened, [*shown, self._removed],
                           **QUIET)  # fmt: skip
-        begun.change(parts.telling(follow, len(shown)), begun, [*shown, self._notice], **QUIET)
+        begun.change(parts.telling(follow, len(shown)), begun, [*shown, self._notice], **LATEST)
         address.keep({"run": self._opened})
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import formats, parts
-from app.parts import QUIET
+from app.parts import IN_ORDER, QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -76,13 +76,10 @@ class Sweep:
             check(self._workspace, base)
             return runs.queue_sweep(self._workspace, base, children)
 
-        self._way.change(
-            lambda way: [gr.update(visible=way == DRAWN)] * 2, self._way, [self._count, self._seed],
-            **QUIET,
-        )  # fmt: skip
+        parts.shape(lambda way: [gr.update(visible=way == DRAWN)] * 2, [self._way],
+                    [(GRID,), (DRAWN,)], [self._count, self._seed])  # fmt: skip
         gr.on([control.change for control in [*mine, *asked]], parts.telling(preview, 1),
-              [*mine, *asked], [self._preview, self._notice], trigger_mode="always_last",
-              **QUIET)  # fmt: skip
+              [*mine, *asked], [self._preview, self._notice], **IN_ORDER)  # fmt: skip
         self._go.click(parts.telling(start, 1), [*mine, *asked], [self._run, self._notice], **QUIET)
         self._run.change(None, self._run, js=LEAVE)
 

@@ -78,6 +78,24 @@ def test_word_sources_are_pooled_and_joined(page):
     expect(spec(page)).to_have_value("wordllama?pooling=gem&data=starter")
 
 
+def test_what_a_choice_asks_for_is_shown_without_the_server(page):
+    """A later answer would close the list just opened, or come after a newer one."""
+    page.route("**/queue/join*", lambda route: None)  # no answer ever comes
+    page.get_by_label("WordLlama", exact=True).check()
+    page.get_by_label("Pooling of words").click()
+    page.get_by_role("option", name="SIF").click()
+    expect(page.get_by_label("Pooling learns from")).to_be_visible()
+    page.get_by_label("Normalise: length 1").check()
+    expect(page.get_by_label("Fitted on")).to_be_hidden()
+    page.get_by_label("Centre: subtract the mean").check()
+    expect(page.get_by_label("Fitted on")).to_be_visible()
+    page.get_by_label("Random words").check()
+    expect(page.get_by_label("Dimensions")).to_be_visible()
+    expect(page.get_by_label("Pooling learns from")).to_be_visible()
+    page.get_by_label("Word vectors").check()  # their order tells how frequent a word is
+    expect(page.get_by_label("Pooling learns from")).to_be_hidden()
+
+
 def test_a_file_of_vectors_says_what_it_lacks(page, workspace, tmp_path):
     """Added by the choices, asked on the page: task by task."""
     sentences = list(dict.fromkeys(workspace.catalog.load("starter-pairs").sentences))
