@@ -14,7 +14,7 @@ from app.decoding import saying
 from app.decoding.analogies import ANALOGY, PRESETS, named
 from app.pages import choices, working
 from app.pages import decode_form as form
-from app.parts import LATEST, QUIET
+from app.parts import LATEST
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ def build(workspace: Workspace) -> None:
     preset.input(take, preset, [expression, sentences], **LATEST).then(
         again, controls, [found, notice], **LATEST
     )
-    gr.on([expression.input, sentences.input], _preset_of, [expression, sentences], preset, **QUIET)
+    gr.on(
+        [expression.input, sentences.input], _preset_of, [expression, sentences], preset, **LATEST
+    )
     address.keep({"x": expression, "let": sentences, "encoder": encoders, **options}, form.PLAIN)
 
 

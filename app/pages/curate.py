@@ -91,8 +91,7 @@ def build(workspace: Workspace) -> None:
             **LATEST,
         ).then(parts.telling(show, 1), controls, [table, notice], **LATEST)  # fmt: skip
     gr.on([c.input for c in (job, split, encoder, least, nearest, many, against_split)],
-          parts.telling(show, 1), controls, [table, notice],
-          **LATEST)  # fmt: skip
+          parts.telling(show, 1), controls, [table, notice], **LATEST)  # fmt: skip
     if not workspace.read_only:
         go.click(parts.telling(look, 2), controls, [following.run, table, notice],
                  **QUIET)  # fmt: skip

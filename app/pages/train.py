@@ -72,7 +72,7 @@ def build(workspace: Workspace) -> None:
     filled = [preset, about, *asked, begun]
     look = parts.telling(typed, 6)
     seen = [preset, about, side.command, side.said, *state, side.notice]
-    reshape = {"fn": shape, "inputs": asked, "outputs": [*boxes, *asked], **LATEST}
+    reshape = {"fn": shape, "inputs": asked, "outputs": [*boxes, *asked], **IN_ORDER}
     opened = parts.on_load(parts.telling(load, len(filled)), None, [*filled, side.notice])
     chosen = preset.input(parts.telling(picked, len(filled) - 1), preset,
                           [*filled[1:], side.notice], **LATEST)  # fmt: skip
