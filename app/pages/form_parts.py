@@ -94,8 +94,8 @@ def ticks(fields: Sequence[Field], form: str) -> dict[str, Any]:
     """Name -> component, to stand below the row: of every field that is ticked."""
     return {
         field.name: gr.Checkbox(
-            label=field.label, elem_id=f"{form}-{field.name}", container=False,
-            elem_classes="t-flag",
+            label=field.label, info=field.info or None, elem_id=f"{form}-{field.name}",
+            container=False, elem_classes="t-flag",
         )
         for field in fields
         if field.kind == "flag"
