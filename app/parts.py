@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import json
 import logging
 import math
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -163,7 +164,7 @@ def on_load(fn: Callable[..., Any], inputs: Sequence[Any] | None = None,
     return page.load(fn, inputs, outputs, show_progress="hidden", **kwargs)
 
 
-def shape(fn: Callable[..., Any], controls: Sequence[Any], values: Iterable[tuple[Any, ...]],
+def shape(fn: Callable[..., Any], choices: Mapping[Any, Iterable[Any]],
           outputs: Sequence[Any]) -> None:  # fmt: skip
     """Show what the values of some controls ask for, the moment they are set.
 
@@ -172,13 +173,13 @@ def shape(fn: Callable[..., Any], controls: Sequence[Any], values: Iterable[tupl
 
     Args:
         fn: takes a value of each control, returns an update for each output.
-        controls: with a choice each.
-        values: all their combinations.
+        choices: control -> every value it can have.
         outputs: what changes.
     """
-    table = {json.dumps(each, separators=(",", ":")): fn(*each) for each in values}
+    every = itertools.product(*choices.values())
+    table = {json.dumps(values, separators=(",", ":")): fn(*values) for values in every}
     gr.on(
-        [control.change for control in controls], fn=None, inputs=list(controls),
+        [control.change for control in choices], fn=None, inputs=list(choices),
         outputs=list(outputs),
         js=f"(...values) => ({json.dumps(table)})[JSON.stringify(values)] ?? []",
     )  # fmt: skip

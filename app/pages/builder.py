@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import product
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -94,9 +93,10 @@ def build(workspace: Workspace) -> tuple[list[Any], gr.Button]:
         )  # fmt: skip
     chosen = [source, value, pooling, averaging, learnt, before]
     kinds = [None, *(kind for _, kind, _, _ in SOURCES)]
-    parts.shape(_asked, [source], ((kind,) for kind in kinds), [value, pooling, averaging])
-    parts.shape(lambda *of: [gr.update(visible=_learns(*of))], [source, averaging],
-                product(kinds, (name for _, name in AVERAGES)), [learnt])  # fmt: skip
+    averages = [name for _, name in AVERAGES]
+    parts.shape(_asked, {source: kinds}, [value, pooling, averaging])
+    parts.shape(lambda kind, average: [gr.update(visible=_learns(kind, average))],
+                {source: kinds, averaging: averages}, [learnt])  # fmt: skip
     steps.change(None, steps, fitted_on, js=_FITTED_JS)
 
     def joined(*choices: Any) -> tuple[Any, ...]:

@@ -83,7 +83,7 @@ def build(workspace: Workspace) -> None:
 
     shaped = [about, encoder, near, lonely, some, seen]  # rows: an empty one would leave a gap
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, following.run, notice])
-    parts.shape(_shape, [job], [(what,) for what in WORDS], shaped)
+    parts.shape(_shape, {job: WORDS}, shaped)
     opened.then(parts.telling(show, 1), controls, [table, notice], **LATEST)
     for place, box in ((collection, split), (against, against_split)):
         place.input(

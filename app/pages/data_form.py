@@ -72,7 +72,7 @@ class Form:
         gr.on([self._file.upload, self._header.input], look, [self._file, self._header, self._name],
               looked, show_progress="full", show_progress_on=self._file)  # fmt: skip
         self._file.clear(lambda: (gr.update(visible=False), ""), None, [self._body, self._notice])
-        parts.shape(_shape, [self._kind], [(kind,) for kind in KINDS], roles)
+        parts.shape(_shape, {self._kind: KINDS}, roles)
         given = [self._file, self._kind, self._header, self._name, *roles]
         self._keep.click(
             parts.telling(self._take, 3), given,

@@ -55,7 +55,7 @@ def options() -> dict[str, Any]:
                              elem_id="seed", min_width=120, visible=False,
                              info="Draws the same again.")  # fmt: skip
     boxes = (method, beams, temperature, share, seed, corrections)
-    parts.shape(_shape, [method], [(way,) for _, way in WAYS], [beams, temperature, share, seed])
+    parts.shape(_shape, {method: [way for _, way in WAYS]}, [beams, temperature, share, seed])
     return dict(zip(NAMES, boxes, strict=True))
 
 

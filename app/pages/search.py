@@ -111,7 +111,7 @@ def build(workspace: Workspace) -> None:
     gr.on([go.click, query.submit, unlike.submit, k.submit, least.submit, only.input,
            encoders.input], searched, controls, [*views, notice],
           **LATEST)  # fmt: skip
-    parts.shape(_shape, [mode], [(way,) for _, way in MODES], shaped)
+    parts.shape(_shape, {mode: [way for _, way in MODES]}, shaped)
     collection.input(
         parts.telling(partial(_only, workspace), 1), collection, [only, notice], **LATEST
     ).then(searched, controls, [*views, notice], **LATEST)

@@ -60,9 +60,9 @@ def build(workspace: Workspace) -> None:
     ).then(**look)  # fmt: skip
     # `change`, not `input`: a text that is pasted or filled in counts as well.
     gr.on([control.change for control in asked], **look)
-    kinds = [(kind,) for _, kind in BY_NAME["architecture"].choices]
-    parts.shape(lambda kind: [gr.update(visible=kind == "causal")], [controls["architecture"]],
-                kinds, [controls["base"]])  # fmt: skip
+    kinds = [kind for _, kind in BY_NAME["architecture"].choices]
+    parts.shape(lambda kind: [gr.update(visible=kind == "causal")],
+                {controls["architecture"]: kinds}, [controls["base"]])  # fmt: skip
     begun = side.wire(controls, _start, _estimated)
     followed.wire(begun)
     address.keep({"preset": preset, **controls}, form.usual() | {"preset": "ours"})

@@ -76,8 +76,8 @@ class Sweep:
             check(self._workspace, base)
             return runs.queue_sweep(self._workspace, base, children)
 
-        parts.shape(lambda way: [gr.update(visible=way == DRAWN)] * 2, [self._way],
-                    [(GRID,), (DRAWN,)], [self._count, self._seed])  # fmt: skip
+        parts.shape(lambda way: [gr.update(visible=way == DRAWN)] * 2,
+                    {self._way: (GRID, DRAWN)}, [self._count, self._seed])  # fmt: skip
         gr.on([control.change for control in [*mine, *asked]], parts.telling(preview, 1),
               [*mine, *asked], [self._preview, self._notice], **IN_ORDER)  # fmt: skip
         self._go.click(parts.telling(start, 1), [*mine, *asked], [self._run, self._notice], **QUIET)
