@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
+from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW
 from tests.ui.decoding import ENCODER, FIRST, HOSTILE, SECOND, WITHOUT, obeyed, registered
 
@@ -43,7 +44,7 @@ def test_a_preset_fills_the_form_and_is_worked_out(visit):
     expect(rows(page).first).to_contain_text(ENCODER)
     expect(rows(page).nth(1)).to_contain_text("No decoder")
     expect(page.locator("#told")).to_contain_text("she visits france")
-    page.wait_for_function("location.search.includes('x=') && location.search.includes('let=')")
+    address_of(page, "x=", "let=")
 
 
 def test_a_link_opens_the_same_sum(visit):

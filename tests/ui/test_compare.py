@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 from app import ui
 from app.workspace import Workspace
 from tests.fakes.results import invent
+from tests.ui.addresses import address_of
 
 PAIR = ("random:256", "random:64")
 TWO = "compare?encoder=random:256&encoder=random:64"
@@ -80,7 +81,7 @@ def test_the_baseline_is_chosen_and_kept_in_the_address(visit, visitor, site):
     """Copying the address shows the same comparison."""
     page = visit.open(f"{TWO}&baseline=random:64")
     expect(page.locator("#comparison thead th").nth(1)).to_contain_text("random:64")
-    other = visitor(site).open(page.url.removeprefix(f"{site}/"))
+    other = visitor(site).open(address_of(page))
     expect(other.locator("#comparison thead th").nth(1)).to_contain_text("random:64")
 
 

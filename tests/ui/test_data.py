@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.ui.addresses import address_of
+
 HOSTILE = "<img src=x onerror=alert(1)>"
 CSV = f"""s1,s2,score,note
 A cat sits.,{HOSTILE},1.5,a
@@ -48,7 +50,7 @@ def test_find_narrows_the_list_and_stays_in_the_address(visit):
     expect(page.locator(".t-sets li")).to_have_count(2)
     page.locator("#find input").fill("topics")
     expect(page.locator(".t-sets li")).to_have_count(1)
-    page.wait_for_function("location.search.includes('find=topics')")
+    address_of(page, "find=topics")
 
 
 def test_a_file_becomes_a_data_set_and_its_text_stays_text(form, workspace):
@@ -59,7 +61,7 @@ def test_a_file_becomes_a_data_set_and_its_text_stays_text(form, workspace):
     assert form.locator("main img, #preview img").count() == 0
     data = workspace.catalog.load("upload:graded")
     assert data.parts["all"].gold.tolist() == [1.5, 4.8, 4.1]
-    form.wait_for_function("location.search.includes('set=upload')")
+    address_of(form, "set=upload")
 
 
 def test_a_wrong_mapping_is_explained_and_loses_nothing(form):

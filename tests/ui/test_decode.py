@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
+from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW
 from tests.ui.decoding import ENCODER, FIRST, HOSTILE, WITHOUT, obeyed, registered
 
@@ -100,7 +101,7 @@ def test_a_link_opens_the_same_view(visit):
     expect(page.locator("#beams")).to_be_hidden()
     page.get_by_role("radio", name="Sampling").check()
     expect(page.locator("#temperature")).to_be_visible()
-    page.wait_for_function("location.search.includes('method=sample')")
+    address_of(page, "method=sample")
 
 
 def test_an_old_link_with_nonsense_opens_calmly(visit):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from playwright.sync_api import expect
 
+from tests.ui.addresses import address_of
+
 TWO = "distributions?encoder=random:256&encoder=random:64&task=StarterSTS"
 
 
@@ -26,8 +28,8 @@ def test_the_table_has_the_means_of_the_groups(visit, workspace):
     (result,) = workspace.store.results.table(encoders=["random:256"], tasks=["StarterSTS"])
     examples = workspace.store.results.examples(result["id"])
     mean = examples["cosine"][examples["gold"] >= 4].mean()
-    cells = page.locator("#densities tr", has_text="random:256").locator("td").all_inner_texts()
-    assert np.isclose(float(cells[6]), mean, atol=1e-4)
+    cell = page.locator("#densities tr", has_text="random:256").locator("td").nth(6)
+    assert np.isclose(float(cell.inner_text()), mean, atol=1e-4)
 
 
 def test_every_encoder_is_read_in_words(visit):
@@ -46,7 +48,7 @@ def test_what_is_not_measured_can_be_measured_here(visit, workspace):
     expect(page.locator("#missing")).to_contain_text("random:8")
     page.locator("#measure").click()
     expect(page.locator("#following")).to_contain_text("random:8 on StarterSTS")
-    page.wait_for_function("location.search.includes('run=')")
+    address_of(page, "run=")
     run = next(r for r in workspace.store.runs.list() if "random:8" in r["spec"]["encoders"])
     workspace.store.runs.start(run["id"], 1, "local-0", ["StarterSTS"])
     workspace.evaluate_one("random:8", "StarterSTS")

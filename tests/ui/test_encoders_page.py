@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.encoders.vectors import save
+from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW
 
 
@@ -54,8 +55,8 @@ def test_the_choices_write_the_spec(page):
 def test_the_spec_is_in_the_address(page):
     """A link can bring a spec along."""
     spec(page).fill("random:16")
-    page.wait_for_function("location.search.includes('random%3A16')")
-    page.goto(page.url)
+    address_of(page, "random%3A16")
+    page.reload()
     expect(spec(page)).to_have_value("random:16")
 
 

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from app.jobs.kinds import KINDS
 from app.workspace import Workspace
 from tests.fakes import folder
+from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW, WIDE, served
 
 CHOSEN = "evaluate?encoder=random:256&starter=StarterSTS&starter=StarterSearch"
@@ -65,13 +66,12 @@ def test_a_run_is_started_followed_and_found_again(visit, visitor, site, clean):
     page.wait_for_selector("#plan pre")
     page.locator("#evaluate").click()
     expect(page.locator("#following")).to_contain_text("queued")
-    page.wait_for_function("location.search.includes('run=')")
-    run_id = page.url.split("run=")[1].split("&")[0]
+    run_id = address_of(page, "run=").split("run=")[1].split("&")[0]
     runs = clean.store.runs
     assert runs.get(run_id)["spec"]["tasks"] == ["StarterSearch"]
 
     runs.start(run_id, 1, "local-0", ["StarterSearch"])
-    again = visitor(site).open(page.url.removeprefix(f"{site}/"))
+    again = visitor(site).open(address_of(page))
     expect(again.locator("#following")).to_contain_text("0 of 1 done")
     assert clean.evaluate_one("random:48", "StarterSearch")["error"] is None
     runs.end_unit(run_id, 0, 0.5)
@@ -151,7 +151,7 @@ def test_a_suite_ticks_its_members(visitor, trained_site):
     expect(page.locator("#tasks-transfer").get_by_label("SST5")).not_to_be_checked()
     page.locator("#tasks-transfer").get_by_label("SST5").check()
     expect(page.get_by_label("My own choice")).to_be_checked()
-    page.wait_for_function("location.search.includes('transfer=SST5')")
+    address_of(page, "transfer=SST5")
 
 
 def test_the_full_list_has_its_own_protocol(visitor, trained_site):
@@ -162,8 +162,7 @@ def test_the_full_list_has_its_own_protocol(visitor, trained_site):
     expect(page.locator("#plan pre")).to_have_text(
         "theodolite evaluate random:32 --tasks MR,SST5,TREC --protocol senteval"
     )
-    page.wait_for_function("location.search.includes('protocol=senteval')")
-    again = visitor(trained_site).open(page.url.removeprefix(f"{trained_site}/"))
+    again = visitor(trained_site).open(address_of(page, "protocol=senteval"))
     expect(again.locator("#protocol input")).to_have_value("senteval")
     again.locator("summary", has_text="Protocol senteval").click()
     expect(again.locator("#protocols")).to_contain_text("weight decay")

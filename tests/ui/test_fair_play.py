@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from app import ui
 from app.workspace import Workspace
 from tests.fakes.measured import put, put_trained
+from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW, WIDE
 
 BIG, SMALL, BAG = "minilm", "random:64", "wordllama"
@@ -127,7 +128,7 @@ def test_the_button_queues_what_is_missing(visit, workspace):
     page = opened(visit, "?encoder=random:256&encoder=random:64")
     page.locator("#size").get_by_role("button", name="Measure").click()
     expect(page.locator("#following")).to_contain_text("Fair play, size")
-    page.wait_for_function("location.search.includes('run=')")
+    address_of(page, "run=")
     runs = [run for run in workspace.store.runs.list() if run["kind"] == "evaluate"]
     specs = {spec for run in runs for spec in run["spec"]["encoders"]}
     assert "random:256 | dims:64,pca,@task" in specs

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
+from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW
 from tests.ui.decoding import ENCODER, FIRST, HOSTILE, SECOND, WITHOUT, obeyed, registered
 
@@ -54,7 +55,7 @@ def test_a_way_is_walked_by_mouse(visit):
     expect(steps(page).last.locator(".t-stop")).to_have_text(SECOND)
     expect(steps(page).nth(4).locator(".t-near li")).to_have_count(3)
     expect(page.locator("#told")).to_contain_text("11 steps say")
-    page.wait_for_function("location.search.includes('a=') && location.search.includes('b=')")
+    address_of(page, "a=", "b=")
 
 
 def test_the_slider_moves_in_the_browser_alone(visit):
@@ -76,7 +77,7 @@ def test_the_slider_moves_in_the_browser_alone(visit):
     page.keyboard.press("Enter")
     expect(where(page)).to_have_text("0 % of the way")
     expect(page.locator(".t-stage .t-sentence")).to_have_text(FIRST)
-    assert "at=0" in page.url
+    address_of(page, "at=0")
     page.wait_for_timeout(500)
     assert [url for url in asked if not url.endswith("mark.svg")] == []  # Chromium's own wish
 

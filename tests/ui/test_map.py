@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.space import map_making, maps
+from tests.ui.addresses import address_of
 from tests.ui.maps import ENCODER, QUERY, drawn, inside, on_screen, over, said, table
 
 HOSTILE = "<img src=x onerror=alert(1)> a boat"
@@ -240,7 +241,7 @@ def test_words_and_expressions_are_found(visit, made):
     expect(said(page)).to_contain_text(f"{n} found")
     page.get_by_role("button", name="Select what was found").click()
     expect(said(page)).to_contain_text(f"{n} selected")
-    assert "find=THE+SEA" in page.url
+    address_of(page, "find=THE+SEA")
     page.get_by_label("Regular expression").check()
     box.fill("^(the|a) .*\\?$")
     box.press("Enter")
@@ -268,10 +269,9 @@ def test_the_address_restores_the_view(visit, visitor, site):
     over(page).focus()
     for key in ("+", "+", "ArrowRight"):
         page.keyboard.press(key)
-    page.wait_for_url("**view=**")
+    address_of(page, "view=")
     page.get_by_label("Colour by").select_option("recall")
-    page.wait_for_url("**colour=recall**")
-    again = drawn(visitor(site), page.url.removeprefix(f"{site}/"))
+    again = drawn(visitor(site), address_of(page, "colour=recall"))
     expect(again.get_by_label("Colour by")).to_have_value("recall")
     expect(said(again)).to_contain_text("found")
     over(again).focus()

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.space import map_decoding, map_making
+from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.decoding import FIRST, WITHOUT, registered
 from tests.ui.maps import ENCODER, drawn, on_screen, over, said
 
@@ -38,10 +39,10 @@ def test_a_click_anywhere_decodes_that_place(visit, workspace, made):
     away = np.hypot(*(made.points - middle).T)
     nearest = made.sentences[int(away.argmin())]
     expect(card(page).locator("tbody tr").first).to_contain_text(nearest)
-    page.wait_for_function("location.search.includes('said=')")
+    address_of(page, "said=")
     page.get_by_role("button", name="Close", exact=True).click()
     expect(card(page)).to_be_hidden()
-    assert "said=" not in page.url
+    gone_from_address(page, "said=")
 
 
 def test_a_place_on_a_point_says_its_sentence(visit, made):

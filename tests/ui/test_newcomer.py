@@ -21,6 +21,7 @@ from playwright.sync_api import Page, expect
 
 from store import Store
 from tests.fakes.terminals import heed_interrupts
+from tests.ui.addresses import address_of
 
 pytestmark = pytest.mark.data
 TASKS = ("STSBenchmark", "SICKRelatedness")
@@ -119,13 +120,12 @@ def test_from_the_first_page_to_the_last(app: App, visitor: Callable[..., object
     page = opened(visitor, url, "evaluate?encoder=wordllama+%7C+center%3Astarter+%7C+normalise")
     pick_tasks(page)
     page.locator("#evaluate").click()
-    page.wait_for_function("location.search.includes('run=')")
-    address = page.url
+    address = address_of(page, "run=")
     page.close()
 
     # They come back to the same address and find it done.
     page = visitor(url).page
-    page.goto(address)
+    page.goto(f"{url}/{address}")
     ready(page, "Results", "Compare them")
     expect(page.locator("table", has_text="SICKRelatedness")).to_be_visible(timeout=ALL_RESULTS)
 

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from app.training import runs
 from engine.training import Finished, Looked, Noted, Started, Stepped, TrainSpec
 from engine.training.ablations import ABLATIONS
+from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW, WIDE
 
 SPEC = TrainSpec("unsup", "minilm", "starter", "", dev="starter-pairs", dev_every=20)
@@ -126,7 +127,7 @@ def test_pressing_a_name_lays_its_curve_over(visitor, place, running, finished):
     name = page.locator(f"#runs [data-id='{finished}']").first
     name.press("Enter")
     expect(page.locator("#chart-loss .js-line")).to_have_count(2)
-    page.wait_for_function("location.search.includes('%2C')")
+    address_of(page, "%2C")
     name.press("Enter")
     expect(page.locator("#chart-loss .js-line")).to_have_count(1)
 
@@ -182,8 +183,7 @@ def test_a_table_of_the_paper_is_one_click(visitor, place, desk):
     page.locator("#ablation-seeds").get_by_label("2", exact=True).check()
     page.get_by_role("button", name="Queue 16 runs: Table 3").click()
     expect(page.locator("#runs .t-children")).to_be_visible()
-    page.wait_for_function("location.search.includes('sweep=')")
-    run = page.url.split("sweep=")[1].split("&")[0]
+    run = address_of(page, "sweep=").split("sweep=")[1].split("&")[0]
     children = desk.store.runs.get(run)["spec"]["children"]
     assert [c["spec"]["dropout"] for c in children[:3]] == [0.0, 0.0, 0.01]
     assert {c["spec"]["limit"] for c in children} == {2000}

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from app.jobs.reporter import Reporter
 from app.training import making
+from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW, WIDE
 
 TINY = "new:layers=1,hidden=16,heads=2,vocab=400"
@@ -45,11 +46,9 @@ def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
     expect(page.locator("#command pre")).to_contain_text("--learning-rate 5e-05")
     expect(page.locator("#command pre")).to_contain_text("--temperature 0.1")
     expect(page.locator("#preset input")).to_have_value("My own settings")
-    page.wait_for_function("location.search.includes('temperature=0.1')")
-    page.wait_for_function("location.search.includes('learning_rate=5e-5')")
-    page.wait_for_function("location.search.includes('preset=own')")
+    shown = address_of(page, "temperature=0.1", "learning_rate=5e-5", "preset=own")
     said = page.locator("#command pre").inner_text()
-    again = visitor(place).open(page.url.removeprefix(f"{place}/"))
+    again = visitor(place).open(shown)
     expect(again.locator("#command pre")).to_have_text(said)
     expect(again.get_by_label("Learning rate")).to_have_value("5e-5")
 
@@ -100,7 +99,7 @@ def test_a_preset_of_the_paper_fills_the_form(page):
     expect(page.get_by_label("Batch size")).to_have_value("512")
     expect(page.get_by_label("Learning rate")).to_have_value("1e-5")
     expect(page.locator("#command pre")).to_contain_text("hf:roberta-base")
-    page.wait_for_function("location.search.includes('preset=paper-unsup-roberta-base')")
+    address_of(page, "preset=paper-unsup-roberta-base")
 
 
 def test_a_new_model_is_spelled_out(page):
