@@ -1,4 +1,4 @@
-"""`theodolite decoders`: those that can be used, and how one is removed."""
+"""`theodolite decoders`: those that can be used, their cards, and how one is removed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import typer
 
 from app.commands.manage import done, verbs
 from app.commands.measure import open_workspace
-from app.commands.output import DataOption, JsonOption, StoreOption, emit, plain_errors, say
+from app.commands.output import DataOption, JsonOption, StoreOption, emit, line, plain_errors, say
 
-decoder_verbs = verbs("List and remove decoders.")
+Name = Annotated[str, typer.Argument(metavar="DECODER", help="As `decoders list` names it.")]
+
+decoder_verbs = verbs("List decoders, read their cards, remove them.")
 
 
 @decoder_verbs.command("list")
@@ -31,10 +33,23 @@ def list_decoders(
         say("None yet; `theodolite train-decoder ENCODER` makes one.")
 
 
+@decoder_verbs.command("card")
+@plain_errors
+def show_card(name: Name, store: StoreOption = None, data: DataOption = None) -> None:
+    """Print a decoder's card, Markdown: on what and how it was trained, how well it does.
+
+    theodolite decoders card minilm
+    """
+    from app.decoding import decoders
+
+    for text in decoders.card_of(open_workspace(store, data), name).splitlines():
+        line(text)
+
+
 @decoder_verbs.command("remove")
 @plain_errors
 def remove_decoder(
-    name: Annotated[str, typer.Argument(metavar="DECODER", help="As `decoders list` names it.")],
+    name: Name,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from engine.encoders.base import Encoder
 
 FACTS = "decoder.json"
+CARD = "README.md"
 KEPT = 4
 """Decoders that stay in memory."""
 
@@ -167,7 +168,7 @@ def remove(workspace: Workspace, name: str) -> Removed:
                 f"The decoder of {name} came with the app and cannot be removed.",
                 "One that you train for the same encoder is used instead of it.",
             )
-        raise UserError(f"There is no decoder {name!r}.", "`theodolite decoders list` shows them.")
+        raise _unknown(name)
     folder, deleted = row["folder"], inside(workspace, row["folder"])
     kept.remove(name)
     with _lock:
@@ -191,9 +192,30 @@ def told(removed: Removed) -> str:
     return f"{removed.name} is no longer listed. {after} Diagnoses of it are kept."
 
 
+def card_of(workspace: Workspace, name: str) -> str:
+    """The card of a decoder, Markdown: on what and how it was trained, and how well it does.
+
+    Raises:
+        UserError: an unknown name, or no card beside its weights.
+    """
+    row = next((row for row in listed(workspace) if row.name == name), None)
+    if row is None:
+        raise _unknown(name)
+    try:
+        return (row.folder / CARD).read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(
+            f"The decoder {name} has no card.", f"There is no {CARD} in {row.folder.name}."
+        ) from error
+
+
 def inside(workspace: Workspace, folder: Path) -> bool:
     """Whether a folder is one that the store made, and not merely linked or named as if."""
     return folder.resolve().parent == workspace.store.decoders.folder.resolve()
+
+
+def _unknown(name: str) -> UserError:
+    return UserError(f"There is no decoder {name!r}.", "`theodolite decoders list` shows them.")
 
 
 def facts_of(folder: Path) -> dict[str, Any]:

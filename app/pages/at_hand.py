@@ -1,4 +1,4 @@
-"""The decoders that can be used, as the page *Train decoder* lists them, and how one is removed."""
+"""The decoders that can be used, as *Train decoder* lists them: their cards, their removal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from app import address, formats, parts
 from app.components.actions import button
+from app.components.card import card as laid_out
+from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.decoding.decoders import DecoderRow
@@ -28,7 +30,8 @@ def listing(workspace: Workspace) -> str:
     if not found:
         return ""
     rows = [_cells(workspace, row) for row in found]
-    heads = ["Encoder", "Decoder", "Learned from", "Sentences", "Words at most", "Since"]
+    heads = ["Encoder", "Decoder", "Learned from", "Sentences", "Words at most", "Since",
+             "Card"]  # fmt: skip
     if not workspace.read_only:
         heads.append("Remove")
     table = parts.table(heads, rows, "Decoders at hand, the one that is used first", (3, 4))
@@ -37,6 +40,16 @@ def listing(workspace: Workspace) -> str:
         '<div class="t-section"><h2>Decoders at hand</h2><p>Of several for an encoder the first '
         f"is used.{kept}</p></div>{table}"
     )
+
+
+def card(workspace: Workspace, name: str) -> str:
+    """What a decoder's card says; nothing for no name, or one that is not in the list."""
+    from app.decoding import decoders
+
+    try:
+        return laid_out(decoders.card_of(workspace, name)) if name else ""
+    except UserError:  # links may be old
+        return ""
 
 
 def removed(workspace: Workspace, name: str) -> str:
@@ -56,6 +69,7 @@ def _cells(workspace: Workspace, row: DecoderRow) -> list[str]:
         formats.count(row.sentences or None),
         formats.count(row.words or None),
         "came with the app" if row.shipped else formats.ago(row.added),
+        button("Read", "card", row.name, about=f"Read the card of {row.name}", kind="link"),
     ]
     return cells if workspace.read_only else [*cells, _removal(workspace, row)]
 

@@ -30,6 +30,7 @@ LEAD = (
     "alone. It runs in the background, and what it has learned so far is shown below."
 )
 POLL_SECONDS = 2
+INTO_VIEW = "(read) => { if (read) document.querySelector('#card').scrollIntoView(); }"
 
 
 def build(workspace: Workspace) -> None:
@@ -108,6 +109,8 @@ class _Followed:
         self._samples = parts.static("", elem_id="samples")
         self._at_hand = actions(elem_id="at-hand")
         self._removed = parts.notice()
+        self._card = parts.static("", elem_id="card")
+        self._read = gr.Textbox(visible="hidden", label="Card", elem_id="read")
         self._opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
         self._seen = gr.State([])
         self._views = [self._listing, self._curve, self._samples, self._at_hand, self._seen]
@@ -117,8 +120,8 @@ class _Followed:
         workspace, shown = self._workspace, [self._opened, *self._views]
 
         def load(request: gr.Request) -> tuple[Any, ...]:
-            run = address.first(request, "run")
-            return run, *views.drawn(workspace, run)
+            run, read = address.first(request, "run"), address.first(request, "card")
+            return read, at_hand.card(workspace, read), run, *views.drawn(workspace, run)
 
         def poll(run: str, known: list[Any]) -> tuple[Any, ...]:
             if views.marks(workspace, run) == known:
@@ -129,23 +132,32 @@ class _Followed:
             said = ""
             if event.act == "open":
                 run = "" if event.id == run else event.id
-            elif event.act == "remove":
-                said = at_hand.removed(workspace, event.id)
             else:
                 said = trainings.done(workspace, event.act, event.id, "the decoder")
             return run, *views.drawn(workspace, run), parts.say(said) if said else ""
 
+        def handle(read: str, event: gr.EventData) -> tuple[Any, ...]:
+            if event.act == "card":
+                read = "" if event.id == read else event.id
+                return read, at_hand.card(workspace, read), gr.skip()
+            said = at_hand.removed(workspace, event.id)
+            card = at_hand.card(workspace, read)
+            return read if card else "", card, at_hand.listing(workspace), parts.say(said)
+
         def follow(run: str) -> tuple[Any, ...]:
             return run, *views.drawn(workspace, run)
 
-        parts.on_load(parts.telling(load, len(shown)), None, [*shown, self._notice])
+        every = [self._read, self._card, *shown]
+        parts.on_load(parts.telling(load, len(every)), None, [*every, self._notice])
         gr.Timer(POLL_SECONDS).tick(poll, [self._opened, self._seen], self._views, **QUIET)
         self._listing.act(parts.telling(act, len(shown)), self._opened, [*shown, self._notice],
                           **QUIET)  # fmt: skip
-        self._at_hand.act(parts.telling(act, len(shown)), self._opened, [*shown, self._removed],
+        self._at_hand.act(parts.telling(handle, 3), self._read,
+                          [self._read, self._card, self._at_hand, self._removed],
                           **QUIET)  # fmt: skip
+        self._read.change(None, self._read, js=INTO_VIEW)
         begun.change(parts.telling(follow, len(shown)), begun, [*shown, self._notice], **LATEST)
-        address.keep({"run": self._opened})
+        address.keep({"run": self._opened, "card": self._read})
 
 
 def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:

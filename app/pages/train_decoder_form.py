@@ -24,7 +24,7 @@ FOLD = "fold"
 
 
 FIELDS = (
-    Field("architecture", "Architecture", "choice", "how",
+    Field("architecture", "Architecture", "choice", "how", "How it reads the vector.",
           choices=(("Transformer", "prefix"), ("Simple LSTM", "lstm"),
                    ("Paper's LSTM", "lstm-mos"), ("A language model", "causal"))),
     Field("base", "Language model", "text", "how", "hf:ID or dir:FOLDER.",

@@ -160,6 +160,7 @@ def test_decoders_are_listed_and_removed(theodolite: Run, home: Path, decoder_fo
     (row,) = [row for row in listed if not row["shipped"]]
     assert row["encoder"] == ENCODER
     assert row["name"] in theodolite("decoders", "list").stdout
+    assert theodolite("decoders", "card", row["name"]).stdout.startswith("# A decoder for")
     (told,) = objects(theodolite("decoders", "remove", row["name"], "--json"))
     assert (told["removed"], told["deleted"]) == (row["name"], False)
     assert decoder_folder.exists()

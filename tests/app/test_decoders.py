@@ -274,6 +274,16 @@ def test_one_that_came_with_the_app_stays(
     assert [row.shipped for row in decoders.listed(workspace)] == [True]
 
 
+def test_a_card_says_what_a_decoder_is(workspace: Workspace, out: Path) -> None:
+    """As it lies beside the weights; without one, or a decoder, that is said."""
+    assert decoders.card_of(workspace, "out").startswith("# A decoder for `random:32`")
+    (out / "README.md").unlink()
+    with pytest.raises(UserError, match="has no card"):
+        decoders.card_of(workspace, "out")
+    with pytest.raises(UserError, match="no decoder 'nobody'"):
+        decoders.card_of(workspace, "nobody")
+
+
 def test_pages_begin_with_a_persons_own_encoders_and_then_the_starters(
     workspace: Workspace, out: Path
 ) -> None:

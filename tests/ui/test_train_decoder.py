@@ -16,6 +16,7 @@ from engine.decoding.diagnosis import to_result
 from engine.decoding.events import Encoded, Looked, Noted, Started, Stepped
 from engine.decoding.spec import DecoderSpec
 from tests.fakes.diagnoses import diagnosis
+from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.conftest import NARROW, WIDE
 
 SPEC = DecoderSpec("random:64", ("starter",), "")
@@ -119,10 +120,9 @@ def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
     expect(command).to_contain_text("--words 9")
     expect(command).to_contain_text("--no-clauses")
     expect(page.locator("#preset input")).to_have_value("My own settings")
-    page.wait_for_function("location.search.includes('words=9')")
-    page.wait_for_function("location.search.includes('clauses=false')")
+    shown = address_of(page, "words=9", "clauses=false")
     said = command.inner_text()
-    again = visitor(place).open(page.url.removeprefix(f"{place}/"))
+    again = visitor(place).open(shown)
     expect(again.locator("#command pre")).to_have_text(said)
 
 
@@ -134,7 +134,7 @@ def test_a_preset_of_the_paper_fills_the_form(page):
     command = page.locator("#command pre")
     expect(command).to_contain_text("--architecture lstm-mos")
     expect(command).to_contain_text("--no-clauses")
-    page.wait_for_function("location.search.includes('preset=paper')")
+    address_of(page, "preset=paper")
 
 
 def test_a_slip_is_said_and_nothing_is_lost(page, desk):
@@ -192,6 +192,21 @@ def test_a_decoder_is_removed_after_a_second_word(visitor, place, desk, decoder_
     expect(mine.locator("details")).to_contain_text("is yours and stays")
 
 
+def test_the_card_of_a_decoder_is_read_on_the_page(visitor, place):
+    """By keyboard; the address keeps which, a second press closes it, an old link is no trouble."""
+    page = visitor(place).open("train-decoder?card=long-gone")
+    read = page.get_by_role("button", name="Read the card of").last
+    read.press("Enter")
+    expect(page.locator("#card h2")).to_contain_text("A decoder for")
+    shown = address_of(page, "card=")
+    again = visitor(place).open(shown)
+    expect(again.locator("#card table").first).to_contain_text("architecture")
+    expect(again.locator("#card h2")).to_be_in_viewport()
+    read.press("Enter")
+    expect(page.locator("#card h2")).to_have_count(0)
+    gone_from_address(page, "card=")
+
+
 def test_visitors_have_the_command_alone(visitor, showcase, running):
     """No start, no stop; they see what is learned."""
     page = visitor(showcase).open(f"train-decoder?run={running}")
@@ -201,7 +216,9 @@ def test_visitors_have_the_command_alone(visitor, showcase, running):
         expect(page.locator(gone)).to_be_hidden()
     assert page.locator("#decoders .t-verbs button").count() == 0
     expect(page.locator("#at-hand tr", has_text="random:64")).to_be_visible()
-    assert page.locator("#at-hand button, #at-hand summary").count() == 0
+    assert page.locator("#at-hand [data-act=remove], #at-hand summary").count() == 0
+    page.get_by_role("button", name="Read the card of").first.click()
+    expect(page.locator("#card h2")).to_contain_text("A decoder for")
 
 
 # Diagnose ---------------------------------------------------------------------------------
@@ -239,7 +256,7 @@ def test_another_diagnosis_and_another_figure(visitor, place, measured):
     page.locator("#metric input").click()
     page.get_by_role("option", name="BLEU", exact=True).click()
     expect(page.locator("#by-length")).to_contain_text("BLEU")
-    page.wait_for_function("location.search.includes('result=')")
+    address_of(page, "result=")
 
 
 def test_every_figure_is_a_line_of_a_file(visitor, place, measured):
