@@ -157,11 +157,26 @@ def _packed(values: tuple[Any, ...]) -> Any:
 
 def on_load(fn: Callable[..., Any], inputs: Sequence[Any] | None = None,
             outputs: Any = None, **kwargs: Any) -> Any:  # fmt: skip
-    """Run a function when the page that is being built is opened."""
+    """Run a function when the page that is being built is opened.
+
+    A text box that it leaves empty is not touched: somebody may have begun to write there.
+    """
     page = Context.root_block
     if page is None:
         raise ValueError("on_load belongs inside the building of a page")
-    return page.load(fn, inputs, outputs, show_progress="hidden", **kwargs)
+    boxes = outputs if isinstance(outputs, Sequence) else [outputs]
+
+    @functools.wraps(fn)
+    def fill(*args: Any, **named: Any) -> Any:
+        values = fn(*args, **named)
+        whole = values if isinstance(values, tuple) else (values,)
+        return _packed(tuple(_left(box, value) for box, value in zip(boxes, whole, strict=True)))
+
+    return page.load(fill, inputs, outputs, show_progress="hidden", **kwargs)
+
+
+def _left(box: Any, value: Any) -> Any:
+    return gr.skip() if value == "" and isinstance(box, gr.Textbox) and not box.value else value
 
 
 def shape(fn: Callable[..., Any], choices: Mapping[Any, Iterable[Any]],
