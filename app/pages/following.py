@@ -40,6 +40,7 @@ class Following:
             self._cancel = gr.Button("Cancel this run", size="sm", visible=False)
             self._retry = gr.Button("Run it again", size="sm", visible=False)
         self._notice = parts.notice()
+        self._told = parts.notice()  # of its own: looking again would empty the other at once
         self._timer = gr.Timer(POLL_SECONDS, active=False)
         shown = [self._view, self._units, self._cancel, self._retry, self._timer, self.moved]
         look = parts.telling(self._look, len(shown))
@@ -48,11 +49,11 @@ class Following:
         self.run.change(look, **asked)
         self._timer.tick(look, **asked)
         for button_, act in ((self._cancel, self._stop), (self._retry, self._again)):
-            button_.click(
-                parts.telling(act, 0), self.run, self._notice, show_progress="hidden"
-            ).then(look, **asked)
+            button_.click(parts.telling(act, 0), self.run, self._told, show_progress="hidden").then(
+                look, **asked
+            )
         self._units.act(
-            parts.telling(self._unit_again, 1), self.run, [self.run, self._notice],
+            parts.telling(self._unit_again, 1), self.run, [self.run, self._told],
             show_progress="hidden",
         )  # fmt: skip
 

@@ -214,12 +214,15 @@ def test_each_part_of_a_run_is_shown(visitor, trained_site, trained):
     expect(units).to_have_count(6)
     expect(units.first).to_contain_text("SST5 · random:32 · seed 7")
     expect(units.first).to_contain_text("running")
-    expect(page.locator("#following [role=progressbar]").last).to_have_attribute(
-        "aria-valuenow", "40"
-    )
+    bar = page.locator("#following [role=progressbar]").last
+    expect(bar).to_have_attribute("aria-valuenow", "40")
     failed = units.filter(has_text="Memory ran out.")
     failed.get_by_role("button", name="Try MR · random:32 · seed 8 again").click()
-    expect(page.get_by_role("status").filter(has_text="comes again after this run")).to_be_visible()
+    told = page.get_by_role("status").filter(has_text="comes again after this run")
+    expect(told).to_be_visible()
+    runs.progress(run, 1, 0.8, labels[2])
+    expect(bar).to_have_attribute("aria-valuenow", "80")
+    expect(told).to_be_visible()  # looking at the run again leaves it there
     newest = runs.list()[0]["spec"]
     assert (newest["tasks"], newest["seed"], newest["seeds"]) == (["MR"], 8, 1)
 
