@@ -35,16 +35,24 @@ def asked(
 ) -> list[str]:
     """The encoders that the address names, `most` of them, else the default's that are kept.
 
-    Raises:
-        UserError: the address names one that cannot be read.
+    One that cannot be read is among them as it is written: whatever is asked of it will say what
+    is wrong, with the form filled and the choice to be mended.
     """
-    from engine import encoders
-
     wanted = address.every(request, "encoder")
     if not wanted:
         kept = names(workspace)
         return [name for name in default if name in kept] or kept[:3]
-    return list(dict.fromkeys(str(encoders.parse(spec)) for spec in wanted))[:most]
+    return list(dict.fromkeys(read(spec) or spec for spec in wanted))[:most]
+
+
+def read(spec: str) -> str | None:
+    """The canonical form of a spec; None for one that cannot be read."""
+    from engine import encoders
+
+    try:
+        return str(encoders.parse(spec))
+    except UserError:
+        return None
 
 
 def filled(workspace: Workspace, chosen: Sequence[str]) -> Any:

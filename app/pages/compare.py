@@ -94,12 +94,7 @@ def build(workspace: Workspace) -> None:
 
     shown = parts.telling(show, len(views))
     opened = parts.on_load(parts.telling(load, len(controls)), None, [*controls, notice])
-
-    def first(*values: Any) -> Iterator[tuple[Any, ...]]:
-        for made in show(*values):  # what the address got wrong stays in the notice
-            yield (*made, gr.skip())
-
-    opened.then(parts.telling(first, len(views)), controls, [*views, notice], **LATEST)
+    opened.then(shown, controls, [*views, notice], **LATEST)
     chosen_anew = encoders.input(rebase, [encoders, baseline], baseline, **LATEST)
     chosen_anew.then(shown, controls, [*views, notice], **LATEST)
     gr.on([box.input for box in (baseline, protocol, tasks, rows)], shown, controls,

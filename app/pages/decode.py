@@ -57,28 +57,19 @@ def build(workspace: Workspace) -> None:
         yield from _answered(workspace, request, text, choices.need(names or []), form.how(*values))
 
     def reopen(request: gr.Request, text: str, names: list[str], *values: Any) -> Iterator[Any]:
-        """What the address got wrong stays in the notice."""
-        if text.strip():
-            how, chosen = form.how(*values), choices.need(names or [])
-            for some in _answered(workspace, request, text, chosen, how):
-                yield some, gr.skip()
-        else:
-            yield NOTHING, gr.skip()
-
-    def change(request: gr.Request, text: str, names: list[str], *values: Any) -> Iterator[Any]:
-        """Another option is no reason to ask for a sentence."""
+        """Another option, or a page just opened, is no reason to ask for a sentence."""
         how = form.how(*values)
         if text.strip():
             yield from _answered(workspace, request, text, choices.need(names or []), how)
         else:
             yield NOTHING
 
-    decoded = parts.telling(decode, 1)
+    decoded, reopened = parts.telling(decode, 1), parts.telling(reopen, 1)
     opened = parts.on_load(parts.telling(load, len(controls)), None, [*controls, notice])
-    opened.then(parts.telling(reopen, 1), controls, [found, notice], **LATEST)
+    opened.then(reopened, controls, [found, notice], **LATEST)
     again = [box.input for box in (encoders, *options.values())]
     gr.on([go.click, sentence.submit], decoded, controls, [found, notice], **LATEST)
-    gr.on(again, parts.telling(change, 1), controls, [found, notice], **LATEST)
+    gr.on(again, reopened, controls, [found, notice], **LATEST)
     pick.click(parts.telling(lambda: _drawn(workspace), 1), None, [sentence, notice], **QUIET).then(
         decoded, controls, [found, notice], **LATEST
     )

@@ -52,17 +52,18 @@ def build(workspace: Workspace) -> None:
     views = [summary, *texts, *charts]
 
     def load(request: gr.Request) -> tuple[Any, ...]:
-        from app.fair.fairness import advise
+        from app.fair.fairness import MOST, advise
 
-        asked = address.every(request, "encoder") or choices.names(workspace)
+        asked = choices.asked(workspace, request, choices.names(workspace)[:MOST], MOST)
         if not asked:
             return (gr.update(), gr.update(), *(gr.update() for _ in switches), "")
         projection = address.choice(request, "projection", list(PROJECTIONS), "pca")
         classifier = address.choice(request, "classifier", list(CLASSIFIERS), "pitfalls")
-        found = advise(workspace, asked, curve=address.first(request, "curve"))
+        read = [name for name in asked if choices.read(name)]
+        found = advise(workspace, read, curve=address.first(request, "curve"))
         wanted = [task for task in address.every(request, "task") if task in found.tasks]
         return (
-            choices.filled(workspace, found.encoders),
+            choices.filled(workspace, asked),
             gr.update(choices=list(found.tasks), value=wanted),
             gr.update(value=projection),
             gr.update(choices=list(found.tasks), value=found.curve or None),
@@ -87,11 +88,7 @@ def build(workspace: Workspace) -> None:
     drawn = parts.telling(show, len(views))
     opened = parts.on_load(parts.telling(load, 6), None, [*controls, following.run, notice])
 
-    def first(*values: Any) -> Iterator[tuple[Any, ...]]:
-        for made in show(*values):  # what the address got wrong stays in the notice
-            yield (*made, gr.skip())
-
-    opened.then(parts.telling(first, len(views)), controls, [*views, notice], **LATEST)
+    opened.then(drawn, controls, [*views, notice], **LATEST)
     gr.on([*(box.input for box in controls), following.moved.change], drawn, controls,
           [*views, notice], **LATEST)  # fmt: skip
     names = ("encoder", "task", "projection", "curve", "classifier")

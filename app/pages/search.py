@@ -91,13 +91,12 @@ def build(workspace: Workspace) -> None:
         yield from search_columns.answer(workspace, asked, start=not workspace.read_only)
 
     def reopen(text: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """What the address got wrong stays in the notice."""
+        """A page just opened is no reason to ask for a query, nor to work long."""
         if not text.strip():
             hint = "Write one above, pick a sentence from the collection, or take an example."
-            yield parts.empty("No query yet", hint), "", gr.update(active=False), [], gr.skip()
+            yield parts.empty("No query yet", hint), "", gr.update(active=False), []
             return
-        for some in search_columns.answer(workspace, _question(text, *values), start=False):
-            yield (*some, gr.skip())
+        yield from search_columns.answer(workspace, _question(text, *values), start=False)
 
     def poll(marks: list[Any], *values: Any) -> tuple[Any, ...]:
         if search_columns.marks(workspace, values[1]) == marks:
