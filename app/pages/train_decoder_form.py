@@ -68,6 +68,7 @@ def spec(values: Mapping[str, Any]) -> DecoderSpec:
         UserError: something is missing, cannot be read, or cannot be trained.
     """
     from engine.decoding.spec import DecoderSpec
+    from engine.encoders import parse
 
     encoder = str(values["encoder"] or "").strip()
     train = tuple(str(name).strip() for name in values["train"] or () if str(name).strip())
@@ -81,7 +82,7 @@ def spec(values: Mapping[str, Any]) -> DecoderSpec:
         for field in FIELDS
         if field.applies(values)
     }
-    return DecoderSpec(encoder=encoder, train=train, out="", **given)
+    return DecoderSpec(encoder=str(parse(encoder)), train=train, out="", **given)
 
 
 def load(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:

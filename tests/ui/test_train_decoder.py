@@ -104,6 +104,13 @@ def test_it_grows_while_one_looks(visitor, place, desk, running):
     assert page.evaluate("document.querySelector('#curve .main-svg').dataset.mark") == "mine"
 
 
+def test_an_encoder_that_cannot_be_read_is_said_beside_the_form(visitor, place):
+    """Before anything is started; there is no command for it."""
+    page = visitor(place).open("train-decoder?encoder=nonsense")
+    expect(page.locator("#said")).to_contain_text("Unknown source 'nonsense'")
+    expect(page.locator("#command pre")).to_have_count(0)
+
+
 def test_it_is_stopped_and_keeps_the_best(visitor, place, desk, running):
     """The word reaches the run."""
     page = visitor(place).open(f"train-decoder?run={running}")
