@@ -57,8 +57,8 @@ def test_the_keyboard_reaches_the_content_first(visit):
     expect(page.locator("h1")).to_have_text("Jobs")
 
 
-TICKED = ("compare?encoder=random:64&", "fair-play?", "geometry?data=starter-pairs&", "decode?q=Rain.&",
-          "search?q=rain&", "arithmetic?x=a&let=a%3DRain.&")  # fmt: skip
+TICKED = ("compare?encoder=random:64&", "fair-play?", "geometry?data=starter-pairs&",
+          "decode?q=Rain.&", "search?q=rain&", "arithmetic?x=a&let=a%3DRain.&")  # fmt: skip
 PICKED = ("map?", "spaces?encoder=random:64&", "curate?", "interpolate?a=Rain.&b=Snow.&")
 
 
