@@ -179,6 +179,25 @@ def _left(box: Any, value: Any) -> Any:
     return gr.skip() if value == "" and isinstance(box, gr.Textbox) and not box.value else value
 
 
+def poll(seconds: float, opened: Any, fn: Callable[..., Any],
+         inputs: Any, outputs: Sequence[Any]) -> None:  # fmt: skip
+    """Look again every so often, from when the page has been filled.
+
+    Before that it would look on behalf of an empty page, and an answer that comes later than the
+    one that fills the page would empty it.
+
+    Args:
+        seconds: between two looks.
+        opened: what `on_load` returned.
+        fn: says what is new, or `gr.skip()`.
+        inputs: what it is given.
+        outputs: what it fills.
+    """
+    timer = gr.Timer(seconds, active=False)
+    opened.then(None, None, timer, js="() => ({ __type__: 'update', active: true })")
+    timer.tick(fn, inputs, outputs, **QUIET)
+
+
 def shape(fn: Callable[..., Any], choices: Mapping[Any, Iterable[Any]],
           outputs: Sequence[Any]) -> None:  # fmt: skip
     """Show what the values of some controls ask for, the moment they are set.

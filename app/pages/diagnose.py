@@ -85,7 +85,7 @@ def build(workspace: Workspace) -> None:
     go.click(parts.telling(start, len(listed)), asked, [*listed, notice], **QUIET)
     pick.change(parts.telling(picked, len(shown)), [pick, metric], [*shown, notice], **LATEST)
     metric.input(parts.telling(drawn_anew, 1), [pick, metric], [drawn, notice], **LATEST)
-    gr.Timer(POLL_SECONDS).tick(poll, [seen, pick], listed, **QUIET)
+    parts.poll(POLL_SECONDS, opened, poll, [seen, pick], listed)
     address.keep({"encoder": encoder, "in": text, "result": pick}, {"in": USUAL})
 
 

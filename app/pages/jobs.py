@@ -55,8 +55,8 @@ def build(workspace: Workspace) -> None:
         return (*drawn(run_id), parts.say(said) if said else "")
 
     shown = [queue, detail, chosen, seen]
-    parts.on_load(parts.telling(load, 4), None, [*shown, notice])
-    gr.Timer(POLL_SECONDS).tick(poll, [chosen, seen], shown, show_progress="hidden")
+    opened = parts.on_load(parts.telling(load, 4), None, [*shown, notice])
+    parts.poll(POLL_SECONDS, opened, poll, [chosen, seen], shown)
     for part in (queue, detail):
         part.act(parts.telling(act, 4), chosen, [*shown, notice], show_progress="hidden")
 

@@ -81,8 +81,8 @@ def build(workspace: Workspace) -> None:
         return scores.card(workspace, int(event.result))
 
     shown = [welcome, strip, nothing, board, footnote, seen]
-    parts.on_load(parts.telling(load, 7), None, [*shown, card, notice])
-    gr.Timer(POLL_SECONDS).tick(poll, seen, shown, show_progress="hidden")
+    opened = parts.on_load(parts.telling(load, 7), None, [*shown, card, notice])
+    parts.poll(POLL_SECONDS, opened, poll, seen, shown)
     board.select(
         parts.telling(open_card, 1), None, [card, notice],
         show_progress="hidden", scroll_to_output=True,

@@ -71,8 +71,8 @@ def build(workspace: Workspace) -> None:
         rows = _rows(workspace)
         return _drawn(workspace, rows, [row.key for row in rows if row.run == run][:MOST], run)
 
-    parts.on_load(parts.telling(load, len(shown)), None, [*shown, notice])
-    gr.Timer(POLL_SECONDS).tick(poll, [chosen, opened, seen], views, **QUIET)
+    loaded = parts.on_load(parts.telling(load, len(shown)), None, [*shown, notice])
+    parts.poll(POLL_SECONDS, loaded, poll, [chosen, opened, seen], views)
     listing.act(parts.telling(act, len(shown)), [chosen, opened], [*shown, notice], **QUIET)
     if queued is not None:
         queued.change(parts.telling(follow, len(shown)), queued, [*shown, notice], **LATEST)

@@ -148,8 +148,8 @@ class _Followed:
             return run, *views.drawn(workspace, run)
 
         every = [self._read, self._card, *shown]
-        parts.on_load(parts.telling(load, len(every)), None, [*every, self._notice])
-        gr.Timer(POLL_SECONDS).tick(poll, [self._opened, self._seen], self._views, **QUIET)
+        loaded = parts.on_load(parts.telling(load, len(every)), None, [*every, self._notice])
+        parts.poll(POLL_SECONDS, loaded, poll, [self._opened, self._seen], self._views)
         self._listing.act(parts.telling(act, len(shown)), self._opened, [*shown, self._notice],
                           **QUIET)  # fmt: skip
         self._at_hand.act(parts.telling(handle, 3), self._read,
