@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from app.pages.jobs import POLL_SECONDS
+
 HOSTILE = '<img src=x onerror="alert(1)">'
 
 
@@ -60,6 +62,19 @@ def test_a_waiting_run_is_moved_to_the_front(visit, workspace, run):
     workspace.jobs.cancel(ids[0])
     expect(page.get_by_text("Run next")).to_have_count(0)
     workspace.jobs.cancel(ids[1])
+
+
+def test_nobody_looks_again_before_the_page_is_filled(visit, run):
+    """An answer to that which came late would empty the page."""
+    asked = []
+    visit.page.route("**/queue/join*", lambda route: asked.append(route))
+    with visit.page.expect_request("**/queue/join*"):
+        page = visit.open(f"jobs?run={run}")
+    page.wait_for_timeout(2000 * POLL_SECONDS)
+    assert len(asked) == 1
+    asked[0].continue_()
+    expect(page.locator(".t-runs li.t-open")).to_contain_text("1 of 2 done")
+    page.unroute("**/queue/join*")
 
 
 def test_the_focus_outlives_a_change_of_the_list(visit, workspace, run):
