@@ -47,18 +47,24 @@ def test_a_sentence_comes_back_with_its_cosine(visit):
 
 
 def test_what_is_written_before_the_page_is_filled_stays(visit):
-    """The answer that fills the page comes late; it ticks the encoders and leaves the sentence."""
+    """The answer that fills the page comes late; it ticks the encoders and leaves the sentence.
+
+    Entered too early, it is answered all the same.
+    """
     asked = []
     visit.page.route("**/queue/join*", lambda route: asked.append(route))
     with visit.page.expect_request("**/queue/join*"):
         page = visit.open(BOTH)
     box(page).fill(FIRST)
+    with page.expect_request("**/queue/join*"):
+        box(page).press("Enter")
     for route in asked:
         route.continue_()
     page.unroute("**/queue/join*")
     expect(page.locator("#encoders").get_by_label(ENCODER, exact=True)).to_be_checked()
     expect(card(page).locator(".t-sentence")).to_have_text(FIRST)
     expect(box(page)).to_have_value(FIRST)
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_an_encoder_without_a_decoder_has_the_way_to_one(visit):
