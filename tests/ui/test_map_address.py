@@ -37,7 +37,7 @@ def test_a_copied_address_shows_what_was_seen(visitor, site):
     expect(said(page)).to_contain_text("Label:")  # where the walk has come to
     page.keyboard.press(" ")
     expect(said(page)).to_contain_text("1 selected")
-    copied = address_of(page, "view=", "ids=")
+    copied = address_of(page, "&view=", "ids=")
     again = drawn(visitor(site), copied)
     expect(said(again)).to_have_text(said(page).inner_text())
     expect(again.get_by_label("Regular expression")).to_be_checked()

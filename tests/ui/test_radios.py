@@ -14,7 +14,8 @@ CHECKED = "input:checked"
     ("path", "radios", "words", "after"),
     [
         ("map?encoder=random:64", "#method", "Method", ("umap", "tsne")),
-        ("search?encoder=random:64&mode=examples", "#mode", "Search by", ("examples", "words")),
+        ("search?encoder=random:64&mode=pattern", "#mode", "Search by",
+         ("pattern", "meaning", "examples", "words")),
         ("curate?job=exact", "#job", "Look for", ("exact", "near", "outliers")),
         ("geometry?encoder=random:64&data=starter-pairs", "#rule", "Positive pairs of alignment",
          ("over", "from")),
