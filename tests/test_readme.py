@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from docs import tree
-
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 VERBS = ("serve", "encode", "evaluate", "compare", "fair", "search", "project", "spaces",
@@ -24,11 +22,6 @@ def test_two_commands_do_all_the_setting_up() -> None:
     assert "pip install -c constraints.txt '.[starter]' && theodolite\n" in README
     assert "pip install -c constraints.txt '.[starter,test]' && pytest\n" in README
     assert "&& pytest$" in (ROOT / ".ci" / "run").read_text()
-
-
-def test_the_tree_has_a_line_for_every_file() -> None:
-    """`python -m docs.tree` would change nothing."""
-    assert tree.PAGE.read_text(encoding="utf-8") == tree.page()
 
 
 @pytest.mark.parametrize("verb", VERBS)
