@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 VERBS = ("serve", "encode", "evaluate", "compare", "fair", "search", "project", "spaces",
          "geometry", "curate", "decode", "interpolate", "analogy", "diagnose", "train-decoder",
          "train", "sweep", "runs", "encoders", "data", "jobs", "store", "worker")  # fmt: skip
@@ -25,9 +26,9 @@ def test_two_commands_do_all_the_setting_up() -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_is_in_the_readme(verb: str) -> None:
-    """As an example that can be pasted."""
-    assert f"theodolite {verb}" in README
+def test_every_verb_has_an_example(verb: str) -> None:
+    """One that can be pasted, on the page about the command line."""
+    assert f"theodolite {verb}" in COMMANDS
 
 
 def test_the_picture_is_there() -> None:
@@ -45,6 +46,14 @@ def test_the_python_example_runs() -> None:
     printed = [line.split() for line in done.stdout.splitlines()]
     assert [task for task, _ in printed] == ["StarterSTS", "StarterTopics", "StarterSearch"]
     assert all(0 < float(score) < 100 for _, score in printed)
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    """At most 150 lines; what is longer stands in docs/. Every link between the pages has its file."""
+    assert len(README.splitlines()) <= 150
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 @pytest.mark.parametrize("target", TARGETS)
