@@ -49,7 +49,7 @@ def test_the_python_example_runs() -> None:
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
-    """At most 150 lines; what is longer stands in docs/. Every link between the pages has its file."""
+    """At most 150 lines; what is longer stands in docs/. Every link has its file."""
     assert len(README.splitlines()) <= 150
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
