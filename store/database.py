@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 import weakref
@@ -30,6 +31,25 @@ PRAGMA foreign_keys = ON;
 """
 
 
+class _Held:
+    """A connection that is closed as soon as nobody holds it.
+
+    `sqlite_utils.Database` is part of a cycle: left to itself it would stay open until the garbage
+    collector happens to come by, and a server's threads come and go by the thousand.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import sqlite_utils
+
+        raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self.connection = sqlite_utils.Database(raw)
+        raw.executescript(_PRAGMAS)
+
+    def __del__(self) -> None:
+        if hasattr(self, "connection"):
+            self.connection.close()
+
+
 class Database:
     """A database file shared by threads and processes.
 
@@ -39,28 +59,36 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._name = str(path)
         self._local = threading.local()
-        self._opened: weakref.WeakSet[sqlite_utils.Database] = weakref.WeakSet()
+        self._opened: weakref.WeakSet[_Held] = weakref.WeakSet()
+        self._file: tuple[int, int] | None = None
         # Brings pandas: read only where a database is opened, not for `theodolite --help`.
         from store.migrations import migrations
 
         with said_plainly(path.parent), FileLock(path.with_suffix(".lock"), timeout=60.0):
             _refuse_newer(self.connection, path.parent)
             migrations.apply(self.connection)
+            self._file = _identity(self._name)
 
     @property
     def connection(self) -> sqlite_utils.Database:
-        """This thread's connection, in autocommit: transactions begin where `write` says so."""
-        found = getattr(self._local, "connection", None)
-        if found is None:
-            import sqlite_utils
+        """This thread's connection, in autocommit: transactions begin where `write` says so.
 
-            raw = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-            raw.executescript(_PRAGMAS)
-            found = sqlite_utils.Database(raw)
-            self._local.connection = found
-            self._opened.add(found)
-        return found
+        Raises:
+            StoreError: when the file was removed or replaced. An open one would go on to answer,
+                and what is written to it would be lost.
+        """
+        if self._file is not None and _identity(self._name) != self._file:
+            raise StoreError(
+                f"The store at {self.path.parent} was removed or replaced while it was in use.",
+                "Put it back, or start Theodolite again to use what is there now.",
+            )
+        held: _Held | None = getattr(self._local, "held", None)
+        if held is None:
+            held = self._local.held = _Held(self.path)
+            self._opened.add(held)
+        return held.connection
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[dict[str, Any]]:
         """Run a query and return its rows.
@@ -105,8 +133,8 @@ class Database:
 
     def close(self) -> None:
         """Close every thread's connection."""
-        for connection in list(self._opened):
-            connection.close()
+        for held in list(self._opened):
+            held.connection.close()
         self._local = threading.local()
 
 
@@ -118,6 +146,15 @@ def to_json(value: object) -> str:
 def hash_of(*texts: str) -> str:
     """32 hexadecimal digits that equal texts share."""
     return hashlib.blake2b("\0".join(texts).encode(), digest_size=16).hexdigest()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file lies at a path, whatever its name; None when there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - before every query: `Path.stat` takes four times as long
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _plain(value: object) -> object:

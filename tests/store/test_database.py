@@ -1,9 +1,12 @@
+import gc
+import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import psutil
 import pytest
 
 from store import Store, StoreError
@@ -34,6 +37,60 @@ def test_threads_do_not_share_a_connection(store: Store) -> None:
     assert other[0] is not store.database.connection
 
 
+def test_connections_end_with_their_threads(store: Store) -> None:
+    """Also while the garbage collector sleeps: 3,000 calls by 1,000 threads leave no file open."""
+    process = psutil.Process()
+    store.settings.get("theme")
+
+    def call() -> None:
+        for _ in range(3):
+            store.settings.get("theme")
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = process.num_fds()
+        for _ in range(125):
+            threads = [threading.Thread(target=call) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        # SQLite keeps the file of a closed connection for the next one: as many as were at once.
+        assert process.num_fds() <= before + 8
+    finally:
+        gc.enable()
+
+
+def test_a_store_that_is_removed_while_in_use_says_so(store: Store) -> None:
+    """Nothing is read from it or written to it, in any thread, until it is back."""
+    store.settings.set("theme", "dark")
+    away = store.folder.with_name("away")
+    store.folder.rename(away)
+    said: list[object] = []
+
+    def other_thread() -> None:
+        with pytest.raises(StoreError) as caught:
+            store.settings.get("theme")
+        said.append(caught.value)
+
+    thread = threading.Thread(target=other_thread)
+    thread.start()
+    thread.join()
+    with pytest.raises(StoreError, match="removed or replaced") as caught:
+        store.settings.set("theme", "light")
+    assert [str(error) for error in said] == [str(caught.value)]
+    assert caught.value.hint
+    assert not store.folder.exists()
+    replaced = Store.open(store.folder)
+    with pytest.raises(StoreError, match="removed or replaced"):
+        store.settings.get("theme")
+    replaced.close()
+    shutil.rmtree(store.folder)
+    away.rename(store.folder)
+    assert store.settings.get("theme") == "dark"
+
+
 def test_migrations_are_recorded_and_run_once(store: Store) -> None:
     """Opening again applies nothing and loses nothing."""
     store.settings.set("theme", "dark")
@@ -43,7 +100,7 @@ def test_migrations_are_recorded_and_run_once(store: Store) -> None:
     assert (
         again.database.rows("SELECT name, applied_at FROM _sqlite_migrations ORDER BY id") == before
     )
-    assert [row["name"][:4] for row in before] == [f"m{i + 1:03}" for i in range(len(before))]
+    assert [row["name"] for row in before] == sorted({row["name"] for row in before})
 
 
 def test_many_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
@@ -71,10 +128,11 @@ def test_a_transaction_is_undone_whole(store: Store) -> None:
 
 
 def _newer(folder: Path) -> None:
-    connection = Store.open(folder).database.connection
-    connection["_sqlite_migrations"].insert(
+    store = Store.open(folder)
+    store.database.connection["_sqlite_migrations"].insert(
         {"migration_set": "theodolite", "name": "m999_from_tomorrow", "applied_at": "2099-01-01"}
     )
+    store.close()
 
 
 def _not_sqlite(folder: Path) -> None:
