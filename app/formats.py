@@ -18,6 +18,11 @@ def signed(value: float | None) -> str:
     return MISSING if value is None else f"{value:+.2f}".replace("-", "−")
 
 
+def p_value(value: float) -> str:
+    """A p-value in three decimals; below that, no more is claimed."""
+    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
+
+
 def count(value: int | None) -> str:
     """12345 -> 12,345."""
     return MISSING if value is None else f"{value:,}"

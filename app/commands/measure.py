@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app import formats
 from app.commands.output import (
     DataOption,
     JsonOption,
@@ -268,16 +269,17 @@ def compare(
 
     Each task gets the difference to the first encoder, its 95 % paired-bootstrap interval, and a
     verdict after Holm's correction over the tasks (McNemar's test where examples are right or
-    wrong). Encoders with the letter a tie with the best. With --json: every p-value, and the ranks
-    that hold 95 % of the resamples. What was not measured yet is measured by `theodolite evaluate`.
+    wrong). Tie groups are another question: all pairs of encoders on one task, with Holm's
+    correction over the pairs; those with the letter a tie with the best. With --json: every
+    p-value, and the ranks that hold 95 % of the resamples. What was not measured yet is measured
+    by `theodolite evaluate`.
     """
     from app.ranking import comparison
 
     workspace = open_workspace(store, data)
     report = comparison.compare(workspace, encoders, tasks, protocol)
-    rows = [{**row, "p": row.get("p_holm", row.get("p"))} for row in report.rows()]
     emit(
-        report.rows() if as_json else rows,
+        report.rows() if as_json else [_in_words(row) for row in report.rows()],
         (
             "task",
             "encoder",
@@ -297,6 +299,14 @@ def compare(
             emit_json({"warning": warning})
         else:
             say(f"Note: {warning}")
+
+
+def _in_words(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a comparison as the table prints it."""
+    p = row.get("p_holm", row.get("p"))
+    verdict, note = row["verdict"], row.get("tie_group_note")
+    said = f"{verdict} ({note})" if note else verdict
+    return {**row, "p": None if p is None else formats.p_value(p), "verdict": said}
 
 
 @plain_errors

@@ -7,7 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
-from app.pages.compare_table import Spreads, about, means, p_value
+from app.pages.compare_table import Spreads, about, means
+from app.ranking import letters
 
 if TYPE_CHECKING:
     from app.pages.published import Reference
@@ -18,8 +19,10 @@ _CSS = {"a": "t-good t-up", "b": "t-bad t-down", "tie": ""}
 READING = (
     "A mark after a score says that it is really better (▲) or worse (▼) than that of the "
     "baseline, after Holm’s correction over the tasks of its row; no mark is a tie. Bold scores "
-    "tie with the best of their column. Point at a score for its interval; the numbers under the "
-    "picture hold them all."
+    "tie with the best of their column when all its pairs are tested, with Holm’s correction over "
+    "the pairs: another question than that of the marks. Point at a score for its interval, and "
+    "for what bold was tested on where it and the mark disagree; the numbers under the picture "
+    "hold them all."
 )
 
 
@@ -54,7 +57,7 @@ def _row(report: Comparison, name: str, spreads: Spreads) -> str:
     found = report.average_differences.get(name)
     mean = "<td></td>"
     if report.common:
-        told = "" if found is None else f"{_told(found)}; p {p_value(found.p)}"
+        told = "" if found is None else _told(report, name, None, found, found.p)
         group = report.average_groups.get(name, "")
         verdict = "tie" if found is None else found.verdict
         mean = _scored(report.averages[name].score, group, verdict, told)
@@ -74,7 +77,7 @@ def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> str:
     difference = report.differences.get((name, task))
     if difference is not None:
         verdict = report.verdicts[name, task]
-        told, marked = f"{_told(difference)}; p {p_value(verdict.adjusted)}", verdict.verdict
+        told, marked = _told(report, name, task, difference, verdict.adjusted), verdict.verdict
     elif name != report.encoders[0]:
         told = "not comparable: see the notes"
     spread = spreads.get((name, task, row["protocol"]), "")
@@ -90,9 +93,11 @@ def _scored(score: float | None, group: str, verdict: str, told: str) -> str:
     return f"<td{css}{title}>{inner}</td>"
 
 
-def _told(difference: Difference) -> str:
+def _told(report: Comparison, name: str, task: str | None, difference: Difference, p: float) -> str:
+    """A difference with its interval and p-value, for whoever points at the score."""
     low, high = formats.signed(difference.low), formats.signed(difference.high)
-    return f"{formats.signed(difference.delta)}, {low} to {high}"
+    told = f"{formats.signed(difference.delta)}, {low} to {high}; p {formats.p_value(p)}"
+    return "; ".join(filter(None, (told, letters.note(report, name, task, "column"))))
 
 
 def _published(report: Comparison, reference: Reference) -> str:

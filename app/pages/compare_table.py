@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.evaluation.scores import METRICS
+from app.ranking import letters
 from app.ranking.cautions import measured_as
 
 if TYPE_CHECKING:
@@ -57,8 +58,10 @@ def reading(report: Comparison) -> str:
     if report.groups or report.average_groups:
         said.append(
             "Encoders with the letter a tie with the best of their row; those with b are behind "
-            "it and tie with the best among themselves. There all pairs of one row are tested, "
-            "with Holm's correction over the pairs."
+            "it and tie with the best among themselves. The letters answer another question than "
+            "the verdicts: all pairs of one row are tested, with Holm's correction over the pairs "
+            "and not over the tasks. So one may say better and the other tie; where they do, the "
+            "cell says what the letter was tested on."
         )
     return f'<p class="t-small t-muted t-reading">{escape(" ".join(said))}</p>'
 
@@ -112,14 +115,18 @@ def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> str:
     letter = report.groups.get(task, {}).get(name, "")
     score = _score(row["score"], letter)
     spread = spreads.get((name, task, row["protocol"]), "")
-    moved = f"<small>{escape(spread)}</small>" if spread else ""
+    moved = _small(spread)
     difference = report.differences.get((name, task))
     if difference is None:
         why = "" if name == report.encoders[0] else "<small>not comparable: see the notes</small>"
         return f"<td>{score}{why}{moved}</td>"
     verdict = report.verdicts[name, task]
     against = _difference(difference, verdict.verdict, _told(verdict), verdict)
-    return f"<td>{score}{against}{moved}</td>"
+    return f"<td>{score}{against}{_small(letters.note(report, name, task))}{moved}</td>"
+
+
+def _small(text: str) -> str:
+    return f"<small>{escape(text)}</small>" if text else ""
 
 
 def _score(score: Any, letter: str) -> str:
@@ -137,15 +144,10 @@ def _score(score: Any, letter: str) -> str:
 def _told(verdict: Verdict) -> str:
     """The p-values behind a verdict."""
     test = "McNemar" if verdict.test == "McNemar" else "Paired bootstrap"
-    told = f"{test} p {p_value(verdict.p)}"
+    told = f"{test} p {formats.p_value(verdict.p)}"
     if verdict.tasks > 1:
-        told += f"; after Holm over {verdict.tasks} tasks {p_value(verdict.adjusted)}"
+        told += f"; after Holm over {verdict.tasks} tasks {formats.p_value(verdict.adjusted)}"
     return told
-
-
-def p_value(value: float) -> str:
-    """A p-value in three decimals; below that, no more is claimed."""
-    return f"{value:.3f}" if value >= 0.001 else "under 0.001"
 
 
 def _difference(
@@ -154,7 +156,7 @@ def _difference(
     interval = f"{formats.signed(difference.low)} to {formats.signed(difference.high)}"
     alone = ""
     if verdict is not None and difference.verdict != shown:
-        alone = f"<small>{_WORDS[difference.verdict]} by the interval alone</small>"
+        alone = _small(f"{_WORDS[difference.verdict]} by the interval alone")
     return (
         f'<span class="t-figure">{formats.signed(difference.delta)}</span>'
         f'<span class="t-tag {_CSS[shown]}" title="{escape(told)}">{_WORDS[shown]}</span>'
@@ -182,8 +184,10 @@ def _averages(report: Comparison, printed: Sequence[Reference]) -> str:
     cells = []
     for name in report.encoders:
         found = report.average_differences.get(name)
-        told = "" if found is None else f"Paired bootstrap of the mean, p {p_value(found.p)}"
-        gap = "" if found is None else _difference(found, found.verdict, told)
+        gap = ""
+        if found is not None:
+            told = f"Paired bootstrap of the mean, p {formats.p_value(found.p)}"
+            gap = _difference(found, found.verdict, told) + _small(letters.note(report, name, None))
         score = _score(report.averages[name].score, report.average_groups.get(name, ""))
         cells.append(f"<td>{score}{gap}</td>")
     cells += [_printed(ref.mean(report)) for ref in printed]

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from app.evaluation.order import in_order
-from app.ranking import tested
+from app.ranking import letters, tested
 from app.ranking.cautions import Caution, cautions
 from engine.errors import UserError
 
@@ -64,7 +64,8 @@ class Comparison:
         differences: (encoder, task) -> encoder minus the first one, where both have a score under
             one protocol, with one seed, on the same data. Its interval looks at this task alone.
         verdicts: the same keys -> what holds when all tasks of the encoder are tested at once.
-        groups: task -> encoder -> letter, `a` for the best and all that tie with it.
+        groups: task -> encoder -> letter, `a` for the best and all that tie with it when all pairs
+            of encoders are tested on the task.
         averages: encoder -> mean over `common`, the tasks all of them share.
         average_differences: encoder -> its mean minus the first one's; empty below two such tasks.
         average_groups: as `groups`, of the means.
@@ -114,6 +115,8 @@ class Comparison:
         verdict, base = self.verdicts[name, task], self.encoders[0]
         return row | asdict(difference) | {
             "against": base,
+            "tie_group_over": letters.over(self.groups.get(task, {})),
+            "tie_group_note": letters.note(self, name, task),
             "p_mcnemar": verdict.p if verdict.test == "McNemar" else None,
             "p_holm": verdict.adjusted,
             "holm_over": verdict.tasks,
@@ -140,7 +143,12 @@ class Comparison:
         if difference is None:
             return row | {"against": None, "verdict": None}
         words = difference.words(name, self.encoders[0])
-        return row | asdict(difference) | {"against": self.encoders[0], "verdict": words}
+        return row | asdict(difference) | {
+            "against": self.encoders[0],
+            "tie_group_over": letters.over(self.average_groups),
+            "tie_group_note": letters.note(self, name, None),
+            "verdict": words,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import httpx
 import numpy as np
 import pytest
 
+from app.formats import p_value
 from app.training.runs import command_of
 from tests.fakes.small_training import small, write_sentences
 from tests.fakes.terminals import heed_interrupts
@@ -109,6 +110,15 @@ def test_compare_says_which_differences_are_real(home: Path) -> None:
     assert all(1 <= row["rank_low"] <= row["rank_high"] <= 2 for row in rows if "rank_low" in row)
     assert sum("rank_low" in row for row in rows) == 2
     assert any("size" in row["warning"] for row in rows if "warning" in row)
+    said = "\n".join(theodolite("compare", *TWO))
+    tests = [row.get("p_holm", row["p"]) for row in against]
+    assert all(p_value(p) in said for p in tests)
+
+
+def test_no_p_value_is_printed_as_zero() -> None:
+    """A p that three decimals cannot hold is said to be smaller than they can."""
+    assert [p_value(p) for p in (0.0344, 0.001, 0.00099, 0.0)] == [
+        "0.034", "0.001", "< 0.001", "< 0.001"]  # fmt: skip
 
 
 def test_compare_under_one_protocol(home: Path) -> None:

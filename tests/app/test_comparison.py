@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.pages import compare, compare_table, published
+from app.pages import compare, compare_board, compare_table, published
 from app.ranking import comparison, tested
 from app.ranking.comparison import Verdict
 from app.workspace import Workspace
@@ -96,6 +96,45 @@ def test_ties_are_among_all_encoders(workspace: Workspace) -> None:
             assert groups[A] == "a"
             assert groups[C] > groups[B] >= "a"
         assert report.average_groups[A] == "a" and report.average_groups[C] == "c"
+
+
+def wrong_on(workspace: Workspace, name: str, task: str, wrong: int) -> None:
+    """A result that misses the first examples of a hundred."""
+    invent(workspace, name, task, 0.0, n=100, right=np.arange(100) >= wrong)
+
+
+def test_better_beside_a_letter_that_ties_says_what_each_was_tested_on(
+    workspace: Workspace,
+) -> None:
+    """By hand: 7 answers to none is a mid-p of 1/128, real by itself and not among 28 pairs."""
+    others = [f"random:{width}" for width in range(40, 46)]
+    for name in (A, *others):
+        wrong_on(workspace, name, "TREC", 0)
+    wrong_on(workspace, B, "TREC", 7)
+    report = comparison.compare(workspace, [B, A, *others], ["TREC"])
+    assert report.verdicts[A, "TREC"].verdict == "a" and set(report.groups["TREC"].values()) == {
+        "a"
+    }
+    said = "tie letter: by a test of all 28 pairs of this row"
+    row = next(row for row in report.rows() if row["encoder"] == A)
+    assert (row["tie_group_over"], row["tie_group_note"]) == (28, said)
+    assert compare_table.table(report, [], {}).count(said) == 7
+    board = compare_board.table(report, [], {})
+    assert board.count("all 28 pairs of this column") == 7
+    assert "pairs of this row" not in board
+
+
+def test_a_tie_beside_letters_that_differ_says_so_too(workspace: Workspace) -> None:
+    """By hand: 6 answers to none is a mid-p of 1/64, real on this task and not among four."""
+    tasks = ("TREC", "SST2", "SST5", "MRPC")
+    for name in (A, B):
+        for task in tasks:
+            wrong_on(workspace, name, task, 6 if (name, task) == (B, "TREC") else 0)
+    report = comparison.compare(workspace, [A, B], list(tasks))
+    assert report.verdicts[B, "TREC"].verdict == "tie" and report.groups["TREC"] == {A: "a", B: "b"}
+    notes = {row["task"]: row["tie_group_note"] for row in report.rows() if row["against"]}
+    assert notes.pop("TREC") == "tie letter: by a test of this row alone"
+    assert [notes[task] for task in tasks[1:]] == ["", "", ""]
 
 
 def test_ranks_over_tasks_are_no_surer_than_within(workspace: Workspace) -> None:

@@ -22,6 +22,7 @@ def invent(
     n: int = 400,
     dim: int = 64,
     znorm: float | None = None,
+    right: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Keep a result whose share of right answers is close to `accuracy`, and return its row.
 
@@ -36,13 +37,15 @@ def invent(
         seed: of the measurement.
         n: examples.
         dim: of the vectors.
+        right: bool (n,), which answers are right, instead of a share of them.
         znorm: accuracy with z-normalisation, for protocols that measure both.
     """
     workspace.store.encoders.add(encoder, {"dim": dim})
-    ease = np.random.default_rng(zlib.crc32(task.encode())).random(n)
-    own = zlib.crc32(f"{encoder} {task} {protocol} {seed}".encode())
-    luck = np.random.default_rng(own).normal(0.0, 0.1, n)
-    right = ease + luck < np.quantile(ease + luck, accuracy)
+    if right is None:
+        ease = np.random.default_rng(zlib.crc32(task.encode())).random(n)
+        own = zlib.crc32(f"{encoder} {task} {protocol} {seed}".encode())
+        luck = np.random.default_rng(own).normal(0.0, 0.1, n)
+        right = ease + luck < np.quantile(ease + luck, accuracy)
     score = 100.0 * float(right.mean())
     numbers = [("accuracy", None, score, True)]
     if znorm is not None:
