@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+
+from app.cli import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-VERBS = ("serve", "encode", "evaluate", "compare", "fair", "search", "project", "spaces",
-         "geometry", "curate", "decode", "interpolate", "analogy", "diagnose", "train-decoder",
-         "train", "sweep", "runs", "encoders", "data", "jobs", "store", "worker")  # fmt: skip
+VERBS = sorted(get_command(app).commands)
 TARGETS = ("setup", "run", "test", "ui", "lint", "type", "bench", "docs")
 
 

@@ -14,32 +14,27 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
+from app.cli import app
 from app.formats import p_value
 from app.training.runs import command_of
 from tests.fakes.small_training import small, write_sentences
 from tests.fakes.terminals import heed_interrupts
 
-VERBS = ["serve", "encode", "evaluate", "compare", "fair", "search", "project", "spaces",
-         "geometry", "curate", "decode", "interpolate", "analogy", "diagnose", "train-decoder",
-         "train", "sweep", "runs", "encoders", "decoders", "data", "jobs", "store",
-         "worker"]  # fmt: skip
+VERBS = sorted(get_command(app).commands)
 TWO = ["random:16", "random:64"]
 TRAIN = ["train", "unsup", "minilm", "--train", "starter", "--out", "never"]
 
 
 def theodolite(*arguments: str, code: int = 0, given: str | None = None) -> list[str]:
-    """Run the command, check its exit code and return the lines of its output."""
-    done = subprocess.run(
-        [sys.executable, "-m", "app.cli", *arguments],
-        capture_output=True,
-        text=True,
-        input=given,
-        timeout=120,
-    )
-    assert done.returncode == code, done.stderr
+    """Run the command in this process, check its exit code and return the lines of its output."""
+    done = CliRunner().invoke(app, list(arguments), input=given)
+    assert done.exit_code == code, (done.stderr, done.exception)
     assert "Traceback" not in done.stderr
-    return done.stdout.splitlines() if code == 0 else [*done.stdout.splitlines(), done.stderr]
+    lines = done.stdout.split("\n")[:-1]
+    return lines if code == 0 else [*lines, done.stderr]
 
 
 def objects(lines: list[str]) -> list[dict]:
@@ -65,9 +60,6 @@ def test_every_verb_teaches_itself(verb: str) -> None:
 
 def test_every_verb_has_an_example() -> None:
     """One that begins with the very verb, to be copied."""
-    from typer.main import get_command
-
-    from app.cli import app
 
     def verbs(command: Any, path: str) -> Iterator[tuple[str, str]]:
         for name, under in getattr(command, "commands", {}).items():
@@ -244,12 +236,12 @@ def test_without_a_tunnel_the_app_goes_on_here(home: Path, monkeypatch: pytest.M
     arguments = [sys.executable, "-m", "app.cli", "serve", "--share", "--no-browser", "--json"]
     with (
         (home / "said").open("w") as said,
-        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=said, text=True) as app,
+        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=said, text=True) as serving,
     ):
-        assert app.stdout is not None
-        ready = json.loads(app.stdout.readline())
+        assert serving.stdout is not None
+        ready = json.loads(serving.stdout.readline())
         status = httpx.get(ready["url"] + "config").status_code
-        app.terminate()
+        serving.terminate()
     assert (ready["share"], status) == (None, 401)
     for words in ("no public link", "goes on", "--host", "Login"):
         assert words in (home / "said").read_text()
