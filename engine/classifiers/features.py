@@ -52,6 +52,16 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """The same for scikit-learn, whose regressions go through NumPy's and SciPy's own threads."""
+    import sklearn.linear_model  # noqa: F401  # only libraries that are loaded can be limited
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
 def pieces(tensor: torch.Tensor, size: int) -> tuple[torch.Tensor, ...]:
     """Cut a tensor into views of `size` rows, the last one shorter."""
     return tensor.split(size)  # type: ignore[no-untyped-call]

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 
-from engine.classifiers.features import Features
+from engine.classifiers.features import Features, one_blas_thread
 from engine.classifiers.setting import Fit, Fitted, Setting, Tick
 
 
@@ -24,9 +24,10 @@ def solve(
 ) -> list[Fitted]:
     """Fit on all training rows; nothing is stopped early. See `setting.Solver`."""
     answers = []
-    for done, fit in enumerate(fits):
-        tick(done / len(fits))
-        answers.append(_fit(features, labels, fit, seed))
+    with one_blas_thread():
+        for done, fit in enumerate(fits):
+            tick(done / len(fits))
+            answers.append(_fit(features, labels, fit, seed))
     return answers
 
 

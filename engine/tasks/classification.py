@@ -11,6 +11,7 @@ from collections import Counter
 
 import numpy as np
 
+from engine.classifiers.features import one_blas_thread
 from engine.datasets.types import LabelledSentences
 from engine.errors import UserError
 from engine.results import Score
@@ -53,7 +54,7 @@ def measure(data: LabelledSentences, vectors: np.ndarray, seed: int) -> Measurem
         classifier = make_pipeline(
             StandardScaler(), LogisticRegression(C=PENALTY, max_iter=MAX_ITER)
         )
-        with warnings.catch_warnings(record=True) as caught:
+        with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             classifier.fit(features[fitted], labels[fitted])
         unfinished += any(issubclass(w.category, ConvergenceWarning) for w in caught)

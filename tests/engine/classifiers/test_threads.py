@@ -1,0 +1,56 @@
+"""Regressions by scikit-learn on one thread: two were seen to take ten times the CPU time of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from engine.classifiers import logistic
+from engine.classifiers.features import Features
+from engine.classifiers.setting import Fit, Setting, nobody
+from engine.datasets.types import LabelledSentences
+from engine.tasks import classification
+
+LABELS = np.arange(60) % 2
+VECTORS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+
+
+def by_solver() -> None:
+    """The solver of `senteval-sklearn`."""
+    rows = np.arange(60)
+    features = Features(VECTORS, rows)
+    logistic.solve(features, LABELS, [Fit(rows, None, 1.0)], Setting("logistic"), 1, nobody)
+
+
+def by_task() -> None:
+    """The classification of `starter-1`."""
+    names = [f"label {label}" for label in LABELS]
+    data = LabelledSentences("clouds", [f"sentence {i}" for i in range(60)], names)
+    classification.measure(data, VECTORS, seed=1)
+
+
+def blas_threads() -> list[int]:
+    """Of every library of linear algebra that is loaded."""
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("run", [by_solver, by_task])
+def test_threads_do_not_fight(run: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each fit sees one thread, and afterwards there are as many as before."""
+    seen: list[int] = []
+    fit = LogisticRegression.fit
+
+    def watched(self: LogisticRegression, *given: Any) -> LogisticRegression:
+        seen.extend(blas_threads())
+        return fit(self, *given)
+
+    monkeypatch.setattr(LogisticRegression, "fit", watched)
+    with threadpool_limits(2):
+        run()
+        assert set(seen) == {1}
+        assert set(blas_threads()) == {2}
