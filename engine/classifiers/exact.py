@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.classifiers.features import Features
+from engine.classifiers.optimisers import BY_TORCH
 from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, Setting, Tick
 
 if TYPE_CHECKING:
@@ -112,8 +113,10 @@ def _model(width: int, classes: int, setting: Setting) -> torch.nn.Module:
 def _optimiser(model: torch.nn.Module, setting: Setting, penalty: float) -> torch.optim.Optimizer:
     from torch import optim
 
-    kind = {"adam": optim.Adam, "rmsprop": optim.RMSprop}[setting.optimiser]
-    return kind(model.parameters(), weight_decay=penalty)
+    kind = getattr(optim, BY_TORCH[setting.optimiser])
+    made: torch.optim.Optimizer = kind(model.parameters(), **dict(setting.options))
+    made.param_groups[0]["weight_decay"] = penalty  # over whatever the options say
+    return made
 
 
 def _predict(model: torch.nn.Module, features: Features, rows: np.ndarray) -> np.ndarray:

@@ -76,4 +76,17 @@ class RMSprop(_Decayed):
             p.values.addcdiv_(g, square.values.sqrt().add_(1e-8), value=-0.01)
 
 
+BY_TORCH = {
+    "adadelta": "Adadelta",
+    "adagrad": "Adagrad",
+    "adam": "Adam",
+    "adamax": "Adamax",
+    "asgd": "ASGD",
+    "rmsprop": "RMSprop",
+    "rprop": "Rprop",
+    "sgd": "SGD",
+}
+"""Those of the plain loop: SentEval's name -> the class in torch.optim."""
+
 OPTIMISERS: dict[str, type[Adam] | type[RMSprop]] = {"adam": Adam, "rmsprop": RMSprop}
+"""Those of the fast solver."""

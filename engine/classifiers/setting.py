@@ -41,7 +41,8 @@ class Setting:
         folds: of every cross-validation, outer and inner.
         hidden: units of the one hidden layer; 0 is logistic regression.
         dropout: share of hidden units dropped, before the sigmoid.
-        optimiser: of torch, with its defaults.
+        optimiser: of torch; the fast solver has `adam` and `rmsprop` alone.
+        options: of the optimiser, where they are not torch's defaults; for the plain loop alone.
         batch: rows a step, for each classifier.
         tenacity: a fit stops at this many rounds without a better stopping accuracy, plus one;
             they need not follow one another.
@@ -55,12 +56,13 @@ class Setting:
     folds: int = 10
     hidden: int = 0
     dropout: float = 0.0
-    optimiser: Literal["adam", "rmsprop"] = "adam"
+    optimiser: str = "adam"
     batch: int = 64
     tenacity: int = 5
     passes: int = 4
     max_passes: int = 200
     choose_znorm: bool = False
+    options: tuple[tuple[str, float], ...] = ()
 
     def share(self, passes: int, misses: int) -> float:
         """Say how far a fit is at least: it ends by its passes or by rounds without a better."""

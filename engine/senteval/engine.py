@@ -23,7 +23,7 @@ from engine.classifiers.setting import nobody
 from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
 from engine.encoders.functions import BATCH, Batcher, FunctionEncoder, Prepare, dotdict
 from engine.errors import UserError
-from engine.senteval import sts
+from engine.senteval import optimisers, sts
 
 if TYPE_CHECKING:
     from engine.classifiers.setting import Setting
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from engine.tasks.measurement import Measurement
 
 _FINETUNE = "-finetune"
-_OPTIMISERS = ("adam", "rmsprop")
 _SOLVERS = ("exact", "columns")
 
 
@@ -167,8 +166,9 @@ def setting(params: dotdict) -> Setting:
     """Read how classifiers are to be trained.
 
     Raises:
-        UserError: `nhid` is missing, or an optimiser or solver is not known.
+        UserError: `nhid` is missing, or an optimiser or solver is not known or not at hand.
     """
+    from engine.classifiers.optimisers import OPTIMISERS
     from engine.classifiers.setting import Setting
 
     given = params.classifier
@@ -177,7 +177,6 @@ def setting(params: dotdict) -> Setting:
             "params['classifier'] has no nhid.", "Set the number of hidden units; 0 is linear."
         )
     hidden, folds = int(given["nhid"]), int(params.kfold)
-    optimiser = given.get("optim", "adam")
     solver: Any = params.solver or "exact"
     if not params.usepytorch:
         if hidden:
@@ -186,18 +185,21 @@ def setting(params: dotdict) -> Setting:
                 "Set usepytorch to True, or nhid to 0.",
             )
         return Setting("logistic", folds)
-    if optimiser not in _OPTIMISERS:
-        raise UserError(
-            f"The optimiser {optimiser!r} is not available.", f"Known: {', '.join(_OPTIMISERS)}."
-        )
     if solver not in _SOLVERS:
         raise UserError(f"The solver {solver!r} is not known.", f"Known: {', '.join(_SOLVERS)}.")
+    optimiser, options = optimisers.parse(given.get("optim", "adam"))
+    if solver == "columns" and (options or optimiser not in OPTIMISERS):
+        raise UserError(
+            f"The solver 'columns' does not have the optimiser {given['optim']!r}.",
+            f"Leave solver out, or take {' or '.join(OPTIMISERS)} without options.",
+        )
     return Setting(
         solver=solver,
         folds=folds,
         hidden=hidden,
         dropout=float(given.get("dropout", 0.0)),
         optimiser=optimiser,
+        options=options,
         batch=int(given.get("batch_size", 64)),
         tenacity=int(given.get("tenacity", 5)),
         passes=int(given.get("epoch_size", 4)),

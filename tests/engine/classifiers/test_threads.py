@@ -1,4 +1,4 @@
-"""Regressions by scikit-learn on one thread: two were seen to take ten times the CPU time of one."""
+"""Regressions by scikit-learn on one thread: two took up to ten times the CPU time of one."""
 
 from __future__ import annotations
 

@@ -4,10 +4,14 @@ import json
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import pearsonr, spearmanr
 
 import engine.senteval as senteval
 from engine import load
+from engine.classifiers import exact
+from engine.classifiers.features import Features
+from engine.classifiers.setting import Fit, nobody
 from engine.errors import UserError
 
 from .scripts import BAG_OF_WORDS, TRANSFORMER, run, small_data
@@ -161,7 +165,16 @@ def ones(params, batch):
     ("params", "says"),
     [
         ({"classifier": {"optim": "adam"}}, "no nhid"),
-        ({"classifier": {"nhid": 0, "optim": "sgd,lr=0.1"}}, "'sgd,lr=0.1' is not available"),
+        ({"classifier": {"nhid": 0, "optim": "lion"}}, "'lion' is not available"),
+        ({"classifier": {"nhid": 0, "optim": "sgd"}}, "no learning rate"),
+        ({"classifier": {"nhid": 0, "optim": "sgd,momentum=0.9"}}, "no learning rate"),
+        ({"classifier": {"nhid": 0, "optim": "adam,lr=fast"}}, "'lr=fast' where an option"),
+        ({"classifier": {"nhid": 0, "optim": "adam,lr"}}, "'lr' where an option"),
+        ({"classifier": {"nhid": 0, "optim": "adam,lr=1e-3"}}, "'lr=1e-3' where an option"),
+        ({"classifier": {"nhid": 0, "optim": "adam,momentum=0.9"}}, "no option 'momentum'"),
+        ({"classifier": {"nhid": 0, "optim": "adam,lr=-1"}}, "does not take these options"),
+        ({"classifier": {"nhid": 0, "optim": "adam,betas=0.9"}}, "does not take these options"),
+        ({"classifier": {"nhid": 0, "optim": "sgd,lr=0.1"}, "solver": "columns"}, "'columns' does"),
         ({"classifier": {"nhid": 50}, "usepytorch": False}, "no hidden units"),
         ({"solver": "quick"}, "'quick' is not known"),
         ({"task_path": ""}, "no task_path"),
@@ -185,6 +198,52 @@ def test_settings_reach_the_classifiers():
     assert (setting.passes, setting.max_passes, setting.dropout) == (2, 9, 0.1)
     params.usepytorch, params.classifier = False, {"nhid": 0}
     assert senteval.engine.setting(params).solver == "logistic"
+
+
+@pytest.mark.parametrize(
+    ("optim", "made"),
+    [
+        ("sgd,lr=0.1", lambda p, decay: torch.optim.SGD(p, 0.1, weight_decay=decay)),
+        (
+            "sgd,lr=.1,momentum=0.9,nesterov=1",
+            lambda p, decay: torch.optim.SGD(p, 0.1, 0.9, weight_decay=decay, nesterov=True),
+        ),
+        ("adam,lr=0.01", lambda p, decay: torch.optim.Adam(p, 0.01, weight_decay=decay)),
+        ("adam,weight_decay=9", lambda p, decay: torch.optim.Adam(p, weight_decay=decay)),
+        ("adadelta", lambda p, decay: torch.optim.Adadelta(p, weight_decay=decay)),
+        ("adagrad,lr_decay=0.05", lambda p, decay: torch.optim.Adagrad(
+            p, lr_decay=0.05, weight_decay=decay)),
+        ("adamax", lambda p, decay: torch.optim.Adamax(p, weight_decay=decay)),
+        ("asgd", lambda p, decay: torch.optim.ASGD(p, weight_decay=decay)),
+        ("rmsprop,lr=0.005", lambda p, decay: torch.optim.RMSprop(p, 0.005, weight_decay=decay)),
+        ("rprop", lambda p, decay: torch.optim.Rprop(p)),  # which knows no decay
+    ],
+)  # fmt: skip
+def test_an_optimiser_is_that_of_the_reference(optim, made, tmp_path):
+    """One classifier trained by torch itself, step by step, tells every row the same."""
+    random = np.random.RandomState(3)
+    points, labels = random.randn(200, 6).astype(np.float32), random.randint(0, 3, 200)
+    params = {"classifier": {"nhid": 0, "optim": optim, "epoch_size": 1, "max_epoch": 2}}
+    setting = senteval.engine.setting(senteval.utils.dotdict(params, usepytorch=True, kfold=5))
+    every = np.arange(200)
+    fit = Fit(every, every, 0.3, every)
+    (ours,) = exact.solve(Features(points, every), labels, [fit], setting, 7, nobody)
+
+    draws = np.random.RandomState(7)
+    torch.manual_seed(7)
+    layer = torch.nn.Linear(6, 3)
+    optimiser, x, y = made(layer.parameters(), 0.3), torch.from_numpy(points), torch.tensor(labels)
+    best, told = -1.0, None
+    for _ in range(3):
+        for rows in torch.from_numpy(draws.permutation(200)).split(64):
+            optimiser.zero_grad()
+            torch.nn.functional.cross_entropy(layer(x[rows]), y[rows]).backward()
+            optimiser.step()
+        predicted = layer(x).argmax(1)
+        if (right := (predicted == y).double().mean().item()) > best:
+            best, told = right, predicted
+    assert ours.accuracy == pytest.approx(best)
+    assert ours.predicted.tolist() == told.tolist()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,67 @@
+"""How a script names an optimiser: `adam`, `sgd,lr=0.1`, as SentEval's README documents.
+
+Source: facebookresearch/SentEval, `senteval/utils.py` (`get_optimizer`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+from engine.classifiers.optimisers import BY_TORCH
+from engine.errors import UserError
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
+"""Without an exponent: the reference takes none."""
+
+
+def parse(text: str) -> tuple[str, tuple[tuple[str, float], ...]]:
+    """Read the name of an optimiser and its options.
+
+    A `weight_decay` is taken, and means nothing: each classifier has its own.
+
+    Raises:
+        UserError: an unknown optimiser, an option that it does not have, or a value that it does
+            not take.
+    """
+    name, *given = str(text).split(",")
+    if name not in BY_TORCH:
+        raise UserError(
+            f"The optimiser {name!r} is not available.", f"Known: {', '.join(BY_TORCH)}."
+        )
+    options: dict[str, float] = {}
+    for option in given:
+        key, _, value = option.partition("=")
+        if not _NUMBER.fullmatch(value):
+            raise UserError(
+                f"optim has {option!r} where an option and a number are expected.",
+                "Write it as in 'sgd,lr=0.1', without spaces or exponents.",
+            )
+        options[key] = float(value)
+    _check(name, options)
+    return name, tuple(options.items())
+
+
+def _check(name: str, options: dict[str, float]) -> None:
+    """Refuse what the optimiser would refuse in the middle of an evaluation."""
+    import torch
+
+    kind = getattr(torch.optim, BY_TORCH[name])
+    parameters = inspect.signature(kind).parameters.values()
+    known = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    unknown = [key for key in options if key not in known]
+    if unknown:
+        raise UserError(
+            f"The optimiser {name} has no option {unknown[0]!r}.", f"Known: {', '.join(known)}."
+        )
+    if name == "sgd" and "lr" not in options:
+        raise UserError("The optimiser sgd has no learning rate.", "Write it as in 'sgd,lr=0.1'.")
+    weight = torch.zeros(1, requires_grad=True)
+    weight.grad = torch.ones(1)
+    try:
+        kind([weight], **options).step()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UserError(
+            f"The optimiser {name} does not take these options: {error}.",
+            "Leave out the one that is named to have torch's default.",
+        ) from None
