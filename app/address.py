@@ -7,6 +7,7 @@ the browser, whenever a control changes. Lists repeat their name: `?encoder=a&en
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 
 import gradio as gr
@@ -27,6 +28,15 @@ def choice(request: gr.Request, name: str, allowed: Sequence[str], default: str)
     """The first value if it is one of those allowed, else the default: links may be old."""
     value = first(request, name, default)
     return value if value in allowed else default
+
+
+def number(text: str) -> float | None:
+    """The number that a text writes; None for what is none, or is not finite."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def writer(names: Sequence[str], defaults: Mapping[str, object] | None = None) -> str:

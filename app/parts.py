@@ -132,23 +132,28 @@ def _told(value: Any, outputs: int) -> Any:
     values = (
         value if isinstance(value, tuple) else () if outputs == 0 and value is None else (value,)
     )
-    values = tuple(_whole(item) for item in values)
+    values = tuple(encodable(item) for item in values)
     return _packed(values if len(values) > outputs else (*values, ""))
 
 
-def _whole(value: Any) -> Any:
+def encodable(value: Any) -> Any:
     """Replace half a character of a text: it would end the stream to the browser."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _failed(fn: Callable[..., Any], error: Exception, outputs: int) -> Any:
+    return _packed((*(gr.skip() for _ in range(outputs)), caught(fn, error)))
+
+
+def caught(fn: Callable[..., Any], error: Exception) -> str:
+    """What a person is told of an error in a handler; the log keeps what is a fault of ours."""
     if not isinstance(error, UserError | StoreError):
         log.exception("%s failed", getattr(fn, "__name__", "a handler"), exc_info=error)
         error = UserError(
             "That did not work, and it is not your fault.",
             "Try again; the log of the app has the details.",
         )
-    return _packed((*(gr.skip() for _ in range(outputs)), _whole(problem(error))))
+    return encodable(problem(error))
 
 
 def _packed(values: tuple[Any, ...]) -> Any:

@@ -1,0 +1,220 @@
+"""A page's controls declared as data, and its events: what is asked goes in by name, answers out.
+
+    controls = Controls(
+        Control("data", "Data", gr.Dropdown),
+        Control("split", "Split", gr.Radio, default="all"),
+    )
+    with gr.Row():
+        controls.render("data", "split")
+    on(controls["data"].input, show, controls, [table], notice)
+
+A handler is given the values by the names that the address knows them by, and returns what it
+changes as {component: value}. What a person got wrong appears in the notice, and the rest of the
+page stays as it is.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+
+from app import address, parts
+
+Answer = Mapping[Any, Any] | None
+"""Component -> its new value or `gr.update(…)`; what is not named stays as it is."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """One control of a page.
+
+    Attributes:
+        name: in the address, and among the values that a handler is given.
+        label: above it.
+        box: the Gradio component that it is.
+        default: its value while the address says nothing; not written to the address.
+        hint: one line of help beside it.
+        choices: what can be chosen, where that does not depend on the workspace.
+        options: of the component, such as `min_width`.
+    """
+
+    name: str
+    label: str
+    box: Callable[..., Any] = gr.Textbox
+    default: Any = None
+    hint: str | None = None
+    choices: Sequence[Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def component(self, **options: Any) -> Any:
+        """Make the component; it is placed where this is called."""
+        given: dict[str, Any] = {"label": self.label, "elem_id": self.name, "value": self.default}
+        if self.hint:
+            given["info"] = self.hint
+        if self.choices is not None:
+            given["choices"] = list(self.choices)
+        return self.box(**(given | dict(self.options) | options))
+
+    def allowed(self) -> list[Any]:
+        """The values among `choices`, which may be (label, value)."""
+        return [c[1] if isinstance(c, tuple) else c for c in self.choices or ()]
+
+
+class Controls(Mapping[str, Any]):
+    """The controls of a page by name, as components once they are rendered."""
+
+    def __init__(self, *declared: Control) -> None:
+        self.declared = {control.name: control for control in declared}
+        self._components: dict[str, Any] = {}
+
+    def render(self, *names: str, **options: Any) -> Any:
+        """Place controls here, in this order; return the last one's component."""
+        for name in names:
+            self._components[name] = self.declared[name].component(**options)
+        return self._components[names[-1]]
+
+    def add(self, name: str, component: Any) -> Any:
+        """Take in a component that several pages share, under its name in the address."""
+        self._components[name] = component
+        return component
+
+    def __getitem__(self, name: str) -> Any:
+        return self._components[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._components)
+
+    def __len__(self) -> int:
+        return len(self._components)
+
+    def asked(self, request: gr.Request) -> SimpleNamespace:
+        """What the address says of each declared control, else its default; links may be old."""
+        return SimpleNamespace(
+            **{name: _read(request, control) for name, control in self.declared.items()}
+        )
+
+    def keep(self) -> None:
+        """Write the values to the address whenever one changes, but for the defaults."""
+        defaults = {
+            name: control.default
+            for name, control in self.declared.items()
+            if control.default not in (None, "", [])
+        }
+        address.keep(dict(self._components), defaults)
+
+
+def on(
+    events: Any,
+    handler: Callable[..., Any],
+    inputs: Controls | Sequence[Any] | None,
+    outputs: Sequence[Any],
+    notice: Any,
+    **options: Any,
+) -> Any:
+    """Have a handler answer events.
+
+    Args:
+        events: one event of a component (`box.input`, `answered.then`), or a list of them.
+        handler: is given the values of `Controls` as one namespace, or those of a list one by one;
+            a generator is followed.
+        inputs: what it is given.
+        outputs: every component that it may change.
+        notice: where an error is shown; emptied when the handler succeeds.
+        **options: for Gradio, such as `parts.LATEST`.
+
+    Returns:
+        The Gradio dependency, for `.then`.
+    """
+    by_name = list(inputs) if isinstance(inputs, Controls) else None
+    listed = list(inputs.values()) if isinstance(inputs, Controls) else list(inputs or ())
+    wrapped = with_notice(handler, notice, by_name)
+    places = [*outputs, notice]
+    if isinstance(events, list):
+        return gr.on(events, wrapped, listed, places, **options)
+    return events(wrapped, listed, places, **options)
+
+
+def with_notice(
+    handler: Callable[..., Any], notice: Any, by_name: Sequence[str] | None = None
+) -> Callable[..., Any]:
+    """Wrap a handler so that what a person got wrong is said in the notice."""
+
+    def given(args: Sequence[Any]) -> Sequence[Any]:
+        if by_name is None:
+            return args
+        named = SimpleNamespace(**dict(zip(by_name, args, strict=False)))
+        return [named, *args[len(by_name) :]]  # a request or an event comes last
+
+    def answered(answer: Answer) -> dict[Any, Any]:
+        return {notice: ""} | {at: parts.encodable(value) for at, value in (answer or {}).items()}
+
+    if inspect.isgeneratorfunction(handler):
+
+        def follow(*args: Any) -> Iterator[dict[Any, Any]]:
+            try:
+                for answer in handler(*given(args)):
+                    yield answered(answer)
+            except Exception as error:
+                yield {notice: parts.caught(handler, error)}
+
+        return _as(handler, follow, by_name)
+
+    def call(*args: Any) -> dict[Any, Any]:
+        try:
+            return answered(handler(*given(args)))
+        except Exception as error:
+            return {notice: parts.caught(handler, error)}
+
+    return _as(handler, call, by_name)
+
+
+def _as(
+    handler: Callable[..., Any], wrapped: Callable[..., Any], by_name: Sequence[str] | None
+) -> Callable[..., Any]:
+    """Give the wrapper the handler's name, and the parameters that Gradio looks at.
+
+    Gradio fills in a `gr.Request` or an event by the annotations of the parameters; the values of
+    named controls stand for as many parameters as there are names.
+    """
+    own = list(inspect.signature(handler, eval_str=True).parameters.values())
+    if by_name is not None:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        own = [*(inspect.Parameter(f"_{name}", kind) for name in by_name), *own[1:]]
+    wrapped.__name__ = getattr(handler, "__name__", "handler")
+    wrapped.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {
+        parameter.name: parameter.annotation
+        for parameter in own
+        if parameter.annotation is not inspect.Parameter.empty
+    }
+    return wrapped
+
+
+def _read(request: gr.Request, control: Control) -> Any:
+    """A control's value in the address, where it can be had, else the default."""
+    if isinstance(control.default, list | tuple):
+        found = address.every(request, control.name)
+        allowed = control.allowed()
+        kept = [value for value in found if value in allowed] if allowed else found
+        return kept or list(control.default)
+    text = address.first(request, control.name)
+    if not text:
+        return control.default
+    if control.choices is not None:
+        return next((v for v in control.allowed() if str(v) == text), control.default)
+    return _as_default(text, control.default)
+
+
+def _as_default(text: str, default: Any) -> Any:
+    """The text as the type that the default has; the default where it cannot be read so."""
+    if isinstance(default, bool):
+        return text.casefold() in ("true", "1", "yes")
+    if isinstance(default, int | float):
+        number = address.number(text)
+        return default if number is None else type(default)(number)
+    return text

@@ -1,0 +1,129 @@
+"""A page's controls as data: what the address says of them, and how events are answered."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import pytest
+from starlette.requests import Request
+
+from app.web.controls import Control, Controls, on, with_notice
+from engine.errors import UserError
+
+DECLARED = (
+    Control("q", "Query", default=""),
+    Control("split", "Split", gr.Radio, default="all", choices=[("All", "all"), ("Test", "test")]),
+    Control("k", "Top k", gr.Number, default=10),
+    Control("least", "Minimum cosine", gr.Number, default=0.5),
+    Control("case", "Case", gr.Checkbox, default=False),
+    Control("encoder", "Encoders", gr.CheckboxGroup, default=("minilm",)),
+)
+
+
+def opened(query: str) -> gr.Request:
+    """The request of a page with this query."""
+    scope = {"type": "http", "query_string": query.encode(), "headers": [], "path": "/"}
+    return gr.Request(Request(scope))
+
+
+def filled() -> tuple[Controls, Any, Any]:
+    """Controls, an output and a notice inside an app."""
+    controls = Controls(*DECLARED)
+    controls.render("split", "k", min_width=100)
+    return controls, gr.HTML(), gr.HTML()
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "value"),
+    [
+        ("q=a+boat", "q", "a boat"),
+        ("", "split", "all"),
+        ("split=test", "split", "test"),
+        ("split=nothing", "split", "all"),
+        ("k=3", "k", 3),
+        ("k=three", "k", 10),
+        ("k=inf", "k", 10),
+        ("least=0.25", "least", 0.25),
+        ("case=true", "case", True),
+        ("encoder=a&encoder=b", "encoder", ["a", "b"]),
+        ("", "encoder", ["minilm"]),
+    ],
+)
+def test_the_address_is_read_with_the_type_of_the_default(
+    query: str, name: str, value: Any
+) -> None:
+    """A link may be old or written by hand: what cannot be had is the default."""
+    assert getattr(Controls(*DECLARED).asked(opened(query)), name) == value
+
+
+def test_a_control_has_its_name_label_and_default() -> None:
+    """As declared; the place on the page adds its own options."""
+    with gr.Blocks():
+        controls, *_ = filled()
+    assert list(controls) == ["split", "k"]
+    split = controls["split"]
+    assert (split.elem_id, split.label, split.value) == ("split", "Split", "all")
+    assert controls["k"].min_width == 100
+
+
+def test_a_handler_is_given_values_by_name_and_names_what_it_changes() -> None:
+    """And the notice is emptied."""
+    with gr.Blocks() as demo:
+        controls, shown, notice = filled()
+
+        def show(asked: SimpleNamespace) -> dict[Any, Any]:
+            return {shown: f"{asked.split} {asked.k}"}
+
+        on(controls["k"].input, show, controls, [shown], notice)
+    (event,) = demo.fns.values()
+    assert event.fn("test", 3) == {notice: "", shown: "test 3"}
+    assert [output._id for output in event.outputs] == [shown._id, notice._id]
+
+
+def test_what_a_person_got_wrong_stands_in_the_notice_alone() -> None:
+    """Everything else on the page stays; a fault of ours is said without its details."""
+    with gr.Blocks():
+        controls, _, notice = filled()
+
+        def refuse(asked: SimpleNamespace) -> dict[Any, Any]:
+            if asked.k < 0:
+                raise KeyError("inner thing")
+            raise UserError("There are no 0 neighbours.", "Ask for at least one.")
+
+    said = with_notice(refuse, notice, list(controls))("all", 0)
+    assert said.keys() == {notice}
+    assert "no 0 neighbours" in said[notice]
+    fault = with_notice(refuse, notice, list(controls))("all", -1)[notice]
+    assert "not your fault" in fault
+    assert "inner thing" not in fault
+
+
+def test_a_generator_is_followed_to_its_error() -> None:
+    """What it said before stays said."""
+    with gr.Blocks():
+        controls, shown, notice = filled()
+
+        def steps(asked: SimpleNamespace) -> Iterator[dict[Any, Any]]:
+            yield {shown: "half"}
+            raise UserError("No more.", "Wait.")
+
+    first, last = with_notice(steps, notice, list(controls))("all", 1)
+    assert first == {notice: "", shown: "half"}
+    assert "No more." in last[notice]
+
+
+def test_a_request_is_still_asked_for_by_its_annotation() -> None:
+    """Gradio fills in a request where the handler's parameter says so."""
+
+    def load(asked: SimpleNamespace, request: gr.Request) -> None:
+        """Do nothing."""
+
+    with gr.Blocks():
+        _, _, notice = filled()
+    wrapped = with_notice(load, notice, ["a", "b"])
+    assert list(inspect.signature(wrapped).parameters) == ["_a", "_b", "request"]
+    assert wrapped.__annotations__["request"] is gr.Request
