@@ -234,7 +234,7 @@ def _exact(workspace: Workspace, asked: Wanted, progress: Progress | None) -> tu
     import numpy as np
 
     from app.space.shapes import take
-    from engine import curation
+    from engine.search import curation
 
     taken = take(workspace.catalog.load(asked.dataset), asked.split, most=None)
     whole, _ = workspace.catalog.sentences(asked.dataset)
@@ -256,7 +256,7 @@ def _exact(workspace: Workspace, asked: Wanted, progress: Progress | None) -> tu
 
 
 def _near(workspace: Workspace, asked: Wanted, progress: Progress | None) -> tuple[Arrays, Arrays]:
-    from engine import curation
+    from engine.search import curation
 
     some, places, vectors = _vectors(workspace, asked, progress)
     groups = curation.near_duplicates(vectors, asked.threshold, _index(vectors), progress)
@@ -267,7 +267,7 @@ def _near(workspace: Workspace, asked: Wanted, progress: Progress | None) -> tup
 def _outliers(
     workspace: Workspace, asked: Wanted, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
-    from engine import curation
+    from engine.search import curation
 
     some, places, vectors = _vectors(workspace, asked, progress)
     ranked = curation.outliers(vectors, asked.neighbours, _index(vectors), progress)
@@ -281,7 +281,7 @@ def _typical(
 ) -> tuple[Arrays, Arrays]:
     import numpy as np
 
-    from engine import curation
+    from engine.search import curation
 
     some, places, vectors = _vectors(workspace, asked, progress)
     ranked = curation.typical(vectors)
@@ -293,7 +293,7 @@ def _typical(
 
 
 def _leaks(workspace: Workspace, asked: Wanted, progress: Progress | None) -> tuple[Arrays, Arrays]:
-    from engine import curation
+    from engine.search import curation
 
     some, places, vectors = _vectors(workspace, asked, progress)
     seen, seen_places = part(workspace, asked.against, asked.against_split)

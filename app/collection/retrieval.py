@@ -205,16 +205,16 @@ def matching(
 
 
 def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]]:
-    """`engine.patterns.matching` in a time that fits the number of sentences, few at once.
+    """`engine.search.regex.matching` in a time that fits the number of sentences, few at once.
 
     Raises:
         UserError: a pattern that cannot be read or takes too long.
     """
-    from engine import patterns
+    from engine.search import regex
 
-    seconds = patterns.SECONDS + len(sentences) / SENTENCES_A_SECOND
+    seconds = regex.SECONDS + len(sentences) / SENTENCES_A_SECOND
     with _few_patterns:
-        return patterns.matching(pattern, sentences, seconds=seconds)
+        return regex.matching(pattern, sentences, seconds=seconds)
 
 
 def _chosen(workspace: Workspace, collection: str, limits: Limits) -> Iterator[tuple[int, str]]:

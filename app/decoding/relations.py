@@ -15,7 +15,7 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.decoding.relations import Agreement, Relations
+    from engine.stats.relations import Agreement, Relations
 
 PROTOCOL = "vec2sent"
 
@@ -49,7 +49,7 @@ def across(workspace: Workspace) -> Across:
     Diagnoses are compared on the same sentences alone: those that most encoders were asked about.
     Of several decoders of one kind for an encoder the newest counts.
     """
-    from engine.decoding.relations import relate, stability, without_each
+    from engine.stats.relations import relate, stability, without_each
 
     rows = [
         row

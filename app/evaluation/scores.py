@@ -206,7 +206,7 @@ def _is_trained_relatedness(score: dict[str, Any]) -> bool:
 
 
 def _averages(cells: dict[str, Cell], suites: dict[str, list[str]]) -> dict[str, Cell]:
-    from engine.statistics import average
+    from engine.stats.bootstrap import average
     from engine.tasks import SUITES
 
     scores = {task: cell.score for task, cell in cells.items() if cell.score is not None}
@@ -256,7 +256,7 @@ def _published_row(row: Published) -> Row:
 def _interval(workspace: Workspace, result_id: int) -> tuple[float, float] | None:
     import numpy as np
 
-    from engine.statistics import bootstrap, main_sample
+    from engine.stats.bootstrap import bootstrap, main_sample
 
     try:
         details = workspace.store.results.by_id(result_id)["details"]

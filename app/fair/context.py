@@ -23,7 +23,7 @@ from app.fair.points import (
     over,
     wanted,
 )
-from engine.fairness import (
+from engine.stats.agreement import (
     LEAST_ENCODERS,
     Stability,
     baseline,

@@ -1,7 +1,7 @@
 """Whether a comparison of encoders is fair: seven points of advice from what was measured.
 
 After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings. Used by the
-page *Fair play* and by `theodolite fair`. Computes nothing that `engine.fairness` could.
+page *Fair play* and by `theodolite fair`. Computes nothing that `engine.stats.agreement` could.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from app.components.chart import drawing, plain
 from app.fair.points import Curves, Dots, Exhibit, Grid
 from app.figures import clear_colour, finish, shorten, style
 from app.theme import SERIES
-from engine.fairness import Stability
+from engine.stats.agreement import Stability
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

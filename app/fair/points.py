@@ -10,7 +10,7 @@ from typing import Any, Literal
 from app import formats
 from app.evaluation import command
 from app.figures import shorten
-from engine.fairness import Agreement, Stability
+from engine.stats.agreement import Agreement, Stability
 
 Verdict = Literal["fine", "look", "missing"]
 FEW = 3

@@ -23,7 +23,7 @@ from app.fair.points import (
     swaps,
     wanted,
 )
-from engine.fairness import agreement, means, shared
+from engine.stats.agreement import agreement, means, shared
 
 SIMILARITIES = {
     "cosine, Pearson": "pearson",

@@ -21,7 +21,7 @@ from app.fair.points import (
     swaps,
     wanted,
 )
-from engine.fairness import Agreement, agreement, at_size, ladder, means, shared
+from engine.stats.agreement import Agreement, agreement, at_size, ladder, means, shared
 
 Projection = Literal["pca", "random"]
 PROJECTIONS: dict[Projection, str] = {"pca": "PCA", "random": "random projection"}

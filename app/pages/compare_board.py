@@ -13,7 +13,7 @@ from app.ranking import letters
 if TYPE_CHECKING:
     from app.pages.published import Reference
     from app.ranking.comparison import Comparison
-    from engine.significance import Difference
+    from engine.stats.significance import Difference
 
 _CSS = {"a": "t-good t-up", "b": "t-bad t-down", "tie": ""}
 READING = (

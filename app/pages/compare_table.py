@@ -14,7 +14,7 @@ from app.ranking.cautions import measured_as
 if TYPE_CHECKING:
     from app.pages.published import Reference
     from app.ranking.comparison import Comparison, Verdict
-    from engine.significance import Difference
+    from engine.stats.significance import Difference
 
 _WORDS = {"a": "better", "b": "worse", "tie": "tie"}
 _CSS = {"a": "t-good", "b": "t-bad", "tie": ""}

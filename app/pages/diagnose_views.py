@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.decoding.relations import Across
     from app.workspace import Workspace
     from engine.decoding.diagnosis import Diagnosis, Sample
-    from engine.decoding.relations import Relation
+    from engine.stats.relations import Relation
 
 PROTOCOL = "vec2sent"
 NOTHING = parts.empty(

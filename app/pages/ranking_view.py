@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.ranking.cautions import Caution
     from app.ranking.comparison import Comparison
     from app.workspace import Workspace
-    from engine.ranks import RankInterval
+    from engine.stats.ranks import RankInterval
 
 FEW_TASKS = 5
 DRAWS = {"These tasks": "within", "Tasks like these": "over"}

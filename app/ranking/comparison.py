@@ -1,7 +1,7 @@
 """Several encoders on the same tasks: which differences are real, and what a rank is worth.
 
-Reads the store's results and asks `engine.significance` and `engine.ranks`; used by the page
-Compare and by `theodolite compare`. What makes a comparison unfair: `app.ranking.cautions`.
+Reads the store's results and asks `engine.stats`; used by the page Compare and by `theodolite
+compare`. What makes a comparison unfair: `app.ranking.cautions`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.ranks import RankInterval
-    from engine.significance import Difference
-    from engine.statistics import Average
+    from engine.stats.bootstrap import Average
+    from engine.stats.ranks import RankInterval
+    from engine.stats.significance import Difference
 
 Row = Mapping[str, Any]
 ALPHA = 0.05
@@ -260,7 +260,7 @@ def resampling(question: Question) -> Iterator[tuple[str, int, int]]:
 
 
 def _answer(question: Question) -> Comparison:
-    from engine.ranks import rank_intervals
+    from engine.stats.ranks import rank_intervals
 
     names = question.encoders
     cells = _cells(_asked(question))
@@ -371,7 +371,7 @@ def _verdicts(
     differences: Mapping[tuple[str, str], tuple[Difference, float | None]],
 ) -> dict[tuple[str, str], Verdict]:
     """Holm's correction over the tasks of each encoder's column."""
-    from engine.significance import holm
+    from engine.stats.significance import holm
 
     verdicts = {}
     for name in dict.fromkeys(name for name, _ in differences):
@@ -389,7 +389,7 @@ def _verdicts(
 
 
 def _averages(suite: Mapping[str, Sequence[Row]], common: Sequence[str]) -> dict[str, Average]:
-    from engine.statistics import average
+    from engine.stats.bootstrap import average
 
     return {
         name: average({row["task"]: row["score"] for row in rows}, list(common))

@@ -17,7 +17,7 @@ from app.theme import SERIES
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from engine.ranks import RankInterval
+    from engine.stats.ranks import RankInterval
 
 MOST_IN_LEGEND = 16
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "x")

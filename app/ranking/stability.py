@@ -18,7 +18,7 @@ from app.ranking.cautions import Caution, is_trained, measured_as
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.fairness import Agreement
+    from engine.stats.agreement import Agreement
 
 Row = Mapping[str, Any]
 Scores = dict[str, dict[str, dict[str, float]]]
@@ -104,8 +104,8 @@ def _compared(
     kind: str, scores: Scores, names: Sequence[str], tasks: Sequence[str],
     missing: tuple[Caution, ...],
 ) -> Stability:  # fmt: skip
-    from engine.fairness import agreement, means
-    from engine.ranks import ranked
+    from engine.stats.agreement import agreement, means
+    from engine.stats.ranks import ranked
 
     averages = {condition: means(found, names, tasks) for condition, found in scores.items()}
     pairs = list(combinations(scores, 2))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from app.workspace import Workspace
-    from engine.significance import Difference
-    from engine.statistics import Resampled
+    from engine.stats.bootstrap import Resampled
+    from engine.stats.significance import Difference
 
 RESAMPLES = 2000
 REMEMBERED = 8192
@@ -43,7 +43,7 @@ def against(
 def _difference(
     workspace: Workspace, task: str, a: int, b: int
 ) -> tuple[Difference, float | None] | None:
-    from engine.significance import difference, mcnemar
+    from engine.stats.significance import difference, mcnemar
 
     mine, theirs = _measured(workspace, a, task), _measured(workspace, b, task)
     if mine is None or theirs is None:
@@ -68,7 +68,7 @@ def letters(
     """
     import numpy as np
 
-    from engine.significance import pairwise, pairwise_mcnemar
+    from engine.stats.significance import pairwise, pairwise_mcnemar
 
     found = [measured for one in results if (measured := _measured(workspace, one, task))]
     if len(found) < 2 or len(found) < len(results):
@@ -89,8 +89,8 @@ def of_means(
     """
     import numpy as np
 
-    from engine.significance import difference, pairwise
-    from engine.statistics import Resampled
+    from engine.stats.bootstrap import Resampled
+    from engine.stats.significance import difference, pairwise
 
     base, *others = suite
     differences = {name: difference(suite[name], suite[base]) for name in others}
@@ -113,7 +113,7 @@ def resampled(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> list[R
 
 
 def _letters(scores: Sequence[float], p: np.ndarray) -> tuple[str, ...]:
-    from engine.significance import tie_groups
+    from engine.stats.significance import tie_groups
 
     names = [str(place) for place in range(len(scores))]
     tests = {(names[a], names[b]): float(p[a, b]) for a, b in combinations(range(len(names)), 2)}
@@ -139,7 +139,7 @@ class _Measured:
 @lru_cache(maxsize=REMEMBERED)
 def _measured(workspace: Workspace, result: int, task: str) -> _Measured | None:
     """Every task is resampled by itself; None for a result that keeps no values per example."""
-    from engine.statistics import main_sample, resample
+    from engine.stats.bootstrap import main_sample, resample
 
     results = workspace.store.results
     examples = results.examples(result)

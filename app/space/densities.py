@@ -112,7 +112,7 @@ def of(
 def _ridges(
     cosines: np.ndarray, gold: np.ndarray, scale: tuple[float, float]
 ) -> list[figures.Ridge]:
-    from engine.geometry import densities, gold_groups
+    from engine.space.geometry import densities, gold_groups
 
     groups = gold_groups(gold, scale)
     return [

@@ -118,7 +118,7 @@ def measured(
         The means of trust, the neighbours compared and the points looked at; empty where there are
         too few points to say.
     """
-    from engine.topics import Words, distinct, groups, regions
+    from engine.space.topics import Words, distinct, groups, regions
 
     n = len(points)
     words = Words(sentences)

@@ -223,7 +223,7 @@ def thresholds(shapes: Sequence[Shape], positive_from: float | None, label: str 
         positive_from: for scored pairs, the gold score from which on a pair is positive.
         label: for labelled pairs, the label that is positive.
     """
-    from engine.thresholds import sweep
+    from engine.stats.thresholds import sweep
 
     known = [shape for shape in shapes if len(shape.gold)]
     if not known:
@@ -302,7 +302,7 @@ def default_label(labels: Sequence[str]) -> str:
 
 def _held_out(shape: Shape, positive: np.ndarray) -> tuple[str, list[list[Any]]]:
     """The threshold chosen on the dev split, judged on the test split, where there are both."""
-    from engine.thresholds import judge, sweep
+    from engine.stats.thresholds import judge, sweep
 
     parts = shape.info["parts"]
     if not {"dev", "test"} <= set(parts):

@@ -267,8 +267,8 @@ def _measured(
     """
     import numpy as np
 
-    from engine import geometry, isotropy
     from engine.neighbours import neighbours_of_each
+    from engine.space import geometry, isotropy
 
     rows = vectors[taken.rows]
     n, distinct = len(rows), np.unique(taken.rows)
@@ -314,7 +314,7 @@ def cut(scale: Sequence[float]) -> float:
 
 
 def _alignments(taken: Taken, vectors: np.ndarray) -> dict[str, Any]:
-    from engine import geometry
+    from engine.space import geometry
 
     at = cut(taken.scale)
     found: dict[str, Any] = {"cut": at}
@@ -326,7 +326,7 @@ def _alignments(taken: Taken, vectors: np.ndarray) -> dict[str, Any]:
 
 
 def _isoscore(rows: np.ndarray) -> float | None:
-    from engine.isotropy import isoscore
+    from engine.space.isotropy import isoscore
 
     try:
         return isoscore(rows)

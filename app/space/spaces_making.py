@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from app.workspace import Workspace
-    from engine.clusters import Clusters
-    from engine.spaces import Change
+    from engine.space.clusters import Clusters
+    from engine.space.compare import Change
 
 Tick = Callable[[float], None]
 
@@ -163,7 +163,7 @@ def measured(
         UserError: an encoder or collection that cannot be used.
     """
     from app.space.map_facts import Facts
-    from engine import spaces as engine
+    from engine.space import compare as engine
 
     sentences = spaces.need(workspace, question)
     first = maps.vectors(workspace, question.first, question.dataset)
@@ -204,7 +204,7 @@ def _floors(
     workspace: Workspace, question: Asked, first: np.ndarray, second: np.ndarray, k: int, tick: Tick
 ) -> list[dict[str, Any]]:
     """The same figures for each encoder against itself, and for what shares nothing."""
-    from engine import spaces as engine
+    from engine.space import compare as engine
 
     pairs = []
     for name, vectors in ((question.first, first), (question.second, second)):
@@ -257,7 +257,7 @@ def _changed(found: Change, first: np.ndarray, second: np.ndarray) -> list[dict[
     import numpy as np
 
     def near(vectors: np.ndarray, i: int, ids: np.ndarray) -> list[list[float]]:
-        from engine.geometry import cosine
+        from engine.space.geometry import cosine
 
         own = np.broadcast_to(vectors[i], (len(ids), vectors.shape[1]))
         values = cosine(own, vectors[ids])
@@ -278,8 +278,8 @@ def _clusters(
     sentences: Sequence[str], facts: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Groups of either space, matched; their numbers become columns of both maps."""
-    from engine import clusters as engine
-    from engine.topics import Words
+    from engine.space import clusters as engine
+    from engine.space.topics import Words
 
     method: Any = question.clustering
     before = engine.cluster(first, method, question.size)
@@ -312,7 +312,7 @@ def _clusters(
 
 def _names(words: Any, side: Clusters) -> list[str]:
     """Words of each group; where there are none, or not their own, the group's number too."""
-    from engine.topics import distinct
+    from engine.space.topics import distinct
 
     count = len(side.sizes)
     if not count:

@@ -19,7 +19,7 @@ from engine.classifiers.setting import Tick
 from engine.datasets.types import ScoredPairs
 from engine.errors import UserError
 from engine.results import Score
-from engine.statistics import pearson, spearman
+from engine.stats.bootstrap import pearson, spearman
 from engine.tasks.measurement import Measurement
 
 Select = Literal["pearson", "spearman"]

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine import geometry
 from engine.classifiers.setting import Tick
 from engine.datasets.types import ScoredPairs
 from engine.results import Score
-from engine.statistics import pearson, spearman
+from engine.space import geometry
+from engine.stats.bootstrap import pearson, spearman
 from engine.tasks import relatedness, sts
 from engine.tasks.measurement import Measurement
 
@@ -69,7 +69,7 @@ def normalised_cosine(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) 
         right: (pairs,) rows of the second ones.
 
     Returns:
-        float64 (pairs,); see `engine.geometry.cosine`.
+        float64 (pairs,); see `engine.space.geometry.cosine`.
     """
     every = vectors[np.concatenate([left, right])].astype(np.float64)
     deviation = every.std(axis=0)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine import geometry
 from engine.datasets.types import PairPart, ScoredPairs
 from engine.errors import UserError
 from engine.results import Score
-from engine.statistics import pearson, spearman
+from engine.space import geometry
+from engine.stats.bootstrap import pearson, spearman
 from engine.tasks.measurement import Measurement
 
 _CORRELATIONS = {"spearman": spearman, "pearson": pearson}

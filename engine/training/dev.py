@@ -15,8 +15,8 @@ import numpy as np
 from engine.datasets.catalog import Catalog
 from engine.datasets.types import PairPart, ScoredPairs
 from engine.errors import UserError
-from engine.geometry import alignment, cosine, uniformity
-from engine.statistics import spearman
+from engine.space.geometry import alignment, cosine, uniformity
+from engine.stats.bootstrap import spearman
 
 POSITIVE = 0.8
 """Pairs above this share of the scale are positives: above 4 of STS-B's 5 (footnote 3)."""

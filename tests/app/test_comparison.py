@@ -14,7 +14,7 @@ from app.ranking import comparison, tested
 from app.ranking.comparison import Verdict
 from app.workspace import Workspace
 from engine.errors import UserError
-from engine.significance import Difference
+from engine.stats.significance import Difference
 from tests.fakes.results import invent
 
 A, B, C = "random:32", "random:96", "wordllama"

@@ -360,7 +360,7 @@ def test_patterns_are_found_there_and_stopped(
         ("(", 30, "no regular expression"),
         ("(.*.*.*)*~", 1, "stopped"),
     ):
-        monkeypatch.setattr("engine.patterns.SECONDS", seconds)
+        monkeypatch.setattr("engine.search.regex.SECONDS", seconds)
         answer = reader.get(place, params={"text": pattern, "pattern": "1"})
         assert answer.headers["Content-Type"].startswith("text/plain")
         assert said in answer.text

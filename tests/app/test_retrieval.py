@@ -108,7 +108,7 @@ def test_a_pattern_that_hangs_is_an_error_of_the_page(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Within its time, and in words."""
-    monkeypatch.setattr("engine.patterns.SECONDS", 0.3)
+    monkeypatch.setattr("engine.search.regex.SECONDS", 0.3)
     with pytest.raises(UserError, match="stopped"):
         list(
             search_columns.answer(workspace, asked(mode="pattern", text=r"(.*.*.*)*~"), start=False)

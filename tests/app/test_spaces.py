@@ -22,9 +22,9 @@ from app.jobs.kinds import KINDS
 from app.pages import spaces_views
 from app.space import flow, maps, spaces, spaces_making
 from app.workspace import Workspace
-from engine import spaces as engine
 from engine.datasets.tables import preview
 from engine.errors import UserError
+from engine.space import compare as engine
 
 A, B = "random:32", "random:48?pooling=max"
 HOSTILE = "<img src=x onerror=alert(1)> a boat"

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine import evaluate, geometry, load
+from engine import evaluate, load
 from engine.datasets import Catalog
 from engine.encoders.base import Encoder
 from engine.results import Result
+from engine.space import geometry
 
 pytestmark = pytest.mark.data
 

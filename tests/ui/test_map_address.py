@@ -77,7 +77,7 @@ def test_an_old_address_leaves_out_what_is_gone(visit):
 
 def test_a_pattern_that_would_hang_is_stopped(visit, monkeypatch):
     """With a bar meanwhile and a sentence after it; the map answers all the time."""
-    monkeypatch.setattr("engine.patterns.SECONDS", 2.0)
+    monkeypatch.setattr("engine.search.regex.SECONDS", 2.0)
     page = drawn(visit)
     page.get_by_label("Regular expression").check()
     page.get_by_label("Find", exact=True).fill("(.*.*.*)*~")

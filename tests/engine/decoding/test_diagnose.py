@@ -20,7 +20,7 @@ from engine.decoding.diagnosis import Diagnosis, to_result
 from engine.encoders import load
 from engine.encoders.base import Encoder
 from engine.errors import UserError
-from engine.statistics import main_sample
+from engine.stats.bootstrap import main_sample
 from store.folder import Store
 from tests.fakes.decoders import known_sentences
 from tests.fakes.encoders import ConstantEncoder, NaNEncoder

@@ -12,7 +12,7 @@ from engine import evaluate
 from engine.classifiers.setting import nobody
 from engine.datasets import CaptionPart, Captions, Catalog
 from engine.errors import UserError
-from engine.statistics import bootstrap, main_sample
+from engine.stats.bootstrap import bootstrap, main_sample
 from engine.tasks import captions
 from tests.fakes.encoders import HashEncoder, NaNEncoder
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from engine.classifiers.setting import nobody
 from engine.datasets.types import PairPart, ScoredPairs
-from engine.statistics import main_sample
+from engine.stats.bootstrap import main_sample
 from engine.tasks import similarity, sts
 
 RNG = np.random.default_rng(3)

@@ -9,7 +9,7 @@ from scipy.spatial import procrustes as scipy_procrustes
 from scipy.spatial.distance import cdist, pdist
 from sklearn.neighbors import NearestNeighbors
 
-from engine import spaces
+from engine.space import compare as spaces
 
 
 def _cloud(n: int = 120, dim: int = 12, seed: int = 0) -> np.ndarray:

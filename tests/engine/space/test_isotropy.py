@@ -10,9 +10,10 @@ import pytest
 from scipy import stats
 from sklearn.neighbors import NearestNeighbors
 
-from engine import geometry, isotropy, load
+from engine import load
 from engine.datasets import Catalog
 from engine.neighbours import neighbours_of_each
+from engine.space import geometry, isotropy
 
 RNG = np.random.default_rng(3)
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.statistics import Resampled, Sample, resample
+from engine.stats.bootstrap import Resampled, Sample, resample
 
 LEVEL = 0.95
 

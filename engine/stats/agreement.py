@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from engine.errors import UserError
-from engine.statistics import spearman
+from engine.stats.bootstrap import spearman
 
 LEAST_ENCODERS = 6
 """Fewer points than this give a correlation that one of them decides."""

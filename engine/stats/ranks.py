@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.statistics import Resampled
+from engine.stats.bootstrap import Resampled
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from engine.encoders.spec import parse
 from engine.errors import UserError
-from engine.fairness import (
+from engine.stats.agreement import (
     agreement,
     at_size,
     baseline,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.decoding.relations import LEAST, relate, stability, without_each
 from engine.errors import UserError
+from engine.stats.relations import LEAST, relate, stability, without_each
 
 NAMES = [f"encoder {i}" for i in range(8)]
 

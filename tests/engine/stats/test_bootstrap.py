@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.statistics import (
+from engine.stats.bootstrap import (
     Sample,
     average,
     bootstrap,

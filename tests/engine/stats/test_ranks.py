@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.ranks import rank_intervals, ranked
-from engine.statistics import Resampled, Sample, resample
+from engine.stats.bootstrap import Resampled, Sample, resample
+from engine.stats.ranks import rank_intervals, ranked
 
 
 def suite(*tasks: list[int], resamples: int = 200) -> list[Resampled]:

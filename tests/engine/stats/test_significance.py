@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.significance import (
+from engine.stats.bootstrap import Sample, resample
+from engine.stats.significance import (
     average_difference,
     difference,
     holm,
@@ -18,7 +19,6 @@ from engine.significance import (
     pairwise_mcnemar,
     tie_groups,
 )
-from engine.statistics import Sample, resample
 from tests.engine.samples import pairs
 
 

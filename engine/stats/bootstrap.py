@@ -1,7 +1,7 @@
 """Correlations, averages, and the bootstrap of one encoder's score.
 
 Pure functions from arrays to numbers. Knows neither encoders nor data sets. Which differences are
-real: `engine.significance`; what ranks are worth: `engine.ranks`.
+real: `engine.stats.significance`; what ranks are worth: `engine.stats.ranks`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from engine.errors import UserError
-from engine.statistics import spearman
+from engine.stats.bootstrap import spearman
 
 LEAST = 6
 """Encoders that a correlation needs: with fewer almost any order can be chance."""

@@ -1,0 +1,1 @@
+"""How sure a score is: intervals, tests, ranks, agreement."""
