@@ -15,7 +15,7 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.stats.relations import Agreement, Relations
+    from engine.stats.relations import DecoderAgreement, Relations
 
 PROTOCOL = "vec2sent"
 
@@ -39,7 +39,7 @@ class Across:
     relations: Relations | None = None
     without: Mapping[str, Relations] = field(default_factory=dict)
     problem: UserError | None = None
-    agreements: tuple[Agreement, ...] = ()
+    agreements: tuple[DecoderAgreement, ...] = ()
     unstable: UserError | None = None
 
 

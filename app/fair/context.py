@@ -23,10 +23,10 @@ from app.fair.points import (
     over,
     wanted,
 )
+from engine.encoders.variants import baseline
 from engine.stats.agreement import (
     LEAST_ENCODERS,
     Stability,
-    baseline,
     complete,
     correlations,
     means,

@@ -21,7 +21,8 @@ from app.fair.points import (
     swaps,
     wanted,
 )
-from engine.stats.agreement import Agreement, agreement, at_size, ladder, means, shared
+from engine.encoders.variants import at_size, ladder
+from engine.stats.agreement import Agreement, agreement, means, shared
 
 Projection = Literal["pca", "random"]
 PROJECTIONS: dict[Projection, str] = {"pca": "PCA", "random": "random projection"}

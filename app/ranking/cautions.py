@@ -77,7 +77,7 @@ def _sizes(names: Sequence[str], cells: Cells) -> Iterator[Caution]:
 
 
 def _baselines(names: Sequence[str], tasks: Sequence[str]) -> Iterator[Caution]:
-    from engine.stats.agreement import baseline
+    from engine.encoders.variants import baseline
 
     kinds = {baseline(name) for name in names}
     if "random" not in kinds:

@@ -82,7 +82,7 @@ def _kmeans(rows: np.ndarray, k: int, seed: int) -> Clusters:
     how = f"k-means with {k} groups on unit vectors"
     if len(fitted) < len(rows):
         how += f", fitted on {FITTED:,} of {len(rows):,}"
-    return _numbered(model.predict(rows), how)
+    return Clusters(*numbered(model.predict(rows)), how)
 
 
 def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
@@ -97,7 +97,7 @@ def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
     known = rows[fitted]
     how = f"HDBSCAN with at least {least} points a group, on unit vectors"
     if len(known) < least:
-        return _numbered(np.full(len(rows), NOISE), how)
+        return Clusters(*numbered(np.full(len(rows), NOISE)), how)
     dims = min(DENSITY_DIMS, *known.shape)
     seen = known
     if dims < known.shape[1]:
@@ -108,7 +108,7 @@ def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
         _, nearest = Index(known).search(rows, 1)
         found = found[nearest[:, 0]]
         how += f"; {len(known):,} of {len(rows):,} points, the others join their nearest"
-    return _numbered(found, how)
+    return Clusters(*numbered(found), how)
 
 
 def _sample(n: int, most: int, seed: int) -> np.ndarray:
@@ -117,8 +117,12 @@ def _sample(n: int, most: int, seed: int) -> np.ndarray:
     return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
 
 
-def _numbered(found: np.ndarray, how: str) -> Clusters:
-    """Number groups by size, the largest 0; what is below 0 stays noise."""
+def numbered(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number groups by size, the largest 0; what is below 0 stays noise.
+
+    Returns:
+        int32 (n,), the new number of each point's group, and the groups' sizes in that order.
+    """
     inside = found >= 0
     numbers, sizes = np.unique(found[inside], return_counts=True)
     order = np.argsort(-sizes, kind="stable")
@@ -126,11 +130,11 @@ def _numbered(found: np.ndarray, how: str) -> Clusters:
     place[order] = np.arange(len(numbers), dtype=np.int32)
     of = np.full(len(found), NOISE, np.int32)
     of[inside] = place[np.searchsorted(numbers, found[inside])]
-    return Clusters(of, sizes[order], how)
+    return of, sizes[order]
 
 
 @dataclass(frozen=True)
-class Agreement:
+class LabelAgreement:
     """How well groups match labels. Noise counts as one more group.
 
     Attributes:
@@ -145,7 +149,7 @@ class Agreement:
     ari: float
 
 
-def agreement(labels: np.ndarray, clusters: np.ndarray) -> Agreement:
+def agreement(labels: np.ndarray, clusters: np.ndarray) -> LabelAgreement:
     """Compare groups to labels, or to other groups: every figure is symmetric.
 
     Args:
@@ -156,7 +160,7 @@ def agreement(labels: np.ndarray, clusters: np.ndarray) -> Agreement:
     """
     from sklearn import metrics
 
-    return Agreement(
+    return LabelAgreement(
         float(metrics.v_measure_score(labels, clusters)),
         float(metrics.adjusted_mutual_info_score(labels, clusters)),
         float(metrics.adjusted_rand_score(labels, clusters)),

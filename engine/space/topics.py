@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.space.clusters import numbered
+
 LEVELS = (8, 24, 72)
 """Regions seen from afar, from nearer, from close by."""
 
@@ -155,11 +157,7 @@ def groups(rows: np.ndarray, k: int, seed: int = 0) -> np.ndarray:
     k = min(k, len(np.unique(rows[:_FITTED], axis=0)))
     model = MiniBatchKMeans(k, random_state=seed, n_init=3, batch_size=2048)
     found = model.fit(rows[:: -(-len(rows) // _FITTED)]).predict(rows)
-    sizes = np.bincount(found, minlength=k)
-    order = np.argsort(-sizes, kind="stable")
-    number = np.empty(k, np.int32)
-    number[order] = np.arange(k, dtype=np.int32)
-    return number[found]
+    return numbered(found)[0]
 
 
 def regions(

@@ -14,10 +14,8 @@ from itertools import combinations
 import numpy as np
 
 from engine.errors import UserError
+from engine.stats.agreement import LEAST_ENCODERS
 from engine.stats.bootstrap import spearman
-
-LEAST = 6
-"""Encoders that a correlation needs: with fewer almost any order can be chance."""
 
 Numbers = Mapping[str, Mapping[str, float]]
 """Name of an encoder to its numbers by name."""
@@ -63,7 +61,7 @@ class Relations:
 
     Attributes:
         encoders: those that have diagnostics and scores.
-        cells: for each diagnostic and score that at least `LEAST` encoders have.
+        cells: for each diagnostic and score that at least `LEAST_ENCODERS` encoders have.
         summaries: for each score, over diagnostics.
         overall: over all cells.
         missing: scores that too few encoders have, and how many more each needs.
@@ -77,7 +75,7 @@ class Relations:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class DecoderAgreement:
     """A diagnostic as two decoders give it, over the encoders that both were trained for."""
 
     diagnostic: str
@@ -106,11 +104,11 @@ def relate(diagnostics: Numbers, scores: Numbers) -> Relations:
                 _known(diagnostics[e], name) and _known(scores[e], task) for e in encoders
             )  # fmt: skip
             most[task] = max(most[task], both)
-            if both >= LEAST:
+            if both >= LEAST_ENCODERS:
                 pairs.append((name, task))
     if not pairs:
         raise _too_few(max(most.values(), default=0), "a diagnosis and a score")
-    missing = {task: LEAST - most[task] for task in tasks if most[task] < LEAST}
+    missing = {task: LEAST_ENCODERS - most[task] for task in tasks if most[task] < LEAST_ENCODERS}
     return _related(diagnostics, scores, encoders, pairs, missing)
 
 
@@ -119,7 +117,7 @@ def without_each(diagnostics: Numbers, scores: Numbers) -> dict[str, Relations]:
 
     Returns:
         Name of the encoder left out to the same correlations over those that remain, of which one
-        fewer than `LEAST` is enough.
+        fewer than `LEAST_ENCODERS` is enough.
 
     Raises:
         UserError: as of `relate` with all of them.
@@ -152,7 +150,7 @@ def _related(
     )
 
 
-def stability(variants: Mapping[str, Numbers]) -> tuple[Agreement, ...]:
+def stability(variants: Mapping[str, Numbers]) -> tuple[DecoderAgreement, ...]:
     """Correlate what decoders of different kinds say of the same encoders (section 3.3).
 
     Args:
@@ -175,9 +173,9 @@ def stability(variants: Mapping[str, Numbers]) -> tuple[Agreement, ...]:
         for name in _names(left, shared):
             both = [e for e in shared if _known(left[e], name) and _known(right[e], name)]
             most = max(most, len(both))
-            if len(both) >= LEAST:
+            if len(both) >= LEAST_ENCODERS:
                 rho = _rho([left[e][name] for e in both], [right[e][name] for e in both])
-                found.append(Agreement(name, first, second, rho, len(both)))
+                found.append(DecoderAgreement(name, first, second, rho, len(both)))
     if not found:
         raise _too_few(most, "decoders of two kinds, both diagnosed")
     return tuple(found)
@@ -205,6 +203,6 @@ def _summary(score: str, cells: Sequence[Relation]) -> Summary:
 
 def _too_few(found: int, what: str) -> UserError:
     return UserError(
-        f"{found} encoders have {what}: {LEAST - found} are missing.",
-        f"A rank correlation needs {LEAST}. Diagnose and evaluate more encoders.",
+        f"{found} encoders have {what}: {LEAST_ENCODERS - found} are missing.",
+        f"A rank correlation needs {LEAST_ENCODERS}. Diagnose and evaluate more encoders.",
     )

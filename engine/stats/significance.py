@@ -59,18 +59,6 @@ def paired_bootstrap(
     return difference([resample(a, resamples, seed)], [resample(b, resamples, seed)], level)
 
 
-def average_difference(
-    a: Sequence[Sample], b: Sequence[Sample], *, resamples: int = 2000, seed: int = 0
-) -> Difference:
-    """As `paired_bootstrap`, of the mean over several tasks, each resampled by itself."""
-    for x, y in zip(a, b, strict=True):
-        _check_paired(x, y)
-    return difference(
-        [resample(x, resamples, seed + task) for task, x in enumerate(a)],
-        [resample(y, resamples, seed + task) for task, y in enumerate(b)],
-    )
-
-
 def difference(a: Sequence[Resampled], b: Sequence[Resampled], level: float = LEVEL) -> Difference:
     """Mean of A minus mean of B over the same tasks; with one task, the plain difference.
 

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from engine.errors import UserError
-from engine.stats.relations import LEAST, relate, stability, without_each
+from engine.stats.agreement import LEAST_ENCODERS
+from engine.stats.relations import relate, stability, without_each
 
 NAMES = [f"encoder {i}" for i in range(8)]
 
@@ -64,7 +65,7 @@ def test_one_encoder_can_make_the_correlation() -> None:
 
 def test_six_are_enough_to_leave_one_out() -> None:
     """Of the least that can be correlated, five remain."""
-    few = {name: numbers(DIAGNOSTICS)[name] for name in NAMES[:LEAST]}
+    few = {name: numbers(DIAGNOSTICS)[name] for name in NAMES[:LEAST_ENCODERS]}
     without = without_each(few, numbers(SCORES))
     assert {cell.encoders for each in without.values() for cell in each.cells} == {5}
 

@@ -10,7 +10,6 @@ from scipy import stats
 
 from engine.stats.bootstrap import Sample, resample
 from engine.stats.significance import (
-    average_difference,
     difference,
     holm,
     mcnemar,
@@ -200,10 +199,10 @@ def test_the_difference_of_averages() -> None:
     """The mean of the tasks' differences; tasks are drawn apart, so their noise averages out."""
     a = [pairs(200, 1.0, seed) for seed in (1, 2, 3, 4)]
     b = [pairs(200, 1.2, seed) for seed in (5, 6, 7, 8)]
-    found = average_difference(a, b)
+    found = difference(*([resample(x, seed=k) for k, x in enumerate(side)] for side in (a, b)))
     singles = [paired_bootstrap(x, y) for x, y in zip(a, b, strict=True)]
     assert found.delta == pytest.approx(np.mean([single.delta for single in singles]))
-    alike = average_difference([a[0]] * 4, [b[0]] * 4)
+    alike = difference(*([resample(x, seed=k) for k in range(4)] for x in (a[0], b[0])))
     width = singles[0].high - singles[0].low
     assert alike.high - alike.low == pytest.approx(width / 2, rel=0.15)
 

@@ -1,0 +1,50 @@
+"""An encoder at other sizes, and whether it is one of the baselines that a comparison needs.
+
+After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings. Specs in,
+specs out: nothing is loaded.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from engine.encoders.spec import parse
+from engine.errors import UserError
+
+
+def ladder(dim: int, lowest: int = 16) -> list[int]:
+    """Sizes of a score-against-size curve: 16, 32, 64, … below `dim`, then `dim` itself."""
+    steps = [lowest << place for place in range(dim.bit_length())]
+    return [size for size in steps if size < dim] + [dim]
+
+
+def at_size(spec: str, dim: int, k: int, method: Literal["pca", "random"], seed: int = 1111) -> str:
+    """The encoder brought to k dimensions; itself when it has k already.
+
+    PCA is fitted on the sentences of the task being measured; the random projection is drawn by the
+    seed alone, the same for every encoder of that size.
+
+    Raises:
+        UserError: the spec cannot be read, or k is more than its `dim` dimensions.
+    """
+    name = str(parse(spec))
+    if k > dim:
+        raise UserError(f"{name} has {dim} dimensions, {k} were asked for.", f"Give at most {dim}.")
+    if k == dim:
+        return name
+    return str(parse(f"{name} | dims:{k},{'pca,@task' if method == 'pca' else f'random,{seed}'}"))
+
+
+Baseline = Literal["random", "bag-of-words", ""]
+
+
+def baseline(spec: str) -> Baseline:
+    """Which of the paper's baselines an encoder is: random, an average of word vectors, or none."""
+    sources = parse(spec).sources
+    if all(source.kind in ("random", "borep") for source in sources):
+        return "random"
+    words = ("wordllama", "words", "random")
+    # Hierarchical pooling looks at neighbouring words, so it is no bag.
+    if all(s.kind in words and s.option("pooling") not in ("hier", "gem") for s in sources):
+        return "bag-of-words"
+    return ""
