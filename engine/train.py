@@ -24,10 +24,11 @@ from contextlib import nullcontext
 import numpy as np
 import torch
 
+from engine import memory
 from engine.alone import alone
 from engine.datasets.catalog import Catalog
 from engine.errors import UserError, first_line
-from engine.training import checkpoint, distributed, memory, outcome
+from engine.training import checkpoint, distributed, outcome
 from engine.training.dev import DevSet
 from engine.training.distributed import Ranks
 from engine.training.events import Event, Finished, Looked, Noted
@@ -42,8 +43,8 @@ from engine.training.run import Run, out_folder, working_folder
 from engine.training.spec import TrainSpec
 
 _REASONS = ("", "stopped", "patience", "diverged")
-_ASK_EVERY = 10
-"""Updates after which several processes agree whether to stop: asking makes them wait."""
+_MEET_EVERY = 10
+"""Updates after which several processes agree whether to stop and to save: it makes them wait."""
 
 
 def never() -> bool:
@@ -77,9 +78,11 @@ def train(
         outcome.check_free(out_folder(spec), spec)
         catalog = catalog or Catalog()
         examples = examples_of(spec, catalog, working_folder(spec))
-        if finished := _finished(spec, examples):
-            yield Noted(finished.step, f"{finished.out} is there already, of this very run.")
-            yield finished
+        distributed.barrier()  # the folder may be removed once all have unpacked what is in there
+        if finished := _finished(spec, examples, ranks):
+            if ranks.rank == 0:
+                yield Noted(finished.step, f"{finished.out} is there already, of this very run.")
+                yield finished
             return
         dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
         model = open_model(spec, examples)
@@ -91,7 +94,7 @@ def train(
         distributed.end()
 
 
-def _finished(spec: TrainSpec, examples: Examples) -> Finished | None:
+def _finished(spec: TrainSpec, examples: Examples, ranks: Ranks) -> Finished | None:
     """What a run said last that was killed, or is asked for again, after it wrote its encoder."""
     folder = out_folder(spec)
     record = outcome.read(folder)
@@ -102,7 +105,8 @@ def _finished(spec: TrainSpec, examples: Examples) -> Finished | None:
             f"{folder} is the encoder of the same settings, but of other training data.",
             "Choose another folder; nothing is overwritten.",
         )
-    shutil.rmtree(working_folder(spec), ignore_errors=True)
+    if ranks.rank == 0:
+        shutil.rmtree(working_folder(spec), ignore_errors=True)
     return Finished(
         record["steps"],
         record["best_step"],
@@ -120,6 +124,7 @@ def events(run: Run, stop: Callable[[], bool] = never) -> Iterator[Event]:
     yield run.started()
     if run.step == 0:
         yield from (Noted(0, note) for note in run.examples.notes)
+    yield from run.resumed
     why = ""
     order = batches(len(run.examples), spec.batch_size, run.steps, spec.seed, start=run.step)
     for batch in order:
@@ -128,14 +133,27 @@ def events(run: Run, stop: Callable[[], bool] = never) -> Iterator[Event]:
         yield from one_update(run, batch)
         last = run.step == run.steps
         looking = run.dev is not None and (last or run.step % spec.dev_every == 0)
-        if looking or meter.due or run.must_save():
+        meeting = looking or _meeting(run)
+        saving = meeting and run.must_save()
+        if looking or saving or meter.due:
             yield from _report(run)
         # Nothing is kept of weights that may be no numbers.
         if looking and not meter.trouble:
             yield from _look(run)
-        if (run.must_save() or (looking and run.may_save())) and not meter.trouble:
+        saving = saving or (looking and run.may_save())
+        if meeting and _agreed(saving and not meter.trouble):
             run.save()
     yield from _finish(run, why or "done")
+
+
+def _meeting(run: Run) -> bool:
+    """Whether all processes agree on what is next after this update; one alone always does."""
+    return run.ranks.world_size == 1 or run.step % _MEET_EVERY == 0
+
+
+def _agreed(choice: bool) -> bool:
+    """What rank 0 chooses: clocks and scores are its own."""
+    return distributed.broadcast("yes" if choice else "no", ("yes", "no")) == "yes"
 
 
 def one_update(run: Run, batch: np.ndarray) -> Iterator[Event]:
@@ -145,23 +163,32 @@ def one_update(run: Run, batch: np.ndarray) -> Iterator[Event]:
         run: of which this is the next update.
         batch: int64 (batch_size,), positions of the examples.
     """
-    examples = [run.examples[i] for i in run.ranks.share(batch)]
+    examples = [run.examples[i] for i in run.ranks.shard(batch)]
     columns = run.objective.columns(examples, run.model, run.rng)
-    while (loss := _gradients(run, columns)) is None:
-        yield run.halve(len(examples))
+    counts = run.ranks.counts(len(batch))
+    while (loss := _gradients(run, columns, counts)) is None:
+        yield run.reduce_micro_batch(len(examples))
     distributed.sum_gradients(run.model.parameters())
     rate = learning_rate(run.spec, run.step, run.steps)
     norm = update(run.optimiser, run.scaler, rate, run.spec.max_grad_norm)
     run.state.step += 1
-    run.meter.add(loss, norm, sum(len(c.ids) for c in columns) * run.ranks.world_size, rate)
+    run.meter.add(loss, norm, len(columns) * len(batch), rate)
 
 
-def _gradients(run: Run, columns: list[Column]) -> torch.Tensor | None:
+def _gradients(run: Run, columns: list[Column], counts: list[int]) -> torch.Tensor | None:
     """The loss of a batch, a scalar on the device; None if memory ran out."""
     micro_batch, scaled = run.state.micro_batch, run.scaler.scale
     try:
         with run.precision.autocast():
-            return backward(run.model, run.objective, columns, micro_batch, run.rng, scaled=scaled)
+            return backward(
+                run.model,
+                run.objective,
+                columns,
+                micro_batch,
+                run.rng,
+                counts=counts,
+                scaled=scaled,
+            )
     except (RuntimeError, MemoryError) as error:
         if memory.ran_out(error):
             return None  # the error is let go: it holds on to what did not fit
@@ -204,7 +231,7 @@ def _look(run: Run) -> Iterator[Event]:
 
 def _why_to_stop(run: Run, stop: Callable[[], bool]) -> str:
     """One of `_REASONS`; the same on all ranks."""
-    if run.ranks.world_size > 1 and run.step % _ASK_EVERY:
+    if not _meeting(run):
         return ""
     why, patience = "", run.spec.patience
     if run.meter.trouble:
@@ -213,7 +240,7 @@ def _why_to_stop(run: Run, stop: Callable[[], bool]) -> str:
         why = "patience"
     elif stop():
         why = "stopped"
-    return distributed.agreed(why, _REASONS, run.precision.device)
+    return distributed.broadcast(why, _REASONS)
 
 
 def _finish(run: Run, why: str) -> Iterator[Event]:
@@ -221,13 +248,13 @@ def _finish(run: Run, why: str) -> Iterator[Event]:
     yield from _report(run)
     if not run.meter.trouble and not run.looked:
         yield from _look(run)  # stopped between two looks: these weights may be the best
+    if good := _agreed(not run.meter.trouble):
+        run.save()
     if run.ranks.rank > 0:
         return
-    if run.meter.trouble:
+    if not good:
         why = "diverged"
         yield _back_to_good(run)
-    else:
-        run.save()
     if why == "patience":
         yield run.note(f"Stopped early: no better score in {run.state.looks} looks.")
     if run.best is not None:

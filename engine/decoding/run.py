@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from engine import memory
 from engine.decoding import folder as folders
 from engine.decoding.card import anywhere
 from engine.decoding.events import Finished, Looked, Noted, Started, Stepped
@@ -21,7 +22,7 @@ from engine.decoding.spec import DecoderSpec, out_folder, working_folder
 from engine.decoding.vocabulary import Words
 from engine.encoders.transformer import default_device
 from engine.errors import UserError
-from engine.training import checkpoint, memory
+from engine.training import checkpoint
 from engine.training.events import Event
 from engine.training.meter import Meter
 
@@ -208,7 +209,7 @@ class Run:
         # The best weights of this very step are the model's own.
         best = None if self.state["best"] and self.state["best"][0] == self.step else self.best
         checkpoint.save(self.folder, self.model, self.optimiser, self.rng, self.state, best)
-        memory.give_back(self.device)
+        memory.empty_cache(self.device)
         self._saved = time.perf_counter()
         self._save_seconds = self._saved - began
         self._reported += self._save_seconds

@@ -6,8 +6,9 @@ A working folder holds the newest one:
         model.safetensors        weights and buffers
         best.safetensors         those of the best look, if they are not the same
         optimiser.safetensors    AdamW's moments
-        random.safetensors       torch's random states, of the CPU and of the GPU
-        state.json               step, scores, and the states of Python's and NumPy's generators
+        random.safetensors       the states of the random generators (`generators`)
+        random-1.safetensors     those of the second process, if several train, and so on
+        state.json               step and scores
 
 It is written under another name, flushed to the disk and only then renamed, and only then is the
 one before removed: whenever a run is killed or the disk is full, a whole one is there. No pickle:
@@ -18,9 +19,9 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,11 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from safetensors.torch import save as to_bytes
 from torch import nn
 
 from engine.errors import UserError
+from engine.training import generators
 
 Weights = dict[str, torch.Tensor]
 
@@ -42,6 +45,7 @@ def save(
     rng: np.random.Generator,
     state: dict[str, Any],
     best: Weights | None = None,
+    others: Sequence[bytes] = (),
 ) -> None:
     """Write a checkpoint, then remove the one before.
 
@@ -52,6 +56,8 @@ def save(
         rng: NumPy's generator of the run. Torch's and Python's are the global ones.
         state: JSON-able; `step` (int) names the checkpoint.
         best: weights of the best look, as `weights_of` gives them.
+        others: the generators of the other processes, from the second on, as `generators_of` gives
+            them.
 
     Raises:
         UserError: it cannot be written; says why and which one is still there.
@@ -67,9 +73,10 @@ def save(
         if best is not None:
             _write_tensors(part / "best.safetensors", best)
         _write_tensors(part / "optimiser.safetensors", _moments(optimiser))
-        _write_tensors(part / "random.safetensors", _random_states(optimiser))
-        facts = state | {"numpy": rng.bit_generator.state, "python": random.getstate()}
-        (part / "state.json").write_text(json.dumps(facts), "utf-8")
+        for rank, states in enumerate([generators_of(rng, _device(optimiser)), *others]):
+            _random(part, rank).write_bytes(states)
+            flush(_random(part, rank))
+        (part / "state.json").write_text(json.dumps(state), "utf-8")
         flush(part / "state.json")
         part.rename(place)
         flush(folder)
@@ -89,10 +96,21 @@ def peek(folder: Path) -> dict[str, Any] | None:
     return json.loads((newest / "state.json").read_text("utf-8"))
 
 
+def generators_of(rng: np.random.Generator, device: torch.device) -> bytes:
+    """The states of this process's generators, as they are written; see `generators.states`."""
+    return to_bytes(generators.states(rng, device))
+
+
 def load(
-    folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, rng: np.random.Generator
+    folder: Path,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    rng: np.random.Generator,
+    rank: int = 0,
 ) -> tuple[dict[str, Any], Weights | None]:
     """Put everything back as it was at the newest checkpoint; return its state and best weights.
+
+    The generators of a rank that was not there when it was written stay as they are.
 
     Raises:
         FileNotFoundError: there is none.
@@ -104,13 +122,10 @@ def load(
     _restore_moments(optimiser, load_file(newest / "optimiser.safetensors"))
     best = newest / "best.safetensors"
     kept = load_file(best) if best.exists() else None
-    version, numbers, gauss = state["python"]
-    random.setstate((version, tuple(numbers), gauss))
-    rng.bit_generator.state = state["numpy"]
-    states = load_file(newest / "random.safetensors")
-    torch.set_rng_state(states["cpu"])
-    if "cuda" in states and _device(optimiser).type == "cuda":
-        torch.cuda.set_rng_state(states["cuda"], _device(optimiser))
+    if _random(newest, rank).exists():
+        states = load_file(_random(newest, rank))
+        states = states if "numpy" in states else states | generators.from_json(state)
+        generators.restore(states, rng, _device(optimiser))
     return state, kept
 
 
@@ -198,12 +213,8 @@ def _restore_moments(optimiser: torch.optim.Optimizer, stored: dict[str, torch.T
     optimiser.load_state_dict({"state": state, "param_groups": groups})
 
 
-def _random_states(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    states = {"cpu": torch.get_rng_state()}
-    device = _device(optimiser)
-    if device.type == "cuda":
-        states["cuda"] = torch.cuda.get_rng_state(device)
-    return states
+def _random(place: Path, rank: int) -> Path:
+    return place / (f"random-{rank}.safetensors" if rank else "random.safetensors")
 
 
 def _device(optimiser: torch.optim.Optimizer) -> torch.device:

@@ -1,6 +1,6 @@
 """Several processes that train one model: vectors of all as negatives, gradients summed.
 
-Every process (rank) holds the whole model and passes its share of the batch through it. The
+Every process (rank) holds the whole model and passes its shard of the batch through it. The
 vectors of all ranks are gathered, and each rank computes the loss of the whole batch; only its own
 vectors carry gradients, as in SimCSE's reference code. A loss of the whole batch has the gradient
 
@@ -9,6 +9,13 @@ vectors carry gradients, as in SimCSE's reference code. A loss of the whole batc
 whose terms lie each on the rank that made h_i: summed over the ranks they are the gradient of one
 process with the whole batch. (The reference lets DistributedDataParallel average, which makes its
 gradients smaller by the number of ranks; AdamW hides most of that.)
+
+Where a batch, as the last of an epoch may be, has fewer examples than there are ranks, those left
+without any pass one of the others' through the model, of which nothing counts: their gradients are
+zeros, and everybody still meets everybody.
+
+What processes tell each other of their plans goes over the CPU (gloo), also where gradients go
+from GPU to GPU: a GPU that had to answer would have to finish its work first.
 
 `torchrun` and `accelerate launch` both set RANK, WORLD_SIZE and LOCAL_RANK.
 """
@@ -22,8 +29,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import distributed
-
-from engine.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -46,25 +51,31 @@ class Ranks:
         rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
         return cls(rank, world_size, int(os.environ.get("LOCAL_RANK", rank)))
 
-    def share(self, batch: np.ndarray) -> np.ndarray:
+    def counts(self, n: int) -> list[int]:
+        """Examples of every rank where n are sharded; the first have one more, the last may have 0.
+
+        Example:
+            >>> Ranks(world_size=3).counts(7)
+            [3, 2, 2]
+        """
+        return [len(part) for part in np.array_split(np.empty(n), self.world_size)]
+
+    def shard(self, batch: np.ndarray) -> np.ndarray:
         """This rank's part of a batch that every rank knows, in order of rank.
 
-        Raises:
-            UserError: the batch has fewer examples than there are ranks.
+        Where there are fewer examples than ranks, the last have the first one stand in for theirs.
         """
-        if len(batch) < self.world_size:
-            raise UserError(
-                f"A batch of {len(batch)} cannot be shared by {self.world_size} processes.",
-                "Raise the batch size, or start fewer processes.",
-            )
-        return np.array_split(batch, self.world_size)[self.rank]
+        own = np.array_split(batch, self.world_size)[self.rank]
+        return own if len(own) else batch[:1]
 
 
 def begin(device: torch.device) -> Ranks:
-    """Meet the other processes, if a launcher started several; NCCL on GPUs, else gloo."""
+    """Meet the other processes, if a launcher started several; on GPUs by NCCL and gloo."""
     ranks = Ranks.of_environment()
     if ranks.world_size > 1 and not distributed.is_initialized():
-        distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
+        distributed.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
     return ranks
 
 
@@ -81,24 +92,60 @@ def copy_from_first(model: torch.nn.Module) -> None:
             distributed.broadcast(tensor, src=0)
 
 
-def gathered(own: torch.Tensor) -> torch.Tensor:
+def all_gather(own: torch.Tensor, counts: Sequence[int] = ()) -> torch.Tensor:
     """The rows of all ranks, (n of all, d), in order of rank; gradients flow to the own ones.
 
-    Ranks may hold different numbers of rows. Alone, it is the tensor itself.
+    Alone, it is the tensor itself.
+
+    Args:
+        own: (at least as many as count, d).
+        counts: rows of every rank, which all of them know; those of a stand-in are left out.
     """
     if not distributed.is_initialized():
         return own
-    world_size = distributed.get_world_size()
-    sizes = [torch.zeros(1, dtype=torch.long, device=own.device) for _ in range(world_size)]
-    distributed.all_gather(sizes, torch.tensor([len(own)], device=own.device))
-    counts = [int(size) for size in sizes]
+    rank = distributed.get_rank()
+    own = own[: counts[rank]]
     padded = own.detach().new_zeros(max(counts), *own.shape[1:])
     padded[: len(own)] = own.detach()
     parts = [torch.empty_like(padded) for _ in counts]
     distributed.all_gather(parts, padded)
     rows = [part[:count] for part, count in zip(parts, counts, strict=True)]
-    rows[distributed.get_rank()] = own
+    rows[rank] = own
     return torch.cat(rows)
+
+
+def is_stand_in(counts: Sequence[int]) -> bool:
+    """Whether what this rank has of a batch only stands in for an example of its own."""
+    return distributed.is_initialized() and counts[distributed.get_rank()] == 0
+
+
+def gather_bytes(own: bytes) -> list[bytes]:
+    """What every rank has, in order of rank, on every rank."""
+    if not distributed.is_initialized():
+        return [own]
+    counts = [int(size) for size in _gather(torch.tensor([len(own)]))]
+    padded = bytearray(own.ljust(max(counts), b"\0"))
+    parts = _gather(torch.frombuffer(padded, dtype=torch.uint8))
+    return [part[:count].numpy().tobytes() for part, count in zip(parts, counts, strict=True)]
+
+
+def barrier() -> None:
+    """Wait until all ranks are here."""
+    gather_numbers(0)
+
+
+def gather_numbers(own: int) -> list[int]:
+    """A number of every rank, in order of rank; nobody goes on before all have told theirs."""
+    if not distributed.is_initialized():
+        return [own]
+    return [int(number) for number in _gather(torch.tensor([own]))]
+
+
+def _gather(own: torch.Tensor) -> list[torch.Tensor]:
+    """A tensor of the CPU of every rank, all of one shape."""
+    parts = [torch.empty_like(own) for _ in range(distributed.get_world_size())]
+    distributed.all_gather(parts, own)
+    return parts
 
 
 def summed(own: torch.Tensor) -> torch.Tensor:
@@ -109,11 +156,11 @@ def summed(own: torch.Tensor) -> torch.Tensor:
     return total
 
 
-def agreed(word: str, words: Sequence[str], device: torch.device) -> str:
+def broadcast(word: str, words: Sequence[str]) -> str:
     """What rank 0 says, one of some words known to all; every rank must ask at the same step."""
     if not distributed.is_initialized():
         return word
-    number = torch.tensor([words.index(word)], device=device)
+    number = torch.tensor([words.index(word)])
     distributed.broadcast(number, src=0)
     return words[int(number)]
 
@@ -127,7 +174,7 @@ def sum_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
     if not distributed.is_initialized():
         return
     trained = [parameter for parameter in parameters if parameter.requires_grad]
-    used = torch.tensor([p.grad is not None for p in trained], device=trained[0].device).int()
+    used = torch.tensor([p.grad is not None for p in trained], dtype=torch.int32)
     distributed.all_reduce(used)
     kept = [p for p, users in zip(trained, used.tolist(), strict=True) if users]
     for parameter in kept:

@@ -20,9 +20,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from engine.training.distributed import gathered, summed
+from engine.training import generators
+from engine.training.distributed import all_gather, is_stand_in, summed
 from engine.training.objectives import Column, Model, Objective
-from engine.training.objectives.mlm import hidden, mlm_loss
+from engine.training.objectives.mlm import Masked, mask_tokens, mlm_loss
 
 Scaled = Callable[[torch.Tensor], torch.Tensor]
 
@@ -39,11 +40,12 @@ def backward(
     micro_batch: int | None,
     rng: np.random.Generator,
     *,
+    counts: Sequence[int] = (),
     scaled: Scaled = unscaled,
 ) -> torch.Tensor:
     """Add the gradients of a batch's loss to the parameters.
 
-    With several processes the columns are this one's share of the batch, and its gradients are to
+    With several processes the columns are this one's shard of the batch, and its gradients are to
     be summed afterwards (`distributed.sum_gradients`).
 
     Args:
@@ -52,6 +54,8 @@ def backward(
         columns: the views of the batch, all of one length.
         micro_batch: examples that pass through the model at once; None for all.
         rng: the tokens that MLM hides are drawn from it.
+        counts: with several processes the examples of each. Where this one has none, the columns
+            hold one that stands in (`Ranks.shard`), which adds gradients of zero.
         scaled: applied to every loss before its backward pass.
 
     Returns:
@@ -61,65 +65,64 @@ def backward(
     size = micro_batch or len(columns[0].ids)
     loss = torch.zeros((), device=_device(model))
     if objective.contrasts:
-        loss = loss + _contrastive(model, objective, columns, size, scaled)
+        loss = loss + _contrastive(model, objective, columns, size, counts, scaled)
     if objective.mlm_weight:
-        loss = loss + _masked(model, objective, columns, size, rng, scaled)
+        masked = mask_tokens(columns, model, rng, objective.mlm_probability)
+        masked = masked.without_labels() if is_stand_in(counts) else masked
+        # As many sentences at once as a micro-batch of all columns has.
+        step = size * sum(column.side == 0 for column in columns)
+        loss = loss + _masked(model, objective.mlm_weight, masked, step, scaled)
     return loss
 
 
 def _contrastive(
-    model: Model, objective: Objective, columns: Sequence[Column], size: int, scaled: Scaled
+    model: Model,
+    objective: Objective,
+    columns: Sequence[Column],
+    size: int,
+    counts: Sequence[int],
+    scaled: Scaled,
 ) -> torch.Tensor:
     n = len(columns[0].ids)
     if size >= n:
         vectors = _vectors(model, columns, 0, n)
-        loss = objective.loss([gathered(column) for column in vectors])
-        _hand_back([scaled(loss)])
+        loss = objective.loss([all_gather(column, counts) for column in vectors])
+        _backward([scaled(loss)])
         return loss.detach()
 
-    starts = range(0, n, size)
+    starts, device = range(0, n, size), _device(model)
     states, parts = [], []
     with torch.no_grad():
         for start in starts:
-            states.append(_random_state(model))
+            states.append(generators.dropout_states(device))
             parts.append(_vectors(model, columns, start, start + size))
     # Older torch keeps the weights that autocast cast here, which have no graph (issue 112583).
     torch.clear_autocast_cache()
 
     cached = [torch.cat(column).requires_grad_() for column in zip(*parts, strict=True)]
-    loss = objective.loss([gathered(column) for column in cached])
-    _hand_back([scaled(loss)])
+    loss = objective.loss([all_gather(column, counts) for column in cached])
+    _backward([scaled(loss)])
 
     for start, state in zip(starts, states, strict=True):
-        _restore(model, state)
+        generators.restore_dropout(state, device)
         vectors = _vectors(model, columns, start, start + size)
-        _hand_back(vectors, [column.grad[start : start + size] for column in cached])  # type: ignore[index]
+        _backward(vectors, [column.grad[start : start + size] for column in cached])  # type: ignore[index]
     return loss.detach()
 
 
-def _masked(
-    model: Model,
-    objective: Objective,
-    columns: Sequence[Column],
-    size: int,
-    rng: np.random.Generator,
-    scaled: Scaled,
-) -> torch.Tensor:
+def _masked(model: Model, weight: float, masked: Masked, step: int, scaled: Scaled) -> torch.Tensor:
     """The weighted MLM loss: a mean over the tokens of all micro-batches and processes."""
-    masked = hidden(columns, model, rng, objective.mlm_probability)
     chosen = summed(torch.full((), float(masked.chosen), device=_device(model)))
     chosen = chosen.clamp(min=1)
     total = torch.zeros((), device=chosen.device)
-    # As many sentences at once as a micro-batch of all columns has.
-    step = size * sum(column.side == 0 for column in columns)
     for start in range(0, len(masked.ids), step):
-        loss = objective.mlm_weight * mlm_loss(model, masked.part(start, start + step)) / chosen
-        _hand_back([scaled(loss)])
+        loss = weight * mlm_loss(model, masked.part(start, start + step)) / chosen
+        _backward([scaled(loss)])
         total = total + loss.detach()
     return summed(total)
 
 
-def _hand_back(
+def _backward(
     tensors: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor] | None = None
 ) -> None:
     """A backward pass in the types of its forward, whatever autocast surrounds it.
@@ -142,23 +145,3 @@ def _vectors(model: Model, columns: Sequence[Column], start: int, stop: int) -> 
 
 def _device(model: Model) -> torch.device:
     return next(iter(model.parameters())).device
-
-
-def _random_state(model: Model) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """What dropout draws from: the state of the CPU and that of the model's GPU."""
-    device = _device(model)
-    if device.type == "cuda":
-        return torch.get_rng_state(), torch.cuda.get_rng_state(device)
-    if device.type == "mps":
-        return torch.get_rng_state(), torch.mps.get_rng_state()
-    return torch.get_rng_state(), None
-
-
-def _restore(model: Model, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
-    cpu, gpu = state
-    torch.set_rng_state(cpu)
-    device = _device(model)
-    if gpu is not None and device.type == "cuda":
-        torch.cuda.set_rng_state(gpu, device)
-    elif gpu is not None:
-        torch.mps.set_rng_state(gpu)

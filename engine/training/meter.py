@@ -7,8 +7,8 @@ import time
 
 import torch
 
+from engine.memory import most_used
 from engine.training.events import Stepped
-from engine.training.memory import most_used
 
 REPORT_SECONDS = 1.0
 """Between two reports."""
@@ -69,7 +69,8 @@ class Meter:
             return None
         both = torch.stack([torch.stack(self._losses).float(), torch.stack(self._norms).float()])
         losses, norms = both.tolist()  # the one place that waits for the device
-        self.trouble = self._trouble(losses, norms)
+        # What went wrong stays wrong, however good what follows looks.
+        self.trouble = self.trouble or self._trouble(losses, norms)
         now = time.perf_counter()
         spent = max(now - self._since - self._pause, 1e-9)
         pace = (now - self._began) / (self.step - self.first)

@@ -16,7 +16,7 @@ import torch
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from engine.training.memory import moved
+from engine.memory import to_device
 from engine.training.precision import exact
 
 FAMILIES = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
@@ -55,7 +55,7 @@ class Layout:
         flat = np.fromiter((token for row in ids for token in row), np.int64, int(lengths.sum()))
         starts = np.cumsum(lengths) - lengths
         parts = [flat, places, places % width, starts, lengths]
-        whole = moved(np.concatenate(parts), device)  # one transfer
+        whole = to_device(np.concatenate(parts), device)  # one transfer
         row, at, positions, first, sizes = torch.split(whole, [len(part) for part in parts])
         uneven = int(lengths.min()) < width
         seen = torch.arange(width, device=device) < sizes[:, None] if uneven else None

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import time
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
+from engine import memory
 from engine.errors import UserError
-from engine.training import checkpoint, distributed, memory, outcome
+from engine.training import checkpoint, distributed, generators, outcome
 from engine.training.dev import DevSet
 from engine.training.distributed import Ranks
 from engine.training.events import Finished, Looked, Noted, Started, Stepped
@@ -61,6 +58,7 @@ class State:
         curve: the reports and looks so far.
         notes: what else a person should know of the encoder.
         scaler: of fp16.
+        processes: that train together.
     """
 
     spec: dict[str, Any]
@@ -74,6 +72,7 @@ class State:
     curve: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     scaler: dict[str, Any] = field(default_factory=dict)
+    processes: int = 1
 
 
 class Run:
@@ -89,9 +88,11 @@ class Run:
 
     Attributes:
         best: weights of the best look so far.
+        resumed: what there is to tell of how it goes on from a checkpoint.
 
     Raises:
-        UserError: a batch without negatives, or the working folder is another run's.
+        UserError: a batch without negatives or of fewer examples than there are processes, or the
+            working folder is another run's, or not the same for all processes.
     """
 
     def __init__(
@@ -103,9 +104,9 @@ class Run:
         precision: Precision,
         ranks: Ranks | None = None,
     ) -> None:
-        _check_negatives(spec, examples)
         self.spec, self.examples, self.dev, self.precision = spec, examples, dev, precision
         self.ranks = ranks or Ranks()
+        _check_batch(spec, examples, self.ranks)
         self.folder = working_folder(spec)
         self.steps = steps_of(spec, len(examples))
         self.objective = objective_of(spec)
@@ -115,11 +116,15 @@ class Run:
         self.optimiser = adamw(self.model, spec)
         self.scaler = precision.scaler()
         # Order and weights are the same on all ranks; dropout masks and augmentations are not.
-        torch.manual_seed(spec.seed + self.ranks.rank)
-        random.seed(spec.seed + self.ranks.rank)
-        self.rng = np.random.default_rng([spec.seed, self.ranks.rank])
-        self.state = State(spec.to_dict(), examples.hash, micro_batch=spec.micro_batch)
+        self.rng = generators.seed(spec.seed, self.ranks.rank)
+        self.state = State(
+            spec.to_dict(),
+            examples.hash,
+            micro_batch=spec.micro_batch,
+            processes=self.ranks.world_size,
+        )
         self.best: checkpoint.Weights | None = None
+        self.resumed: list[Noted] = []
         self._resume()
         self.meter = Meter(
             self.step,
@@ -174,25 +179,29 @@ class Run:
         return self._save_seconds <= CHECKPOINT_SHARE * (time.perf_counter() - self._saved)
 
     def save(self) -> None:
-        """Write a checkpoint; the weights must be known to be good.
+        """Write a checkpoint, on all ranks at once; the weights must be known to be good.
 
         Raises:
             UserError: it could not be written; the one before is whole.
         """
+        began = time.perf_counter()
+        own = checkpoint.generators_of(self.rng, self.precision.device)
+        others = distributed.gather_bytes(own)[1:]
         if self.ranks.rank > 0:
             return
-        began = time.perf_counter()
         state = self.state
         state.seconds, state.scaler = self.meter.seconds, self.scaler.state_dict()
         # The best weights of this very step are the model's own.
         best = None if state.best_step == state.step else self.best
-        checkpoint.save(self.folder, self.model, self.optimiser, self.rng, asdict(state), best)
-        memory.give_back(self.precision.device)
+        checkpoint.save(
+            self.folder, self.model, self.optimiser, self.rng, asdict(state), best, others
+        )
+        memory.empty_cache(self.precision.device)
         self._saved = time.perf_counter()
         self._save_seconds = self._saved - began
         self.meter.pause(self._save_seconds)
 
-    def halve(self, examples: int) -> Noted:
+    def reduce_micro_batch(self, examples: int) -> Noted:
         """Pass half as many examples through the model at once from now on.
 
         Args:
@@ -203,7 +212,7 @@ class Run:
         """
         self.optimiser.zero_grad(set_to_none=True)
         device = self.precision.device
-        memory.give_back(device)
+        memory.empty_cache(device)
         size = min(self.state.micro_batch or examples, examples)
         # The other ranks wait for this one within the update: it cannot be begun again.
         if size == 1 or self.ranks.world_size > 1:
@@ -250,21 +259,48 @@ class Run:
 
     def _resume(self) -> None:
         """Go on from the checkpoint, if there is one."""
-        kept = checkpoint.peek(self.folder)
-        if kept is None:
-            return
-        _check_same(self.spec, self.examples, kept, self.folder)
-        kept, self.best = checkpoint.load(self.folder, self.model, self.optimiser, self.rng)
-        self.state = State(**{f.name: kept[f.name] for f in fields(State)})
+        if (kept := checkpoint.peek(self.folder)) is not None:
+            _check_same(self.spec, self.examples, kept, self.folder)
+            self._load()
+        # Nobody writes into the folder before all have read.
+        if len(steps := set(distributed.gather_numbers(self.step))) > 1:
+            told = ", ".join(str(step) for step in sorted(steps))
+            raise UserError(
+                f"The processes found different checkpoints in {self.folder}: of the steps {told}.",
+                "All of them need the same folder, on a disk that they share.",
+            )
+
+    def _load(self) -> None:
+        rank, processes = self.ranks.rank, self.ranks.world_size
+        kept, self.best = checkpoint.load(self.folder, self.model, self.optimiser, self.rng, rank)
+        self.state = State(**{f.name: kept[f.name] for f in fields(State) if f.name in kept})
         self.scaler.load_state_dict(self.state.scaler)
         if self.state.best_step == self.step:
             self.best = checkpoint.weights_of(self.model)
-        if self.ranks.rank > 0:  # the checkpoint is rank 0's, whose masks the others must not draw
-            torch.manual_seed(self.spec.seed + self.ranks.rank + self.step)
+        before, self.state.processes = self.state.processes, processes
+        if rank >= before:
+            self.rng = generators.seed(self.spec.seed, rank, self.step)
+        if before != processes:
+            self.resumed = [
+                self.note(
+                    f"Begun in {_processes(before)} and gone on with in {_processes(processes)} at "
+                    f"step {self.step}: the loss is that of the same batches, but dropout and "
+                    "whatever else is random differ from those of an unbroken run."
+                )
+            ]
 
 
-def _check_negatives(spec: TrainSpec, examples: Examples) -> None:
-    """Refuse a contrastive loss that has nothing to contrast with."""
+def _processes(count: int) -> str:
+    return "one process" if count == 1 else f"{count} processes"
+
+
+def _check_batch(spec: TrainSpec, examples: Examples, ranks: Ranks) -> None:
+    """Refuse a batch that cannot be sharded, or that has nothing to contrast with."""
+    if spec.batch_size < ranks.world_size:
+        raise UserError(
+            f"A batch of {spec.batch_size} cannot be sharded over {ranks.world_size} processes.",
+            "Raise the batch size, or start fewer processes.",
+        )
     hard = spec.objective == "sup" and spec.hard_negatives and len(examples.columns) > 2
     if spec.objective != "mlm" and spec.batch_size == 1 and not hard:
         raise UserError(

@@ -14,10 +14,10 @@ from torch import nn
 from engine.training import TrainSpec
 from engine.training.distributed import (
     Ranks,
+    all_gather,
     begin,
     copy_from_first,
     end,
-    gathered,
     sum_gradients,
     summed,
 )
@@ -32,13 +32,26 @@ EXAMPLES = [
     ("a dog runs", "the happy dog runs and runs", "a dog sleeps"),
 ]
 WORDS = 50
-CASES: dict[str, tuple[str, dict[str, object], int | None]] = {
-    "unsup": ("unsup", {}, None),
-    "sup": ("sup", {"hard_negative_weight": 0.5}, None),
-    "sup in micro-batches": ("sup", {}, 2),
-    "dual": ("unsup", {"dual": True}, 1),
+CASES: dict[str, tuple[str, dict[str, object], int | None, int]] = {
+    "unsup": ("unsup", {}, None, 5),
+    "sup": ("sup", {"hard_negative_weight": 0.5}, None, 5),
+    "sup in micro-batches": ("sup", {}, 2, 5),
+    "dual": ("unsup", {"dual": True}, 1, 5),
+    "one example": ("sup", {}, None, 1),
+    "one example, dual": ("sup", {"dual": True}, 1, 1),
+    "one example, mlm": ("sup", {"mlm_weight": 0.5, "mlm_probability": 0.9}, 1, 1),
 }
-"""Objective, changes to its settings, examples in a micro-batch."""
+"""Objective, changes to its settings, examples in a micro-batch and in all."""
+
+
+class Numbers:
+    """What MLM asks of a tokenizer."""
+
+    mask_token_id = 0
+    all_special_ids = (0,)
+
+    def __len__(self) -> int:
+        return WORDS
 
 
 class BagModel(nn.Module):
@@ -54,6 +67,7 @@ class BagModel(nn.Module):
         self.embeddings = nn.ModuleList(nn.Embedding(WORDS, 16) for _ in range(sides))
         self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(sides))
         self.scores = nn.Linear(16, WORDS)
+        self.tokenizer = Numbers()
         self.double()
 
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
@@ -81,17 +95,18 @@ class BagModel(nn.Module):
 
 def case(name: str, ranks: Ranks) -> tuple[BagModel, torch.Tensor]:
     """The model with the gradients of all ranks, and the loss, of one case."""
-    kind, changes, size = CASES[name]
+    kind, changes, size, n = CASES[name]
     model = BagModel(dual="dual" in name)
     objective = objective_of(TrainSpec(kind, "base", "t", "out", **changes))  # type: ignore[arg-type]
-    loss = backward(model, objective, shared(objective, model, ranks), size, draws())
+    columns = shard(objective, model, ranks, n)
+    loss = backward(model, objective, columns, size, draws(), counts=ranks.counts(n))
     sum_gradients(model.parameters())
     return model, loss
 
 
-def shared(objective: Objective, model: BagModel, ranks: Ranks) -> list[Column]:
-    """The columns of this rank's part of the examples."""
-    own = ranks.share(np.arange(len(EXAMPLES)))
+def shard(objective: Objective, model: BagModel, ranks: Ranks, n: int) -> list[Column]:
+    """The columns of this rank's part of the first n examples."""
+    own = ranks.shard(np.arange(n))
     return objective.columns([EXAMPLES[row] for row in own], model, draws())
 
 
@@ -100,7 +115,7 @@ def masked_case(ranks: Ranks) -> tuple[BagModel, torch.Tensor]:
     model = BagModel()
     ids = model.ids(["a man sits", "a red cat sleeps"])
     hidden = mlm.Masked(ids, [[mlm.IGNORED, *ids[0][1:]], [mlm.IGNORED] * 4])
-    own = ranks.share(np.arange(2))
+    own = ranks.shard(np.arange(2))
     part = hidden.part(int(own[0]), int(own[-1]) + 1)
     chosen = summed(torch.tensor(float(part.chosen)))
     loss = torch.zeros((), dtype=torch.float64)
@@ -124,7 +139,8 @@ def main(folder: Path) -> None:
         gradients = {k: p.grad for k, p in model.named_parameters() if p.grad is not None}
         save_file(gradients | {"loss": loss}, folder / f"{name} {ranks.rank}.safetensors")
 
-    rows = gathered(torch.full((ranks.rank + 1, 2), float(ranks.rank), requires_grad=True))
+    own = torch.full((ranks.rank + 1, 2), float(ranks.rank), requires_grad=True)
+    rows = all_gather(own, [1, 2])
     rows.sum().backward()
     weights = torch.nn.Linear(2, 2)
     torch.nn.init.constant_(weights.weight, float(ranks.rank + 5))

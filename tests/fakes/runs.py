@@ -12,6 +12,7 @@ import numpy as np
 from engine.datasets.catalog import Catalog
 from engine.datasets.types import Dataset, PairPart, ScoredPairs
 from engine.training.dev import DevSet
+from engine.training.distributed import Ranks
 from engine.training.examples import examples_of
 from engine.training.model import open_model
 from engine.training.precision import Precision
@@ -78,12 +79,12 @@ def tiny_spec(folder: Path, objective: Any = "unsup", **changes: Any) -> TrainSp
     return TrainSpec(objective, **(settings | changes))
 
 
-def tiny_run(spec: TrainSpec) -> Run:
+def tiny_run(spec: TrainSpec, ranks: Ranks | None = None) -> Run:
     """What `engine.train.train` opens, for tests that need to reach into it."""
     catalog = TinyCatalog()
     examples = examples_of(spec, catalog, working_folder(spec))
     dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
-    return Run(spec, open_model(spec, examples), examples, dev, Precision.of(spec))
+    return Run(spec, open_model(spec, examples), examples, dev, Precision.of(spec), ranks)
 
 
 def _distinct(rng: random.Random) -> Any:

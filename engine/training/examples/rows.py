@@ -19,6 +19,8 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Any, NamedTuple
 
+from filelock import FileLock
+
 from engine.datasets.files import BROKEN_GZIP, holds_nul, not_utf8, not_whole_gzip, where
 from engine.errors import UserError
 
@@ -255,6 +257,8 @@ def _check_start(path: Path) -> None:
 def unpack(path: Path, folder: Path) -> Path:
     """Unpack a `.gz` into a folder, unless it was unpacked there before, and return the file.
 
+    Of several processes one unpacks, and the others wait for it.
+
     Raises:
         UserError: it is broken, or the disk is full.
     """
@@ -262,23 +266,31 @@ def unpack(path: Path, folder: Path) -> Path:
     facts = f"{path.resolve()}\0{state.st_size}\0{state.st_mtime_ns}"
     key = hashlib.blake2b(facts.encode(), digest_size=8).hexdigest()
     target = folder / f"unpacked-{key}{Path(path.stem).suffix}"
-    if target.is_file():
-        return target
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(target.name + ".part")
+    lock = target.with_name(target.name + ".lock")
     try:
-        with gzip.open(path) as packed, partial.open("wb") as plain:
-            shutil.copyfileobj(packed, plain, 2**20)
-    except BROKEN_GZIP as error:
-        partial.unlink(missing_ok=True)
-        raise not_whole_gzip(where(path), error) from error
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(lock):
+            try:
+                return target if target.is_file() else _unpacked(path, target)
+            finally:
+                lock.unlink(missing_ok=True)  # whoever waits holds it open, and finds the file
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise UserError(
             f"{where(path)} could not be unpacked into {folder} ({error.strerror}).",
             "Free some space, or unpack it yourself and name the unpacked file.",
         ) from error
-    return partial.replace(target)
+
+
+def _unpacked(path: Path, target: Path) -> Path:
+    partial = target.with_name(target.name + ".part")
+    try:
+        with gzip.open(path) as packed, partial.open("wb") as plain:
+            shutil.copyfileobj(packed, plain, 2**20)
+        return partial.replace(target)
+    except BROKEN_GZIP as error:
+        raise not_whole_gzip(where(path), error) from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _as_text(value: Any, place: str, column: str) -> str:

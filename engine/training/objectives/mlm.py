@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from engine.training.memory import moved
+from engine.memory import to_device
 from engine.training.objectives.objective import Column, Model, Objective, cut_like, flattened
 from engine.training.precision import exact
 
@@ -46,6 +46,10 @@ class Masked:
     def part(self, start: int, stop: int) -> Masked:
         """Some of the sentences."""
         return Masked(self.ids[start:stop], self.labels[start:stop])
+
+    def without_labels(self) -> Masked:
+        """The same, of which nothing is predicted."""
+        return Masked(self.ids, [[IGNORED] * len(row) for row in self.labels])
 
 
 def mask(
@@ -85,7 +89,7 @@ def mask(
     return Masked(cut_like(seen, ids), cut_like(labels, ids))
 
 
-def hidden(
+def mask_tokens(
     columns: Sequence[Column], model: Model, rng: np.random.Generator, probability: float
 ) -> Masked:
     """The sentences of all columns of the first encoder with tokens hidden.
@@ -113,8 +117,8 @@ def mlm_loss(model: Model, masked: Masked) -> torch.Tensor:
     places = np.flatnonzero(labels != IGNORED)
     if not len(places):
         return states.sum() * 0
-    logits = exact(model.mlm_logits(states[moved(places, states.device)]))
-    wanted = moved(labels[places], states.device)
+    logits = exact(model.mlm_logits(states[to_device(places, states.device)]))
+    wanted = to_device(labels[places], states.device)
     return functional.cross_entropy(logits, wanted, reduction="sum")
 
 

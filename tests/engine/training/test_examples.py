@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from engine.errors import UserError
-from engine.training.examples import open_examples
+from engine.training.examples import open_examples, rows
 from tests.engine.training.example_files import opened, written
 
 # --- one sentence a line ----------------------------------------------------------------------
@@ -74,6 +76,20 @@ def test_a_packed_file_is_unpacked_once_into_the_working_folder(tmp_path):
     before = unpacked.stat().st_mtime_ns
     assert list(opened(path)) == [("One.",), ("Two.",)]
     assert unpacked.stat().st_mtime_ns == before
+
+
+def test_several_at_once_unpack_a_file_once(tmp_path, monkeypatch):
+    """As the processes of one training do: one unpacks, the others wait and read the same."""
+    plain = "".join(f"this is the sentence with the number {i}\n" for i in range(200_000))
+    packed = tmp_path / "packed.txt.gz"
+    packed.write_bytes(gzip.compress(plain.encode(), 1))
+    opened, opening = [], gzip.open
+    monkeypatch.setattr(gzip, "open", lambda path: opened.append(path) or opening(path))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: rows.unpack(packed, tmp_path / "work"), range(4)))
+    assert len(set(found)) == len(opened) == 1
+    assert found[0].read_text() == plain
+    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_a_limit_keeps_the_first(tmp_path):

@@ -8,7 +8,7 @@ import torch
 from engine.training import TrainSpec
 from engine.training.gradients import backward
 from engine.training.objectives import Column, Objective, objective_of
-from engine.training.objectives.mlm import hidden, mlm_loss
+from engine.training.objectives.mlm import mask_tokens, mlm_loss
 from tests.engine.training.compared import assert_same, draws, gradients
 from tests.fakes.training import WORDS, TinyModel
 
@@ -189,7 +189,7 @@ def test_autocast_is_for_the_forward_pass_alone(mlm_weight: float) -> None:
         loss = objective.loss(plain.vectors(rows).split(10))
     loss.backward()
     if mlm_weight:
-        masked = hidden(columns, plain, draws(), 0.15)
+        masked = mask_tokens(columns, plain, draws(), 0.15)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             loss = mlm_weight * mlm_loss(plain, masked) / masked.chosen
         loss.backward()

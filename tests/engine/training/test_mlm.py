@@ -9,7 +9,7 @@ import torch
 from engine.training import TrainSpec
 from engine.training.gradients import backward
 from engine.training.objectives import Column, objective_of
-from engine.training.objectives.mlm import IGNORED, Masked, hidden, mask, mlm_loss
+from engine.training.objectives.mlm import IGNORED, Masked, mask, mask_tokens, mlm_loss
 from tests.engine.training.compared import draws
 from tests.fakes.training import TinyModel
 
@@ -73,7 +73,7 @@ def test_special_tokens_are_never_chosen() -> None:
 def prepared(dtype: torch.dtype = torch.float64) -> tuple[TinyModel, Masked]:
     """A model, and four sentences with tokens hidden."""
     model = TinyModel(dtype=dtype)
-    return model, hidden([Column(model.ids(SENTENCES))], model, draws(), 0.4)
+    return model, mask_tokens([Column(model.ids(SENTENCES))], model, draws(), 0.4)
 
 
 @pytest.mark.parametrize(("dtype", "within"), [(torch.float64, 1e-6), (torch.float32, 1e-5)])
@@ -138,7 +138,7 @@ def test_plain_mlm_is_the_mean_over_the_batch_in_any_micro_batches(size: int | N
     model = TinyModel()
     objective = objective_of(TrainSpec("mlm", "base", "t", "out", mlm_probability=0.4))
     columns = objective.columns([(text,) for text in SENTENCES], model, draws())
-    masked = hidden(columns, model, draws(2), 0.4)
+    masked = mask_tokens(columns, model, draws(2), 0.4)
     expected = mlm_loss(model, masked) / masked.chosen
     expected.backward()
     gradients = [p.grad for p in model.parameters()]
@@ -160,7 +160,7 @@ def test_the_auxiliary_loss_is_added_with_its_weight(size: int | None) -> None:
         TrainSpec("unsup", "base", "t", "out", mlm_weight=0.1, mlm_probability=0.4)
     )
     columns = objective.columns([(text,) for text in SENTENCES], model, draws())
-    masked = hidden(columns, model, draws(2), 0.4)
+    masked = mask_tokens(columns, model, draws(2), 0.4)
     assert len(masked.ids) == 2 * len(SENTENCES)
     vectors = [model.vectors(column.ids) for column in columns]
     expected = objective.loss(vectors) + 0.1 * mlm_loss(model, masked) / masked.chosen
@@ -179,4 +179,4 @@ def test_a_second_encoder_has_no_part_in_mlm() -> None:
     model = TinyModel(dual=True)
     objective = objective_of(TrainSpec("unsup", "base", "t", "out", dual=True, mlm_weight=0.1))
     columns = objective.columns([(text,) for text in SENTENCES], model, draws())
-    assert len(hidden(columns, model, draws(), 0.15).ids) == len(SENTENCES)
+    assert len(mask_tokens(columns, model, draws(), 0.15).ids) == len(SENTENCES)

@@ -10,7 +10,7 @@ from engine.training.gradients import backward
 from engine.training.model import TrainingModel, open_model
 from engine.training.objectives import Column, objective_of
 from engine.training.objectives.contrastive import in_batch_loss
-from engine.training.objectives.mlm import hidden, mlm_loss
+from engine.training.objectives.mlm import mask_tokens, mlm_loss
 from tests.engine.training.compared import assert_same, draws, gradients
 from tests.fakes.ranks import EXAMPLES
 from tests.fakes.training import TinyModel, tiny_folder
@@ -92,7 +92,7 @@ def test_the_mlm_loss_is_that_of_transformers(base: str, dtype: torch.dtype, wit
     """`BertForMaskedLM` of the same weights on the padded batch."""
     _, model = opened(base, "mlm", dtype)
     theirs = TinyModel(dtype=torch.float32).to(dtype)
-    masked = hidden([Column(model.ids([e[0] for e in EXAMPLES]))], model, draws(), 0.4)
+    masked = mask_tokens([Column(model.ids([e[0] for e in EXAMPLES]))], model, draws(), 0.4)
     width = max(len(row) for row in masked.ids)
     padded = torch.tensor([row + [0] * (width - len(row)) for row in masked.ids])
     labels = torch.tensor([row + [-100] * (width - len(row)) for row in masked.labels])

@@ -98,7 +98,7 @@ def test_it_goes_on_in_the_middle_of_an_epoch(tmp_path, objective, changes):
 def test_a_smaller_micro_batch_is_remembered(tmp_path):
     """A smaller micro batch is remembered."""
     first = tiny_run(tiny_spec(tmp_path))
-    first.halve(8)
+    first.reduce_micro_batch(8)
     first.save()
     assert tiny_run(first.spec).state.micro_batch == 4
 

@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from collections import Counter
 from contextlib import ExitStack
 
 import numpy as np
@@ -16,10 +17,12 @@ from torch import nn
 from transformers import get_linear_schedule_with_warmup
 
 from engine.errors import UserError
+from engine.memory import ran_out
 from engine.train import events, train
 from engine.training import checkpoint
-from engine.training.memory import ran_out
+from engine.training.meter import Meter
 from engine.training.optimiser import adamw, learning_rate
+from engine.training.run import Run
 from engine.training.spec import TrainSpec
 from tests.engine.training.test_checkpoint import full_disk
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
@@ -202,6 +205,34 @@ def test_without_looks_the_last_checkpoint_is_kept(tmp_path):
             good = checkpoint.weights_of(run.model)
     assert (event.why, event.best_step) == ("diverged", 1)
     assert same(checkpoint.weights_of(run.model), good)
+
+
+def test_what_went_wrong_stays_wrong_until_it_is_acted_on():
+    """Several processes act every tenth update only: a good loss after it excuses nothing."""
+    meter = Meter(0, 10, 0.0, torch.device("cpu"))
+    for loss in (1.0, math.nan):
+        meter.add(torch.tensor(loss), torch.tensor(1.0), 8, 0.1)
+    assert meter.read() is None
+    meter.add(torch.tensor(0.5), torch.tensor(1.0), 8, 0.1)
+    assert meter.read() is None
+    assert meter.trouble.startswith("The loss of step 2 was nan.")
+
+
+def test_weights_are_not_saved_unread(tmp_path, monkeypatch):
+    """Time to save has come while the update ran: what it did is read first."""
+    run = tiny_run(tiny_spec(tmp_path, dev=None))
+    poison(run, 3)
+    monkeypatch.setattr(Meter, "due", property(lambda meter: meter.step == 1))
+    asked = Counter()
+
+    def must_save(run):
+        """Not yet when it is first asked after the fourth update, but an instant later."""
+        asked[run.step] += 1
+        return run.step > 4 or (run.step == 4 and asked[4] > 1)
+
+    monkeypatch.setattr(Run, "must_save", must_save)
+    with pytest.raises(UserError, match=r"The loss of step 3 was nan.*No checkpoint"):
+        list(events(run))
 
 
 def test_a_loss_that_is_no_number_from_the_start_leaves_nothing(tmp_path):

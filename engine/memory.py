@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 
-def moved(numbers: np.ndarray, device: torch.device) -> torch.Tensor:
+def to_device(numbers: np.ndarray, device: torch.device) -> torch.Tensor:
     """The same numbers on a device."""
     tensor = torch.from_numpy(numbers)
     if device.type != "cuda":
@@ -31,7 +31,7 @@ def most_used(device: torch.device) -> int | None:
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
 
 
-def give_back(device: torch.device) -> None:
+def empty_cache(device: torch.device) -> None:
     """Return freed memory to the system; of a GPU, what torch keeps for later, so that pieces join.
 
     No two batches are of one size, so on a CPU freed tensors leave holes that the next ones do not

@@ -8,7 +8,7 @@ import psutil
 import pytest
 import torch
 
-from engine.training import memory
+from engine import memory
 
 MIB = 2**20
 
@@ -24,7 +24,7 @@ def test_the_holes_between_tensors_go_back() -> None:
         small.append(torch.ones(MIB // 8))
     large.clear()
     before = psutil.Process().memory_info().rss
-    memory.give_back(torch.device("cpu"))
+    memory.empty_cache(torch.device("cpu"))
     after = psutil.Process().memory_info().rss
     assert before - after > sum(sizes) // 2
     assert all(bool((kept == 1).all()) for kept in small)
