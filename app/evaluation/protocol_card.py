@@ -40,7 +40,7 @@ def code(text: str) -> str:
 
 def _table_b1() -> str:
     """How ten papers evaluate STS: why numbers of two papers need not be comparable."""
-    from engine.published import TABLE_B1
+    from engine.protocols.published import TABLE_B1
 
     rows = [
         (escape(s.paper), "yes" if s.regressor else "no", escape(s.metric), escape(s.aggregation))

@@ -16,7 +16,7 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.published import Published
+    from engine.protocols.published import Published
 
 METRICS = {
     **NAMES,
@@ -223,8 +223,7 @@ def _averages(cells: dict[str, Cell], suites: dict[str, list[str]]) -> dict[str,
 
 def _published(shown: set[str]) -> list[Row]:
     """Tables of papers, where a column of theirs is shown."""
-    from engine.published import TABLE_B3, TABLE_MAIN
-    from engine.published_transfer import TABLE_E1, TABLE_INFERSENT
+    from engine.protocols.published import TABLE_B3, TABLE_E1, TABLE_INFERSENT, TABLE_MAIN
 
     printed = (*TABLE_MAIN, *TABLE_B3, *TABLE_E1, *TABLE_INFERSENT)
     return [_published_row(row) for row in printed if shown & set(row.scores)]

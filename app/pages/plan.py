@@ -13,7 +13,7 @@ from app.evaluation import command, protocol_card, scores, spread, suites
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.protocol import Protocol
+    from engine.protocols.protocol import Protocol
 
 Key = tuple[str, str, int]
 """Encoder, task, seed."""

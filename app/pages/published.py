@@ -11,7 +11,7 @@ from app.ranking.cautions import Caution
 
 if TYPE_CHECKING:
     from app.ranking.comparison import Comparison
-    from engine.published import Published
+    from engine.protocols.published import Published
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +48,7 @@ class Reference:
 @cache
 def references() -> dict[str, Reference]:
     """Every printed row by a key that an address can hold."""
-    from engine.published import TABLE_B3, TABLE_MAIN
-    from engine.published_transfer import TABLE_E1, TABLE_INFERSENT
+    from engine.protocols.published import TABLE_B3, TABLE_E1, TABLE_INFERSENT, TABLE_MAIN
 
     tables = (("all", TABLE_MAIN), ("wmean", TABLE_B3), ("transfer", TABLE_E1),
               ("transfer, InferSent", TABLE_INFERSENT))  # fmt: skip

@@ -33,7 +33,7 @@ from engine.decoding.mover import mover_scores
 from engine.decoding.text import words as count_words
 from engine.encoders.base import Encoder
 from engine.errors import UserError
-from engine.vec2sent_protocol import VEC2SENT
+from engine.protocols.vec2sent import VEC2SENT
 
 __all__ = ["Diagnosis", "diagnose", "to_result"]
 

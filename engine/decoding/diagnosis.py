@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.decoding.differing import Word, differing
+from engine.protocols.vec2sent import VEC2SENT
 from engine.results import Result, Score
-from engine.vec2sent_protocol import VEC2SENT
 
 Giver = Literal["decoder", "nearest", "another"]
 GIVERS: dict[Giver, str] = {

@@ -9,17 +9,17 @@ from __future__ import annotations
 import difflib
 
 from engine.errors import UserError
-from engine.pitfalls_protocols import PITFALLS, PITFALLS_MLP
-from engine.protocol import Protocol
-from engine.published import TABLE_B1
-from engine.senteval_protocols import (
+from engine.protocols.pitfalls import PITFALLS, PITFALLS_MLP
+from engine.protocols.protocol import Protocol
+from engine.protocols.published import TABLE_B1
+from engine.protocols.senteval import (
     SENTEVAL,
     SENTEVAL_EXACT,
     SENTEVAL_FAST,
     SENTEVAL_MLP,
     SENTEVAL_SKLEARN,
 )
-from engine.vec2sent_protocol import VEC2SENT
+from engine.protocols.vec2sent import VEC2SENT
 
 SIMCSE_2021 = Protocol(
     name="simcse-2021",

@@ -5,7 +5,7 @@ The numbers a card states are those of `engine.tasks.transfer.SETTINGS`; a test 
 
 from __future__ import annotations
 
-from engine.protocol import Protocol
+from engine.protocols.protocol import Protocol
 
 _TYPES = ("transfer", "probing", "relatedness", "retrieval")
 SOURCES = (

@@ -5,8 +5,8 @@ The numbers a card states are those of `engine.tasks.transfer.SETTINGS`; a test 
 
 from __future__ import annotations
 
-from engine.protocol import Protocol
-from engine.senteval_protocols import LOGISTIC, MLP, SOURCES, WHAT, Choices, trained
+from engine.protocols.protocol import Protocol
+from engine.protocols.senteval import LOGISTIC, MLP, SOURCES, WHAT, Choices, trained
 
 _SOURCE = (
     "Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings; its grid and "

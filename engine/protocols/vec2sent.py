@@ -5,7 +5,7 @@ The numbers a card states are those of `engine.decoding`; a test compares them.
 
 from __future__ import annotations
 
-from engine.protocol import Protocol
+from engine.protocols.protocol import Protocol
 
 VEC2SENT = Protocol(
     name="vec2sent",

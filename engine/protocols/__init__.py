@@ -1,0 +1,6 @@
+"""The choices that move a score, each a named, frozen protocol."""
+
+from engine.protocols.protocol import Protocol
+from engine.protocols.registry import MOST_SEEDS, OF_TASKS, PROTOCOLS, check_seed, get
+
+__all__ = ["MOST_SEEDS", "OF_TASKS", "PROTOCOLS", "Protocol", "check_seed", "get"]

@@ -1,0 +1,104 @@
+"""Numbers printed in papers, for setting beside measured ones. Never measured here.
+
+The rows are in `published.csv`: tables of Gao, Yao, Chen, "SimCSE: Simple Contrastive Learning of
+Sentence Embeddings" (EMNLP 2021, arXiv 2104.08821v4, whose main table is number 5 there and number
+6 in the first arXiv version, under which it is often cited), and the table in the README of
+facebookresearch/InferSent, whose authors are those of SentEval. The transfer rows of both are of
+SentEval's default setting: logistic regression, ten folds.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Published:
+    """One row of a paper's table.
+
+    Attributes:
+        model: as the paper calls it.
+        training: `unsupervised` or `supervised` (with labelled NLI pairs), as the paper groups it.
+        scores: task name to score in points, of the metric that the protocol has for it.
+        average: as printed; None where none is. SBERT-base's for STS is 74.89 in both papers though
+            its row has mean 74.86.
+        aggregation: of STS12 to STS16: `all` (protocol simcse-2021) or `wmean`; None elsewhere.
+        table: where it is printed.
+        origin: the paper the row was itself taken from; empty when the table's authors measured it.
+        protocols: those whose results it may stand beside; another measures something else.
+    """
+
+    model: str
+    training: Literal["unsupervised", "supervised"]
+    scores: Mapping[str, float]
+    average: float | None
+    aggregation: Literal["all", "wmean"] | None
+    table: str
+    origin: str
+    protocols: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StsSetting:
+    """How one paper evaluates STS, a row of SimCSE's table B.1."""
+
+    paper: str
+    regressor: bool
+    metric: str
+    aggregation: str
+
+
+TABLE_B1 = (
+    StsSetting("Hill et al. 2016", False, "both", "all"),
+    StsSetting("Conneau et al. 2017", True, "Pearson", "mean"),
+    StsSetting("Conneau, Kiela 2018", True, "Pearson", "mean"),
+    StsSetting("Reimers, Gurevych 2019", False, "Spearman", "all"),
+    StsSetting("Zhang et al. 2020", False, "Spearman", "all"),
+    StsSetting("Li et al. 2020", False, "Spearman", "wmean"),
+    StsSetting("Su et al. 2021", False, "Spearman", "wmean"),
+    StsSetting("Wieting et al. 2020", False, "Pearson", "mean"),
+    StsSetting("Giorgi et al. 2021", False, "Spearman", "mean"),
+    StsSetting("Gao et al. 2021 (SimCSE)", False, "Spearman", "all"),
+)
+"""Who used an additional regressor, which correlation, and how subsets were aggregated."""
+
+_PROTOCOLS = {
+    "sts": ("simcse-2021", "pitfalls", "pitfalls-mlp"),
+    "transfer": ("senteval", "senteval-exact"),
+}
+_BEFORE_SCORES = ("table", "training", "model", "origin", "aggregation", "average")
+
+
+def _read() -> dict[str, tuple[Published, ...]]:
+    """The rows of `published.csv` by the table that they are printed in."""
+    rows: dict[str, list[Published]] = {}
+    text = files("engine.protocols").joinpath("published.csv").read_text("utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        scores = {task: float(v) for task, v in row.items() if v and task not in _BEFORE_SCORES}
+        row_of = Published(
+            model=row["model"],
+            training=row["training"],  # type: ignore[arg-type]
+            scores=scores,
+            average=float(row["average"]) if row["average"] else None,
+            aggregation=row["aggregation"] or None,  # type: ignore[arg-type]
+            table=row["table"],
+            origin=row["origin"],
+            protocols=_PROTOCOLS["sts" if "STS12" in scores else "transfer"],
+        )
+        rows.setdefault(row["table"], []).append(row_of)
+    return {table: tuple(found) for table, found in rows.items()}
+
+
+_TABLES = _read()
+TABLE_MAIN = _TABLES["SimCSE table 5 (6 in the first arXiv version)"]
+"""The main STS table: comparable with results under protocol simcse-2021."""
+TABLE_B3 = _TABLES["SimCSE table B.3"]
+"""Weighted means over subsets: comparable with the `wmean` scores only."""
+TABLE_E1 = _TABLES["SimCSE table E.1 (7 in an earlier arXiv version)"]
+"""Transfer accuracies: comparable with results under protocol senteval."""
+TABLE_INFERSENT = _TABLES["README of facebookresearch/InferSent"]
+"""The baselines of SentEval's authors, to one decimal; no average is printed."""
