@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 
 import numpy as np
 import torch
 
 
-def to_device(numbers: np.ndarray, device: torch.device) -> torch.Tensor:
+def to_device(numbers: np.ndarray | torch.Tensor, device: torch.device) -> torch.Tensor:
     """The same numbers on a device."""
-    tensor = torch.from_numpy(numbers)
-    if device.type != "cuda":
+    tensor = torch.from_numpy(numbers) if isinstance(numbers, np.ndarray) else numbers
+    if device.type != "cuda" or tensor.device.type != "cpu":
         return tensor.to(device)
     # From pinned memory a GPU need not be waited for.
     return tensor.pin_memory().to(device, non_blocking=True)
@@ -31,6 +32,14 @@ def most_used(device: torch.device) -> int | None:
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
 
 
+def release() -> None:
+    """Return what a piece of work left behind, once nothing refers to it any more."""
+    gc.collect()  # modules and graphs may refer to each other in a circle
+    # A process that has not used its GPU is not to begin with it here.
+    begun = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    empty_cache(torch.device("cuda" if begun else "cpu"))
+
+
 def empty_cache(device: torch.device) -> None:
     """Return freed memory to the system; of a GPU, what torch keeps for later, so that pieces join.
 
@@ -39,6 +48,8 @@ def empty_cache(device: torch.device) -> None:
     """
     if device.type == "cuda":
         torch.cuda.empty_cache()
+    elif device.type == "mps":
+        torch.mps.empty_cache()
     elif sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
         if trim is not None:

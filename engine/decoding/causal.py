@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from engine.decoding.loss import targets
 from engine.decoding.vocabulary import BEGIN, END, PAD
 from engine.encoders.checkpoint import Checkpoint
 from engine.errors import UserError
@@ -97,12 +98,13 @@ class CausalDecoder(nn.Module):
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
         """Mean cross entropy of the pieces behind BEGIN; see `PrefixTransformer.loss`."""
-        given = self.base.get_input_embeddings()(self._own(ids[:, :-1]))
+        pieces, at, wanted = targets(ids, vectors.device)
+        given = self.base.get_input_embeddings()(self._own(pieces))
         states = torch.cat([self._read(vectors), given], 1)
         # Causal, and the padding stands behind: no real position sees it.
         logits = self.base(inputs_embeds=states, use_cache=False).logits[:, self.prefix :]
-        real = ids[:, 1:] != PAD
-        return F.cross_entropy(logits[real].float(), self._own(ids[:, 1:])[real])
+        logits = logits.flatten(0, 1).index_select(0, at)
+        return F.cross_entropy(logits.float(), self._own(wanted))
 
     def begin(self, vectors: Tensor) -> Any:
         """What the model remembers of the vectors, before any piece."""

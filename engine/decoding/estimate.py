@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from engine import memory
 from engine.datasets.catalog import Catalog
 from engine.decoding.folder import vocabulary_of
 from engine.decoding.material import material_of, sentences_of
@@ -60,7 +61,7 @@ def estimate(
 ) -> Estimate:
     """Probe a training.
 
-    Nothing stays, and the state of the random generator is put back.
+    Nothing stays: the state of the random generator is put back, and the memory returned.
 
     Args:
         spec: of the training; `out` is not looked at.
@@ -71,15 +72,24 @@ def estimate(
     Raises:
         UserError: as `train_decoder`, for what cannot be trained.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="theodolite-estimate-") as folder,
-        torch.random.fork_rng(devices=[]),
-    ):
-        alone = replace(spec, out=str(Path(folder) / "probe"))
-        texts = sentences_of(alone, catalog or Catalog(), Path(folder)).texts
-        rate = _encoding_rate(encoder, texts)
-        run = _run(alone, texts[:_READ], encoder)
-        return _told(alone, run, len(texts), rate, _speed(run, seconds))
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="theodolite-estimate-") as folder,
+            torch.random.fork_rng(devices=[]),
+        ):
+            return _probed(spec, encoder, catalog or Catalog(), Path(folder), seconds)
+    finally:
+        memory.release()
+
+
+def _probed(
+    spec: DecoderSpec, encoder: Encoder, catalog: Catalog, folder: Path, seconds: float
+) -> Estimate:
+    alone = replace(spec, out=str(folder / "probe"))
+    texts = sentences_of(alone, catalog, folder).texts
+    rate = _encoding_rate(encoder, texts)
+    run = _run(alone, texts[:_READ], encoder)
+    return _told(alone, run, len(texts), rate, _speed(run, seconds))
 
 
 def _encoding_rate(encoder: Encoder, sentences: list[str]) -> float:

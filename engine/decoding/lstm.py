@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.decoding.vocabulary import PAD
+from engine.decoding.loss import targets
 
 State = tuple[Tensor, Tensor, Tensor]
 """The vectors (n, dim), and hidden and cell states (layers, n, hidden)."""
@@ -68,9 +68,8 @@ class ConditionedLSTM(nn.Module):
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
         """Mean cross entropy of the pieces behind BEGIN; see `PrefixTransformer.loss`."""
-        following = ids[:, 1:]
-        real = following != PAD
-        states, wanted = self.states(vectors, ids[:, :-1])[real], following[real]
+        given, at, wanted = targets(ids, vectors.device)
+        states = self.states(vectors, given).flatten(0, 1).index_select(0, at)
         if self.prior is None:
             return F.cross_entropy(self.logits(states), wanted)
         # Of a mixture only the wanted pieces' probabilities are mixed, not the whole vocabulary's.

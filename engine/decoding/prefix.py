@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.decoding.loss import cross_entropy
+from engine.decoding.loss import cross_entropy, targets
 from engine.decoding.spec import HEADS
-from engine.decoding.vocabulary import PAD
 
 Kept = tuple[Tensor, Tensor]
 """Keys and values of a layer, (n, heads, positions, width / heads)."""
@@ -83,12 +82,11 @@ class PrefixTransformer(nn.Module):
 
         Args:
             vectors: float (n, dim).
-            ids: int64 (n, t), BEGIN first, END last, PAD behind it.
+            ids: int64 (n, t), BEGIN first, END last, PAD behind it; best on the CPU (`targets`).
         """
-        following = ids[:, 1:]
-        real = following != PAD
-        states = self.states(vectors, ids[:, :-1])[real]
-        return cross_entropy(states, self.pieces.weight, following[real])
+        given, at, wanted = targets(ids, vectors.device)
+        states = self.states(vectors, given).flatten(0, 1).index_select(0, at)
+        return cross_entropy(states, self.pieces.weight, wanted)
 
     def begin(self, vectors: Tensor) -> Cache:
         """What the blocks know before any piece: the vectors, as keys and values."""

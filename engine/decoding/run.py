@@ -20,11 +20,11 @@ from engine.decoding.generate import greedy
 from engine.decoding.material import Material
 from engine.decoding.spec import DecoderSpec, out_folder, working_folder
 from engine.decoding.vocabulary import Words
-from engine.encoders.transformer import default_device
 from engine.errors import UserError
 from engine.training import checkpoint
 from engine.training.events import Event
 from engine.training.meter import Meter
+from engine.training.precision import Precision
 
 SAMPLES = 5
 """Sentences shown at each look with what became of them."""
@@ -54,18 +54,20 @@ class Run:
         vocabulary: its pieces.
         fingerprint: of the encoder whose vectors they are.
         data_hash: of the sentences.
+        precision: where and how precisely it computes; by default what suits the device.
 
     Raises:
-        UserError: the working folder is another training's.
+        UserError: the working folder is another training's, or there is no such device.
     """
 
     def __init__(
         self, spec: DecoderSpec, material: Material, vocabulary: Words, fingerprint: str,
-        data_hash: str,
+        data_hash: str, precision: Precision | None = None,
     ) -> None:  # fmt: skip
         self.spec, self.material, self.vocabulary = spec, material, vocabulary
         self.folder = working_folder(spec)
-        self.device = torch.device(spec.device or default_device())
+        self.precision = precision or Precision.on(spec.device)
+        self.device, self.scaler = self.precision.device, self.precision.scaler()
         torch.manual_seed(spec.seed)
         model, self.sizes = folders.fresh(spec, material, vocabulary)
         self.model = model.to(self.device)
@@ -79,10 +81,14 @@ class Run:
         self.state: dict[str, Any] = {
             "spec": spec.to_dict(), "fingerprint": fingerprint, "data_hash": data_hash, "step": 0,
             "seconds": 0.0, "best": None, "curve": [], "notes": [],
+            "scaler": {},
         }  # fmt: skip
         self.best: checkpoint.Weights | None = None
         self._resume()
-        self.meter = Meter(self.step, self.steps, self.state["seconds"], self.device)
+        self.meter = Meter(
+            self.step, self.steps, self.state["seconds"], self.device,
+            skips=self.scaler.is_enabled(),
+        )  # fmt: skip
         self._pieces, self._reported = 0, time.perf_counter()
         self._saved, self._save_seconds = time.perf_counter(), 0.0
 
@@ -106,11 +112,11 @@ class Run:
             saving = time.perf_counter() - self._saved > SAVE_SECONDS
             if looking or saving or self.meter.due:
                 yield from self._report()
+            if looking:
+                yield from self._looked()
             # Nothing is kept of weights that may be no numbers.
             if self.meter.trouble:
                 break
-            if looking:
-                yield self.look()
             if saving or (looking and self._may_save()):
                 self._save()
         yield from self._finish(why)
@@ -133,15 +139,30 @@ class Run:
         if self.spec.noise:
             drawn = self.rng.normal(0, self.spec.noise, points.shape)
             points = points + torch.from_numpy(drawn).float()
-        ids = self.material.ids(rows).to(self.device)
-        loss = self.model.loss(points.to(self.device), ids)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss = self._gradients(points, self.material.ids(rows))
+        self.scaler.unscale_(self.optimiser)
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimiser.step()
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
         self.optimiser.zero_grad(set_to_none=True)
         self.state["step"] += 1
         self._pieces += self.material.count(rows)
         self.meter.add(loss.detach(), norm.detach(), len(rows), rate)
+
+    def _gradients(self, points: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        """Add the gradients of some sentences to the weights; return the loss."""
+        try:
+            with self.precision.autocast():
+                loss = self.model.loss(memory.to_device(points, self.device), ids)
+            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        except (RuntimeError, MemoryError) as error:
+            if not memory.ran_out(error):
+                raise
+            raise UserError(
+                f"{ids.numel():,} pieces at once do not fit the memory of {self.device}.",
+                "Take fewer pieces for an update, shorter sentences or a smaller decoder.",
+            ) from error
+        return loss
 
     def _share(self) -> float:
         """Of the highest learning rate: up in a line, down along a cosine."""
@@ -160,6 +181,13 @@ class Run:
                           report.seconds_left)  # fmt: skip
         self._pieces, self._reported = 0, now
 
+    def _looked(self) -> Iterator[Event]:
+        """A look, if what was learned so far can be looked at."""
+        if not self.meter.trouble:
+            found = self.look()
+            if not self.meter.trouble:
+                yield found
+
     @torch.no_grad()
     def look(self) -> Looked:
         """Loss of the sentences kept apart, and what became of some of them."""
@@ -172,7 +200,7 @@ class Run:
             rows = apart[start : start + 64]
             points, ids = material.points(rows), material.ids(rows)
             pieces = material.count(rows)
-            loss = float(self.model.loss(points.to(self.device), ids.to(self.device)))
+            loss = float(self.model.loss(points.to(self.device), ids))
             total, count = total + pieces * loss, count + pieces
         loss = total / count
         shown = apart[:SAMPLES]
@@ -185,11 +213,12 @@ class Run:
         )
         self.model.train()
         if not math.isfinite(loss):
-            self.meter.trouble = f"After step {self.step} the loss of what is kept apart was nan."
-        elif self.state["best"] is None or loss < self.state["best"][1]:
-            self.state["best"] = [self.step, loss]
-            self.best = checkpoint.weights_of(self.model)
-        self.state["curve"].append([self.step, loss])
+            self.meter.trouble = f"After step {self.step} the held-out loss was {loss}."
+        else:
+            self.state["curve"].append([self.step, loss])
+            if self.state["best"] is None or loss < self.state["best"][1]:
+                self.state["best"] = [self.step, loss]
+                self.best = checkpoint.weights_of(self.model)
         self._reported += time.perf_counter() - began
         self.meter.pause(time.perf_counter() - began)
         return Looked(self.step, loss, samples)
@@ -205,7 +234,7 @@ class Run:
             UserError: it could not be written; the one before is whole.
         """
         began = time.perf_counter()
-        self.state["seconds"] = self.meter.seconds
+        self.state |= {"seconds": self.meter.seconds, "scaler": self.scaler.state_dict()}
         # The best weights of this very step are the model's own.
         best = None if self.state["best"] and self.state["best"][0] == self.step else self.best
         checkpoint.save(self.folder, self.model, self.optimiser, self.rng, self.state, best)
@@ -235,7 +264,9 @@ class Run:
                 "it.",
             )
         kept, self.best = checkpoint.load(self.folder, self.model, self.optimiser, self.rng)
-        self.state = {name: kept[name] for name in self.state}
+        self.state |= {name: kept[name] for name in self.state if name in kept}
+        if self.state["scaler"]:
+            self.scaler.load_state_dict(self.state["scaler"])
         if self.state["best"] and self.state["best"][0] == self.step:
             self.best = checkpoint.weights_of(self.model)
 
@@ -243,8 +274,8 @@ class Run:
         """Put the best weights back and write the decoder."""
         yield from self._report()
         looked = bool(self.state["curve"]) and self.state["curve"][-1][0] == self.step
-        if not self.meter.trouble and not looked:
-            yield self.look()  # stopped between two looks: these weights may be the best
+        if not looked:
+            yield from self._looked()  # stopped between two looks: these weights may be the best
         if self.meter.trouble:
             why = "diverged"
             yield self._back_to_good()

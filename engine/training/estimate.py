@@ -92,7 +92,7 @@ def estimate(spec: TrainSpec, catalog: Catalog | None = None, seconds: float = 2
     """Probe a run.
 
     Nothing stays: a packed training file is unpacked into a temporary folder, the state of the
-    random generators is put back.
+    random generators is put back, and the memory returned.
 
     Args:
         spec: of the run; `out` is not looked at.
@@ -102,9 +102,14 @@ def estimate(spec: TrainSpec, catalog: Catalog | None = None, seconds: float = 2
     Raises:
         UserError: as `train`, for what cannot be trained.
     """
+    from engine.memory import release
+
     catalog = catalog or Catalog()
-    with tempfile.TemporaryDirectory(prefix="theodolite-estimate-") as folder, _untouched():
-        return _probed(spec, catalog, Path(folder), seconds)
+    try:
+        with tempfile.TemporaryDirectory(prefix="theodolite-estimate-") as folder, _untouched():
+            return _probed(spec, catalog, Path(folder), seconds)
+    finally:
+        release()
 
 
 def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> Estimate:

@@ -10,6 +10,7 @@ import torch
 
 from engine.encoders.transformer import default_device
 from engine.errors import UserError
+from engine.training.spec import Precision as Asked
 from engine.training.spec import TrainSpec
 
 _HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -32,32 +33,41 @@ class Precision:
 
     @classmethod
     def of(cls, spec: TrainSpec, local_rank: int = 0, world_size: int = 1) -> Precision:
-        """What a run is asked for, or what fits its device.
+        """What a run is asked for, or what fits its device; see `on`."""
+        return cls.on(spec.device, spec.precision, local_rank, world_size)
+
+    @classmethod
+    def on(
+        cls, asked: str | None, precision: Asked = "auto", local_rank: int = 0, world_size: int = 1
+    ) -> Precision:
+        """A device and what is precise enough on it.
 
         Args:
-            spec: `auto` takes bf16 on an Nvidia GPU that has it, fp16 on older ones, else fp32.
+            asked: the device; None takes the first GPU if there is one.
+            precision: `auto` takes bf16 on an Nvidia GPU that has it, fp16 on older ones, else
+                fp32.
             local_rank: number of the process on this machine; of several, each takes its own GPU.
             world_size: how many processes train together.
 
         Raises:
             UserError: this machine has no such device, or the device no such precision.
         """
-        device = _device(spec.device, local_rank, world_size)
+        device = _device(asked, local_rank, world_size)
         has_bf16 = device.type == "cpu" or (
             device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
         )
-        if spec.precision == "auto":
+        if precision == "auto":
             if device.type != "cuda":
                 return cls(device, "fp32")
             return cls(device, "bf16" if has_bf16 else "fp16")
-        if (spec.precision == "bf16" and not has_bf16) or (
-            spec.precision == "fp16" and device.type != "cuda"
+        if (precision == "bf16" and not has_bf16) or (
+            precision == "fp16" and device.type != "cuda"
         ):
             raise UserError(
-                f"{spec.precision} is not to be had on {device}.",
+                f"{precision} is not to be had on {device}.",
                 "Choose the precision auto, which takes what the device has.",
             )
-        return cls(device, spec.precision)
+        return cls(device, precision)
 
     def autocast(self) -> AbstractContextManager[object]:
         """The context of forward passes and losses."""
@@ -73,6 +83,11 @@ class Precision:
 def exact(x: torch.Tensor) -> torch.Tensor:
     """In float32, if it was less."""
     return x if x.dtype == torch.float64 else x.float()
+
+
+def widest(device: torch.device) -> torch.dtype:
+    """The most precise type of a device: float64, which Apple's GPUs lack."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def _device(asked: str | None, local_rank: int, world_size: int) -> torch.device:

@@ -274,7 +274,8 @@ class Run:
         rank, processes = self.ranks.rank, self.ranks.world_size
         kept, self.best = checkpoint.load(self.folder, self.model, self.optimiser, self.rng, rank)
         self.state = State(**{f.name: kept[f.name] for f in fields(State) if f.name in kept})
-        self.scaler.load_state_dict(self.state.scaler)
+        if self.state.scaler:  # begun where there was none, it finds its scale anew
+            self.scaler.load_state_dict(self.state.scaler)
         if self.state.best_step == self.step:
             self.best = checkpoint.weights_of(self.model)
         before, self.state.processes = self.state.processes, processes

@@ -15,6 +15,7 @@ import json
 import shutil
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, NamedTuple
@@ -273,7 +274,8 @@ def unpack(path: Path, folder: Path) -> Path:
             try:
                 return target if target.is_file() else _unpacked(path, target)
             finally:
-                lock.unlink(missing_ok=True)  # whoever waits holds it open, and finds the file
+                with suppress(OSError):  # whoever waits holds it open, and finds the file
+                    lock.unlink()
     except OSError as error:
         raise UserError(
             f"{where(path)} could not be unpacked into {folder} ({error.strerror}).",

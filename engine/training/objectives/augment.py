@@ -21,7 +21,9 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from engine.memory import to_device
 from engine.training.objectives.objective import Model, cut_like, flattened
+from engine.training.precision import widest
 
 
 class Augment(Protocol):
@@ -151,8 +153,8 @@ class ReplacedTokens:
         masked = np.where(chosen, tokenizer.mask_token_id, flat)
         if chosen.any():
             states, _ = self.base.token_states(cut_like(masked, ids))
-            places = torch.from_numpy(np.flatnonzero(chosen)).to(states.device)
-            logits = self.base.mlm_logits(states[places]).double()
+            places = to_device(np.flatnonzero(chosen), states.device)
+            logits = self.base.mlm_logits(states[places]).to(widest(states.device))
             logits[:, special] = -torch.inf
             masked[chosen] = _drawn(logits.softmax(dim=1), rng)
         return cut_like(masked, ids)
@@ -160,7 +162,8 @@ class ReplacedTokens:
 
 def _drawn(chances: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
     """One column of each row, with the row's chances; drawn from `rng` on any device."""
-    heights = torch.from_numpy(rng.random((len(chances), 1))).to(chances.device)
+    shares = torch.from_numpy(rng.random((len(chances), 1)))
+    heights = shares.to(chances.dtype).to(chances.device)
     steps = chances.cumsum(dim=1)
     # The last step falls short of 1 by rounding: drawn below the last step instead.
     drawn = torch.searchsorted(steps, heights * steps[:, -1:], right=True)

@@ -16,7 +16,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from engine.datasets.catalog import Catalog
 from engine.decode import open_decoder
+from engine.decoding import folder as folders
 from engine.decoding import run as running
 from engine.decoding.events import (
     Encoded,
@@ -26,12 +28,15 @@ from engine.decoding.events import (
     Started,
     Stepped,
 )
+from engine.decoding.material import material_of, sentences_of
 from engine.decoding.run import Run
-from engine.decoding.spec import DecoderSpec, out_folder, working_folder
+from engine.decoding.spec import Architecture, DecoderSpec, out_folder, working_folder
 from engine.decoding.train import train_decoder
+from engine.encoders import load
 from engine.errors import UserError
 from engine.training import checkpoint
 from engine.training.events import Event
+from engine.training.precision import Precision
 from tests.fakes.kills import killed_at
 
 NOUNS = "cat dog man woman child bird horse king road house tree song".split()
@@ -109,8 +114,6 @@ def test_its_own_vectors_are_those_it_is_told_of(spec: DecoderSpec) -> None:
     last = finished(list(train_decoder(spec)))
     decoder = open_decoder(Path(last.out))
     kept_apart = running_sentences(spec)[-30:]
-    from engine.encoders import load
-
     points = torch.from_numpy(decoder._checked(load("random:32").encode(kept_apart)))
     rows = [torch.from_numpy(i.astype(np.int64)) for i in decoder.vocabulary.ids(kept_apart)]
     ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
@@ -121,9 +124,6 @@ def test_its_own_vectors_are_those_it_is_told_of(spec: DecoderSpec) -> None:
 
 def running_sentences(spec: DecoderSpec) -> list[str]:
     """The sentences in their order."""
-    from engine.datasets.catalog import Catalog
-    from engine.decoding.material import sentences_of
-
     return sentences_of(spec, Catalog(), working_folder(spec)).texts
 
 
@@ -247,6 +247,75 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_weights(
     assert any(isinstance(e, Noted) and "of step 8 are kept" in e.message for e in events)
     assert all(t.isfinite().all() for t in weights(Path(last.out)).values())
     assert "of step 8 are kept" in (Path(last.out) / "README.md").read_text("utf-8")
+
+
+def test_a_nan_of_the_held_out_loss_is_neither_kept_nor_saved(
+    spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights spoilt behind the ninth update, whose own loss was a number."""
+    update, save, saved = Run.update, checkpoint.save, []
+
+    def spoilt(run: Run, rows: np.ndarray) -> None:
+        update(run, rows)
+        if run.step == 9:
+            with torch.no_grad():
+                next(run.model.parameters()).fill_(torch.nan)
+
+    def noted(folder: Path, model: torch.nn.Module, *more: object) -> None:
+        saved.append(all(bool(t.isfinite().all()) for t in model.state_dict().values()))
+        save(folder, model, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Run, "update", spoilt)
+    monkeypatch.setattr(checkpoint, "save", noted)
+    monkeypatch.setattr(running, "SAVE_SECONDS", 0.0)
+    events = list(train_decoder(spec))
+    last = finished(events)
+    assert (last.why, last.step, last.best_step) == ("diverged", 9, 8)
+    assert len(saved) == 8 and all(saved)
+    assert all(np.isfinite(e.loss) for e in events if isinstance(e, Looked))
+    assert any(isinstance(e, Noted) and "the held-out loss was nan" in e.message for e in events)
+    assert all(np.isfinite(loss) for _, loss in open_decoder(Path(last.out)).facts["curve"])
+
+
+@pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
+def test_half_precision_learns_nearly_the_same(
+    spec: DecoderSpec, tmp_path: Path, architecture: Architecture
+) -> None:
+    """As on a GPU; the weights stay float32."""
+    spec = replace(spec, architecture=architecture, width=16, epochs=1, dropout=0.0, noise=0.0)
+    losses: dict[str, float] = {}
+    for name in ("fp32", "bf16"):
+        run = opened(spec, Precision.on("cpu", name))
+        run.model.train()
+        for rows in run.batches(0):
+            run.update(rows)
+        losses[name] = run.look().loss
+        assert {p.dtype for p in run.model.parameters()} == {torch.float32}
+    assert losses["bf16"] != losses["fp32"]
+    assert losses["bf16"] == pytest.approx(losses["fp32"], rel=0.02)
+
+
+def test_an_update_that_does_not_fit_says_what_to_change(spec: DecoderSpec) -> None:
+    """Rather than a traceback of the allocator's."""
+    run = opened(spec, Precision.on("cpu"))
+
+    def grow(module: torch.nn.Module, given: object) -> None:
+        """A real failure of torch's allocator."""
+        torch.empty(1 << 50)
+
+    next(run.model.children()).register_forward_pre_hook(grow)
+    with pytest.raises(UserError, match="pieces at once do not fit the memory of cpu"):
+        run.update(next(run.batches(0)))
+
+
+def opened(spec: DecoderSpec, precision: Precision) -> Run:
+    """What `train_decoder` opens, with another precision."""
+    sentences = sentences_of(spec, Catalog(), working_folder(spec))
+    vocabulary = folders.vocabulary_of(spec, sentences.texts[: -spec.held_out])
+    encoder = load(spec.encoder)
+    vectors = encoder.encode(sentences.texts)
+    material = material_of(spec, sentences.texts, vectors, vocabulary)
+    return Run(spec, material, vocabulary, encoder.fingerprint, sentences.hash, precision)
 
 
 def test_a_loss_that_never_was_a_number_is_told(

@@ -11,10 +11,12 @@ from engine.training.objectives import objective_of
 from engine.training.objectives.augment import (
     ChangedWords,
     ReplacedTokens,
+    _drawn,
     crop,
     delete,
     delete_one,
 )
+from engine.training.precision import widest
 from tests.engine.training.compared import draws
 from tests.fakes.training import SPECIAL, TinyModel
 
@@ -153,3 +155,12 @@ def test_only_the_second_copy_is_changed(name: str) -> None:
     changed = sum(mine != theirs for mine, theirs in zip(first.ids, second.ids, strict=True))
     # A token is replaced with 30 %: one sentence of ten may come through as it was.
     assert changed >= (8 if name == "mlm" else 10)
+
+
+def test_tokens_are_drawn_in_the_precision_of_the_device() -> None:
+    """Apple's GPUs have no float64: chances there are float32."""
+    assert widest(torch.device("mps")) == torch.float32
+    assert widest(torch.device("cuda")) == torch.float64
+    chances = torch.tensor([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]])
+    exact = _drawn(chances.double(), draws())
+    assert _drawn(chances, draws()).tolist() == exact.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import resource
 import signal
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
 from engine.errors import UserError
@@ -83,6 +85,35 @@ def test_after_loading_everything_goes_on_as_before(tmp_path):
     assert best is None
     for name, tensor in net.state_dict().items():
         assert torch.equal(tensor, other.state_dict()[name]), name
+
+
+def test_every_process_has_its_own_random_numbers(tmp_path):
+    """The second process finds its own; the third was not there, and keeps what it has."""
+    net, optimiser, rng = begun()
+    second = np.random.default_rng(7)
+    torch.manual_seed(7)
+    own = checkpoint.generators_of(second, torch.device("cpu"))
+    following = second.random(), torch.rand(()).item(), random.random()
+    torch.manual_seed(8)
+    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3}, None, [own])
+    checkpoint.load(tmp_path, *begun(seed=1)[:2], other := np.random.default_rng(), rank=1)
+    assert (other.random(), torch.rand(()).item(), random.random()) == following
+    third = np.random.default_rng(9)
+    checkpoint.load(tmp_path, *begun(seed=1)[:2], third, rank=2)
+    assert third.random() == np.random.default_rng(9).random()
+
+
+def test_generators_are_found_where_they_were_kept_at_first(tmp_path):
+    """NumPy's and Python's were in the JSON."""
+    net, optimiser, rng = begun()
+    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3})
+    facts = {"step": 3, "numpy": rng.bit_generator.state, "python": random.getstate()}
+    (tmp_path / "step-00000003" / "state.json").write_text(json.dumps(facts))
+    save_file({"cpu": torch.get_rng_state()}, tmp_path / "step-00000003" / "random.safetensors")
+    following = rng.random(), torch.rand(()).item(), random.random()
+    other = begun(seed=1)
+    checkpoint.load(tmp_path, *other)
+    assert (other[2].random(), torch.rand(()).item(), random.random()) == following
 
 
 def test_it_keeps_the_best_weights_too(tmp_path):
