@@ -69,7 +69,7 @@ class ScoredPairs:
         """Left then right of every part, duplicates kept."""
         return [s for p in self.parts.values() for side in (p.left, p.right) for s in side]
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Content hash: names, sentences and scores."""
         return _hash(
@@ -131,7 +131,7 @@ class LabelledSentences:
         """The name, with its files if known."""
         return _title(self.name, self.files)
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Content hash: splits, labels and sentences."""
         splits = self.splits or [""] * len(self.sentences)
@@ -191,7 +191,7 @@ class LabelledPairs:
         ]
         return cls(name, list(place), sides[0], sides[1], labels, splits, files=files)
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Content hash: sentences, then splits, labels and positions."""
         rows = zip(self.splits, self.labels, self.left.tolist(), self.right.tolist(), strict=True)
@@ -206,7 +206,7 @@ class Sentences:
     sentences: list[str]
     kind: Kind = field(default="sentences", init=False)
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Content hash of the sentences in order."""
         return _hash(self.sentences)
@@ -227,7 +227,7 @@ class Triplets:
         """Anchors, positives, then negatives."""
         return [*self.anchors, *self.positives, *self.negatives]
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Content hash of the three columns."""
         return _hash(self.sentences)
