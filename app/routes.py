@@ -1,19 +1,16 @@
-"""Our own addresses beside Gradio's: plotly.js and a few static files, behind the same login.
+"""Our own addresses beside Gradio's: plotly.js and a few static files, behind the same guard.
 
 Files are named by constants of ours and never by a part of a request.
 """
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from app.theme import STATIC
@@ -21,6 +18,8 @@ from app.theme import STATIC
 FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 PLOTLY_JS = f"theodolite/plotly-{version('plotly')}.min.js"
 UPLOAD = "/gradio_api/upload"
+ICON_SIZES = (192, 512)
+"""What a browser wants before it offers to install the app."""
 
 
 def plotly_file() -> Path:
@@ -31,39 +30,28 @@ def plotly_file() -> Path:
     return Path(spec.origin).parent / "package_data" / "plotly.min.js"
 
 
-async def signed_in(request: Request) -> bool:
-    """The test Gradio makes for its own routes: routes given to it by us do not pass through it."""
-    app = request.app
-    if app.auth_dependency is not None:
-        user = app.auth_dependency(request)
-        return (await user if inspect.isawaitable(user) else user) is not None
-    if app.auth is None:
-        return True
-    names = (f"access-token-{app.cookie_id}", f"access-token-unsecure-{app.cookie_id}")
-    return any(app.tokens.get(request.cookies.get(name)) is not None for name in names)
-
-
-def guarded(
-    answer: Callable[[Request], Response | Awaitable[Response]],
-) -> Callable[[Request], Awaitable[Response]]:
-    """Answer only people who are signed in; others get 401."""
-
-    async def route(request: Request) -> Response:
-        if not await signed_in(request):
-            return PlainTextResponse("Not authenticated", status_code=401)
-        if inspect.iscoroutinefunction(answer):
-            return await answer(request)
-        return await asyncio.to_thread(answer, request)  # type: ignore[arg-type]
-
-    return route
-
-
 def _plotly(request: Request) -> Response:
     return FileResponse(plotly_file(), media_type="text/javascript", headers=FOREVER)
 
 
 def _mark(request: Request) -> Response:
     return FileResponse(STATIC / "mark.svg", media_type="image/svg+xml", headers=FOREVER)
+
+
+def _icon(request: Request) -> Response:
+    size = request.path_params["size"]
+    if size not in map(str, ICON_SIZES):
+        return PlainTextResponse("Not found", status_code=404)
+    return FileResponse(STATIC / f"icon-{size}.png", media_type="image/png", headers=FOREVER)
+
+
+def _manifest(request: Request) -> Response:
+    icons = [
+        {"src": f"./pwa_icon/{size}", "sizes": f"{size}x{size}", "type": "image/png"}
+        for size in ICON_SIZES
+    ]
+    told = {"name": "Theodolite", "icons": icons, "start_url": "./", "display": "standalone"}
+    return JSONResponse(told, media_type="application/manifest+json")
 
 
 def _no_uploads(request: Request) -> Response:
@@ -78,7 +66,10 @@ def routes(*, uploads: bool = True) -> list[Route]:
             control that uses it.
     """
     ours = [
-        Route(f"/{PLOTLY_JS}", guarded(_plotly)),
-        Route("/theodolite/mark.svg", guarded(_mark)),
+        Route(f"/{PLOTLY_JS}", _plotly),
+        Route("/theodolite/mark.svg", _mark),
+        # Gradio makes its own of the page's icon, which is a drawing: it cannot.
+        Route("/pwa_icon/{size:str}", _icon),
+        Route("/manifest.json", _manifest),
     ]
-    return ours if uploads else [*ours, Route(UPLOAD, guarded(_no_uploads), methods=["POST"])]
+    return ours if uploads else [*ours, Route(UPLOAD, _no_uploads, methods=["POST"])]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,10 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from app import theme
 from app.collection import curation_routes
+from app.guard import links
+from app.guard.login import MESSAGE, Login
+from app.guard.middleware import Guard
+from app.guard.server import GuardedApp
 from app.pages import (
     arithmetic,
     compare,
@@ -155,6 +160,7 @@ def launch(
     auth: tuple[str, str] | None = None,
     root_path: str | None = None,
     block: bool = True,
+    frame_ancestors: str = "'self'",
 ) -> gr.Blocks:
     """Serve the pages.
 
@@ -167,6 +173,7 @@ def launch(
         auth: (name, password) that everyone must give.
         root_path: where a proxy serves us, if not at its root.
         block: stay until interrupted; else return once the server answers.
+        frame_ancestors: whose pages may show ours in a frame, as in a Content-Security-Policy.
 
     Returns:
         The running Blocks: `local_url`, `share_url`, `close()`.
@@ -182,7 +189,8 @@ def launch(
         server_port=port,  # None: Gradio looks for one, and again when another app was faster
         inbrowser=open_browser,
         share=share,
-        auth=auth,
+        auth=Login(*auth).check if auth else None,
+        auth_message=MESSAGE,
         root_path=root_path,
         prevent_thread_lock=True,
         quiet=True,
@@ -197,18 +205,29 @@ def launch(
         strict_cors=True,
         show_error=False,
         max_file_size=MAX_FILE_SIZE,
-        app_kwargs={
-            "routes": [
-                *routes(uploads=not workspace.read_only),
-                *map_routes.routes(workspace),
-                *curation_routes.routes(workspace),
-            ],
-            "middleware": _names(host, auth, root_path),
-        },
+        _app=_server(workspace, _names(host, auth, root_path), frame_ancestors),
     )
     if block:
         demo.block_thread()
     return demo
+
+
+def _server(workspace: Workspace, names: list[Middleware], frame_ancestors: str) -> GuardedApp:
+    """Gradio's server with our addresses, and the guard before all of them."""
+    guard = Middleware(
+        Guard,
+        pages=[f"/{page.PATH}" for page in PAGES],
+        question=partial(links.question, workspace),
+        frame_ancestors=frame_ancestors,
+    )
+    return GuardedApp(
+        [*names, guard],
+        routes=[
+            *routes(uploads=not workspace.read_only),
+            *map_routes.routes(workspace),
+            *curation_routes.routes(workspace),
+        ],
+    )
 
 
 def _refuse_open_doors(

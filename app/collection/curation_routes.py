@@ -12,7 +12,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from app.collection import curation_tables, curations
-from app.routes import guarded
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -31,4 +30,4 @@ def routes(workspace: Workspace) -> list[Route]:
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )  # fmt: skip
 
-    return [Route("/theodolite/curation/{key:str}.csv", guarded(respond))]
+    return [Route("/theodolite/curation/{key:str}.csv", respond)]

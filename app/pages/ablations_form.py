@@ -10,6 +10,7 @@ import gradio as gr
 
 from app import formats, parts
 from app.components.actions import actions, button
+from app.events import PageEvent
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -57,9 +58,7 @@ def build(workspace: Workspace) -> Any:
         offered = bases(workspace)
         return gr.update(choices=offered, value=offered[0]), unsup, sup
 
-    def queue(
-        base: str, texts: str, pairs: str, scale: str, seeds: str, event: gr.EventData
-    ) -> str:
+    def queue(base: str, texts: str, pairs: str, scale: str, seeds: str, event: PageEvent) -> str:
         return _queue(workspace, event.id, base, texts, pairs, scale, seeds)
 
     parts.on_load(parts.telling(load, 3), None, [base, texts, pairs, notice])

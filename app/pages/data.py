@@ -8,6 +8,7 @@ import gradio as gr
 
 from app import address, parts
 from app.components.actions import actions
+from app.events import PageEvent
 from app.pages import data_views
 from app.pages.data_form import Form
 from app.parts import LATEST, QUIET
@@ -49,7 +50,7 @@ def build(workspace: Workspace) -> None:
         except UserError as error:
             return words, *drawn(words, ""), parts.problem(error)
 
-    def act(words: str, name: str, event: gr.EventData) -> tuple[Any, ...]:
+    def act(words: str, name: str, event: PageEvent) -> tuple[Any, ...]:
         if event.act == "remove" and not workspace.read_only:
             workspace.store.uploads.remove(event.id.removeprefix("upload:"))
             return *drawn(words, ""), parts.say(f"{event.id} is gone. Its results stay.")

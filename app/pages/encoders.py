@@ -11,6 +11,7 @@ import gradio as gr
 
 from app import address, formats, parts, progress
 from app.components.actions import actions, button
+from app.events import PageEvent
 from app.pages import builder
 from app.parts import IN_ORDER
 from engine.errors import UserError
@@ -46,7 +47,7 @@ def build(workspace: Workspace) -> None:
     checked = parts.static("", elem_id="poolings")
     parts.on_load(parts.telling(lambda: _listing(workspace), 1), None, [listing, notice])
 
-    def act(event: gr.EventData) -> Iterator[tuple[Any, ...]]:
+    def act(event: PageEvent) -> Iterator[tuple[Any, ...]]:
         if workspace.read_only:
             return
         if event.act == "remove":

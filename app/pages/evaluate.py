@@ -14,6 +14,7 @@ from app import address, parts
 from app.components.actions import actions
 from app.evaluation import suites
 from app.evaluation.suites import GROUPS
+from app.events import PageEvent
 from app.pages import choices, plan
 from app.pages.following import Following
 from app.pages.plan import Plan
@@ -68,9 +69,9 @@ def build(workspace: Workspace) -> None:
             )
         return now, *_views(workspace, made, now)
 
-    def again(name: str, event: gr.EventData) -> str:
-        encoder, task, number = event.id.split("\n")
-        return workspace.queue_evaluation([encoder], [task], name or None, int(number))
+    def again(name: str, event: PageEvent) -> str:
+        encoder, task, seed = _cell(event.id)
+        return workspace.queue_evaluation([encoder], [task], name or None, seed)
 
     def added(text: str, chosen: list[str]) -> tuple[Any, ...]:
         name = workspace.add_encoder(text)["name"]
@@ -113,6 +114,18 @@ def build(workspace: Workspace) -> None:
          "run": following.run},
         {"seeds": 1},
     )  # fmt: skip
+
+
+def _cell(id: str) -> tuple[str, str, int]:
+    """Encoder, task and seed of a button beside a result.
+
+    Raises:
+        UserError: it is no such button's.
+    """
+    match id.split("\n"):
+        case [encoder, task, seed] if seed.isascii() and seed.isdecimal() and len(seed) <= 10:
+            return encoder, task, int(seed)
+    raise UserError(f"There is no result {id[:40]!r} here.", "Load the page again.")
 
 
 def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:

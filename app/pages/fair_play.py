@@ -12,9 +12,11 @@ import gradio as gr
 from app import address, formats, parts
 from app.components.actions import actions, button
 from app.components.chart import chart
+from app.events import PageEvent
 from app.pages import choices
 from app.pages.following import Following
 from app.parts import LATEST, QUIET
+from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.fair.fairness import Advice
@@ -76,7 +78,7 @@ def build(workspace: Workspace) -> None:
 
     def act(
         names: list[str], about: list[str], projection: str, curve: str, classifier: str,
-        event: gr.EventData,
+        event: PageEvent,
     ) -> tuple[Any, ...]:  # fmt: skip
         workspace.refuse_visitors()
         if event.act == "add":
@@ -227,8 +229,14 @@ def _buttons(point: Point) -> str:
 
 
 def _queue(workspace: Workspace, advice: Advice, key: str) -> str:
-    """Queue everything a point lacks; return the last run, which is done when all are."""
-    point = next(point for point in advice.points if point.key == key)
+    """Queue everything a point lacks; return the last run, which is done when all are.
+
+    Raises:
+        UserError: there is no such point.
+    """
+    point = next((point for point in advice.points if point.key == key), None)
+    if point is None:
+        raise UserError(f"There is no advice {key[:40]!r}.", "Load the page again.")
     run = ""
     for wanted in point.wanted:
         title = f"Fair play, {point.title.lower()}: {formats.plural(wanted.results, 'result')}"

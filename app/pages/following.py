@@ -14,6 +14,8 @@ import gradio as gr
 
 from app import address, formats, parts, progress
 from app.components.actions import actions, button
+from app.events import PageEvent
+from engine.errors import UserError
 from store.runs import LIVE, UnitRow
 
 if TYPE_CHECKING:
@@ -82,13 +84,11 @@ class Following:
             moved,
         )  # fmt: skip
 
-    def _unit_again(self, run_id: str, event: gr.EventData) -> tuple[Any, str]:
+    def _unit_again(self, run_id: str, event: PageEvent) -> tuple[Any, str]:
         """Measure what failed once more: a run of its own, followed when this one is over."""
-        from app.jobs.kinds import questions
-
         self._workspace.refuse_visitors()
         run = self._workspace.store.runs.get(run_id)
-        encoder, task, seed = questions(run["spec"])[int(event.id)]
+        encoder, task, seed = _measured(dict(run), event.number("id"))
         again = self._workspace.queue_evaluation([encoder], [task], run["spec"]["protocol"], seed)
         if run["state"] in LIVE:
             return gr.skip(), parts.say(f"{task} on {encoder} comes again after this run.")
@@ -159,3 +159,17 @@ def card(run: dict[str, Any]) -> str:
         f'<a href="{escape(log)}">Its log</a></p>{progress.gauge(run) if live else ""}'
         f'<p class="t-muted">{escape(progress.how_far(run) + what)}</p>{present}{error}</div>'
     )
+
+
+def _measured(run: dict[str, Any], number: int) -> tuple[str, str, int | None]:
+    """Encoder, task and seed of a part of a run.
+
+    Raises:
+        UserError: there is no such part, or the run is no evaluation.
+    """
+    from app.jobs.kinds import questions
+
+    found = questions(run["spec"]) if run["kind"] == "evaluate" else []
+    if number >= len(found):
+        raise UserError(f"This run has no part {number}.", "Load the page again.")
+    return found[number]

@@ -9,6 +9,7 @@ import gradio as gr
 
 from app import address, formats, parts, progress
 from app.components.actions import actions, button
+from app.events import PageEvent
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -46,7 +47,7 @@ def build(workspace: Workspace) -> None:
             return tuple(gr.skip() for _ in shown)
         return drawn(run_id)
 
-    def act(run_id: str, event: gr.EventData) -> tuple[Any, ...]:
+    def act(run_id: str, event: PageEvent) -> tuple[Any, ...]:
         said = ""
         if event.act == "open":
             run_id = "" if event.id == run_id else event.id

@@ -11,6 +11,7 @@ import gradio as gr
 from app import address, parts, progress
 from app.components.heatmap import grid, heatmap
 from app.evaluation import scores
+from app.events import PageEvent
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -77,8 +78,8 @@ def build(workspace: Workspace) -> None:
             return (gr.skip(), progress.strip(runs), gr.skip(), gr.skip(), gr.skip(), now)
         return everything()
 
-    def open_card(event: gr.EventData) -> str:
-        return scores.card(workspace, int(event.result))
+    def open_card(event: PageEvent) -> str:
+        return scores.card(workspace, event.number("result"))
 
     shown = [welcome, strip, nothing, board, footnote, seen]
     opened = parts.on_load(parts.telling(load, 7), None, [*shown, card, notice])

@@ -9,6 +9,7 @@ import gradio as gr
 from app import address, parts
 from app.components.actions import actions
 from app.components.chart import chart
+from app.events import PageEvent
 from app.pages import ablations_form, runs_views, trainings
 from app.parts import LATEST, QUIET
 from app.training import figures
@@ -64,7 +65,7 @@ def build(workspace: Workspace) -> None:
         grown = not known or marks[1] != known[1]
         return _views(workspace, rows, keys, sweep, charts=grown)
 
-    def act(kept: str, sweep: str, event: gr.EventData) -> tuple[Any, ...]:
+    def act(kept: str, sweep: str, event: PageEvent) -> tuple[Any, ...]:
         return _acted(workspace, _keys(kept), sweep, event.act, event.id)
 
     def follow(run: str) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ import gradio as gr
 from app import address, formats, parts, progress
 from app.components.actions import actions
 from app.components.chart import chart
+from app.events import PageEvent
 from app.pages import at_hand, form_parts, trainings, working
 from app.pages import train_decoder_form as form
 from app.pages import train_decoder_views as views
@@ -128,7 +129,7 @@ class _Followed:
                 return tuple(gr.skip() for _ in self._views)
             return views.drawn(workspace, run)
 
-        def act(run: str, event: gr.EventData) -> tuple[Any, ...]:
+        def act(run: str, event: PageEvent) -> tuple[Any, ...]:
             said = ""
             if event.act == "open":
                 run = "" if event.id == run else event.id
@@ -136,7 +137,7 @@ class _Followed:
                 said = trainings.done(workspace, event.act, event.id, "the decoder")
             return run, *views.drawn(workspace, run), parts.say(said) if said else ""
 
-        def handle(read: str, event: gr.EventData) -> tuple[Any, ...]:
+        def handle(read: str, event: PageEvent) -> tuple[Any, ...]:
             if event.act == "card":
                 read = "" if event.id == read else event.id
                 return read, at_hand.card(workspace, read), gr.skip()

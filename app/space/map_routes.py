@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from app.routes import FOREVER, guarded
+from app.routes import FOREVER
 from app.space import maps
 from engine.errors import UserError
 from store.errors import StoreError
@@ -46,7 +46,7 @@ def routes(workspace: Workspace) -> list[Route]:
         def respond(request: Request) -> Response:
             return _answered(workspace, request, lambda found: answer(workspace, found, request))
 
-        return Route(_BELOW + path, guarded(respond))
+        return Route(_BELOW + path, respond)
 
     def given(path: str, most: int, answer: Taking) -> Route:
         async def respond(request: Request) -> Response:
@@ -59,7 +59,7 @@ def routes(workspace: Workspace) -> list[Route]:
                 _answered, workspace, request, lambda found: answer(workspace, found, body)
             )
 
-        return Route(_BELOW + path, guarded(respond), methods=["POST"])
+        return Route(_BELOW + path, respond, methods=["POST"])
 
     return [
         at("points", _points),

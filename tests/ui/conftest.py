@@ -137,8 +137,10 @@ class Visit:
     wrong: list[str] = field(default_factory=list)
 
     def open(self, path: str = "") -> Page:
-        """Open a page of ours and wait until it is laid out."""
+        """Open a page of ours and wait until it is laid out; load what is asked about first."""
         self.page.goto(f"{self.site}/{path}")
+        if self.page.locator("body.t-question").count():
+            self.page.locator("#load").click()
         self.page.wait_for_selector(".t-header")
         return self.page
 

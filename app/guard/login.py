@@ -1,0 +1,126 @@
+"""The check of a login: in constant time, and slower with every wrong one."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from starlette.exceptions import HTTPException
+
+visitor: ContextVar[str] = ContextVar("visitor", default="")
+"""The address of whoever is being answered."""
+
+FREE_BY_ADDRESS = 5
+"""Wrong ones of an address before it has to wait: people mistype."""
+FREE_BY_NAME = 20
+"""The same of a name, from wherever: many addresses may guess at one name."""
+LONGEST_WAIT = 900.0
+FORGOTTEN_AFTER = 3600.0
+MOST_KEPT = 10_000
+MESSAGE = (
+    "After five wrong tries the next has to wait, each time twice as long, at most a quarter of "
+    "an hour. A try made meanwhile is not looked at."
+)
+
+
+@dataclass
+class _Failures:
+    count: int = 0
+    last: float = 0.0
+
+
+class _Waits:
+    """How long somebody has to wait, by how often they were wrong."""
+
+    def __init__(self, free: int, clock: Callable[[], float]) -> None:
+        self._free = free
+        self._clock = clock
+        self._kept: OrderedDict[str, _Failures] = OrderedDict()
+
+    def left(self, key: str) -> float:
+        """Seconds until the next try is looked at."""
+        found = self._kept.get(key)
+        if found is None or found.count < self._free:
+            return 0.0
+        wait = min(LONGEST_WAIT, 2.0 ** min(found.count - self._free, 20))
+        return max(0.0, found.last + wait - self._clock())
+
+    def fail(self, key: str) -> None:
+        """Note a wrong try."""
+        now = self._clock()
+        found = self._kept.setdefault(key, _Failures())
+        if now - found.last > FORGOTTEN_AFTER:
+            found.count = 0
+        found.count, found.last = found.count + 1, now
+        self._kept.move_to_end(key)
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+
+    def forget(self, key: str) -> None:
+        """Begin anew."""
+        self._kept.pop(key, None)
+
+
+class Login:
+    """One name with its password.
+
+    Whoever guesses is held back by address, and by name whatever the address. An address that has
+    signed in before is held back by its own mistakes alone, so that strangers who guess cannot
+    lock the owner out.
+
+    Args:
+        name: as it was set, without spaces around it.
+        password: likewise.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self, name: str, password: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._key = secrets.token_bytes(32)
+        self._right = self._digest(name.strip()), self._digest(password)
+        self._by_address = _Waits(FREE_BY_ADDRESS, clock)
+        self._by_name = _Waits(FREE_BY_NAME, clock)
+        self._welcome: OrderedDict[str, None] = OrderedDict()
+
+    async def check(self, name: str, password: str) -> bool:
+        """Whether this is the login; Gradio's `auth`.
+
+        Raises:
+            HTTPException: 429, when too many tries before this were wrong.
+        """
+        address = visitor.get()
+        wait = self._by_address.left(address)
+        if address not in self._welcome:
+            wait = max(wait, self._by_name.left(name[:100]))
+        if wait > 0:
+            seconds = math.ceil(wait)
+            raise HTTPException(
+                429, f"Too many wrong tries. The next is looked at in {seconds} s.",
+                {"Retry-After": str(seconds)},
+            )  # fmt: skip
+        # Both are compared, whatever the first says: no name answers sooner than another.
+        right = self._same(name, self._right[0]) & self._same(password, self._right[1])
+        if not right:
+            self._by_address.fail(address)
+            self._by_name.fail(name[:100])
+            return False
+        self._by_address.forget(address)
+        self._welcome[address] = None
+        while len(self._welcome) > MOST_KEPT:
+            self._welcome.popitem(last=False)
+        return True
+
+    def _same(self, given: str, right: bytes) -> bool:
+        return hmac.compare_digest(self._digest(given), right)
+
+    def _digest(self, text: str) -> bytes:
+        """Of one length for every text, so that comparing takes the same time for all."""
+        return hashlib.blake2b(text.encode("utf-8", "replace"), key=self._key).digest()

@@ -1,0 +1,117 @@
+"""What a request says of itself: where it comes from, what it is for, whether it may be answered.
+
+Nothing here decides; `middleware` does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import ipaddress
+import logging
+from urllib.parse import urlsplit
+
+from starlette._utils import get_route_path
+from starlette.requests import Request
+
+log = logging.getLogger("theodolite")
+API = "/gradio_api/"
+OPEN = frozenset(
+    {"/login", "/login/", "/favicon.ico", "/robots.txt", "/manifest.json", "/theme.css",
+     f"{API}theme.css", f"{API}startup-events"}
+)  # fmt: skip
+"""What is answered without a login, beside the pages, which then show the form for it."""
+OPEN_BELOW = ("/static/", "/assets/", "/svelte/", "/pwa_icon/")
+UNUSED = ("openapi.json", "deep_link", "proxy=", "vibe-", "vibe/", "run-history/", "dev/",
+          "process_recording", "custom_component/", "file=http:", "file=https:", "file/http:",
+          "file/https:")  # fmt: skip
+"""Addresses of Gradio's that no page of ours asks for: some make this machine ask another host,
+some write files."""
+LONGEST_NAME, LONGEST_PATH = 255, 2000
+"""No file system has longer ones."""
+PORTS = {"http": 80, "https": 443}
+
+
+def path_of(request: Request) -> str:
+    """The path that decides what answers."""
+    return get_route_path(request.scope)
+
+
+def has_file_name(path: str) -> bool:
+    """Whether a path can be that of a file at all: asking the system for others raises."""
+    return (
+        len(path.encode("utf-8", "replace")) <= LONGEST_PATH
+        and all(len(part.encode("utf-8", "replace")) <= LONGEST_NAME for part in path.split("/"))
+        and path.isprintable()
+    )
+
+
+def is_used(path: str) -> bool:
+    """Whether anything of ours asks for this address of Gradio's."""
+    return not path.removeprefix(API).startswith(UNUSED) if path.startswith(API) else True
+
+
+def is_open(path: str) -> bool:
+    """Whether a path is answered without a login, beside the pages."""
+    return path in OPEN or path.startswith(OPEN_BELOW)
+
+
+def is_ours(request: Request) -> bool:
+    """Whether a request was made by a page of ours, by a person directly, or by no browser.
+
+    Browsers say where a request comes from and pages cannot change what they say. One over plain
+    HTTP to another machine says it in `Origin` alone, and there not for every GET.
+    """
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site in ("same-origin", "none")
+    origin = request.headers.get("origin")
+    return origin is None or _is_here(request, origin)
+
+
+def is_from_our_page(request: Request) -> bool:
+    """Whether a page of ours led here, by a link or a script, and no typed or pasted address."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    return _is_here(request, request.headers.get("referer", ""))
+
+
+def is_visit(request: Request) -> bool:
+    """Whether a browser opens this as a page, at the top or in a frame."""
+    return request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+
+
+async def is_signed_in(request: Request) -> bool:
+    """The test Gradio makes for some of its own routes."""
+    app = request.app
+    if app.auth_dependency is not None:
+        user = app.auth_dependency(request)
+        return (await user if inspect.isawaitable(user) else user) is not None
+    if app.auth is None:
+        return True
+    names = (f"access-token-{app.cookie_id}", f"access-token-unsecure-{app.cookie_id}")
+    return any(app.tokens.get(request.cookies.get(name)) is not None for name in names)
+
+
+def address_of(request: Request) -> str:
+    """Who asks, as far as can be told: an address; of version 6 the network, for one has many."""
+    host = request.client.host if request.client else ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.version == 4:
+        return host
+    return str(ipaddress.ip_network((address, 64), strict=False))
+
+
+def _is_here(request: Request, url: str) -> bool:
+    """Whether an address of a page has the name and the port that were asked."""
+    try:
+        asked, given = urlsplit(f"//{request.headers.get('host', '')}"), urlsplit(url)
+        port = given.port or PORTS.get(given.scheme)
+        # A proxy that ends HTTPS before us leaves the port out of a name that had none.
+        ports = {asked.port} if asked.port else set(PORTS.values())
+        return bool(given.hostname) and given.hostname == asked.hostname and port in ports
+    except ValueError:
+        return False
