@@ -8,14 +8,17 @@ from typing import Any
 
 from app import address, formats, parts
 
-KINDS = {"queued": "", "running": "live", "done": "good", "failed": "bad", "cancelled": ""}
+KINDS = {
+    "queued": "", "running": "live", "done": "good", "partly failed": "warn", "failed": "bad",
+    "cancelled": "", "left out": "",
+}  # fmt: skip
 
 
 def signature(runs: Sequence[dict[str, Any]]) -> list[list[Any]]:
     """What must change before a page is drawn anew."""
     return [
-        [run["id"], run["state"], run["attempt"], run["done"], round(run["fraction"], 3),
-         run["message"], time_left(run["eta_seconds"])]
+        [run["id"], run["state"], run["attempt"], run["done"] + run["failed"],
+         round(run["fraction"], 3), run["message"], time_left(run["eta_seconds"])]
         for run in runs
     ]  # fmt: skip
 
@@ -42,6 +45,8 @@ def how_far(run: dict[str, Any]) -> str:
     if run["state"] == "queued":
         return "waiting for its turn"
     units = f"{run['done']} of {run['total']} done" if run["total"] else ""
+    if run["failed"]:
+        units += f", {run['failed']} failed"
     if run["state"] == "running":
         said = [text for text in (units or "starting", time_left(run["eta_seconds"])) if text]
         return ", ".join(said)

@@ -326,6 +326,7 @@ class Workspace:
         seeds: int = 1,
         listed: bool = True,
     ) -> str:
+        from app.jobs.kinds import versioned
         from engine import encoders, protocols
         from engine.tasks import expand
 
@@ -339,15 +340,10 @@ class Workspace:
         for name in names if listed else ():
             self._list(name)
         spec = {
-            "version": 2,
-            "encoders": names,
-            "tasks": wanted,
-            "protocol": protocol,
-            "seed": seed,
-            "seeds": seeds,
-        }
+            "encoders": names, "tasks": wanted, "protocol": protocol, "seed": seed, "seeds": seeds,
+        }  # fmt: skip
         title = title or _title(names, wanted, protocol, seeds)
-        return self.jobs.enqueue("evaluate", spec, title=title, priority=priority)
+        return self.jobs.enqueue("evaluate", versioned("evaluate", spec), title, priority)
 
     def welcome(self) -> list[str]:
         """Queue the first runs of a new store, once; return their ids."""

@@ -13,6 +13,7 @@ from store.derived import Derived
 from store.encoders import Encoders
 from store.errors import StoreError, said_plainly
 from store.events import Events
+from store.logs import Logs
 from store.projections import Projections
 from store.results import Results
 from store.runs import Runs
@@ -28,7 +29,7 @@ class Store:
 
     Attributes:
         folder: where it lies.
-        encoders, decoders, uploads, results, runs, events, terminals, workers, vectors,
+        encoders, decoders, uploads, results, runs, logs, events, terminals, workers, vectors,
             projections, derived, settings: one object a noun.
     """
 
@@ -40,7 +41,8 @@ class Store:
         self.decoders = Decoders(self.database, folder / "decoders")
         self.uploads = Uploads(self.database, folder / "uploads")
         self.results = Results(self.database, folder / "examples")
-        self.runs = Runs(self.database, folder / "logs")
+        self.runs = Runs(self.database)
+        self.logs = Logs(self.runs, folder / "logs")
         self.events = Events(self.database)
         self.terminals = Terminals(self.database, self.runs, folder / "locks")
         self.workers = Workers(self.database)

@@ -21,10 +21,11 @@ def weigh(connection: Any, run_id: str) -> None:
 
 
 def count(connection: Any, run_id: str) -> None:
-    """Count the finished units anew: nothing is ever counted twice. The next begins at 0."""
+    """Count the units that are over anew: nothing is ever counted twice. The next begins at 0."""
     connection.execute(
-        "UPDATE runs SET updated = ?, unit_fraction = 0, done = (SELECT count(*) FROM units"
-        " WHERE run = runs.id AND state <> 'waiting') WHERE id = ?",
+        "UPDATE runs SET updated = ?, unit_fraction = 0,"
+        " (done, failed) = (SELECT count(*) FILTER (WHERE state = 'done'),"
+        " count(*) FILTER (WHERE state = 'failed') FROM units WHERE run = runs.id) WHERE id = ?",
         [time.time(), run_id],
     )
     weigh(connection, run_id)

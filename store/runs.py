@@ -12,21 +12,21 @@ import json
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from store.database import Database, hash_of, to_json
 from store.errors import StoreError
 from store.run_progress import count, time_left, weigh
 
-State = Literal["queued", "running", "done", "failed", "cancelled"]
+State = Literal["queued", "running", "done", "partly failed", "failed", "cancelled"]
 LIVE: tuple[State, ...] = ("queued", "running")
 
-_LOG_LIMIT = 2 << 20  # bytes read from the end of a log; nobody reads more in a page
+_FURTHER = 0.01
+"""Of a unit: what a process must have done more than those before it, to have got further."""
 
 
 class RunRow(TypedDict):
-    """A run; times are seconds since 1970, `done` and `total` count units.
+    """A run; times are seconds since 1970; `done`, `failed` and `total` count units.
 
     `fraction` (0 to 1) is of the whole, units by their weight; `unit_fraction` of the present unit.
     `asked` is a word that its work looks out for: `stop`, or nothing.
@@ -42,6 +42,7 @@ class RunRow(TypedDict):
     attempt: int
     total: int
     done: int
+    failed: int
     fraction: float
     unit_fraction: float
     eta_seconds: float | None
@@ -59,13 +60,14 @@ class RunRow(TypedDict):
 class UnitRow(TypedDict):
     """A part of a run that is finished as a whole.
 
-    `deaths` counts processes lost over it; `weight` is its share of the run, in any unit.
+    `crashes` counts processes lost over it in a row, without one that got further than those before
+    it; `weight` is its share of the run, in any unit. `left out` is what was not begun as asked.
     """
 
     position: int
     label: str
-    state: Literal["waiting", "done", "failed"]
-    deaths: int
+    state: Literal["waiting", "done", "failed", "left out"]
+    crashes: int
     seconds: float | None
     error: str | None
     hint: str
@@ -76,11 +78,10 @@ _COLUMNS = ", ".join(RunRow.__annotations__)
 
 
 class Runs:
-    """Runs, their units and their logs."""
+    """Runs and their units."""
 
-    def __init__(self, database: Database, folder: Path) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._folder = folder
 
     def create(
         self, kind: str, spec: Mapping[str, Any], *, title: str, priority: int = 0,
@@ -172,19 +173,19 @@ class Runs:
         return changed > 0
 
     def retry(self, run_id: str) -> bool:
-        """Queue a run that failed or was cancelled once more; what it has done stays done."""
+        """Queue a run that is over once more; what it has done stays done."""
         with self._database.write() as connection:
             cursor = connection.execute(
                 "UPDATE runs SET state = 'queued', attempt = attempt + 1, enqueued = 0,"
                 " error = NULL, hint = '', message = '', asked = '', finished = NULL, updated = ?"
-                " WHERE id = ? AND state IN ('done', 'failed', 'cancelled')",
+                " WHERE id = ? AND state IN ('done', 'partly failed', 'failed', 'cancelled')",
                 [time.time(), run_id],
             )
             if cursor.rowcount == 0:
                 return False
             connection.execute(
-                "UPDATE units SET state = 'waiting', deaths = 0, error = NULL, hint = ''"
-                " WHERE run = ? AND state <> 'done'",
+                "UPDATE units SET state = 'waiting', crashes = 0, reached = 0, error = NULL,"
+                " hint = '' WHERE run = ? AND state <> 'done'",
                 [run_id],
             )
             count(connection, run_id)
@@ -319,31 +320,48 @@ class Runs:
         return True
 
     def end_unit(
-        self, run_id: str, position: int, seconds: float, error: str | None = None, hint: str = ""
-    ) -> bool:
-        """Note that a unit is over, well or with an error; False when it was noted before."""
+        self, run_id: str, position: int, seconds: float, error: str | None = None, hint: str = "",
+        *, left_out: bool = False,
+    ) -> bool:  # fmt: skip
+        """Note that a unit is over; False when it was noted before.
+
+        Args:
+            run_id: of the run.
+            position: of the unit.
+            seconds: that it took.
+            error: what went wrong; None when it is done.
+            hint: what to do about it.
+            left_out: it was not begun, as asked, which is no failure; `error` says so.
+        """
+        state = "left out" if left_out else "done" if error is None else "failed"
         with self._database.write() as connection:
             cursor = connection.execute(
                 "UPDATE units SET state = ?, seconds = ?, error = ?, hint = ?"
                 " WHERE run = ? AND position = ? AND state = 'waiting'",
-                ["done" if error is None else "failed", seconds, error, hint, run_id, position],
+                [state, seconds, error, hint, run_id, position],
             )
             count(connection, run_id)
             time_left(connection, run_id, time.time())
             return bool(cursor.rowcount > 0)
 
     def lost_unit(self, run_id: str, position: int) -> int:
-        """Note that the process working on a unit died; return how often that has happened."""
+        """Note that the process working on a unit crashed; return how often it did in a row.
+
+        One that got further than every one before begins the count anew: the next will as well.
+        """
         row = self._database.row(
-            "UPDATE units SET deaths = deaths + 1 WHERE run = ? AND position = ? RETURNING deaths",
-            [run_id, position],
+            "UPDATE units SET reached = max(reached, at),"
+            " crashes = CASE WHEN at > reached + ? THEN 1 ELSE crashes + 1 END"
+            " FROM (SELECT unit_fraction AS at FROM runs WHERE id = ?)"
+            " WHERE run = ? AND position = ? RETURNING crashes",
+            [_FURTHER, run_id, run_id, position],
         )
-        return 0 if row is None else int(row["deaths"])
+        return 0 if row is None else int(row["crashes"])
 
     def got_on(self, run_id: str, position: int) -> None:
-        """Forget the deaths over a unit: it went further since, so it does not die of itself."""
+        """Forget the crashes over a unit: it went further since, so it does not crash of itself."""
         self._database.change(
-            "UPDATE units SET deaths = 0 WHERE run = ? AND position = ?", [run_id, position]
+            "UPDATE units SET crashes = 0 WHERE run = ? AND position = ?", [run_id, position]
         )
 
     def finish(
@@ -355,41 +373,20 @@ class Runs:
         error: str | None = None,
         hint: str = "",
     ) -> bool:
-        """End a running run; False when it was over already."""
+        """End a running run; False when it was over already.
+
+        A run of which parts failed cannot end as done: it is partly failed then.
+        """
         now = time.time()
         changed = self._database.change(
-            "UPDATE runs SET state = ?, message = ?, error = ?, hint = ?, finished = ?,"
+            "UPDATE runs SET message = ?, error = ?, hint = ?, finished = ?,"
+            " state = CASE WHEN ? = 'done' AND failed > 0 THEN 'partly failed' ELSE ? END,"
             " updated = ?, eta_seconds = NULL,"
             " fraction = CASE WHEN ? = 'done' THEN 1 ELSE fraction END"
             " WHERE id = ? AND attempt = ? AND state IN ('queued', 'running')",
-            [state, message, error, hint, now, now, state, run_id, attempt],
+            [message, error, hint, now, state, state, now, state, run_id, attempt],
         )
         return changed > 0
-
-    # What its processes print
-
-    def log_path(self, run_id: str) -> Path:
-        """The file that a run's processes write to.
-
-        Raises:
-            StoreError: for an id of no run: no other file is ever named.
-        """
-        return self._folder / f"{self.get(run_id)['id']}.log"
-
-    def log(self, run_id: str, after: int = 0) -> builtins.list[str]:
-        """The lines of a run's log from number `after` on; of a huge log only the end.
-
-        Raises:
-            StoreError: when there is no such run.
-        """
-        path = self.log_path(run_id)
-        if not path.exists():
-            return []
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _LOG_LIMIT))
-            text = file.read().decode("utf-8", "replace")
-        return text.splitlines()[after:]
 
 
 def _read(row: dict[str, Any]) -> RunRow:

@@ -114,8 +114,8 @@ class Terminals:
                 [NAME, time.time(), run_id, NAME],
             )
             connection.execute(
-                "UPDATE units SET state = 'waiting', deaths = 0, error = NULL, hint = ''"
-                " WHERE run = ? AND state = 'failed'",
+                "UPDATE units SET state = 'waiting', crashes = 0, reached = 0, error = NULL,"
+                " hint = '' WHERE run = ? AND state <> 'done'",
                 [run_id],
             )
             return bool(cursor.rowcount > 0)

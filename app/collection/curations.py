@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app import formats
+from app.jobs.kinds import versioned
 from app.space.finite import finite
 from engine.errors import UserError
 from store.database import hash_of, to_json
@@ -337,7 +338,7 @@ def queue(workspace: Workspace, asked: Wanted) -> str:
     part(workspace, asked.dataset, asked.split)
     if asked.against:
         part(workspace, asked.against, asked.against_split)
-    spec = {"version": 1, **asdict(asked)}
+    spec = versioned(KIND, asdict(asked))
     return workspace.jobs.enqueue(KIND, spec, title=f"{NAMES[asked.job]} in {asked.dataset}")
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.jobs.kinds import versioned
 from store.database import hash_of
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def passing(vectors: np.ndarray) -> Index | MappedIndex:
 
 def spec(encoder: str, dataset: str) -> dict[str, Any]:
     """What a run is asked."""
-    return {"version": 1, "encoder": encoder, "dataset": dataset}
+    return versioned(KIND, {"encoder": encoder, "dataset": dataset})
 
 
 def queue(workspace: Workspace, encoder: str, dataset: str) -> str:

@@ -157,7 +157,7 @@ def list_jobs(
     theodolite jobs list --json
     """
     rows = open_workspace(store, data).store.runs.list()
-    emit(rows, ("id", "state", "title", "done", "total", "eta_seconds", "error"), as_json)
+    emit(rows, ("id", "state", "title", "done", "failed", "total", "eta_seconds", "error"), as_json)
 
 
 @job_verbs.command("add")
@@ -194,7 +194,7 @@ def show_log(
 
     theodolite jobs log 36e4305ecb44
     """
-    lines = open_workspace(store, data).store.runs.log(run)
+    lines = open_workspace(store, data).store.logs.lines(run)
     emit([{"line": line} for line in lines], ("line",), as_json)
 
 
@@ -280,7 +280,7 @@ def retry_job(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Queue a failed or cancelled run again; finished parts are kept.
+    """Queue a run that failed, wholly or partly, or was cancelled again; what is done is kept.
 
     theodolite jobs retry 36e4305ecb44
     """
@@ -296,16 +296,16 @@ def wait_for_job(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Follow a run to its end; exit 1 when it did not succeed.
+    """Follow a run to its end; exit 1 when any of it failed, or it was cancelled.
 
     theodolite jobs wait 36e4305ecb44 && theodolite compare minilm random:256
     """
     runs = open_workspace(store, data).store.runs
     with progress_bar(run) as move:
         while (row := runs.get(run))["state"] in ("queued", "running"):
-            move(row["done"] or 0, row["total"] or 0, row["message"] or row["state"])
+            move(row["done"] + row["failed"], row["total"], row["message"] or row["state"])
             time.sleep(0.5)
-    emit([row], ("id", "state", "title", "done", "total", "error"), as_json)
+    emit([row], ("id", "state", "title", "done", "failed", "total", "error"), as_json)
     if row["state"] != "done":
         raise typer.Exit(1)
 

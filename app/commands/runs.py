@@ -83,6 +83,7 @@ def _listed(workspace: Workspace) -> list[dict[str, Any]]:
     """Every row with the same fields, None where its kind has none; the newest first."""
     from app.decoding import diagnosing
     from app.decoding import queue as decoding
+    from app.jobs.kinds import spec_of
     from app.training import runs as training
 
     rows = [vars(row) | {"kind": "train" if row.position is None else "sweep", "loss": None}
@@ -94,11 +95,11 @@ def _listed(workspace: Workspace) -> list[dict[str, Any]]:
         rows.append(none | own | about | {"settings": _settings(row.settings)})
     for run in workspace.store.runs.list(limit=MOST, kinds=[diagnosing.KIND]):
         own = {name: run[name] for name in ("title", "state", "error", "hint", "created")}
-        over = run["finished"] if run["started"] else None
+        over, asked = run["finished"] if run["started"] else None, spec_of(run)
         rows.append(none | own | {
             "key": run["id"], "run": run["id"], "kind": run["kind"], "label": run["title"],
-            "stopping": False, "encoder": run["spec"]["encoder"], "loss": None,
-            "settings": _settings(run["spec"]), "seconds": over and over - (run["started"] or over),
+            "stopping": False, "encoder": asked["encoder"], "loss": None,
+            "settings": _settings(asked), "seconds": over and over - (run["started"] or over),
         })  # fmt: skip
     return sorted(rows, key=lambda row: row["created"], reverse=True)
 

@@ -200,7 +200,8 @@ def _perform(
     workspace: Workspace, kind: str, spec: dict[str, Any], title: str, as_json: bool
 ) -> None:
     """Train here, and tell how it goes."""
-    from app.training.terminal import newest_checkpoint, perform
+    from app.training.making import newest_checkpoint
+    from app.training.terminal import perform
 
     if int(os.environ.get("RANK", "0")):
         _assist(workspace, kind, spec)
@@ -337,7 +338,7 @@ def _interrupted(run_id: str, step: int, kept: int | None, as_json: bool) -> Non
 
 
 def _told_best(workspace: Workspace, run_id: str, spec: dict[str, Any], as_json: bool) -> None:
-    """The children of a sweep, the best of them named; exit 1 when there is none at all."""
+    """The children of a sweep, the best of them named; exit 1 when any failed."""
     from app.training import runs
 
     run = workspace.store.runs.get(run_id)
@@ -351,7 +352,7 @@ def _told_best(workspace: Workspace, run_id: str, spec: dict[str, Any], as_json:
             False,
         )
         line(run["message"])
-    if all(row.encoder is None for row in rows):
+    if run["state"] != "done":
         raise typer.Exit(1)
 
 

@@ -164,7 +164,7 @@ def _tell(event: Event, as_json: bool, move: Callable[[float, float, str], None]
 
 
 def _interrupted(run_id: str, step: int, spec: DecoderSpec, as_json: bool) -> None:
-    from app.training.terminal import newest_checkpoint
+    from app.training.making import newest_checkpoint
 
     kept = newest_checkpoint([spec.out])
     if as_json:

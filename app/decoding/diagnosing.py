@@ -12,6 +12,7 @@ import numpy as np
 
 from app.decoding import decoders, making
 from app.decoding.texts import JUDGED, to_learn
+from app.jobs.kinds import spec_of, versioned
 from app.training.making import last_part
 from engine.errors import UserError
 
@@ -62,10 +63,10 @@ def asked(
         raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")
     path = Path(text or "").expanduser()
     chosen = text or _unseen(workspace, row)
-    return {
-        "version": 1, "encoder": row.encoder, "decoder": row.name,
+    return versioned(KIND, {
+        "encoder": row.encoder, "decoder": row.name,
         "text": str(path.absolute()) if text and path.is_file() else chosen, "sentences": number,
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def units(spec: Any) -> list[str]:
@@ -147,7 +148,7 @@ def _spec(workspace: Workspace, facts: Mapping[str, Any]) -> DecoderSpec:
     """What was asked of a training: as its run has it, for the folder tells no whole paths."""
     from engine.decoding.spec import DecoderSpec
 
-    asked = (run["spec"] for run in workspace.store.runs.list(limit=1000, kinds=[making.KIND]))
+    asked = (spec_of(run) for run in workspace.store.runs.list(limit=1000, kinds=[making.KIND]))
     known = (DecoderSpec.from_dict(spec) for spec in asked)
     found = (spec for spec in known if spec.hash == facts["hash"])
     return next(found, None) or DecoderSpec.from_dict(facts["spec"])

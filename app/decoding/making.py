@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.decoding import decoders
-from app.training.making import STOP, last_part
+from app.training.making import STOP, last_part, saved
 from engine.decoding.events import Encoded, Finished, Looked, Started, Stepped
 from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
@@ -54,7 +54,8 @@ def events(workspace: Workspace, spec: DecoderSpec, reporter: Reporter) -> Itera
         decoders.register(workspace, Path(over["out"]))
         return
     before = past.last(reporter.run, Started.kind, reporter.position)
-    share, loss, finished = _encoding_share(workspace, spec), "", False
+    encoded = (past.last(reporter.run, Encoded.kind, reporter.position) or {"done": 0})["done"]
+    share, loss, finished, kept = _encoding_share(workspace, spec), "", False, 0
     training = train_decoder(
         spec, workspace.catalog, encoder=workspace.load(spec.encoder),
         stop=lambda: reporter.asked(STOP),
@@ -65,13 +66,17 @@ def events(workspace: Workspace, spec: DecoderSpec, reporter: Reporter) -> Itera
         if isinstance(event, Encoded):
             said = f"{event.done:,} of {event.sentences:,} sentences encoded"
             reporter(int(WHOLE * share * event.done / event.sentences), WHOLE, said)
+            if event.done > encoded:  # the cache has these
+                reporter.got_on()
         elif isinstance(event, Started):
             further = event.step > 0 and (before is None or event.step > before["step"])
             # Encoding went at another speed: the time left is measured from here.
             reporter.resumed(_of_all(event, share), WHOLE, further=further)
+            kept = event.step
         elif isinstance(event, Stepped):
             said = f"update {event.step:,} of {event.steps:,}{loss}"
             reporter(_of_all(event, share), WHOLE, said)
+            kept = saved(spec.out, kept, reporter)
         elif isinstance(event, Looked):
             loss = f", loss {event.loss:.3f} on sentences kept apart"
         elif isinstance(event, Finished):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.decoding import diagnosing, making
+from app.jobs.kinds import spec_of
 from app.training.making import STOP
 from app.training.runs import absolute, slug
 from engine.decoding import card
@@ -133,7 +134,7 @@ def table(workspace: Workspace, limit: int = 50) -> list[DecoderRun]:
 
 
 def _row(workspace: Workspace, run: RunRow) -> DecoderRun:
-    last = workspace.store.events.last
+    last, asked = workspace.store.events.last, spec_of(run)
     begun = last(run["id"], "started") or {}
     over = last(run["id"], "finished")
     latest = over or last(run["id"], "stepped") or begun
@@ -146,9 +147,9 @@ def _row(workspace: Workspace, run: RunRow) -> DecoderRun:
     return DecoderRun(
         run=run["id"], title=run["title"], state=run["state"],
         stopping=run["state"] == "running" and run["asked"] == STOP,
-        encoder=run["spec"]["encoder"], settings=run["spec"],
+        encoder=asked["encoder"], settings=asked,
         step=latest.get("step"), steps=begun.get("steps"), loss=loss,
-        seconds=latest.get("seconds"), out=run["spec"]["out"], finished=over is not None,
+        seconds=latest.get("seconds"), out=asked["out"], finished=over is not None,
         error=run["error"], hint=run["hint"], created=run["created"],
     )  # fmt: skip
 

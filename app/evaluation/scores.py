@@ -141,16 +141,17 @@ def _column(name: str) -> Column:
 
 def _waiting(workspace: Workspace) -> set[tuple[str, str]]:
     """Cells that a queued or running evaluation will fill."""
+    from app.jobs.kinds import spec_of
     from engine.tasks import named
     from store.runs import LIVE
 
+    asked = [spec_of(run) for run in workspace.store.runs.list(LIVE, kinds=["evaluate"])]
     return {
         (encoder, task)
-        for run in workspace.store.runs.list(LIVE)
-        if run["kind"] == "evaluate"
-        for encoder in run["spec"].get("encoders", [])
-        for task in run["spec"].get("tasks", [])
-        if run["spec"].get("protocol") in (None, named(task).protocol)
+        for spec in asked
+        for encoder in spec["encoders"]
+        for task in spec["tasks"]
+        if spec["protocol"] in (None, named(task).protocol)
     }
 
 

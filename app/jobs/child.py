@@ -20,7 +20,7 @@ import traceback
 from pathlib import Path
 
 from app.jobs import processes
-from app.jobs.kinds import Kind, Outcome
+from app.jobs.kinds import Kind, LeftOut, Outcome
 from app.jobs.reporter import Reporter
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -60,7 +60,7 @@ def main() -> None:
             )
             outcome = kinds[unit["kind"]].work(workspace, unit["spec"], position, reporter)
         except (UserError, StoreError) as error:
-            outcome = Outcome(error.message, error.hint)
+            outcome = Outcome(error.message, error.hint, isinstance(error, LeftOut))
         except Exception as error:  # what a unit does wrong is told, and the next one goes on
             traceback.print_exc()
             outcome = Outcome(f"{type(error).__name__}: {error}", "The log of the run has more.")

@@ -7,10 +7,14 @@ must leave the same in the store however often it is begun.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from statistics import median
 from typing import TYPE_CHECKING, Any
+
+from engine.decoding import spec as decoding
+from engine.errors import UserError
+from engine.training import spec as training
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
@@ -26,10 +30,15 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a unit ended: well when `error` is None."""
+    """How a unit ended: well when `error` is None, not begun as asked when it was `left_out`."""
 
     error: str | None = None
     hint: str = ""
+    left_out: bool = False
+
+
+class LeftOut(UserError):
+    """A unit is not begun, because its run was asked to stop before: that is no failure."""
 
 
 @dataclass(frozen=True)
@@ -41,31 +50,67 @@ class Kind:
         weights: from the store and a spec, how long each unit will take beside the others; None
             for all alike.
         work: does the unit at a position; called as (workspace, spec, position, reporter).
+        version: of the specs that are asked now. Raise it with every change of their fields, and
+            add to `upgrades` what makes one of this version of one of the last.
+        upgrades: a version -> what makes a spec of the next version of one of this.
         ending: from the store and a run's id, what to say at the end; None for how many failed.
-        hardy: a unit over which one process after the other dies fails alone, and the rest is done.
+        continue_on_crash: a unit over which one process after the other crashes fails alone, and
+            the rest is done.
     """
 
     units: Callable[[Spec], list[str]]
     work: Callable[[Workspace, Spec, int, Reporter], Outcome]
+    version: int = 1
+    upgrades: Mapping[int, Callable[[Spec], Spec]] = field(default_factory=dict)
     weights: Callable[[Store, Spec], list[float]] | None = None
     ending: Callable[[Store, str], str] | None = None
-    hardy: bool = False
+    continue_on_crash: bool = False
+
+
+def versioned(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run of a kind is asked, as `spec_of` will read it."""
+    return {**fields, "version": KINDS[kind].version}
+
+
+def spec_of(run: Mapping[str, Any], kinds: Mapping[str, Kind] | None = None) -> Spec:
+    """What a run is asked, whichever version of Theodolite wrote it.
+
+    Args:
+        run: its row in the store.
+        kinds: what can be done, by name.
+
+    Raises:
+        UserError: a newer version wrote it, or there is no such kind of work.
+    """
+    kind = (KINDS if kinds is None else kinds).get(run["kind"])
+    if kind is None:
+        raise UserError(f"No work is called {run['kind']!r}.", "A newer Theodolite may know it.")
+    spec: Spec = run["spec"]
+    version = spec.get("version", 1)
+    if version > kind.version:
+        raise UserError(
+            f"This was asked in version {version} of its kind; up to {kind.version} can be read.",
+            "Update Theodolite, or ask for it again.",
+        )
+    for number in range(version, kind.version):
+        spec = {**kind.upgrades[number](spec), "version": number + 1}
+    return spec
 
 
 def questions(spec: Spec) -> list[tuple[str, str, int | None]]:
-    """(encoder, task, seed) of each unit. Specs of version 1 have one seed, so no `seeds`."""
+    """(encoder, task, seed) of each unit."""
     from engine.tasks import seeds_of
 
     return [
         (encoder, task, seed)
         for encoder in spec["encoders"]
         for task in spec["tasks"]
-        for seed in seeds_of(task, spec["protocol"], spec["seed"], spec.get("seeds", 1))
+        for seed in seeds_of(task, spec["protocol"], spec["seed"], spec["seeds"])
     ]
 
 
 def _evaluate_units(spec: Spec) -> list[str]:
-    several = spec.get("seeds", 1) > 1
+    several = spec["seeds"] > 1
     return [
         f"{task} · {encoder}" + (f" · seed {seed}" if several and seed is not None else "")
         for encoder, task, seed in questions(spec)
@@ -107,6 +152,10 @@ def _evaluate(workspace: Workspace, spec: Spec, position: int, progress: Progres
     return Outcome(row["error"], row["hint"] or "")
 
 
+def _one_seed(spec: Spec) -> Spec:
+    return {**spec, "seeds": 1}
+
+
 def _encode_units(spec: Spec) -> list[str]:
     return [f"{spec['dataset']} · {spec['encoder']}"]
 
@@ -134,40 +183,49 @@ def _of(module: str) -> Kind:
     return Kind(units, work)
 
 
+def _drawn_by_umap(spec: Spec) -> Spec:
+    """A comparison of two spaces from before their maps could be chosen, or from soon after."""
+    return {"method": "umap", **spec}
+
+
 def _sweep_ending(store: Store, run_id: str) -> str:
     return import_module("app.training.sweeping").ending(store, run_id)
 
 
 def _sweep() -> Kind:
-    return replace(_of("app.training.sweeping"), ending=_sweep_ending, hardy=True)
+    return replace(_of("app.training.sweeping"), ending=_sweep_ending, continue_on_crash=True)
 
 
 def conclude(store: Store, run_id: str, attempt: int, kind: Kind) -> None:
-    """End a run whose units are all over: failed when nothing succeeded."""
+    """End a run whose units are all over: failed when nothing succeeded, else as far as it did."""
     units = store.runs.units(run_id)
     failed = [unit for unit in units if unit["state"] == "failed"]
-    if units and len(failed) == len(units):
-        first = failed[0]
-        store.runs.finish(
-            run_id, attempt, "failed", "Nothing succeeded.", first["error"], first["hint"]
-        )
+    if not failed:
+        message = kind.ending(store, run_id) if kind.ending else ""
+        store.runs.finish(run_id, attempt, "done", message)
         return
-    message = f"{len(failed)} of {len(units)} failed." if failed else ""
+    why = (failed[0]["error"], failed[0]["hint"])
+    if len(failed) == len(units):
+        store.runs.finish(run_id, attempt, "failed", "Nothing succeeded.", *why)
+        return
+    message = f"{len(failed)} of {len(units)} failed."
     if kind.ending:
         message = kind.ending(store, run_id)
-    store.runs.finish(run_id, attempt, "done", message)
+    store.runs.finish(run_id, attempt, "done", message, *why)
 
 
 KINDS: dict[str, Kind] = {
-    "evaluate": Kind(_evaluate_units, _evaluate, _evaluate_weights),
+    "evaluate": Kind(
+        _evaluate_units, _evaluate, version=2, upgrades={1: _one_seed}, weights=_evaluate_weights
+    ),
     "encode": Kind(_encode_units, _encode),
     "project": _of("app.space.map_making"),
-    "spaces": _of("app.space.spaces_making"),
+    "spaces": replace(_of("app.space.spaces_making"), version=2, upgrades={1: _drawn_by_umap}),
     "geometry": _of("app.space.shapes"),
     "index": _of("app.collection.indexes"),
     "curate": _of("app.collection.curations"),
-    "train": _of("app.training.making"),
+    "train": replace(_of("app.training.making"), version=training.VERSION),
     "sweep": _sweep(),
-    "train-decoder": _of("app.decoding.making"),
+    "train-decoder": replace(_of("app.decoding.making"), version=decoding.VERSION),
     "diagnose": _of("app.decoding.diagnosing"),
 }

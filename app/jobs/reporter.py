@@ -54,8 +54,16 @@ class Reporter:
         """
         with contextlib.suppress(StoreError):
             self._store.runs.resumed(self.run, self._attempt, done / total if total else 0.0)
-            if further:
-                self._store.runs.got_on(self.run, self.position)
+        if further:
+            self.got_on()
+
+    def got_on(self) -> None:
+        """Say that the unit got where no process before got, and that this is kept.
+
+        Should this one crash, it is the first again.
+        """
+        with contextlib.suppress(StoreError):
+            self._store.runs.got_on(self.run, self.position)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         """Append an event for whoever reads along."""

@@ -29,7 +29,8 @@ from dbos import DBOSPortableJSONSerializer as JSONSerializer
 from filelock import BaseFileLock, FileLock, Timeout
 
 from app.jobs import processes
-from app.jobs.kinds import Kind, conclude
+from app.jobs.kinds import Kind, conclude, spec_of
+from engine.errors import UserError
 from store import Store, StoreError
 from store.check import JOBS_FILE
 from store.runs import RunRow
@@ -38,7 +39,7 @@ QUEUE = "runs"
 VERSION = "1"
 """Of the order of steps in `Worker.work`: raise it when recorded workflows cannot be replayed."""
 
-DEATHS_ALLOWED = 3
+CRASHES_ALLOWED = 3
 _SWEEP_EVERY = 0.25
 _LOOK_EVERY = 5.0
 _MIDDLE_PRIORITY = 1 << 30  # dbos counts from 0, we count both ways from 0
@@ -46,7 +47,7 @@ _MIDDLE_PRIORITY = 1 << 30  # dbos counts from 0, we count both ways from 0
 log = logging.getLogger("theodolite.worker")
 
 
-class ChildDied(Exception):
+class ChildCrashed(Exception):
     """The child ended while it was asked; says how in words."""
 
 
@@ -66,14 +67,14 @@ class Child:
         """Send one unit and wait for the answer.
 
         Raises:
-            ChildDied: it ended without one.
+            ChildCrashed: it ended without one.
             Stopped: `wanted()` became false; the child and all it started are gone.
         """
         if self._process is None or self._process.poll() is not None:
             self._start()
         process = self._process
         if process is None or process.stdin is None:
-            raise ChildDied("could not be started")
+            raise ChildCrashed("could not be started")
         with contextlib.suppress(OSError):  # it has just ended: the answer below says so
             process.stdin.write(json.dumps(question).encode() + b"\n")
             process.stdin.flush()
@@ -87,25 +88,27 @@ class Child:
                 continue
             if not line:
                 self.kill()
-                raise ChildDied(processes.death(process.returncode))
+                raise ChildCrashed(processes.death(process.returncode))
             return dict(json.loads(line))
 
     def kill(self) -> None:
         """End it with everything it started."""
-        if self._process is not None:
+        if self._process is not None and self._process.returncode is None:
             processes.kill_tree(self._process)
 
     def _start(self) -> None:
         self.kill()
-        self._process = processes.start(
+        process = self._process = processes.start(
             "app.jobs.child", self._arguments, stdout=subprocess.PIPE, stderr=None
         )
         answers = self._answers = queue.SimpleQueue()
-        pipe = self._process.stdout
 
         def drain() -> None:
-            for line in pipe or ():
+            for line in process.stdout or ():
                 answers.put(line)
+            # It has ended, perhaps long before it is next asked: no zombie is left, nor what it
+            # started. Later its number may be that of another process.
+            processes.kill_tree(process)
             answers.put(b"")
 
         threading.Thread(target=drain, name="child", daemon=True).start()
@@ -175,13 +178,13 @@ class Worker:
         """The workflow: all units of a run in order."""
         runs = self._store.runs
         run = runs.get(run_id)
-        kind = self._kinds.get(run["kind"])
-        if kind is None:
-            runs.finish(run_id, attempt, "failed", error=f"No work is called {run['kind']!r}.")
-            return "failed"
         try:
-            labels = kind.units(run["spec"])
-            weights = kind.weights(self._store, run["spec"]) if kind.weights else None
+            spec, kind = spec_of(run, self._kinds), self._kinds[run["kind"]]
+            labels = kind.units(spec)
+            weights = kind.weights(self._store, spec) if kind.weights else None
+        except UserError as error:
+            runs.finish(run_id, attempt, "failed", error=error.message, hint=error.hint)
+            return "failed"
         except (KeyError, TypeError, ValueError) as error:
             runs.finish(run_id, attempt, "failed", error=f"The request lacks or garbles {error}.")
             return "failed"
@@ -200,12 +203,14 @@ class Worker:
         run, unit = runs.get(run_id), runs.units(run_id)[position]
         if unit["state"] != "waiting":
             return "ended"
-        question = {name: run[name] for name in ("kind", "spec")} | {
+        question = {
+            "kind": run["kind"],
+            "spec": spec_of(run, self._kinds),
             "run": run_id,
             "attempt": attempt,
             "position": position,
             "label": unit["label"],
-            "log": str(runs.log_path(run_id)),
+            "log": str(self._store.logs.path(run_id)),
         }
         runs.progress(run_id, attempt, 0.0, unit["label"])
         self._note(run_id, f"{position + 1} of {run['total']}: {unit['label']}")
@@ -215,19 +220,20 @@ class Worker:
             except Stopped:
                 self._note(run_id, "Stopped.")
                 return "stopped"
-            except ChildDied as died:
-                self._note(run_id, f"The process {died}.")
-                if runs.lost_unit(run_id, position) < DEATHS_ALLOWED:
+            except ChildCrashed as crash:
+                self._note(run_id, f"The process {crash}.")
+                if runs.lost_unit(run_id, position) < CRASHES_ALLOWED:
                     continue
-                error, hint = _given_up(unit["label"], str(died))
-                if not self._kinds[run["kind"]].hardy:
+                error, hint = _given_up(unit["label"], str(crash))
+                if not self._kinds[run["kind"]].continue_on_crash:
                     runs.finish(run_id, attempt, "failed", error=error, hint=hint)
                     return "stopped"
                 runs.end_unit(run_id, position, 0.0, error, hint)
                 return "ended"
             error, hint = answer["error"], answer["hint"]
             self._note(run_id, f"{error} {hint}" if error else f"Took {answer['seconds']:.1f} s.")
-            runs.end_unit(run_id, position, answer["seconds"], error, hint)
+            left_out = answer["left_out"]
+            runs.end_unit(run_id, position, answer["seconds"], error, hint, left_out=left_out)
             return "ended"
 
     def _enqueue(self, run: RunRow) -> None:
@@ -290,14 +296,14 @@ class Worker:
         stamp = time.strftime("%H:%M:%S")
         with (
             contextlib.suppress(OSError),  # a full disk costs the log only
-            self._store.runs.log_path(run_id).open("a", encoding="utf-8") as file,
+            self._store.logs.path(run_id).open("a", encoding="utf-8") as file,
         ):
             file.write(f"{stamp}  {line}\n")
 
 
-def _given_up(label: str, death: str) -> tuple[str, str]:
+def _given_up(label: str, crash: str) -> tuple[str, str]:
     return (
-        f"The process for {label} {death}, {DEATHS_ALLOWED} times in a row.",
+        f"The process for {label} {crash}, {CRASHES_ALLOWED} times in a row.",
         "Close other programs or choose a smaller model, then try again; what was done is kept.",
     )
 

@@ -276,14 +276,13 @@ def _asked(workspace: Workspace, request: gr.Request, run: str) -> Plan:
     suite = address.first(request, "suite")
     wanted += suites.members(suite, suites.groups(workspace))
     if run and not wanted and not address.every(request, "encoder"):
-        spec = workspace.store.runs.get(run)["spec"]
-        return Plan(
-            tuple(spec.get("encoders", ())),
-            tuple(spec.get("tasks", ())),
-            spec.get("seed"),
-            spec.get("protocol") or "",
-            spec.get("seeds", 1),
-        )
+        from app.jobs.kinds import spec_of
+
+        row = workspace.store.runs.get(run)
+        if row["kind"] == "evaluate":
+            spec = spec_of(row)
+            return Plan(tuple(spec["encoders"]), tuple(spec["tasks"]), spec["seed"],
+                        spec["protocol"] or "", spec["seeds"])  # fmt: skip
     return Plan(
         tuple(choices.asked(workspace, request, choices.names(workspace))),
         tuple(wanted or STARTER),

@@ -6,7 +6,7 @@ while the run is alive and then falls silent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -69,11 +69,12 @@ class Following:
             return "", "", hidden, hidden, gr.update(active=False), gr.skip()
         run = self._workspace.store.runs.get(run_id)
         alive, may = run["state"] in LIVE, not self._workspace.read_only
-        moved = f"{run_id} {run['attempt']} {run['done']} {run['state']} {run['total']}"
+        moved = " ".join(str(run[name]) for name in ("id", "attempt", "done", "failed", "state",
+                                                     "total"))  # fmt: skip
         units: Any = gr.skip()
         if moved != known:
             units = parts_of(dict(run), self._workspace.store.runs.units(run_id), may)
-        failed = run["state"] == "done" and bool(run["message"])
+        failed = run["state"] == "partly failed"
         return (
             card(dict(run)),
             units,
@@ -86,10 +87,13 @@ class Following:
 
     def _unit_again(self, run_id: str, event: PageEvent) -> tuple[Any, str]:
         """Measure what failed once more: a run of its own, followed when this one is over."""
+        from app.jobs.kinds import spec_of
+
         self._workspace.refuse_visitors()
         run = self._workspace.store.runs.get(run_id)
-        encoder, task, seed = _measured(dict(run), event.number("id"))
-        again = self._workspace.queue_evaluation([encoder], [task], run["spec"]["protocol"], seed)
+        spec = spec_of(run)
+        encoder, task, seed = _measured(run["kind"], spec, event.number("id"))
+        again = self._workspace.queue_evaluation([encoder], [task], spec["protocol"], seed)
         if run["state"] in LIVE:
             return gr.skip(), parts.say(f"{task} on {encoder} comes again after this run.")
         return again, ""
@@ -109,11 +113,16 @@ def parts_of(run: dict[str, Any], units: Sequence[UnitRow], may_retry: bool) -> 
         return ""
     waiting = [unit for unit in units if unit["state"] == "waiting"]
     now = waiting[0] if waiting and run["state"] == "running" else None
-    order = {"failed": 0, "waiting": 1, "done": 2}
+    order = {"failed": 0, "left out": 1, "waiting": 2, "done": 3}
     rest = sorted((unit for unit in units if unit is not now), key=lambda u: order[u["state"]])
     counts = ", ".join(
         f"{sum(unit['state'] == state for unit in units)} {words}"
-        for state, words in (("done", "done"), ("failed", "failed"), ("waiting", "to do"))
+        for state, words in (
+            ("done", "done"),
+            ("failed", "failed"),
+            ("left out", "left out"),
+            ("waiting", "to do"),
+        )
         if any(unit["state"] == state for unit in units)
     )
     retry = may_retry and run["kind"] == "evaluate"
@@ -161,7 +170,7 @@ def card(run: dict[str, Any]) -> str:
     )
 
 
-def _measured(run: dict[str, Any], number: int) -> tuple[str, str, int | None]:
+def _measured(kind: str, spec: Mapping[str, Any], number: int) -> tuple[str, str, int | None]:
     """Encoder, task and seed of a part of a run.
 
     Raises:
@@ -169,7 +178,7 @@ def _measured(run: dict[str, Any], number: int) -> tuple[str, str, int | None]:
     """
     from app.jobs.kinds import questions
 
-    found = questions(run["spec"]) if run["kind"] == "evaluate" else []
+    found = questions(spec) if kind == "evaluate" else []
     if number >= len(found):
         raise UserError(f"This run has no part {number}.", "Load the page again.")
     return found[number]

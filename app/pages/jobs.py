@@ -80,7 +80,7 @@ def _marks(workspace: Workspace, runs: list[Any], run_id: str) -> list[Any]:
     """What decides whether the page is drawn anew."""
     open_run = next((run for run in runs if run["id"] == run_id), None)
     live = open_run is not None and open_run["state"] == "running"
-    return [*progress.signature(runs), len(workspace.store.runs.log(run_id)) if live else run_id]
+    return [*progress.signature(runs), len(workspace.store.logs.lines(run_id)) if live else run_id]
 
 
 def _queue(workspace: Workspace, runs: list[Any], run_id: str) -> str:
@@ -115,8 +115,8 @@ def _row(run: dict[str, Any], opened: bool, verbs: str) -> str:
     about = progress.how_far(run)
     if run["state"] == "running" and run["message"]:
         about += f". {run['message']}"
-    if run["state"] == "failed" and run["error"]:
-        about = run["error"]
+    if run["error"]:
+        about = run["error"] if run["state"] == "failed" else f"{about}: {run['error']}"
     if run["state"] == "queued" and run["priority"]:
         about += f", priority {run['priority']} (lower runs earlier)"
     gauge = progress.gauge(run) if run["state"] == "running" else ""
@@ -134,7 +134,7 @@ def _verbs(run: dict[str, Any], can_move: bool) -> str:
         if run["state"] == "queued" and can_move:
             first = button("Run next", "next", run["id"], about=f"Run {run['title']} next")
         return first + button("Cancel", "cancel", run["id"], about=f"Cancel {run['title']}")
-    if run["state"] in ("failed", "cancelled"):
+    if run["state"] in ("failed", "partly failed", "cancelled"):
         return button("Retry", "retry", run["id"], about=f"Retry {run['title']}")
     return ""
 
@@ -163,7 +163,7 @@ def _detail(workspace: Workspace, run_id: str) -> str:
         for unit in workspace.store.runs.units(run_id)
     ]
     table = parts.table(("State", "Part", "Took"), units, "Parts of the run", (2,)) if units else ""
-    lines = workspace.store.runs.log(run_id)[-LOG_LINES:]
+    lines = workspace.store.logs.lines(run_id)[-LOG_LINES:]
     log = "\n".join(lines) if lines else "Nothing was written yet."
     close = button(
         "Close", "open", run_id, about="Close the details", param=("run", ""), kind="link"

@@ -13,6 +13,7 @@ import gradio as gr
 from app import address, formats, parts
 from app.collection import retrieval
 from app.components.hits import Column, columns
+from app.jobs.kinds import spec_of, versioned
 from app.pages import choices
 from app.pages.following import card
 from engine.errors import UserError
@@ -269,13 +270,13 @@ def undone(workspace: Workspace, name: str, collection: str, n: int) -> str:
 
 
 def _spec(name: str, collection: str) -> dict[str, Any]:
-    return {"version": 1, "encoder": name, "dataset": collection}
+    return versioned("encode", {"encoder": name, "dataset": collection})
 
 
 def _run(workspace: Workspace, name: str, collection: str) -> dict[str, Any] | None:
     """The last encoding of this collection with this encoder."""
     spec = _spec(name, collection)
-    return next((run for run in _runs(workspace, collection) if run["spec"] == spec), None)
+    return next((run for run in _runs(workspace, collection) if spec_of(run) == spec), None)
 
 
 def _runs(workspace: Workspace, collection: str) -> list[dict[str, Any]]:
@@ -283,7 +284,7 @@ def _runs(workspace: Workspace, collection: str) -> list[dict[str, Any]]:
     return [
         dict(run)
         for run in workspace.store.runs.list()
-        if run["kind"] in ("encode", "index") and run["spec"].get("dataset") == collection
+        if run["kind"] in ("encode", "index") and spec_of(run)["dataset"] == collection
     ]
 
 

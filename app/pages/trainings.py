@@ -51,7 +51,7 @@ def verbs(run_id: str, title: str, state: str, stopping: bool) -> str:
                        about=f"Stop {title} now and keep the best")  # fmt: skip
     if state in LIVE:
         made += button("Cancel", "cancel", run_id, about=f"Cancel {title}")
-    if state in ("failed", "cancelled"):
+    if state in ("failed", "partly failed", "cancelled"):
         made += button("Retry", "retry", run_id, about=f"Retry {title}")
     return made
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app.components.map_columns import Column, Region
+from app.jobs.kinds import versioned
 from app.space.finite import finite
 from engine.errors import UserError
 from store.database import hash_of, to_json
@@ -233,7 +234,7 @@ def queue(workspace: Workspace, encoder: str, dataset: str, **how: Any) -> str:
     _library(asked.method)
     refuse_too_many(workspace, asked)
     title = f"{NAMES[asked.method]} of {asked.dataset} with {asked.encoder}"
-    return workspace.jobs.enqueue("project", {"version": 1, **asdict(asked)}, title=title)
+    return workspace.jobs.enqueue("project", versioned("project", asdict(asked)), title=title)
 
 
 def refuse_too_many(workspace: Workspace, asked: Wanted) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app import formats
+from app.jobs.kinds import versioned
 from app.space.finite import finite
 from engine.errors import UserError
 from store.database import hash_of, to_json
@@ -362,7 +363,7 @@ def queue(workspace: Workspace, encoders: Sequence[str], dataset: str, split: st
     names = [str(parse(encoder)) for encoder in encoders]
     if not names:
         raise UserError("No encoder was chosen.", "Choose at least one.")
-    spec = {"version": 1, "encoders": names, "dataset": dataset, "split": split}
+    spec = versioned(KIND, {"encoders": names, "dataset": dataset, "split": split})
     of = names[0] if len(names) == 1 else f"{len(names)} encoders"
     return workspace.jobs.enqueue(KIND, spec, title=f"Geometry of {of} on {dataset}")
 

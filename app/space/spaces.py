@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app import formats
+from app.jobs.kinds import versioned
 from app.space import maps
 from app.space.maps import StoredMap
 from engine.errors import UserError
@@ -142,7 +143,7 @@ def queue(workspace: Workspace, question: Asked) -> str:
     workspace.refuse_visitors()
     need(workspace, question)
     title = f"Two spaces: {question.first} and {question.second} on {question.dataset}"
-    return workspace.jobs.enqueue(KIND, {"version": 1, **asdict(question)}, title=title)
+    return workspace.jobs.enqueue(KIND, versioned(KIND, asdict(question)), title=title)
 
 
 def need(workspace: Workspace, question: Asked) -> list[str]:

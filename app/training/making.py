@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.training import Event, Finished, Started, Stepped, TrainSpec
@@ -47,20 +48,40 @@ def events(workspace: Workspace, spec: TrainSpec, reporter: Reporter) -> Iterato
         workspace.show_encoder(over["encoder"])
         return
     before = past.last(reporter.run, Started.kind, reporter.position)
-    score = ""
+    score, kept = "", 0
     for event in train(spec, workspace.catalog, stop=lambda: reporter.asked(STOP)):
         data = event.to_dict()
         reporter.event(data.pop("kind"), data)
         if isinstance(event, Started) and event.step:
             further = before is None or event.step > before["step"]
             reporter.resumed(event.step, event.steps, further=further)
+            kept = event.step
         elif isinstance(event, Stepped):
             reporter(event.step, event.steps, f"update {event.step:,} of {event.steps:,}{score}")
+            kept = saved(spec.out, kept, reporter)
         elif event.kind == "looked" and data["best"]:
             score = f", best dev score {data['score']:.2f}"
         elif isinstance(event, Finished):
             workspace.show_encoder(event.encoder)
         yield event
+
+
+def saved(out: str, kept: int, reporter: Reporter) -> int:
+    """The update of the newest checkpoint; where it is newer than `kept`, the training got on."""
+    newest = newest_checkpoint([out]) or 0
+    if newest > kept:
+        reporter.got_on()
+    return max(newest, kept)
+
+
+def newest_checkpoint(outs: Iterable[str]) -> int | None:
+    """The update of the checkpoint of the training that was at work; None while there is none.
+
+    Args:
+        outs: the folders that trainings are to become.
+    """
+    found = [path for out in outs for path in Path(f"{out}.training").glob("step-*[0-9]")]
+    return max((int(path.name.removeprefix("step-")) for path in found), default=None)
 
 
 def last_part(name: str) -> str:

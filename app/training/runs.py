@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.jobs.kinds import spec_of, versioned
 from app.training import making
 from app.training.curves import Curves, cursor, curves, summary
 from engine.errors import UserError
@@ -88,8 +89,7 @@ def sweep_spec(
         together = hashlib.blake2b("".join(s.hash for _, s in asked).encode(), digest_size=4)
         base = replace(base, out=str(_home(workspace, base, f"sweep-{together.hexdigest()}")))
     digits = len(str(len(asked)))
-    return {
-        "version": 1,
+    fields = {
         "children": [
             {
                 "label": label,
@@ -101,6 +101,7 @@ def sweep_spec(
             for number, (label, spec) in enumerate(asked, 1)
         ],
     }
+    return versioned("sweep", fields)
 
 
 def whole(workspace: Workspace, spec: TrainSpec) -> TrainSpec:
@@ -184,12 +185,13 @@ def table(workspace: Workspace, limit: int = 200) -> list[TrainingRun]:
 
 def rows_of(workspace: Workspace, run: RunRow) -> list[TrainingRun]:
     """A run by itself, or the children of a sweep in their order."""
+    asked = spec_of(run)
     if run["kind"] == "train":
-        return [_row(workspace, run, None, run["spec"], run["title"], run["state"], run)]
+        return [_row(workspace, run, None, asked, run["title"], run["state"], run)]
     units = {unit["position"]: unit for unit in workspace.store.runs.units(run["id"])}
     at_work = min((n for n, unit in units.items() if unit["state"] == "waiting"), default=None)
     rows = []
-    for position, child in enumerate(run["spec"]["children"]):
+    for position, child in enumerate(asked["children"]):
         unit = units.get(position)
         state = _child_state(run, unit, at_work == position)
         failure = unit or {"error": None, "hint": ""}

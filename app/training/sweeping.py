@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from app.jobs.kinds import LeftOut, spec_of
 from app.training import making
-from engine.errors import UserError
 from engine.training import Finished, TrainSpec, sweeps
 
 if TYPE_CHECKING:
@@ -31,11 +31,12 @@ def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> 
     """Train one child; once the sweep was asked to stop, none is begun any more.
 
     Raises:
-        UserError: it cannot be trained, or is left out.
+        UserError: it cannot be trained.
+        LeftOut: the sweep was asked to stop before.
     """
     over = workspace.store.events.last(reporter.run, Finished.kind, position)
     if over is None and reporter.asked(making.STOP):
-        raise UserError(LEFT_OUT, "Try the run again to train it as well.")
+        raise LeftOut(LEFT_OUT, "Try the run again to train it as well.")
     for _ in making.events(workspace, child(spec, position), reporter):
         pass
 
@@ -43,18 +44,19 @@ def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> 
 def ending(store: Store, run_id: str) -> str:
     """Which child is best by its dev score, and how many there are none of."""
     run = store.runs.get(run_id)
-    children = run["spec"]["children"]
+    spec = spec_of(run)
+    children = spec["children"]
     states = store.runs.units(run_id)
     scored = scores(store, run_id, len(children))
     said = []
-    first = best(run["spec"], scored)
+    first = best(spec, scored)
     if first is not None:
         said.append(
             f"Best of {sum(score is not None for score in scored)}: {children[first]['label']}, "
             f"{scored[first]:.2f} on {children[first]['spec']['dev']} dev."
         )
-    left_out = sum(unit["error"] == LEFT_OUT for unit in states)
-    failed = sum(unit["state"] == "failed" for unit in states) - left_out
+    left_out = sum(unit["state"] == "left out" for unit in states)
+    failed = sum(unit["state"] == "failed" for unit in states)
     said += [f"{failed} failed."] if failed else []
     said += [f"{left_out} left out."] if left_out else []
     return " ".join(said)

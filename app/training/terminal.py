@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from app.decoding import making as decoder_making
-from app.jobs.kinds import KINDS, conclude
+from app.jobs.kinds import KINDS, LeftOut, conclude
 from app.jobs.reporter import Reporter
 from app.training import making, sweeping
 from engine.decoding.spec import DecoderSpec
@@ -72,13 +71,16 @@ def _unit(
     reporter = Reporter(workspace.store, run["id"], run["attempt"], position, label)
     try:
         if kind == "sweep" and reporter.asked(making.STOP):
-            raise UserError(sweeping.LEFT_OUT, "Give the same command again to train it as well.")
+            raise LeftOut(sweeping.LEFT_OUT, "Give the same command again to train it as well.")
         for event in _events(workspace, kind, spec, position, reporter):
             yield event
             if reporter.cancelled():
                 raise StoreError("The run was cancelled from elsewhere.", "Its checkpoint is kept.")
     except UserError as error:
-        runs.end_unit(run["id"], position, time.monotonic() - began, error.message, error.hint)
+        runs.end_unit(
+            run["id"], position, time.monotonic() - began, error.message, error.hint,
+            left_out=isinstance(error, LeftOut),
+        )  # fmt: skip
         if kind != "sweep":
             raise
         yield error
@@ -93,13 +95,3 @@ def _events(
         return decoder_making.events(workspace, DecoderSpec.from_dict(spec), reporter)
     asked = TrainSpec.from_dict(spec) if kind == "train" else sweeping.child(spec, position)
     return making.events(workspace, asked, reporter)
-
-
-def newest_checkpoint(outs: Iterable[str]) -> int | None:
-    """The update of the checkpoint of the training that was at work; None while there is none.
-
-    Args:
-        outs: the folders that trainings are to become.
-    """
-    found = [path for out in outs for path in Path(f"{out}.training").glob("step-*[0-9]")]
-    return max((int(path.name.removeprefix("step-")) for path in found), default=None)

@@ -19,7 +19,9 @@ from typer.testing import CliRunner
 
 from app.cli import app
 from app.formats import p_value
+from app.jobs.kinds import KINDS, conclude
 from app.training.runs import command_of
+from store import Store
 from tests.fakes.small_training import small, write_sentences
 from tests.fakes.terminals import heed_interrupts
 
@@ -277,6 +279,25 @@ def test_a_queued_run_waits_and_can_be_moved_and_cancelled(home: Path) -> None:
     assert moved == {"id": run, "priority": -3}
     theodolite("jobs", "cancel", run)
     assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
+
+
+@pytest.mark.parametrize(("failing", "state"), [(0, "done"), (7, "partly failed"), (9, "failed")])
+def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: str) -> None:
+    """In the list, in JSON and in the exit status of those who wait for it."""
+    tasks = "STS12,STS13,STS14,STS15,STS16,MR,CR,SUBJ,MPQA"
+    run = objects(theodolite("jobs", "add", "random:16", "--tasks", tasks, "--json"))[0]["id"]
+    store = Store.open(home / "store")
+    store.runs.start(run, 1, "local-0", tasks.split(","))
+    for position in range(9):
+        failed = position < failing
+        store.runs.end_unit(run, position, 1.0, "No space is left." if failed else None)
+    conclude(store, run, 1, KINDS["evaluate"])
+    store.close()
+    lines = theodolite("jobs", "wait", run, "--json", code=0 if state == "done" else 1)
+    for row in (json.loads(lines[0]), objects(theodolite("jobs", "list", "--json"))[0]):
+        assert (row["state"], row["done"], row["failed"]) == (state, 9 - failing, failing)
+        assert row["error"] == ("No space is left." if failing else None)
+    assert state in " ".join(theodolite("jobs", "list"))
 
 
 def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> None:

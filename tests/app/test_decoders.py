@@ -18,7 +18,7 @@ from app.training import runs
 from app.training.terminal import perform
 from app.workspace import Workspace
 from engine.datasets.catalog import Catalog
-from engine.decoding.events import Finished, Looked, Started, Stepped
+from engine.decoding.events import Encoded, Finished, Looked, Started, Stepped
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.train import train_decoder
 from engine.errors import UserError
@@ -180,6 +180,53 @@ def test_an_interrupted_training_goes_on_in_its_row(
     assert (again["id"], again["state"]) == (run["id"], "done")
     steps = [event["step"] for event in course(workspace, run["id"]).steps]
     assert steps == sorted(set(steps))
+
+
+def crashed_twice(workspace: Workspace, spec: DecoderSpec) -> tuple[str, Reporter]:
+    """A run whose process crashed twice already; its id, and what the third one speaks to."""
+    run = queue.queue_training(workspace, spec)
+    workspace.store.runs.start(run, 1, "local-0", ["small"])
+    workspace.store.events.add(run, Encoded.kind, {"done": 100, "sentences": 300})
+    workspace.store.events.add(run, Started.kind, {"step": 0, "steps": 60})
+    workspace.store.runs.progress(run, 1, 1.0, "at a share of time that is guessed anew each time")
+    assert [workspace.store.runs.lost_unit(run, 0) for _ in range(2)] == [1, 2]
+    return run, Reporter(workspace.store, run, 1, 0, "small")
+
+
+@pytest.mark.parametrize(
+    ("moved_on", "until"),
+    [
+        (True, lambda event: isinstance(event, Encoded) and event.done > 100),
+        (False, lambda event: isinstance(event, Encoded)),
+    ],
+)
+def test_sentences_encoded_between_crashes_begin_their_count_anew(
+    workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, moved_on, until
+) -> None:
+    """A third one is then the first; those that were encoded before are no step further."""
+    monkeypatch.setattr("engine.decoding.material.AT_ONCE", 60)
+    run, reporter = crashed_twice(workspace, spec)
+    events = making.events(workspace, spec, reporter)
+    next(event for event in events if until(event))
+    events.close()
+    assert workspace.store.runs.lost_unit(run, 0) == (1 if moved_on else 3)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
+def test_a_checkpoint_between_crashes_begins_their_count_anew(
+    workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    """Updates that no checkpoint keeps do not: the next process would have to make them again."""
+    monkeypatch.setattr("engine.decoding.run.SAVE_SECONDS", seconds)
+    monkeypatch.setattr("engine.decoding.run.SAVE_SHARE", -1.0)
+    monkeypatch.setattr("engine.training.meter.REPORT_SECONDS", 0.0)
+    run, reporter = crashed_twice(workspace, spec)
+    workspace.store.events.add(run, Encoded.kind, {"done": 300, "sentences": 300})
+    events = making.events(workspace, spec, reporter)
+    for _ in range(4):
+        next(event for event in events if isinstance(event, Stepped))
+    events.close()
+    assert workspace.store.runs.lost_unit(run, 0) == (1 if seconds == 0.0 else 3)
 
 
 def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderSpec) -> None:

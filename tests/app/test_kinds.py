@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.evaluation.spread import spreads
-from app.jobs.kinds import KINDS
+from app.jobs.kinds import KINDS, spec_of
 from app.workspace import Workspace
 from engine.errors import UserError
 
@@ -41,11 +41,57 @@ def test_each_seed_is_a_result_and_gives_a_spread(workspace: Workspace) -> None:
     assert len(workspace.store.results.table(all_versions=True)) == 3
 
 
+FIRST = {
+    "evaluate": {"encoders": [A], "tasks": ["StarterSTS"], "protocol": None, "seed": None},
+    "spaces": {"first": A, "second": B, "dataset": "starter-topics", "k": 10,
+               "clustering": "k-means", "size": None},
+    "encode": {"encoder": A, "dataset": "starter-topics"},
+    "index": {"encoder": A, "dataset": "starter-topics"},
+    "project": {"encoder": A, "dataset": "starter-topics", "method": "pca", "neighbours": 15,
+                "min_dist": 0.1, "seed": 0, "initial": None},
+    "geometry": {"encoders": [A], "dataset": "starter-topics", "split": "all"},
+    "curate": {"job": "exact", "dataset": "starter-topics", "split": "all", "encoder": "",
+               "threshold": 0.9, "neighbours": 10, "many": 100, "against": "",
+               "against_split": "all"},
+    "train": {"objective": "unsup", "base": "minilm", "train": "starter", "out": "/x"},
+    "sweep": {"children": [{"label": "one", "spec": {"objective": "unsup", "base": "minilm",
+                                                     "train": "starter", "out": "/x"}}]},
+    "train-decoder": {"encoder": A, "train": ["starter"], "out": "/x"},
+    "diagnose": {"encoder": A, "decoder": "d", "text": "starter-topics", "sentences": 100},
+}  # fmt: skip
+"""Of each kind what its first version wrote."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_first_version_asked_is_still_read(kind: str) -> None:
+    """And has the units that the same question of today has."""
+    spec = spec_of({"kind": kind, "spec": {"version": 1, **FIRST[kind]}})
+    assert spec["version"] == KINDS[kind].version
+    assert KINDS[kind].units(spec)
+
+
 def test_a_run_of_an_older_version_still_runs(workspace: Workspace) -> None:
     """Specs of version 1 know no `seeds`."""
-    spec = {"version": 1, "encoders": [A], "tasks": ["StarterSTS"], "protocol": None, "seed": None}
+    spec = spec_of({"kind": "evaluate", "spec": {"version": 1, **FIRST["evaluate"]}})
     assert KINDS["evaluate"].units(spec) == [f"StarterSTS · {A}"]
     assert KINDS["evaluate"].work(workspace, spec, 0, lambda *_: None).error is None
+
+
+def test_a_spec_of_a_newer_version_is_refused_in_words() -> None:
+    """So is a kind that nobody knows here."""
+    for run, words in (
+        ({"kind": "evaluate", "spec": {"version": 99}}, "version 99"),
+        ({"kind": "fold", "spec": {"version": 1}}, "'fold'"),
+    ):
+        with pytest.raises(UserError, match=words) as caught:
+            spec_of(run)
+        assert caught.value.hint
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_version_has_its_upgrade(kind: str) -> None:
+    """From the first on, without a gap."""
+    assert sorted(KINDS[kind].upgrades) == list(range(1, KINDS[kind].version))
 
 
 def test_size_variants_stay_out_of_the_list(workspace: Workspace) -> None:

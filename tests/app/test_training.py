@@ -197,7 +197,7 @@ def test_a_sweep_trains_its_children_and_tells_the_best(
     assert scores.keys() == {0, 2}
     best = max(scores, key=lambda at: scores[at])
     (run,) = workspace.store.runs.list()
-    assert run["state"] == "done"
+    assert (run["state"], run["done"], run["failed"]) == ("partly failed", 2, 1)
     name = children[best][0]
     told = f"Best of 2: {name}, {scores[best]:.2f} on starter-pairs dev. 1 failed."
     assert run["message"] == told
@@ -242,7 +242,10 @@ def test_a_stopped_sweep_leaves_the_rest_out(workspace: Workspace, spec: TrainSp
     assert [event.message for _, event in said if isinstance(event, UserError)] == [
         sweeping.LEFT_OUT
     ] * 2
-    assert workspace.store.runs.get(run["id"])["message"].endswith("2 left out.")
+    ended = workspace.store.runs.get(run["id"])
+    assert ended["message"].endswith("2 left out.")
+    assert (ended["state"], ended["done"], ended["failed"]) == ("done", 1, 0)
+    assert [row.state for row in runs.table(workspace)] == ["done", "left out", "left out"]
 
 
 def test_a_page_names_no_folder(workspace: Workspace, spec: TrainSpec) -> None:

@@ -79,7 +79,7 @@ KINDS = {
     "measure": Kind(_units, _measure),
     "stubborn": Kind(_units, _stubborn),
     "dying": Kind(_units, _dying),
-    "hardy": Kind(_units, _dying, ending=lambda store, run: "Told.", hardy=True),
+    "continuing": Kind(_units, _dying, ending=lambda store, run: "Told.", continue_on_crash=True),
     "train": REAL["train"],
     "train-decoder": Kind(REAL["train-decoder"].units, _decoder),
     "failing": Kind(lambda spec: list(spec["wrong"]), _failing),

@@ -142,7 +142,7 @@ def test_two_apps_on_one_store(bench: Bench) -> None:
     assert not alive(worker["pid"])
     until(lambda: second.keeps_worker)
     assert_done_once(bench, run_id, 6, 1)
-    assert [unit["deaths"] for unit in bench.store.runs.units(run_id)] == [0] * 6
+    assert [unit["crashes"] for unit in bench.store.runs.units(run_id)] == [0] * 6
     second.stop()
     assert not child_of(psutil.Process())
 

@@ -5,10 +5,11 @@ import signal
 import sqlite3
 import time
 
+import psutil
 import pytest
 
 from store.check import JOBS_FILE
-from tests.jobs.conftest import Bench, alive, until
+from tests.jobs.conftest import Bench, alive, child_of, until
 
 
 def test_a_run_is_done_unit_by_unit(shared: Bench) -> None:
@@ -19,7 +20,7 @@ def test_a_run_is_done_unit_by_unit(shared: Bench) -> None:
     assert [u["state"] for u in shared.store.runs.units(run["id"])] == ["done"] * 3
     assert [line[1] for line in shared.begun() if line[0] == "plain"] == ["0", "1", "2"]
     assert len(shared.store.results.table(encoders=["plain"])) == 3
-    log = "\n".join(shared.store.runs.log(run["id"]))
+    log = "\n".join(shared.store.logs.lines(run["id"]))
     assert "2 of 3: unit 1" in log
 
 
@@ -69,14 +70,16 @@ def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
 def test_errors_are_values(shared: Bench) -> None:
     """A unit that goes wrong is told in words, the others go on, the log has the rest."""
     run = shared.over(shared.jobs.enqueue("failing", {"wrong": ["told", "", "bug"]}, "three"))
-    assert (run["state"], run["message"], run["error"]) == ("done", "2 of 3 failed.", None)
+    assert (run["state"], run["message"]) == ("partly failed", "2 of 3 failed.")
+    assert (run["done"], run["failed"], run["total"]) == (1, 2, 3)
+    assert (run["error"], run["hint"]) == ("The model gives NaN.", "Try float32.")
     units = shared.store.runs.units(run["id"])
     assert [(u["state"], u["error"], u["hint"]) for u in units] == [
         ("failed", "The model gives NaN.", "Try float32."),
         ("done", None, ""),
         ("failed", "ZeroDivisionError: by zero", "The log of the run has more."),
     ]
-    log = "\n".join(shared.store.runs.log(run["id"]))
+    log = "\n".join(shared.store.logs.lines(run["id"]))
     assert "unit 1 prints" in log
     assert "Traceback" in log
 
@@ -157,6 +160,20 @@ def test_the_queue_holds_json_only(shared: Bench) -> None:
         assert serialization == "portable_json"
         for text in texts:
             assert text is None or json.loads(text) is not None
+
+
+def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
+    """Nor anything it started; the next run has another one."""
+    shared.over(shared.measure("before it ends", 1, 0.01))
+    (worker,) = shared.jobs.status()["workers"]
+    child = child_of(psutil.Process(worker["pid"]))
+    assert child is not None
+    child.kill()
+    until(lambda: not psutil.pid_exists(child.pid), seconds=5.0)
+    assert psutil.Process(worker["pid"]).children() == []
+    run = shared.measure("after it ended", 1, 0.01)
+    assert shared.over(run)["state"] == "done"
+    assert shared.store.runs.units(run)[0]["crashes"] == 0
 
 
 def test_the_queue_is_watched(shared: Bench) -> None:

@@ -18,7 +18,7 @@ def full(store: Store) -> Store:
     store.uploads.add("cats", "sentences", b"A cat.", mapping={})
     store.vectors.of("minilm").put("f1", keys(*range(10)), rows(10))
     run = store.runs.create("evaluate", {}, title="")
-    store.runs.log_path(run).write_text("log")
+    store.logs.path(run).write_text("log")
     return store
 
 

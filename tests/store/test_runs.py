@@ -39,7 +39,7 @@ def test_the_same_question_is_not_queued_twice(store: Store, run: str) -> None:
 
 
 def test_the_course_of_a_run(store: Store, run: str) -> None:
-    """Queued, taken up, unit after unit, done."""
+    """Queued, taken up, unit after unit, over: what failed in part is not done."""
     assert store.runs.start(run, 1, "local-0", LABELS)
     assert store.runs.progress(run, 1, 0.5, "encoding")
     row = store.runs.get(run)
@@ -50,7 +50,8 @@ def test_the_course_of_a_run(store: Store, run: str) -> None:
     assert [u["state"] for u in store.runs.units(run)] == ["done", "failed"]
     assert store.runs.finish(run, 1, "done", "1 of 2 failed")
     row = store.runs.get(run)
-    assert (row["state"], row["done"], row["fraction"]) == ("done", 2, 1.0)
+    assert (row["state"], row["done"], row["failed"]) == ("partly failed", 1, 1)
+    assert row["fraction"] == 1.0
     assert row["eta_seconds"] is None
 
 
@@ -130,10 +131,32 @@ def test_enqueued_is_remembered_per_attempt(store: Store, run: str) -> None:
     assert [r["attempt"] for r in store.runs.not_enqueued()] == [2]
 
 
-def test_deaths_are_counted(store: Store, run: str) -> None:
+def test_crashes_are_counted(store: Store, run: str) -> None:
     """So that a unit that kills its process is given up on."""
     store.runs.start(run, 1, "local-0", LABELS)
     assert [store.runs.lost_unit(run, 1) for _ in range(3)] == [1, 2, 3]
+
+
+def test_a_crash_farther_on_is_the_first_again(store: Store, run: str) -> None:
+    """Of processes that each got further than those before none crashes over the same thing."""
+    store.runs.start(run, 1, "local-0", LABELS)
+    counted = []
+    for fraction in (0.2, 0.4, 0.6, 0.6, 0.605, 0.1, 0.7):
+        store.runs.progress(run, 1, fraction, "encoding")
+        counted.append(store.runs.lost_unit(run, 0))
+    assert counted == [1, 1, 1, 2, 3, 4, 1]
+
+
+def test_what_was_left_out_as_asked_is_no_failure(store: Store, run: str) -> None:
+    """The run is done, and a retry begins with what was left out."""
+    store.runs.start(run, 1, "local-0", LABELS)
+    store.runs.end_unit(run, 0, 1.0)
+    store.runs.end_unit(run, 1, 0.0, "Left out.", left_out=True)
+    store.runs.finish(run, 1, "done")
+    row = store.runs.get(run)
+    assert (row["state"], row["done"], row["failed"], row["total"]) == ("done", 1, 0, 2)
+    assert store.runs.retry(run)
+    assert [unit["state"] for unit in store.runs.units(run)] == ["done", "waiting"]
 
 
 def test_events_are_read_by_cursor(store: Store, run: str) -> None:
@@ -181,21 +204,21 @@ def test_time_left_is_measured_from_where_a_unit_went_on(store: Store, run: str)
     left = store.runs.get(run)["eta_seconds"]
     assert left == pytest.approx(110, rel=0.05)  # 5 % of the whole took 10 s, 55 % are left
     store.runs.got_on(run, 0)
-    assert store.runs.units(run)[0]["deaths"] == 0
+    assert store.runs.units(run)[0]["crashes"] == 0
 
 
 def test_the_log_is_read_by_line(store: Store, run: str) -> None:
     """From a line on; bytes that are no text do no harm."""
-    assert store.runs.log(run) == []
-    store.runs.log_path(run).write_bytes(b"one\ntwo\n\xff\xfe three\n")
-    assert store.runs.log(run)[:2] == ["one", "two"]
-    assert store.runs.log(run, after=2)[0].endswith("three")
+    assert store.logs.lines(run) == []
+    store.logs.path(run).write_bytes(b"one\ntwo\n\xff\xfe three\n")
+    assert store.logs.lines(run)[:2] == ["one", "two"]
+    assert store.logs.lines(run, after=2)[0].endswith("three")
 
 
 @pytest.mark.parametrize("name", ["nothing", "../theodolite", ""])
 def test_an_unknown_run_is_said_plainly(store: Store, name: str) -> None:
     """And names no file."""
-    for ask in (store.runs.get, store.runs.log, store.runs.log_path, Jobs(store).retry):
+    for ask in (store.runs.get, store.logs.lines, store.logs.path, Jobs(store).retry):
         with pytest.raises(StoreError, match="There is no run"):
             ask(name)
 

@@ -44,7 +44,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspac
     run = made.jobs.enqueue("evaluate", {"encoders": [], "tasks": [PROBE]}, title=TITLE)
     made.store.runs.start(run, 1, PROBE, [PROBE, PROBE])
     made.store.runs.end_unit(run, 0, 1.0, PROBE, PROBE)
-    made.store.runs.log_path(run).write_text(f"{PROBE}\n")
+    made.store.logs.path(run).write_text(f"{PROBE}\n")
     made.store.runs.finish(run, 1, "failed", PROBE, PROBE, PROBE)
     yield made, [run, *names, broken]
     made.close()

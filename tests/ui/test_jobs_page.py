@@ -17,8 +17,8 @@ def run(workspace):
     run_id = workspace.jobs.enqueue("evaluate", {"encoders": [], "tasks": []}, title=HOSTILE)
     runs.start(run_id, runs.get(run_id)["attempt"], "local-0", ["first part", "second part"])
     runs.end_unit(run_id, 0, 1.5)
-    runs.log_path(run_id).parent.mkdir(exist_ok=True)
-    runs.log_path(run_id).write_text(f"reading\n{HOSTILE}\n", encoding="utf-8")
+    workspace.store.logs.folder.mkdir(exist_ok=True)
+    workspace.store.logs.path(run_id).write_text(f"reading\n{HOSTILE}\n", encoding="utf-8")
     yield run_id
     runs.cancel(run_id)
 
