@@ -10,16 +10,22 @@ import gzip
 import io
 import math
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
+from engine.datasets.limits import MAX_ROW, row_too_long
 from engine.datasets.types import Dataset, DatasetInfo
 from engine.errors import UserError
 
 BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 """What reading a `.gz` raises that is cut short or damaged."""
+
+
+_PIECE = 2**16
+"""Bytes read at once where a line may be without end."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,8 @@ def decode(
         newline: as for `open`.
 
     Raises:
-        UserError: the bytes are not in this encoding (names line and byte), or a broken `.gz`.
+        UserError: the bytes are not in this encoding (names line and byte), a broken `.gz`, or a
+            line longer than `limits.MAX_ROW`, which is not read to its end.
     """
     try:
         yield from _decoded(raw, name, encoding, newline)
@@ -104,7 +111,10 @@ def decode(
 def _decoded(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> Iterator[str]:
     text = io.TextIOWrapper(raw, "utf-8-sig" if encoding == "utf-8" else encoding, newline=newline)
     try:
-        for count, line in enumerate(text, start=1):
+        read = iter(partial(text.readline, MAX_ROW + 1), "")
+        for count, line in enumerate(read, start=1):
+            if len(line) > MAX_ROW:
+                raise row_too_long(name, count)
             if "\0" in line:  # no text has it: half of UTF-16, or no text at all
                 raise holds_nul(name, count)
             yield line.removesuffix("\n") if newline is None else line
@@ -131,25 +141,45 @@ def holds_nul(name: str, number: int) -> UserError:
 def _not_utf8(raw: IO[bytes], name: str) -> UserError:
     """Say where the first bad byte is and which encoding the file seems to have."""
     raw.seek(0)
-    offset = 0
-    for number, line in enumerate(raw, start=1):
+    number, begins, before, held = 1, 0, 0, b""
+    while chunk := raw.readline(_PIECE):  # a line without end is read in pieces
+        piece, held = held + chunk, b""
         try:
-            line.decode("utf-8")
+            piece.decode("utf-8")
         except UnicodeDecodeError as error:
-            # A character cut in two at a line end shows up here as well: same advice.
-            return not_utf8(name, line, number, offset, error)
-        offset += len(line)
+            # A character cut in two by the file's end shows up here as well: same advice.
+            if error.reason != "unexpected end of data" or len(chunk) < _PIECE:
+                return not_utf8(name, piece, number, begins, error, before)
+            held = piece[error.start :]  # it goes on in the next piece
+        before += len(piece) - len(held)
+        if chunk.endswith(b"\n"):
+            number, begins, before = number + 1, begins + before, 0
     return UserError(f"{name} is not UTF-8.", "Save it as UTF-8.")
 
 
 def not_utf8(
-    name: str, line: bytes, number: int, offset: int, error: UnicodeDecodeError
+    name: str,
+    piece: bytes,
+    number: int,
+    offset: int,
+    error: UnicodeDecodeError,
+    before: int = 0,
 ) -> UserError:
-    """Say that a line of a file, which begins at this byte, is not UTF-8, and what it may be."""
-    looks = _looks_like(line)
+    """Say that a line of a file is not UTF-8, and what it may be.
+
+    Args:
+        name: of the file.
+        piece: of the line, the one that could not be decoded.
+        number: of the line.
+        offset: byte at which the line begins.
+        error: what decoding the piece raised.
+        before: bytes of the line before the piece.
+    """
+    looks = _looks_like(piece)
+    at = before + error.start
     return UserError(
-        f"{name} is not UTF-8: line {number}, byte {error.start + 1} of the line "
-        f"(byte offset {offset + error.start} of the file) is 0x{line[error.start]:02X}. "
+        f"{name} is not UTF-8: line {number}, byte {at + 1} of the line "
+        f"(byte offset {offset + at} of the file) is 0x{piece[error.start]:02X}. "
         f"It looks like {looks}.",
         f"Save it as UTF-8, for example: iconv -f {looks} -t UTF-8 OLD > NEW",
     )
@@ -179,6 +209,35 @@ def number(text: str, place: str) -> float:
             "Scores are plain numbers with a point, such as 3.8.",
         )
     return value
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8: JSON can hold half a character."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_names(filename: str, columns: Iterable[str]) -> None:
+    """Refuse a name of a column that is no text.
+
+    Raises:
+        UserError: there is one; names it.
+    """
+    broken = next((column for column in columns if not is_unicode(column)), None)
+    if broken is not None:
+        raise UserError(
+            f"{filename}: the name of the column {shorten(broken)} holds half a character.",
+            "Save the file as UTF-8 again.",
+        )
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Name things for an error message, such as the columns of a file."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(n if len(n) <= 60 else f"{n[:59]}…" for n in names[:most]) + more
 
 
 def shorten(text: str, limit: int = 40) -> str:

@@ -8,19 +8,17 @@ object a line; the first one names the columns. Knows nothing of what a column m
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from engine.datasets.files import decode, open_binary
+from engine.datasets import limits
+from engine.datasets.files import check_names, decode, open_binary
+from engine.datasets.parquet import ParquetFile
 from engine.errors import UserError
-
-MAX_BYTES = 512 * 2**20
-"""The largest file taken, packed or unpacked."""
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet")
 """What a file name may end in; all but Parquet also with `.gz`."""
@@ -58,12 +56,28 @@ def open_table(source: Path | bytes, filename: str, header: bool | None = None) 
 
     Raises:
         UserError: another format than the name says, empty, too large, or not UTF-8. Faults further
-            down (encoding, quotes, JSON) are raised by the rows when they are reached.
+            down (encoding, quotes, JSON, size) are raised by the rows when they are reached.
     """
+    table = _opened(source, filename, header)
+    limits.check_columns(filename, table.columns)
+    return replace(table, rows=chain(islice(table.rows, limits.MAX_ROWS), _more(table, filename)))
+
+
+def _more(table: Table, filename: str) -> Iterator[Row]:
+    """Refuse rows beyond those that are taken."""
+    for _ in table.rows:
+        raise limits.too_many_rows(filename)
+    yield from ()
+
+
+def _opened(source: Path | bytes, filename: str, header: bool | None) -> Table:
     ending, packed = _ending(filename)
     _check(source, filename, ending, packed)
     if ending == ".parquet":
-        return _parquet(source, filename)
+        file = ParquetFile(source, filename)
+        columns, repeated = _distinct(file.columns)
+        cells = (list(row) for batch in file.batches() for row in zip(*batch, strict=True))
+        return Table(columns, enumerate(cells, start=1), unit="row", repeated=repeated)
     text = _text(source, filename, packed, newline="" if ending == ".csv" else None)
     first = next(text, None)
     if first is None:
@@ -94,8 +108,8 @@ def _ending(filename: str) -> tuple[str, bool]:
 def _check(source: Path | bytes, filename: str, ending: str, packed: bool) -> None:
     """Refuse what is too large or, by its first bytes, not what its name says."""
     size = source.stat().st_size if isinstance(source, Path) else len(source)
-    if size > MAX_BYTES:
-        raise too_large(filename)
+    if size > limits.MAX_BYTES:
+        raise limits.too_large(filename)
     with open_binary(source, packed=False) as raw:
         start = raw.read(4)
     if not start:
@@ -110,22 +124,13 @@ def _check(source: Path | bytes, filename: str, ending: str, packed: bool) -> No
         )
 
 
-def too_large(filename: str) -> UserError:
-    """Say that a file is larger than `MAX_BYTES`."""
-    return UserError(
-        f"{filename} is larger than {MAX_BYTES // 2**20} MB.",
-        "Split it, or keep a sample: a few hundred thousand rows are plenty.",
-    )
-
-
 def _text(source: Path | bytes, filename: str, packed: bool, newline: str | None) -> Iterator[str]:
     """Yield the lines; an archive that unpacks to too much is given up in time."""
-    size = 0
+    size = source.stat().st_size if isinstance(source, Path) else len(source)
+    unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES)
     with open_binary(source, packed) as raw:
         for line in decode(raw, filename, newline=newline):
-            size += len(line)
-            if size > MAX_BYTES:
-                raise too_large(filename)
+            unpacking.add(len(line) + (newline is None))  # without its end, then
             yield line
 
 
@@ -135,12 +140,23 @@ def _numbered(text: Iterator[str]) -> Iterator[tuple[int, str]]:
 
 
 def _csv(text: Iterator[str], first: str, filename: str) -> Iterator[Row]:
-    # The library's own limit is 131,072 characters a cell; ours is the size of the file.
-    csv.field_size_limit(MAX_BYTES)
+    # The library's own limit is 131,072 characters a cell; ours is the length of a row.
+    csv.field_size_limit(limits.MAX_ROW)
     separator = next((s for s in ",;\t" if s in first), ",")
-    reader = csv.reader(text, delimiter=separator, strict=True)
+    size = 0
+
+    def bounded() -> Iterator[str]:
+        nonlocal size
+        for number, line in enumerate(text, start=1):
+            size += len(line)
+            if size > limits.MAX_ROW:
+                raise limits.row_too_long(filename, number)
+            yield line
+
+    reader = csv.reader(bounded(), delimiter=separator, strict=True)
     start = 1  # a row may span lines: it is named by the line on which it begins
     while True:
+        size = 0
         try:
             cells = next(reader, None)
         except csv.Error as error:
@@ -158,7 +174,8 @@ def _csv(text: Iterator[str], first: str, filename: str) -> Iterator[Row]:
 def _json(text: Iterator[str], filename: str) -> Table:
     rows = _objects(text, filename)
     first = next(rows, None)
-    columns = () if first is None else tuple(str(key) for key in first[1])
+    columns = () if first is None else tuple(first[1])
+    check_names(filename, columns)
     every = chain([] if first is None else [first], rows)
     # A key that is not there makes the row ragged: its cells stop before the missing one.
     return Table(columns, ((n, [o[c] for c in columns if c in o]) for n, o in every))
@@ -205,44 +222,19 @@ def _is_data(cell: str) -> bool:
 
 def _distinct(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return distinct names (`text`, `text (2)`, `column 3`) and those that came twice."""
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}  # name -> the least number that may be free
     columns: list[str] = []
     repeated: list[str] = []
     for position, name in enumerate(names, start=1):
         name = name or f"column {position}"
-        if name in columns:
+        if name in taken:
             repeated.append(name)
-            count = 2
-            while f"{name} ({count})" in columns:
-                count += 1
-            name = f"{name} ({count})"
+            number = numbers.get(name, 2)
+            while f"{name} ({number})" in taken:
+                number += 1
+            numbers[name] = number + 1
+            name = f"{name} ({number})"
+        taken.add(name)
         columns.append(name)
     return tuple(columns), tuple(dict.fromkeys(repeated))
-
-
-def _parquet(source: Path | bytes, filename: str) -> Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(source if isinstance(source, Path) else io.BytesIO(source))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _broken_parquet(filename, error) from error
-    columns, repeated = _distinct(list(file.schema_arrow.names))
-
-    def rows() -> Iterator[Row]:
-        number = 0
-        try:
-            with file:
-                for batch in file.iter_batches(batch_size=1024):
-                    for cells in zip(*(c.to_pylist() for c in batch.columns), strict=True):
-                        number += 1
-                        yield number, list(cells)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise _broken_parquet(filename, error) from error
-
-    return Table(columns, rows(), unit="row", repeated=repeated)
-
-
-def _broken_parquet(filename: str, error: Exception) -> UserError:
-    reason = str(error).splitlines()[0][:200]
-    return UserError(f"{filename} cannot be read as Parquet: {reason}", "Save it again.")

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from engine.datasets.columns import ROLES, guess, is_number
-from engine.datasets.formats import Table, open_table
+from engine.datasets.files import is_unicode, listed
+from engine.datasets.formats import Row, Table, open_table
+from engine.datasets.parquet import Opaque
 from engine.datasets.types import (
     Dataset,
     Kind,
@@ -29,6 +31,9 @@ from engine.errors import UserError
 
 _SHOWN = 20
 _SAMPLE = 200
+_SAMPLE_CHARACTERS = 2**22
+_LONGEST = 1000
+"""Characters of a cell that a preview looks at and shows."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +143,12 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     """
     table = open_table(source, filename, header)
     width = len(table.columns)
-    sample = list(islice(table.rows, _SAMPLE))
+    sample = _sampled(table)
     if not sample:
         raise _no_rows(filename, table)
-    kind, guesses = guess(table.columns, [cells for _, cells in sample if len(cells) == width])
+    whole = [cells for _, cells in sample if len(cells) == width]
+    plain = [["" if isinstance(cell, Opaque) else cell for cell in cells] for cells in whole]
+    kind, guesses = guess(table.columns, plain)
     score = table.columns.index(guesses["score"]) if kind == "pairs" else None
     ragged, not_number = _ragged(width), _Faults("The score is not a number")
     count = 0
@@ -153,11 +160,31 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
             not_number.add(f"{table.unit} {place} ({_short(cells[score])})")
     problems = [str(faults) for faults in (ragged, not_number) if faults.count]
     if table.repeated:
-        problems.append(f"Columns of one name, numbered here: {', '.join(table.repeated)}.")
+        problems.append(f"Columns of one name, numbered here: {listed(table.repeated)}.")
     if count == 1:
         problems.append("There is only one row.")
-    shown = [[_short(cell, 1000) for cell in cells] for _, cells in sample[:_SHOWN]]
+    shown = [[_short(cell, _LONGEST) for cell in cells] for _, cells in sample[:_SHOWN]]
     return Preview(table.columns, shown, count, kind, guesses, problems, table.header)
+
+
+def _sampled(table: Table) -> list[Row]:
+    """The first rows of a table, cut: some kilobytes of JSON may be lists by the million."""
+    sample: list[Row] = []
+    size = 0
+    for number, cells in islice(table.rows, _SAMPLE):
+        cut = [_cut(cell) for cell in cells]
+        sample.append((number, cut))
+        size += sum(8 + len(str(cell)) for cell in cut)
+        if size > _SAMPLE_CHARACTERS:
+            break
+    return sample
+
+
+def _cut(cell: Any) -> Any:
+    if isinstance(cell, int | float | Opaque):
+        return cell
+    text = _short(cell, _LONGEST)
+    return Opaque(text) if isinstance(cell, list | dict) else text
 
 
 def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None = None) -> Dataset:
@@ -240,7 +267,7 @@ def read_columns(
         if column not in table.columns:
             raise UserError(
                 f"{filename} has no column {column!r}.",
-                f"Its columns are: {', '.join(table.columns) or 'none'}.",
+                f"Its columns are: {listed(table.columns) or 'none'}.",
             )
     width = len(table.columns)
     picked = {role: (table.columns.index(c), list[Any]()) for role, c in columns.items()}
@@ -284,14 +311,10 @@ def _as_score(cell: Any) -> float | None:
 
 def _as_text(cell: Any) -> str | None:
     """Return a cell as text; None for a missing value, a container, bytes or half a character."""
-    if cell is None or isinstance(cell, (list, dict, bytes)):
+    if cell is None or isinstance(cell, (list, dict, Opaque)):
         return None
     text = str(cell)
-    try:
-        text.encode("utf-8")  # JSON can hold "\ud800", which is no character
-    except UnicodeEncodeError:
-        return None
-    return text
+    return text if is_unicode(text) else None
 
 
 def _as_label(cell: Any) -> str | None:
@@ -309,5 +332,8 @@ def _no_rows(filename: str, table: Table) -> UserError:
 
 
 def _short(cell: Any, limit: int = 40) -> str:
-    text = str(cell).encode("utf-8", "replace").decode("utf-8")
+    try:
+        text = str(cell).encode("utf-8", "replace").decode("utf-8")
+    except RecursionError:  # JSON, lists in lists
+        return "…"
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -12,7 +12,6 @@ import csv
 import gzip
 import hashlib
 import json
-import shutil
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -22,14 +21,22 @@ from typing import IO, Any, NamedTuple
 
 from filelock import FileLock
 
-from engine.datasets.files import BROKEN_GZIP, holds_nul, not_utf8, not_whole_gzip, where
+from engine.datasets.files import (
+    BROKEN_GZIP,
+    check_names,
+    holds_nul,
+    is_unicode,
+    not_utf8,
+    not_whole_gzip,
+    where,
+)
+from engine.datasets.limits import MAX_ROW, Unpacking, check_columns, row_too_long
 from engine.errors import UserError
 
 ENDINGS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson")
 """What a training file may end in; all also with `.gz`."""
 
-MAX_ROW = 2**20
-"""Bytes. No sentence is a megabyte long, so a longer row is no text, or has a quote left open."""
+_MACINTOSH = "Files of old Macintosh programs end their lines in a carriage return alone."
 
 
 class Row(NamedTuple):
@@ -76,6 +83,9 @@ class RowFile:
         self._lines = _Lines(self._file, self.name)
         self._body = (0, 0)  # where the rows begin after the names: byte, lines before it
         self.columns, self._chosen = self._names(), tuple[int, ...]()
+        check_columns(self.name, self.columns)
+        if not self.columns:
+            raise UserError(f"{self.name} names no column.", "Put the names on top, such as text.")
         self.choose(self.columns)
 
     def choose(self, columns: Sequence[str]) -> None:
@@ -112,7 +122,9 @@ class RowFile:
             self._body = (self._lines.offset, self._lines.number)
             return tuple(cell.strip() for cell in first)
         line = next((line for line in self._lines if line.strip()), "{}")
-        return tuple(self._object(line))
+        columns = tuple(self._object(line))
+        check_names(self.name, columns)
+        return columns
 
     def _scan(self) -> Iterator[tuple[int, int, list[str]]]:
         """Yield offset, line and all cells of each row from where the lines are now."""
@@ -159,6 +171,7 @@ class RowFile:
 
     def _scan_csv(self) -> Iterator[tuple[int, int, list[str]]]:
         lines = self._lines
+        csv.field_size_limit(MAX_ROW)  # the library's own is 131,072 characters
         reader = csv.reader(lines, delimiter=self._separator, strict=True)
         while True:
             offset, line = lines.begin_row(), lines.number + 1
@@ -208,7 +221,7 @@ class _Lines:
             raise StopIteration
         self.number += 1
         if self.offset + len(raw) - self._row > MAX_ROW:
-            self._refuse_length()
+            raise row_too_long(self._name, self.number, _MACINTOSH)
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -217,13 +230,6 @@ class _Lines:
             raise holds_nul(self._name, self.number)
         self.offset += len(raw)
         return text
-
-    def _refuse_length(self) -> None:
-        raise UserError(
-            f"{self._name}: the row that holds line {self.number} is longer than a megabyte.",
-            "Is it text with one sentence a line? In CSV a quote may have been left open; "
-            "files of old Macintosh programs end their lines in a carriage return alone.",
-        )
 
 
 def ending(filename: str) -> str:
@@ -285,9 +291,12 @@ def unpack(path: Path, folder: Path) -> Path:
 
 def _unpacked(path: Path, target: Path) -> Path:
     partial = target.with_name(target.name + ".part")
+    unpacking = Unpacking(where(path), path.stat().st_size)
     try:
         with gzip.open(path) as packed, partial.open("wb") as plain:
-            shutil.copyfileobj(packed, plain, 2**20)
+            while piece := packed.read(2**20):
+                unpacking.add(len(piece))
+                plain.write(piece)
         return partial.replace(target)
     except BROKEN_GZIP as error:
         raise not_whole_gzip(where(path), error) from error
@@ -303,10 +312,8 @@ def _as_text(value: Any, place: str, column: str) -> str:
             f"{place}: {column!r} is a JSON {type(value).__name__}.", "Expected a text or a number."
         )
     text = str(value)
-    try:
-        text.encode("utf-8")  # JSON can hold "\ud800", which is no character
-    except UnicodeEncodeError:
+    if not is_unicode(text):
         raise UserError(
             f"{place}: {column!r} holds half a character.", "Save the file as UTF-8 again."
-        ) from None
+        )
     return text

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from engine.datasets.columns import guess
-from engine.datasets.files import number
+from engine.datasets.files import listed, number
 from engine.datasets.tables import usual_scale
 from engine.errors import UserError
 from engine.training.examples.base import (
@@ -95,7 +95,7 @@ def _layout(file: RowFile) -> _Layout:
         )
     if len(columns) > 3 or len(set(columns)) < len(columns):
         raise UserError(
-            f"The columns of {file.name} are {', '.join(columns)}: none tells what it is.",
+            f"The columns of {file.name} are {listed(columns)}: none tells what it is.",
             "Name them sent0,sent1,hard_neg or premise,hypothesis,label or "
             "sentence1,sentence2,score or text.",
         )
@@ -123,7 +123,7 @@ class _Rows:
             elif row.width > width:
                 raise UserError(
                     f"{self.file.name}, line {row.line} has {row.width} cells, and there are "
-                    f"{width} columns ({', '.join(self.file.columns)}).",
+                    f"{width} columns ({listed(self.file.columns)}).",
                     "A sentence with a separator in it belongs in quotes.",
                 )
             elif row.width < width:

@@ -1,0 +1,194 @@
+"""Parquet files as columns of cells, a batch of rows at a time, within the bounds of `limits`.
+
+What the columns would take is added up from the file's own directory before any of them is read: a
+few hundred bytes may stand for a billion rows. A text that is stored once may fill any number of
+rows, so as many rows are unpacked at a time as there is room for if all held the longest.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.datasets import limits
+from engine.errors import UserError, first_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 4096
+"""Unpacked at a time, at most."""
+_ROOM = 2**26
+"""Bytes that the texts of a column may take at a time."""
+_VALUE = 8
+"""Bytes that a value counts for at least, however well it is packed."""
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A cell that is neither text nor a number, such as a list or bytes: it is not unpacked.
+
+    Attributes:
+        shown: what a person sees of it, such as Arrow's name of its type.
+    """
+
+    shown: str
+
+    def __str__(self) -> str:
+        return self.shown
+
+
+class ParquetFile:
+    """A Parquet file, opened.
+
+    Args:
+        source: the file, or its bytes.
+        filename: the name it came with.
+
+    Attributes:
+        columns: the names that it gives its columns.
+
+    Raises:
+        UserError: it cannot be read, holds more than is taken, or neither text nor numbers.
+    """
+
+    def __init__(self, source: Path | bytes, filename: str) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._filename = filename
+        # KeyError: what pyarrow does not know by name, such as a time zone.
+        self._faults = (pa.ArrowException, OSError, ValueError, KeyError, OverflowError)
+        size = source.stat().st_size if isinstance(source, Path) else len(source)
+        self._unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES)
+        self._opened = source if isinstance(source, Path) else io.BytesIO(source)
+        try:
+            self._file = pq.ParquetFile(self._opened, arrow_extensions_enabled=False)
+            self._check()
+            self._fields = list(self._file.schema_arrow)
+        except UserError:
+            raise
+        except self._faults as error:
+            raise self._broken(error) from error
+        self.columns = [field.name for field in self._fields]
+        self._plain = [field.name for field in self._fields if not _is_opaque(field.type)]
+        if not self._plain:
+            raise UserError(
+                f"{filename} has no column of text or numbers.", "Save the sentences as text."
+            )
+
+    def _check(self) -> None:
+        """Refuse, from its directory, a file that holds more than is taken."""
+        about, leaves = self._file.metadata, list(self._file.schema)
+        if about.num_rows > limits.MAX_ROWS:
+            raise limits.too_many_rows(self._filename)
+        limits.check_columns(self._filename, leaves)
+        for group in range(about.num_row_groups):
+            for index, leaf in enumerate(leaves):
+                chunk = about.row_group(group).column(index)
+                values = max(_VALUE, leaf.length) * chunk.num_values
+                self._unpacking.add(max(0, chunk.total_uncompressed_size, values))
+
+    def batches(self) -> Iterator[list[list[Any]]]:
+        """Yield the cells of every column, some rows at a time.
+
+        Raises:
+            UserError: a column cannot be read, or the texts are larger than is taken.
+        """
+        try:
+            with self._file as file:
+                for group in range(file.metadata.num_row_groups):
+                    rows = max(1, min(_ROWS, _ROOM // self._longest(group)))
+                    chosen = {"row_groups": [group], "columns": list(dict.fromkeys(self._plain))}
+                    for batch in file.iter_batches(batch_size=rows, **chosen):
+                        yield self._cells(batch)
+        except UserError:
+            raise
+        except self._faults as error:
+            raise self._broken(error) from error
+
+    def _longest(self, group: int) -> int:
+        """Bytes that no text of a group of rows is longer than, unless it is stored for itself."""
+        import pyarrow.parquet as pq
+
+        about = self._file.metadata.row_group(group)
+        longest, stored_once = 1, []
+        for index, leaf in enumerate(self._file.schema):
+            chunk = about.column(index)
+            if leaf.path not in self._plain or leaf.physical_type != "BYTE_ARRAY":
+                continue
+            if "DELTA_BYTE_ARRAY" in chunk.encodings:  # a text may be most of the one before
+                longest = max(longest, chunk.total_uncompressed_size)
+            elif chunk.has_dictionary_page:
+                stored_once.append(leaf.path)
+        if stored_once:
+            with pq.ParquetFile(self._opened, read_dictionary=stored_once) as numbered:
+                first = numbered.iter_batches(1, row_groups=[group], columns=stored_once)
+                for column in next(first).columns:
+                    longest = max(longest, _lengths(column.dictionary)[1])
+        return longest
+
+    def _cells(self, batch: pa.RecordBatch) -> list[list[Any]]:
+        columns = iter(batch.columns)
+        return [
+            [Opaque(str(field.type))] * batch.num_rows
+            if _is_opaque(field.type)
+            else self._unpacked(field, next(columns))
+            for field in self._fields
+        ]
+
+    def _unpacked(self, field: pa.Field, column: pa.Array) -> list[Any]:
+        total, longest = _lengths(column)
+        if longest > limits.MAX_ROW:
+            raise limits.row_too_long(f"{self._filename}, column {field.name!r}")
+        self._unpacking.add(total)
+        try:
+            return column.to_pylist()
+        except self._faults as error:
+            raise UserError(
+                f"{self._filename}: the column {field.name!r} ({field.type}) cannot be read: "
+                f"{first_line(error, 200)}",
+                "Remove the column, or save it as text.",
+            ) from error
+
+    def _broken(self, error: Exception) -> UserError:
+        return UserError(
+            f"{self._filename} cannot be read as Parquet: {first_line(error, 200)}",
+            "Save it again.",
+        )
+
+
+def _lengths(column: pa.Array) -> tuple[int, int]:
+    """Bytes of all cells of a column, and of the longest."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        lengths = pc.take(_each(column.dictionary), column.indices)
+    else:
+        lengths = _each(column)
+    return pc.sum(lengths).as_py() or 0, pc.max(lengths).as_py() or 0
+
+
+def _each(column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return pc.binary_length(column)
+    return pa.repeat(pa.scalar(_VALUE, pa.int64()), len(column))
+
+
+def _is_opaque(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    number = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
+    return not (text or number)

@@ -1,0 +1,212 @@
+"""Small files that would become large: each is refused in a sentence before anything is built."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.datasets import formats, limits
+from engine.datasets.columns import guess
+from engine.datasets.tables import Mapping, preview, read, read_columns
+from engine.errors import UserError
+from engine.training.examples.rows import RowFile
+
+SENTENCES = Mapping("sentences", {"text": "text"})
+
+
+def parquet(table: pa.Table, **options: object) -> bytes:
+    """A table as the bytes of a file."""
+    made = io.BytesIO()
+    pq.write_table(table, made, **options)
+    return made.getvalue()
+
+
+def one_text(length: int, rows: int) -> bytes:
+    """A Parquet file of one text over and over: the text is stored once."""
+    codes = pa.array([0] * rows, pa.int32())
+    column = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * length]))
+    return parquet(pa.table({"text": column}), compression="zstd")
+
+
+def test_names_of_columns_cost_what_they_are_long() -> None:
+    """Two thousand columns of one name, which took 25 s, are named at once."""
+    raw = (",".join(["a"] * 2000) + "\n" + ",".join(["x"] * 2000) + "\n").encode()
+    before = time.process_time()
+    columns = formats.open_table(raw, "x.csv", header=True).columns
+
+    assert columns[:3] == ("a", "a (2)", "a (3)")
+    assert len(set(columns)) == 2000
+    assert time.process_time() - before < 2
+    assert preview(raw, "x.csv", header=True).n_rows == 1
+
+
+def test_names_that_look_numbered_stay_distinct() -> None:
+    """A name that a file gives may be one that we would make."""
+    columns = formats.open_table(b"a,a (2),a,a,a (2)\n1,2,3,4,5\n", "x.csv", header=True).columns
+    assert columns == ("a", "a (2)", "a (3)", "a (4)", "a (2) (2)")
+
+
+COMMAS = b"a" + b"," * 60_000 + b"\n"
+WIDE_JSON = ("{" + ",".join(f'"{i}": 1' for i in range(3000)) + "}\n").encode()
+
+
+@pytest.mark.parametrize(
+    ("filename", "raw", "says"),
+    [
+        ("x.csv", COMMAS, ["60,001 columns", "2,000"]),
+        ("x.tsv", COMMAS.replace(b",", b"\t"), ["60,001 columns"]),
+        ("x.jsonl", WIDE_JSON, ["3,000 columns"]),
+        (
+            "x.parquet",
+            parquet(pa.table({f"c{i}": ["x"] for i in range(2001)})),
+            ["2,001 columns"],
+        ),
+        ("x.txt", b"x" * (limits.MAX_ROW + 1), ["line 1", "longer than a megabyte"]),
+        ("x.txt.gz", gzip.compress(b"x" * 7_000_000), ["line 1", "longer than a megabyte"]),
+        ("x.csv", b'text\n"' + b"a line\n" * 200_000, ["longer than a megabyte", "quote"]),
+        ("x.parquet", one_text(limits.MAX_ROW + 1, 1), ["'text'", "longer than a megabyte"]),
+        (
+            "x.txt.gz",
+            gzip.compress((b"some text " * 50 + b"\n") * 20_000),
+            ["100 times its size", "unpack it"],
+        ),
+        (
+            "x.jsonl.gz",
+            gzip.compress((b'{"text": "' + b"a" * 500 + b'"}\n') * 20_000),
+            ["100 times its size"],
+        ),
+        ("x.parquet", one_text(1, 1_500_000), ["100 times its size"]),
+        ("x.parquet", one_text(500_000, 20_000), ["100 times its size"]),
+        (
+            "x.parquet",
+            parquet(
+                pa.table({"text": ["x" * 1_000_000] * 20}), use_dictionary=False, compression="zstd"
+            ),
+            ["100 times its size"],
+        ),
+        (
+            "x.parquet",
+            parquet(pa.table({"text": ["a"], "many": [[0] * 3_000_000]})),
+            ["100 times its size"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("look", [True, False])
+def test_what_would_become_too_large_is_refused(
+    filename: str, raw: bytes, says: list[str], look: bool
+) -> None:
+    """By looking at it and by reading it."""
+    with pytest.raises(UserError) as caught:
+        if look:
+            preview(raw, filename)
+        else:
+            read_columns(raw, filename, dict.fromkeys(["text"], _first(raw, filename)))
+    for words in says:
+        assert words in str(caught.value)
+    assert caught.value.message.startswith(filename)
+    assert len(str(caught.value)) < 500
+
+
+def _first(raw: bytes, filename: str) -> str:
+    return formats.open_table(raw, filename).columns[0]
+
+
+def test_one_row_with_cells_without_end() -> None:
+    """It is ragged like any other, and a sample of such rows stays small."""
+    raw = b"text,label\na,b\n" + b"," * 1_000_000 + b"x\n"
+    assert "line 3 (1000001)" in preview(raw * 3, "x.csv").problems[0]
+    with pytest.raises(UserError, match=r"line 3 \(1000001\)"):
+        read(raw, "x.csv", SENTENCES)
+
+
+def test_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More rows than are taken are refused; as many are not."""
+    monkeypatch.setattr(limits, "MAX_ROWS", 1000)
+
+    for filename, make in (("x.txt", _lines), ("x.parquet", _table)):
+        assert len(read(make(1000), filename, SENTENCES).sentences) == 1000
+        with pytest.raises(UserError, match=r"more than 1,000 rows"):
+            read(make(1001), filename, SENTENCES)
+
+
+def _lines(n: int) -> bytes:
+    return b"a line\n" * n
+
+
+def _table(n: int) -> bytes:
+    return parquet(pa.table({"text": ["a line"] * n}))
+
+
+def test_ordinary_files_are_not_in_the_way(tmp_path: Path) -> None:
+    """Repetitive files of some megabytes, a long document, an embedding in columns."""
+    repeated = b"the same line over and over\n" * 200_000
+    assert len(read(gzip.compress(repeated), "x.txt.gz", SENTENCES).sentences) == 200_000
+    document = "word " * 200_000
+    assert read(f"{document}\n".encode(), "x.txt", SENTENCES).sentences == [document]
+    wide = pa.table({"text": ["A sentence."], **{f"d{i}": [0.5] for i in range(1536)}})
+    assert read(parquet(wide), "x.parquet", SENTENCES).sentences == ["A sentence."]
+
+
+def test_lists_in_lists_are_cut_as_they_are_looked_at() -> None:
+    """A megabyte of brackets stands for millions of lists, and a preview keeps 200 rows."""
+    raw = ('{"a": [' + "[]," * 300_000 + "[]]}\n").encode() * 6
+    look = preview(gzip.compress(raw), "x.jsonl.gz")
+    assert look.n_rows == 6
+    assert len(look.rows[0][0]) == 1000
+    assert look.guesses == {}
+
+
+def test_a_bad_byte_is_found_in_a_line_without_end() -> None:
+    """The place is right across the pieces in which such a line is read."""
+    raw = "é".encode() * 99_999 + b"\xff" + b"x" * 99
+    with pytest.raises(UserError, match=r"line 2, byte 199999 of the line \(byte offset 200000 "):
+        read(b"x\n" + raw, "x.txt", SENTENCES)
+
+
+def _training(name: str, raw: bytes, tmp_path: Path) -> Callable[[], object]:
+    path = tmp_path / name
+    path.write_bytes(raw)
+    return lambda: list(RowFile(path, tmp_path / "work").rows())
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "says"),
+    [
+        ("x.csv", COMMAS, "60,001 columns"),
+        ("x.jsonl", WIDE_JSON, "3,000 columns"),
+        ("x.csv", b",,,\n", "names no column"),
+        ("x.jsonl", b"{}\n{}\n", "names no column"),
+        ("x.txt.gz", gzip.compress((b"some text " * 50 + b"\n") * 20_000), "100 times its size"),
+        ("x.txt.gz", gzip.compress(b"x" * 7_000_000), "longer than a megabyte"),
+        ("x.jsonl", b'{"\\ud800": 1}\n', "half a character"),
+    ],
+)
+def test_training_files_have_the_same_bounds(
+    name: str, raw: bytes, says: str, tmp_path: Path
+) -> None:
+    """And what was unpacked of a bomb is removed."""
+    with pytest.raises(UserError, match=says):
+        _training(name, raw, tmp_path)()
+    assert not list(tmp_path.glob("work/*.part"))
+
+
+def test_a_long_cell_is_read_for_training(tmp_path: Path) -> None:
+    """The library's own limit for a cell, 131,072 characters, is not ours."""
+    raw = f'text\n"{"word " * 40_000}"\nshort\n'.encode()
+    rows = _training("x.csv", raw, tmp_path)()
+    assert [len(row.cells[0]) for row in rows] == [200_000, 5]  # type: ignore[attr-defined]
+
+
+def test_guessing_is_quick_over_many_columns() -> None:
+    """Looking for a label among two thousand columns is not quadratic."""
+    columns = [f"c{i}" for i in range(2000)]
+    before = time.process_time()
+    guess(columns, [["some words that make a text"] * 2000] * 20)
+    assert time.process_time() - before < 2
