@@ -26,6 +26,9 @@ ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet")
 Row = tuple[int, list[Any]]
 """Where a row stands (line of a text file, row of Parquet; from 1) and its cells."""
 
+_LINE = 16
+"""Bytes that a line counts for at least: some kilobytes may unpack to millions of empty ones."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -130,7 +133,7 @@ def _text(source: Path | bytes, filename: str, packed: bool, newline: str | None
     unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES)
     with open_binary(source, packed) as raw:
         for line in decode(raw, filename, newline=newline):
-            unpacking.add(len(line) + (newline is None))  # without its end, then
+            unpacking.add(max(len(line) + 1, _LINE))
             yield line
 
 

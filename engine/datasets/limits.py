@@ -57,7 +57,7 @@ class Unpacking:
             raise UserError(
                 f"{self._filename} unpacks to more than {_MAX_RATIO} times its size, as no text "
                 "does.",
-                "Is it the right file? If it is, unpack it yourself and give what comes out.",
+                "Is it the right file? If it is, save it unpacked, as CSV or plain text.",
             )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +128,7 @@ class ParquetFile:
         if stored_once:
             with pq.ParquetFile(self._opened, read_dictionary=stored_once) as numbered:
                 first = numbered.iter_batches(1, row_groups=[group], columns=stored_once)
-                for column in next(first).columns:
+                for column in (c for batch in islice(first, 1) for c in batch.columns):
                     longest = max(longest, _lengths(column.dictionary)[1])
         return longest
 
@@ -148,9 +149,11 @@ class ParquetFile:
         try:
             return column.to_pylist()
         except self._faults as error:
+            far = isinstance(error, OverflowError)
+            reason = "a value is out of range." if far else first_line(error, 200)
             raise UserError(
                 f"{self._filename}: the column {field.name!r} ({field.type}) cannot be read: "
-                f"{first_line(error, 200)}",
+                f"{reason}",
                 "Remove the column, or save it as text.",
             ) from error
 

@@ -75,7 +75,7 @@ WIDE_JSON = ("{" + ",".join(f'"{i}": 1' for i in range(3000)) + "}\n").encode()
         (
             "x.txt.gz",
             gzip.compress((b"some text " * 50 + b"\n") * 20_000),
-            ["100 times its size", "unpack it"],
+            ["100 times its size", "save it unpacked"],
         ),
         (
             "x.jsonl.gz",

@@ -1,0 +1,224 @@
+"""Some hundred malformed files, made from a seed: each ends in a data set or in one clear sentence.
+
+Sound files of every kind are damaged (bytes flipped, cut, repeated, put in from elsewhere), and
+some are hostile as they stand. None may raise anything but a `UserError`, take long or take much.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.datasets.columns import ROLES
+from engine.datasets.tables import Mapping, Preview, preview, read
+from engine.errors import UserError
+
+SEED = 20
+DAMAGED = 40
+"""Of every sound file."""
+SECONDS = 2.0
+MEGABYTES = 300
+
+ROWS = [
+    ("A man plays a guitar.", "Someone makes music.", 3.5, "x"),
+    ('She said "yes", twice.', "Naïve 日本 🙂", 0.0, "y"),
+    ("Line\none", "tab\tbed; semicolon", -5.0, "x"),
+] * 5
+NAMES = ("sentence1", "sentence2", "score", "label")
+
+
+def parquet(columns: dict[str, pa.Array], **options: object) -> bytes:
+    """A table as the bytes of a file."""
+    made = io.BytesIO()
+    pq.write_table(pa.table(columns), made, **options)
+    return made.getvalue()
+
+
+@cache
+def sound() -> dict[str, bytes]:
+    """The same rows in every format, plain and packed."""
+    quoted = [[f'"{str(c).replace(chr(34), chr(34) * 2)}"' for c in row] for row in ROWS]
+    bare = [[" ".join(str(c).split()) for c in row] for row in ROWS]
+    files = {
+        "x.csv": "\n".join(",".join(row) for row in [NAMES, *quoted]).encode(),
+        "x.tsv": "\n".join("\t".join(row) for row in [NAMES, *bare]).encode(),
+        "x.txt": "\n".join(row[0] for row in bare).encode(),
+        "x.jsonl": "\n".join(json.dumps(dict(zip(NAMES, r, strict=True))) for r in ROWS).encode(),
+    }
+    files |= {f"{name}.gz": gzip.compress(raw, mtime=0) for name, raw in files.items()}
+    columns = {name: pa.array([r[i] for r in ROWS]) for i, name in enumerate(NAMES)}
+    when = pa.array([datetime(2020, 1, 1)] * len(ROWS), pa.timestamp("us", tz="UTC"))
+    return files | {
+        "x.parquet": parquet(columns | {"when": when, "many": pa.array([["a"]] * len(ROWS))}),
+        "y.parquet": parquet(columns, compression="none", use_dictionary=False),
+    }
+
+
+def stamps(kind: pa.DataType, value: int) -> bytes:
+    """A Parquet file with sentences and times."""
+    times = pa.array([value, value], pa.int64()).cast(kind, safe=False)
+    return parquet({"text": pa.array(["a", "b"]), "when": times})
+
+
+def nested(depth: int) -> bytes:
+    """JSON, a list in a list in a list."""
+    return b'{"text": ' + b"[" * depth + b"]" * depth + b"}\n"
+
+
+HOSTILE: list[tuple[str, bytes]] = [
+    ("zone.parquet", stamps(pa.timestamp("us", tz="Mars/Olympus_Mons"), 0)),
+    ("far.parquet", stamps(pa.timestamp("ms"), 2**60)),
+    ("early.parquet", stamps(pa.timestamp("us", tz="UTC"), -(2**62))),
+    ("long.parquet", stamps(pa.duration("s"), 2**62)),
+    ("bytes.parquet", parquet({"text": pa.array([b"\xff", b"a"]), "n": pa.array([1, 2])})),
+    ("nothing.parquet", parquet({"text": pa.array([], pa.string())})),
+    ("null.parquet", parquet({"text": pa.nulls(3)})),
+    ("lists.parquet", parquet({"text": pa.array([["a"], []])})),
+    ("map.parquet", parquet({"a": pa.array([{"k": 1}, None]), "text": pa.array(["x", "y"])})),
+    ("key.jsonl", b'{"\\ud800": "a", "text": "b"}\n'),
+    ("half.jsonl", b'{"text": "\\ud800", "label": "\\udfff"}\n' * 3),
+    ("half-score.jsonl", b'{"sentence1": "a", "sentence2": "b", "score": "\\ud800"}\n' * 3),
+    ("big.jsonl", b'{"text": "a", "score": ' + b"9" * 4000 + b"}\n"),
+    ("huge.jsonl", b'{"text": "a", "score": ' + b"9" * 9000 + b"}\n"),
+    ("inf.jsonl", b'{"sentence1": "a", "sentence2": "b", "score": 1e999}\n' * 2),
+    ("nan.jsonl", b'{"text": NaN, "label": -Infinity}\n' * 2),
+    ("deep.jsonl", nested(900)),
+    ("deeper.jsonl", nested(100_000)),
+    ("empty-key.jsonl", b'{"": 1}\n{"": 2}\n'),
+    ("no-key.jsonl", b"{}\n{}\n"),
+    ("types.jsonl", b'{"text": 1, "label": null}\n{"text": {}, "label": true}\n'),
+    ("names.csv", ",".join(["a"] * 1999).encode() + b"\n" + b"b," * 1998 + b"b\n"),
+    ("quote.csv", b'"' * 99_999),
+    ("quotes.csv", b'a,b\n"' + b'""' * 50_000),
+    ("ends.csv", b"\r" * 50_000 + b"a,b\r\n" * 3),
+    ("separators.csv", b";;;\n\t,;\n,,,,\n"),
+    ("blank.tsv", b" \t \n\t\t\n"),
+    ("controls.txt", bytes(range(1, 32)) * 9),
+    ("separators.txt", "a\u2028b\u2029c\x85d\x0be\x0cf\n".encode() * 9),
+    ("members.txt.gz", gzip.compress(b"a line\n") * 2000 + b"\0" * 9),
+    ("tail.txt.gz", gzip.compress(b"a line\n") + b"rubbish"),
+    ("bomb.txt.gz", gzip.compress(b"\n" * 30_000_000)),
+    ("line.csv.gz", gzip.compress(b"a" * 30_000_000)),
+    ("NAME.CSV.GZ", gzip.compress(b"text\na\n")),
+    ("..", b"a"),
+    (".gz", gzip.compress(b"a")),
+    ("\udcff.csv", b"text\na\nb\n"),
+]
+
+
+def damaged() -> Iterator[tuple[str, bytes]]:
+    """Every sound file, damaged in many ways."""
+    random_ = random.Random(SEED)
+    for name, raw in sound().items():
+        for _ in range(DAMAGED):
+            yield name, _damage(raw, random_)
+
+
+def _damage(raw: bytes, random_: random.Random) -> bytes:
+    made = bytearray(raw)
+    for _ in range(random_.choice((1, 1, 2, 8))):
+        at, length = random_.randrange(len(made) + 1), random_.choice((1, 2, 8, 100))
+        match random_.randrange(5):
+            case 0:
+                made[at : at + length] = random_.randbytes(length)
+            case 1:
+                del made[at : at + length]
+            case 2:
+                made[at:at] = made[max(0, at - length) : at] * random_.choice((1, 50))
+            case 3:
+                made[at:at] = random_.choice(
+                    (b"\0", b'"', b"\r", b"\n\n", b"\t", b"\xff\xfe", b"\xc3", b"{", b"9" * 400)
+                )
+            case _:
+                for _ in range(min(length, 8)):
+                    if made:
+                        made[random_.randrange(len(made))] ^= 1 << random_.randrange(8)
+    return bytes(made)
+
+
+def peak() -> float:
+    """The most memory that this process has had, in megabytes."""
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def take_in(name: str, raw: bytes) -> str:
+    """Look at a file and read it in every way that the form offers; return what was said."""
+    said = []
+    for header in (None, True, False):
+        try:
+            look = preview(raw, name, header)
+        except UserError as error:
+            said.append(str(error))
+            continue
+        said.append(repr(look))
+        text = json.dumps([look.columns, look.rows, look.guesses, look.problems])
+        json.loads(text.encode())
+        assert sum(map(len, look.problems)) < 5000
+        for mapping in _mappings(look):
+            try:
+                data = read(raw, name, mapping)
+            except UserError as error:
+                said.append(str(error))
+            else:
+                assert len(data.hash) == 32
+    return "".join(said)
+
+
+def _mappings(look: Preview) -> Iterator[Mapping]:
+    """One of every kind: guessed columns where there are guesses, else the first ones."""
+    for kind, roles in ROLES.items():
+        rest = iter([*look.columns[:9], *["no such column"] * 9])
+        columns = {role: look.guesses.get(role) or next(rest) or "?" for role in roles}
+        if kind == "labels" and len(look.columns) > 2:
+            columns["split"] = look.columns[-1]
+        yield Mapping(kind, columns, look.header)
+
+
+FILES = [*HOSTILE, *damaged()]
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_a_malformed_file_is_taken_in_or_refused_in_a_sentence(part: int) -> None:
+    """Nothing but a `UserError`, in bounded time and memory, and what it says can be shown."""
+    for number, (name, raw) in list(enumerate(FILES))[part::10]:
+        before, started = peak(), time.process_time()
+        try:
+            said = take_in(name, raw)
+        except Exception as error:
+            error.add_note(f"file {number}, {name!r}, {len(raw)} bytes: {raw[:200]!r}")
+            raise
+        assert time.process_time() - started < SECONDS, (number, name)
+        assert peak() - before < MEGABYTES, (number, name)
+        assert "\ud800" not in said, (number, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("zone.parquet", ["'when' (timestamp[us, tz=Mars/Olympus_Mons])", "Mars/Olympus_Mons"]),
+        ("far.parquet", ["'when' (timestamp[ms])", "out of range"]),
+        ("early.parquet", ["'when' (timestamp[us, tz=UTC])"]),
+        ("key.jsonl", ["column '\\ud800'", "half a character"]),
+        ("lists.parquet", ["no column of text"]),
+    ],
+)
+def test_what_is_wrong_is_named(name: str, says: list[str]) -> None:
+    """The column, its type and what is the matter with it."""
+    with pytest.raises(UserError) as caught:
+        preview(dict(HOSTILE)[name], name)
+    for words in [name, *says]:
+        assert words in str(caught.value)
+    assert caught.value.hint
