@@ -69,6 +69,18 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
+def time_left(seconds: float | None) -> str:
+    """Time left without false precision: it is an estimate."""
+    if seconds is None:
+        return ""
+    if seconds < 5:
+        return "a few seconds left"
+    if seconds < 57.5:
+        return f"about {5 * round(seconds / 5)} s left"
+    step = 30 if seconds < 600 else 60
+    return f"about {duration(step * round(seconds / step))} left"
+
+
 def moment(value: float | str | None) -> datetime | None:
     """Read a time of the store: seconds since 1970 or ISO 8601 text, taken as UTC."""
     if value is None or value == "":

@@ -18,7 +18,7 @@ def signature(runs: Sequence[dict[str, Any]]) -> list[list[Any]]:
     """What must change before a page is drawn anew."""
     return [
         [run["id"], run["state"], run["attempt"], run["done"] + run["failed"],
-         round(run["fraction"], 3), run["message"], time_left(run["eta_seconds"])]
+         round(run["fraction"], 3), run["message"], formats.time_left(run["eta_seconds"])]
         for run in runs
     ]  # fmt: skip
 
@@ -26,18 +26,6 @@ def signature(runs: Sequence[dict[str, Any]]) -> list[list[Any]]:
 def finished(marks: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """The part of a signature that changes when a result may have been stored."""
     return [[mark[0], mark[3]] for mark in marks]
-
-
-def time_left(seconds: float | None) -> str:
-    """Time left without false precision: it is an estimate."""
-    if seconds is None:
-        return ""
-    if seconds < 5:
-        return "a few seconds left"
-    if seconds < 57.5:
-        return f"about {5 * round(seconds / 5)} s left"
-    step = 30 if seconds < 600 else 60
-    return f"about {formats.duration(step * round(seconds / step))} left"
 
 
 def how_far(run: dict[str, Any]) -> str:
@@ -48,7 +36,9 @@ def how_far(run: dict[str, Any]) -> str:
     if run["failed"]:
         units += f", {run['failed']} failed"
     if run["state"] == "running":
-        said = [text for text in (units or "starting", time_left(run["eta_seconds"])) if text]
+        said = [
+            text for text in (units or "starting", formats.time_left(run["eta_seconds"])) if text
+        ]
         return ", ".join(said)
     took = ""
     if run["started"] and run["finished"]:

@@ -36,7 +36,7 @@ import numpy as np
 
 from benchmarks.claims import at_least, at_most, claim, within
 from engine import load
-from engine.index_ladder import MappedIndex, build, recall
+from engine.index_ladder import MappedIndex, build, mapped_rows, recall
 
 N, DIM, SMALL = 1_000_000, 384, 200_000
 MEDIAN_SECONDS, OPEN_SECONDS, RECALL, RESIDENT_GIB = 0.010, 0.2, 0.99, 2.5
@@ -107,7 +107,8 @@ from pathlib import Path
 from engine.index_ladder import MappedIndex
 queries = np.load(sys.argv[2])
 began = time.perf_counter()
-index = MappedIndex(Path(sys.argv[1]), Path(sys.argv[4]), int(sys.argv[3]))
+rows = np.load(sys.argv[4], mmap_mode="r")
+index = MappedIndex(Path(sys.argv[1]), rows.__getitem__, int(sys.argv[3]))
 opened = time.perf_counter() - began
 for query in queries:
     index.search(query[None], 10)
@@ -158,10 +159,11 @@ def measured(
     with tempfile.TemporaryDirectory() as folder:
         file, stored = Path(folder) / "lists.faiss", Path(folder) / "rows.npy"
         began = time.perf_counter()
-        built = build(vectors, file, stored)
+        rows = mapped_rows(vectors, stored).__getitem__
+        built = build(vectors, file, rows)
         took = time.perf_counter() - began
         seconds, memory = opened(file, stored, queries, built.probed)
-        mapped = MappedIndex(file, stored, built.probed)
+        mapped = MappedIndex(file, rows, built.probed)
         flat = faiss.IndexFlatIP(vectors.shape[1])
         flat.add(vectors)
         truth = flat.search(queries, K)[1]

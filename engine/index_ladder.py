@@ -1,10 +1,11 @@
-"""The index for large collections: lists of short codes, refined with vectors left on the disk.
+"""The index for large collections: lists of short codes, refined with vectors kept elsewhere.
 
 Up to `EXACT_BELOW` vectors a flat index in memory is exact and quick enough. Above, vectors are put
 into lists around centroids (k-means). A query looks only into the lists nearest to it, compares
 codes of four bits for every two dimensions there (product quantisation), and the best hundred by
-code with their true vectors, which stay in a mapped file. That misses a neighbour now and then: how
-often is measured when the index is built, and kept beside it. Needs FAISS.
+code with their true vectors, which stay where they are: in the cache, or in a mapped file. That
+misses a neighbour now and then: how often is measured when the index is built, and kept beside it.
+Needs FAISS.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ _ASKED = 400
 _BLOCK = 50_000
 
 Progress = Callable[[int, int], None]
+Rows = Callable[[np.ndarray], np.ndarray]
+"""From positions, int64 (m,), to the vectors there at length 1, float32 (m, dim)."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ class MappedIndex:
     """An index on disk to search by cosine; the same interface as `neighbours.Index`.
 
     Args:
-        lists, rows: what `build` wrote. They must come from a place that only we write to.
+        lists: what `build` wrote. It must come from a place that only we write to.
+        rows: where the true vectors are read.
         probed: how many lists a query looks into, as `build` found it.
 
     Attributes:
@@ -74,11 +78,11 @@ class MappedIndex:
         dim: length of a vector.
     """
 
-    def __init__(self, lists: Path, rows: Path, probed: int) -> None:
+    def __init__(self, lists: Path, rows: Rows, probed: int) -> None:
         self._index = _faiss().read_index(str(lists))
         self._index.nprobe = probed
-        self._rows = np.load(rows, mmap_mode="r", allow_pickle=False)
-        self.size, self.dim = self._rows.shape
+        self._rows = rows
+        self.size, self.dim = self._index.ntotal, self._index.d
 
     def search(
         self, queries: np.ndarray, k: int, among: np.ndarray | None = None
@@ -99,7 +103,7 @@ class MappedIndex:
         ids = np.full((len(queries), k), -1, np.int64)
         for row, (query, found) in enumerate(zip(queries, candidates, strict=True)):
             chosen = np.sort(found[found >= 0])
-            cosines = self._rows[chosen] @ query
+            cosines = self._rows(chosen) @ query
             best = np.lexsort((chosen, -cosines))[:k]
             scores[row, : len(best)], ids[row, : len(best)] = cosines[best], chosen[best]
         return np.minimum(scores, 1.0), ids
@@ -115,7 +119,7 @@ class MappedIndex:
         ids = np.empty((len(queries), 0), np.int64)
         for start in range(0, len(positions), _BLOCK):
             here = positions[start : start + _BLOCK]
-            cosines = queries @ self._rows[here].T
+            cosines = queries @ self._rows(here).T
             scores, ids = _best(scores, ids, cosines, here, k)
         return np.clip(scores, -1.0, 1.0), ids
 
@@ -135,16 +139,19 @@ def lists_for(n: int) -> int:
     return max(1, round(4 * float(np.sqrt(n))))
 
 
-def build(vectors: np.ndarray, lists: Path, rows: Path, progress: Progress | None = None) -> Built:
-    """Make the index, choose how many lists a query looks into, and write it to two files.
+def build(
+    vectors: np.ndarray, lists: Path, rows: Rows | None = None, progress: Progress | None = None
+) -> Built:
+    """Make the index, choose how many lists a query looks into, and write it to a file.
 
     A query looks into the fewest lists that have a recall of 0.993, or into all; the number is
-    returned, not written into the files.
+    returned, not written into the file.
 
     Args:
         vectors: (n, dim), finite, n >= 100, dim >= 2.
         lists: the centroids, lists and codes, written anew.
-        rows: the vectors themselves at length 1, written anew.
+        rows: where later queries will read the true vectors, so that the time a query takes is
+            theirs; None for `vectors` themselves.
         progress: called with (steps done, steps); may raise to stop the work.
 
     Raises:
@@ -166,16 +173,26 @@ def build(vectors: np.ndarray, lists: Path, rows: Path, progress: Progress | Non
     index = faiss.IndexIVFPQFastScan(quantiser, dim, many, codes, 4, faiss.METRIC_INNER_PRODUCT)
     index.train(_sample(vectors, max(_CODED_ON, 100)))
     steps.one()
-    kept = np.lib.format.open_memmap(rows, "w+", np.float32, (n, dim))
     for start in blocks:
-        some = unit_rows(vectors[start : start + _BLOCK])
-        kept[start : start + len(some)] = some
-        index.add(some)
+        index.add(unit_rows(vectors[start : start + _BLOCK]))
         steps.one()
-    kept.flush()
-    del kept
     faiss.write_index(index, str(lists))
-    return _probe(MappedIndex(lists, rows, 1), vectors, many, steps)
+    read = rows or (lambda positions: unit_rows(vectors[positions]))
+    return _probe(MappedIndex(lists, read, 1), vectors, many, steps)
+
+
+def mapped_rows(vectors: np.ndarray, file: Path) -> np.ndarray:
+    """Vectors at length 1 in a file that is read when they are: for more than memory should hold.
+
+    Args:
+        vectors: (n, dim).
+        file: written anew, as `.npy`.
+    """
+    kept = np.lib.format.open_memmap(file, "w+", np.float32, vectors.shape)
+    for start in range(0, len(vectors), _BLOCK):
+        kept[start : start + _BLOCK] = unit_rows(vectors[start : start + _BLOCK])
+    kept.flush()
+    return kept
 
 
 def _sample(vectors: np.ndarray, wanted: int) -> np.ndarray:

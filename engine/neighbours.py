@@ -33,21 +33,39 @@ class Index:
     """
 
     def __init__(self, vectors: np.ndarray, *, use_faiss: bool | None = None) -> None:
-        rows = unit_rows(vectors)
-        self.size, self.dim = rows.shape
-        faulty = ~np.isfinite(rows).all(axis=1)
-        self._positions = np.flatnonzero(~faulty) if faulty.any() else None
-        rows = rows[~faulty] if faulty.any() else rows
         faiss = None if use_faiss is False else _faiss()
         if use_faiss and faiss is None:
             raise ModuleNotFoundError("faiss is not installed; `pip install faiss-cpu`")
-        self._searchable = len(rows)
-        self._flat: Any = None
-        if faiss is None:
-            self._rows = rows
-        else:
-            self._flat = faiss.IndexFlatIP(self.dim)
+        self.size, self.dim = 0, unit_rows(vectors[:0]).shape[1]
+        self._positions: np.ndarray | None = None  # of the searchable rows; None: 0, 1, 2 ...
+        self._searchable = 0
+        self._rows = np.empty((0, self.dim), np.float32)
+        self._flat: Any = None if faiss is None else faiss.IndexFlatIP(self.dim)
+        self.add(vectors)
+
+    def add(self, vectors: np.ndarray, positions: np.ndarray | None = None) -> None:
+        """Take in further rows.
+
+        Args:
+            vectors: (n, dim).
+            positions: int64 (n,), by which they will be found; None to go on behind the last.
+        """
+        rows = unit_rows(vectors)
+        follow = np.arange(self.size, self.size + len(rows))
+        places = follow if positions is None else np.asarray(positions, np.int64)
+        sound = np.isfinite(rows).all(axis=1)
+        if not sound.all():
+            rows = rows[sound]
+        if self._positions is None and not (sound.all() and np.array_equal(places, follow)):
+            self._positions = np.arange(self._searchable)
+        if self._positions is not None:
+            self._positions = np.concatenate([self._positions, places[sound]])
+        if self._flat is not None:
             self._flat.add(rows)
+        else:
+            self._rows = np.concatenate([self._rows, rows]) if self._searchable else rows
+        self.size += len(vectors)
+        self._searchable += len(rows)
 
     def search(
         self, queries: np.ndarray, k: int, among: np.ndarray | None = None
@@ -75,10 +93,10 @@ class Index:
             scores, ids = self._search_numpy(queries, k, rows)
         else:
             scores, ids = self._flat.search(queries, k, params=_only(rows))
+        ids = ids if self._positions is None else self._positions[ids]
         order = np.lexsort((ids, -scores))  # along each row: by score, then by position
         scores = np.clip(np.take_along_axis(scores, order, axis=1), -1.0, 1.0)
-        ids = np.take_along_axis(ids, order, axis=1)
-        return scores, ids if self._positions is None else self._positions[ids]
+        return scores, np.take_along_axis(ids, order, axis=1)
 
     def _rows_at(self, positions: np.ndarray) -> np.ndarray:
         """Which rows hold these positions; those with NaN are nowhere."""

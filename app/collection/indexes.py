@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,37 +15,46 @@ if TYPE_CHECKING:
     import numpy as np
 
     from app.workspace import Workspace
+    from engine.encoders.base import Encoder
     from engine.index_ladder import Built, MappedIndex
     from engine.neighbours import Index
 
 Progress = Callable[[int, int], None]
 
 KIND = "index"
-FORMAT = 1
-"""Raised when an index of the same vectors would come out otherwise."""
+FORMAT = 2
+"""Raised when an index of the same vectors would come out otherwise. The first held them too."""
 
 
 def is_large(n: int) -> bool:
-    """Whether a collection of so many sentences is searched by lists."""
+    """Whether a collection of so many sentences is worth an index."""
     from engine.index_ladder import EXACT_BELOW
 
     return n > EXACT_BELOW
 
 
-def key(fingerprint: str, data_hash: str) -> str:
+def key(fingerprint: str, data_hash: str, format_: int = FORMAT) -> str:
     """Under which the index of a collection is kept."""
-    return hash_of(KIND, str(FORMAT), fingerprint, data_hash)
+    return hash_of(KIND, str(format_), fingerprint, data_hash)
 
 
-def opened(workspace: Workspace, fingerprint: str, data_hash: str) -> MappedIndex | None:
-    """The index if it was made; it reads from the disk what a query needs."""
+def opened(
+    workspace: Workspace, encoder: Encoder, sentences: Sequence[str], data_hash: str
+) -> MappedIndex | None:
+    """The index if it was made; what a query needs of the vectors is read from their cache."""
     from engine.index_ladder import MappedIndex
 
-    row = workspace.store.derived.get(key(fingerprint, data_hash))
+    row = workspace.store.derived.get(key(encoder.fingerprint, data_hash))
     if row is None:
         return None
-    files = row["files"]
-    return MappedIndex(files["lists"], files["rows"], row["info"]["probed"])
+    return MappedIndex(row["files"]["lists"], _rows(encoder, sentences), row["info"]["probed"])
+
+
+def _rows(encoder: Encoder, sentences: Sequence[str]) -> Callable[[np.ndarray], np.ndarray]:
+    """Vectors by position, out of the cache: on the disk they stand once."""
+    from engine.neighbours import unit_rows
+
+    return lambda positions: unit_rows(encoder.encode([sentences[i] for i in positions.tolist()]))
 
 
 def facts(workspace: Workspace, fingerprint: str, data_hash: str) -> Built | None:
@@ -70,16 +79,18 @@ def make(
     from engine import index_ladder
 
     bound = maps.bound(workspace, maps.Wanted(encoder, dataset))
-    _, data_hash = workspace.catalog.sentences(dataset)
+    sentences, data_hash = workspace.catalog.sentences(dataset)
     place = key(bound.fingerprint, data_hash)
     if workspace.store.derived.get(place) is not None:
         return
     vectors = maps.vectors(workspace, encoder, dataset)
     with _room(workspace) as folder:
-        files = {"lists": Path(folder) / "lists.faiss", "rows": Path(folder) / "rows.npy"}
-        built = index_ladder.build(vectors, files["lists"], files["rows"], progress)
+        lists = Path(folder) / "lists.faiss"
+        built = index_ladder.build(vectors, lists, _rows(bound, sentences), progress)
         info = asdict(built) | {"encoder": encoder, "dataset": dataset}
-        workspace.store.derived.put(place, KIND, info, files=files)
+        workspace.store.derived.put(place, KIND, info, files={"lists": lists})
+    for before in range(1, FORMAT):
+        workspace.store.derived.remove(key(bound.fingerprint, data_hash, before))
 
 
 def _room(workspace: Workspace) -> tempfile.TemporaryDirectory[str]:
@@ -94,9 +105,10 @@ def passing(vectors: np.ndarray) -> Index | MappedIndex:
     if not is_large(len(vectors)):
         return neighbours.Index(vectors)
     with tempfile.TemporaryDirectory() as folder:
-        lists, rows = Path(folder) / "lists.faiss", Path(folder) / "rows.npy"
-        built = index_ladder.build(vectors, lists, rows)
         # The mapping keeps the rows alive after the name of their file is gone.
+        rows = index_ladder.mapped_rows(vectors, Path(folder) / "rows.npy").__getitem__
+        lists = Path(folder) / "lists.faiss"
+        built = index_ladder.build(vectors, lists, rows)
         return index_ladder.MappedIndex(lists, rows, built.probed)
 
 

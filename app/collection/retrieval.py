@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from engine.encoders.base import Progress, sentence_key
+from app.collection.searchable import Searchable, whole
+from engine.encoders.base import Progress
 
 if TYPE_CHECKING:
     import numpy as np
 
     from app.workspace import Workspace
-    from engine.encoders.base import Encoder
-    from engine.encoders.cached import CachedEncoder
-    from engine.index_ladder import MappedIndex
-    from engine.neighbours import Index
-
-    Searchable = Index | MappedIndex
-
-INDEXES_IN_MEMORY = 6
-_LOOKED_UP = 16_384
-SMALL = 500
-"""So many sentences are encoded at once, in a second or two; more become a background run."""
 
 UNLIKE = 0.5
 """Weight of the examples to be unlike, beside 1 for those to be like."""
 SENTENCES_A_SECOND = 100_000
 """How many sentences a harmless pattern is through in a second, on a slow machine."""
 
-_indexes: OrderedDict[tuple[str, str], tuple[Searchable, list[str]]] = OrderedDict()
-_lock = threading.Lock()
 _few_patterns = threading.Semaphore(2)
 """Each pattern keeps a processor busy, perhaps for all the time it has."""
 
@@ -79,7 +66,7 @@ def nearest(
 ) -> list[list[Hit]]:
     """Return the nearest sentences of the collection for each query, nearest first.
 
-    Sentences that occur twice are searched once. The index stays in memory for the next query.
+    Sentences that occur twice are searched once. The vectors stay in memory for the next query.
 
     Args:
         workspace: where everything is.
@@ -92,12 +79,20 @@ def nearest(
     Raises:
         UserError: for an encoder, a collection or a query that cannot be used.
     """
+    return nearest_in(whole(workspace, spec, collection, progress), queries, limits)
+
+
+def nearest_in(opened: Searchable, queries: Sequence[str], limits: int | Limits) -> list[list[Hit]]:
+    """As `nearest`, of what is there of a collection.
+
+    Raises:
+        UserError: for a query that cannot be used.
+    """
     from engine.errors import UserError
 
     if not queries or not all(query.strip() for query in queries):
         raise UserError("The query is empty.", "Write a sentence or a few words.")
-    index, sentences, encoder = _index(workspace, spec, collection, progress)
-    return _found(index, sentences, encoder.encode(list(queries)), limits)
+    return _found(opened, opened.encoder.encode(list(queries)), limits)
 
 
 def around(
@@ -115,8 +110,7 @@ def around(
     Raises:
         UserError: for an encoder or a collection that cannot be used.
     """
-    index, sentences, _ = _index(workspace, spec, collection, None)
-    return _found(index, sentences, points, limits)
+    return _found(whole(workspace, spec, collection), points, limits)
 
 
 def alike(
@@ -135,6 +129,17 @@ def alike(
     Raises:
         UserError: as `nearest`, or no example to be like.
     """
+    return alike_in(whole(workspace, spec, collection, progress), like, unlike, limits)
+
+
+def alike_in(
+    opened: Searchable, like: Sequence[str], unlike: Sequence[str], limits: int | Limits
+) -> list[Hit]:
+    """As `alike`, of what is there of a collection.
+
+    Raises:
+        UserError: no example to be like.
+    """
     import numpy as np
 
     from engine.errors import UserError
@@ -142,25 +147,22 @@ def alike(
 
     if not any(text.strip() for text in like):
         raise UserError("There is no example.", "Write at least one sentence to be like.")
-    index, sentences, encoder = _index(workspace, spec, collection, progress)
-    query = unit_rows(encoder.encode(list(like))).mean(axis=0)
+    query = unit_rows(opened.encoder.encode(list(like))).mean(axis=0)
     if unlike:
-        query = query - UNLIKE * unit_rows(encoder.encode(list(unlike))).mean(axis=0)
+        query = query - UNLIKE * unit_rows(opened.encoder.encode(list(unlike))).mean(axis=0)
     wide = limits if isinstance(limits, Limits) else Limits(limits)
     known = {*like, *unlike}
     more = replace(wide, k=wide.k + len(known))
-    (hits,) = _found(index, sentences, query[None].astype(np.float32), more)
+    (hits,) = _found(opened, query[None].astype(np.float32), more)
     return [hit for hit in hits if hit.sentence not in known][: wide.k]
 
 
-def _found(
-    index: Searchable, sentences: Sequence[str], vectors: np.ndarray, limits: int | Limits
-) -> list[list[Hit]]:
+def _found(opened: Searchable, vectors: np.ndarray, limits: int | Limits) -> list[list[Hit]]:
     wide = limits if isinstance(limits, Limits) else Limits(limits)
-    cosines, ids = index.search(vectors, wide.k, wide.among)
+    cosines, ids = opened.index.search(vectors, wide.k, wide.among)
     return [
         [
-            Hit(int(i), sentences[i], float(cosine))
+            Hit(int(i), opened.sentences[i], float(cosine))
             for i, cosine in zip(row, scores, strict=True)
             if i >= 0 and (wide.least is None or cosine >= wide.least)
         ]
@@ -271,73 +273,3 @@ def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.
         if len(held) > 1:
             found[name] = {v: np.array(sorted(ids), np.int64) for v, ids in held.items()}
     return found
-
-
-def missing(workspace: Workspace, spec: str, collection: str) -> int:
-    """How many sentences of the collection the model still has to encode.
-
-    Steps after the model cost next to nothing; of several models the one that lacks most counts.
-    A file of vectors has nothing to encode.
-    """
-    sentences, _ = workspace.catalog.sentences(collection)
-    found = sources(workspace.load(spec))
-    return max((len(uncached(source, sentences)) for source in found), default=0)
-
-
-def sources(encoder: Encoder) -> Iterator[CachedEncoder]:
-    """The models behind an encoder, whose vectors are cached; steps and files have none."""
-    from engine.encoders.cached import CachedEncoder
-    from engine.encoders.concat import Concatenated
-    from engine.encoders.steps import Stepped
-
-    if isinstance(encoder, Stepped):
-        yield from sources(encoder.encoder)
-    elif isinstance(encoder, Concatenated):
-        for part in encoder.parts:
-            yield from sources(part)
-    elif isinstance(encoder, CachedEncoder):
-        yield encoder
-
-
-def uncached(source: CachedEncoder, sentences: Sequence[str]) -> list[str]:
-    """The distinct sentences that a model still has to encode, in order."""
-    unique = list(dict.fromkeys(sentences))
-    lacking: list[str] = []
-    for start in range(0, len(unique), _LOOKED_UP):  # vectors come along: not all at once
-        part = unique[start : start + _LOOKED_UP]
-        keys = [sentence_key(sentence) for sentence in part]
-        found, _ = source.cache.get(source.fingerprint, keys, source.dim)
-        lacking += [s for s, there in zip(part, found, strict=True) if not there]
-    return lacking
-
-
-def _index(
-    workspace: Workspace, spec: str, collection: str, progress: Progress | None
-) -> tuple[Searchable, list[str], Encoder]:
-    """The index of a collection, its sentences, and the encoder for queries to it.
-
-    A large collection is searched by the index that a run made of it.
-    """
-    from app.collection import indexes
-    from engine.encoders import bind_task
-    from engine.neighbours import Index
-
-    sentences, data_hash = workspace.catalog.sentences(collection)
-    encoder = bind_task(workspace.load(spec), sentences, data_hash)
-    key = (encoder.fingerprint, data_hash)
-    with _lock:
-        if key in _indexes:
-            _indexes.move_to_end(key)
-            return (*_indexes[key], encoder)
-    index: Searchable | None = None
-    if indexes.is_large(len(sentences)):
-        index = indexes.opened(workspace, *key)
-        if index is None and progress is not None:  # a command waits; a page queues a run before
-            indexes.make(workspace, spec, collection, progress)
-            index = indexes.opened(workspace, *key)
-    entry = (index or Index(encoder.encode(sentences, progress)), sentences)
-    with _lock:
-        _indexes[key] = entry
-        while len(_indexes) > INDEXES_IN_MEMORY:
-            _indexes.popitem(last=False)
-    return (*entry, encoder)

@@ -244,13 +244,13 @@ def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoRetu
     Raises:
         UserError: in any case.
     """
-    from app import progress
+    from app import formats
     from app.decoding import estimates
     from app.decoding.saying import NoDecoder
 
     if not isinstance(error, NoDecoder):
         raise error or UserError("Nothing was decoded.")
-    took = progress.time_left(estimates.usual(workspace, encoder).seconds).removesuffix(" left")
+    took = formats.time_left(estimates.usual(workspace, encoder).seconds).removesuffix(" left")
     raise UserError(
         f"{encoder} has no decoder yet.",
         f"Train one, in {took}: theodolite train-decoder {shlex.quote(encoder)} --train FILE "

@@ -7,6 +7,7 @@ import logging
 import math
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -28,6 +29,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from app import formats
+
 if TYPE_CHECKING:
     from engine.errors import UserError
     from store.errors import StoreError
@@ -47,6 +50,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 
 LOG = "theodolite.log"
 """In the store's folder: what went wrong in full, for whoever looks into it."""
+
+FIRST_LINE_SECONDS, LINE_SECONDS = 2.0, 10.0
+"""When progress is first told where there is no terminal, and how often from then on."""
 
 _LOG_BYTES = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -117,7 +123,10 @@ def _cell(value: Any) -> str:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float, float, str], None]]:
-    """Yield a function (done, total, what) that moves a bar on stderr; silent when piped."""
+    """Yield a function (done, total, what) that moves a bar on stderr; to a pipe it says lines."""
+    if not sys.stderr.isatty():
+        yield _lines()
+        return
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -126,7 +135,6 @@ def progress_bar(title: str) -> Iterator[Callable[[float, float, str], None]]:
         TimeRemainingColumn(),
         console=to_stderr,
         transient=True,
-        disable=not sys.stderr.isatty(),
     ) as bars:
         bar = bars.add_task(title, total=None)
 
@@ -134,6 +142,23 @@ def progress_bar(title: str) -> Iterator[Callable[[float, float, str], None]]:
             bars.update(bar, completed=done, total=total, description=what)
 
         yield move
+
+
+def _lines() -> Callable[[float, float, str], None]:
+    """Progress as plain lines, for a file or a pipe; work that is soon done says nothing."""
+    began = time.monotonic()
+    due = began + FIRST_LINE_SECONDS
+
+    def move(done: float, total: float, what: str) -> None:
+        nonlocal due
+        now = time.monotonic()
+        if now < due or not 0 < done < total:
+            return
+        due = now + LINE_SECONDS
+        left = formats.time_left((now - began) / done * (total - done))
+        say(f"{what}: {done / total:.0%} done, {left}")
+
+    return move
 
 
 def plain_errors(command: Callable[P, R]) -> Callable[P, R]:

@@ -34,6 +34,7 @@ class Column:
         seconds: how long the search took.
         instead: HTML shown in place of hits, such as progress; escaped by the caller.
         note: a word on how it was found. Plain text.
+        above: HTML shown above the hits, such as how many more sentences come; escaped likewise.
     """
 
     encoder: str
@@ -41,6 +42,7 @@ class Column:
     seconds: float | None = None
     instead: str = ""
     note: str = ""
+    above: str = ""
 
 
 def hits(**kwargs: Any) -> gr.HTML:
@@ -119,7 +121,7 @@ def _column(
         _hit(hit, rank, query, badges.get(hit.index), elsewhere[hit.index], more)
         for rank, hit in enumerate(column.hits[place], 1)
     )
-    return f'<div class="t-column">{head}{note}<ol>{items}</ol></div>'
+    return f'<div class="t-column">{head}{note}{column.above}<ol>{items}</ol></div>'
 
 
 def _hit(

@@ -255,14 +255,14 @@ def at(workspace: Workspace, encoder: str, point: np.ndarray, how: How | None = 
 
 def training_time(workspace: Workspace, encoder: str) -> str:
     """About how long the training of the usual decoder takes, in words; empty if unknown."""
-    from app import progress
+    from app import formats
     from app.decoding import estimates
 
     try:
         seconds = estimates.usual(workspace, encoder).seconds
     except UserError:
         return ""
-    return progress.time_left(seconds).removesuffix(" left")
+    return formats.time_left(seconds).removesuffix(" left")
 
 
 def checked(sentence: str, what: str = "The sentence") -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats, parts, progress
+from app import formats, parts
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _estimate(
 
 def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
     """Sentences to encode, seconds for them, and bytes they take in the cache."""
-    from app.collection.retrieval import sources, uncached
+    from app.collection.searchable import sources, uncached
     from engine.cost import disk_bytes, sentences_per_second
 
     most, seconds, disk = 0, 0.0, 0
@@ -167,7 +167,7 @@ def followed(steps: Iterator[Step]) -> Iterator[str]:
             found.append(made)
         left = ""
         if share > 0:
-            left = progress.time_left((time.monotonic() - started) * (1 - share) / share)
+            left = formats.time_left((time.monotonic() - started) * (1 - share) / share)
         said = ", ".join(text for text in (f"Looking at {what}" if what else "", left) if text)
         rows = table(found) if found else ""
         bar = parts.bar(share, "Estimate")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, figures, parts, progress
+from app import address, figures, formats, parts
 from app.components.chart import chart, drawing
 from app.evaluation import spread
 from app.evaluation.order import in_order
@@ -188,7 +188,7 @@ def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
     for task, done, of in steps:
         spent = time.monotonic() - start
         if done and spent > QUIET_SECONDS:
-            left = progress.time_left(spent / done * (of - done))
+            left = formats.time_left(spent / done * (of - done))
             words = f"Resampling {task}, {done} of {of} tasks done, {left}"
             yield (
                 f'<div class="t-run" role="status"><p>{escape(words)}</p>'

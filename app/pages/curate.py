@@ -199,11 +199,11 @@ def _shown(workspace: Workspace, *values: Any) -> str:
 
 def _small(workspace: Workspace, asked: curations.Wanted) -> bool:
     """Whether the answer takes no more than a second or two."""
-    from app.collection import retrieval
+    from app.collection import searchable
 
     for place in {asked.dataset, asked.against or asked.dataset}:
         if len(workspace.catalog.load(place).sentences) > AT_ONCE:
             return False
-        if asked.encoder and retrieval.missing(workspace, asked.encoder, place) > retrieval.SMALL:
+        if asked.encoder and searchable.missing(workspace, asked.encoder, place) > searchable.SMALL:
             return False
     return True

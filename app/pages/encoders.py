@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, formats, parts, progress
+from app import address, formats, parts
 from app.components.actions import actions, button
 from app.events import PageEvent
 from app.pages import builder
@@ -207,7 +207,7 @@ def _coverage(workspace: Workspace, name: str) -> Iterator[str]:
     for row in coverage(workspace, name, wanted):
         rows.append(row)
         left = (time.monotonic() - start) / len(rows) * (len(wanted) - len(rows))
-        said = f"{len(rows)} of {len(wanted)} tasks, {progress.time_left(left)}"
+        said = f"{len(rows)} of {len(wanted)} tasks, {formats.time_left(left)}"
         bar = parts.bar(len(rows) / len(wanted), f"Coverage of {name}")
         yield f'{bar}<p class="t-muted">{escape(said)}</p>'
     yield _covered(name, rows)

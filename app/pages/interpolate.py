@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import address, parts
+from app.collection import searchable
 from app.components.chart import chart
 from app.components.walk import Near, Stop, walk, way
 from app.decoding import pictures, saying
@@ -161,8 +162,7 @@ def _stop(step: Step) -> Stop:
 
 def _lacking(workspace: Workspace, encoder: str, collection: str) -> str:
     """Why no real sentences can be shown, in words; empty when they can."""
-    sentences, _ = workspace.catalog.sentences(collection)
-    return search_columns.undone(workspace, encoder, collection, len(sentences))
+    return search_columns.undone(searchable.so_far(workspace, encoder, collection), collection)
 
 
 def _words(steps: list[Step], lacking: str, collection: str | None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, formats, parts, progress
+from app import address, formats, parts
 from app.components.map import point_map, points
 from app.pages import choices, map_views, working
 from app.pages.following import Following
@@ -196,7 +196,7 @@ def _found(
     Unless a run is about to do that. An encoder that is fitted on the collection has no name before
     it is encoded.
     """
-    from app.collection import retrieval
+    from app.collection import searchable
     from app.space import map_making
 
     sentences, _ = workspace.catalog.sentences(dataset)
@@ -205,7 +205,7 @@ def _found(
         found = maps.stored(workspace, maps.key(workspace, encoder, dataset, **how))
         if found is not None or len(sentences) > maps.QUICK_POINTS:
             return found
-    if alive and retrieval.missing(workspace, encoder, dataset):
+    if alive and searchable.missing(workspace, encoder, dataset):
         return None
     working.encode(workspace, encoder, dataset, say)
     say("Laying the points out", None, None)
@@ -220,7 +220,7 @@ def _nothing(workspace: Workspace, collection: str, alive: bool, left: float | N
     count = formats.plural(len(sentences), "sentence")
     if alive:
         return parts.empty(f"{count}, being encoded", "The map is drawn here as soon as it can be.")
-    rest = "" if left is None else progress.time_left(left).removesuffix(" left")
+    rest = "" if left is None else formats.time_left(left).removesuffix(" left")
     long = f" That takes {rest}." if rest else ""
     hint = (
         "This demonstration does not start runs: choose another collection or encoder."

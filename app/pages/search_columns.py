@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import gradio as gr
 
 from app import address, formats, parts
-from app.collection import retrieval
+from app.collection import retrieval, searchable
 from app.components.hits import Column, columns
 from app.jobs.kinds import spec_of, versioned
 from app.pages import choices
@@ -20,11 +21,17 @@ from engine.errors import UserError
 from store.runs import LIVE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
     from app.workspace import Workspace
 
 Mode = Literal["meaning", "examples", "words", "pattern"]
+OFTEN = 3
+"""A large collection that was searched so often gets an index."""
+_asked: Counter[tuple[Path, str, str]] = Counter()
+"""Searches of large collections by (store, encoder, collection)."""
 MOST_QUERIES = 10
 MOST_CHARACTERS = 2000
 """Of a query. The box takes twice as many in all: they stand in the address, which has limits."""
@@ -76,7 +83,8 @@ def answer(workspace: Workspace, asked: Question, *, start: bool) -> Iterator[tu
             done[place] = _column(workspace, name, asked, queries, unlike, limits, start)
         except UserError as error:  # one encoder that fails leaves the others standing
             done[place] = Column(name, instead=parts.problem(error))
-    waiting = any(run["state"] in LIVE for run in _runs(workspace, asked.collection))
+    live = any(run["state"] in LIVE for run in _runs(workspace, asked.collection))
+    waiting = live and any(column.instead or column.above for column in done)
     seen = marks(workspace, asked.collection)
     yield _without(among), columns(title, done, more), gr.update(active=waiting), seen
 
@@ -193,34 +201,33 @@ def _searching(name: str) -> str:
     )
 
 
-_ready: set[tuple[str, str]] = set()
-"""(encoder, collection's hash) known to be in the cache: it never leaves it while we run."""
-
-
 def _column(
     workspace: Workspace, name: str, asked: Question, queries: Sequence[str],
     unlike: Sequence[str], limits: retrieval.Limits, start: bool,
 ) -> Column:  # fmt: skip
-    """Search, or say how far the collection's encoding is, or start that."""
-    sentences, data_hash = workspace.catalog.sentences(asked.collection)
-    if (name, data_hash) not in _ready:
-        run = _run(workspace, name, asked.collection)
-        if run is not None and run["state"] in LIVE:
-            return Column(name, instead=card(run))
-        lacking = undone(workspace, name, asked.collection, len(sentences))
-        if lacking:
-            return Column(
-                name, instead=_waiting(workspace, name, asked.collection, lacking, start)
-            )  # fmt: skip
-        _ready.add((name, data_hash))
+    """Search, among what is encoded so far where that is not all, and start what is to be done."""
+    opened = searchable.so_far(workspace, name, asked.collection)
+    waiting = ""
+    if undone(opened, asked.collection):
+        waiting = _waiting(workspace, name, asked.collection, opened, start)
+        if not opened.index.size or opened.needs_index:
+            return Column(name, instead=waiting)
     begun = time.perf_counter()
+    if not waiting:
+        opened = searchable.whole(workspace, name, asked.collection)
     if asked.mode == "examples":
-        found = [retrieval.alike(workspace, name, asked.collection, queries, unlike, limits)]
+        found = [retrieval.alike_in(opened, queries, unlike, limits)]
     else:
-        found = retrieval.nearest(workspace, name, asked.collection, queries, limits)
+        found = retrieval.nearest_in(opened, queries, limits)
     took = time.perf_counter() - begun
+    if waiting:
+        n = len(opened.sentences)
+        note = f"The best of {n - opened.lacking:,} sentences so far; there are {n:,}."
+        return Column(name, found, took, note=note, above=waiting)
+    if start:
+        _count(workspace, name, asked.collection, opened)
     instead = "" if any(found) else _none_near(asked)
-    return Column(name, found, took, instead, _note(workspace, name, asked.collection))
+    return Column(name, found, took, instead, _note(workspace, asked.collection, opened))
 
 
 def _none_near(asked: Question) -> str:
@@ -233,16 +240,26 @@ def _none_near(asked: Question) -> str:
     )
 
 
-def _note(workspace: Workspace, name: str, collection: str) -> str:
+def _count(workspace: Workspace, name: str, collection: str, opened: searchable.Searchable) -> None:
+    """Have an index made for a large collection that is asked often."""
+    from app.collection import indexes
+
+    if workspace.read_only or not opened.is_exact or not indexes.is_large(len(opened.sentences)):
+        return
+    key = (workspace.store.folder, name, collection)
+    _asked[key] += 1
+    if _asked[key] == OFTEN:
+        indexes.queue(workspace, name, collection)
+
+
+def _note(workspace: Workspace, collection: str, opened: searchable.Searchable) -> str:
     """For a collection searched by lists, what that costs and saves."""
     from app.collection import indexes
-    from app.space import maps
 
-    sentences, data_hash = workspace.catalog.sentences(collection)
-    if not indexes.is_large(len(sentences)):
+    if opened.is_exact:
         return ""
-    fingerprint = maps.bound(workspace, maps.Wanted(name, collection)).fingerprint
-    built = indexes.facts(workspace, fingerprint, data_hash)
+    _, data_hash = workspace.catalog.sentences(collection)
+    built = indexes.facts(workspace, opened.encoder.fingerprint, data_hash)
     if built is None:
         return ""
     return (
@@ -250,23 +267,6 @@ def _note(workspace: Workspace, name: str, collection: str) -> str:
         f"{built.recall:.1%} of the true 10 nearest found ({built.asked} asked), in "
         f"{built.indexed_ms:.1f} ms instead of {built.exact_ms:.0f} ms."
     )
-
-
-def undone(workspace: Workspace, name: str, collection: str, n: int) -> str:
-    """What has to be done before a search, in words; empty when nothing has."""
-    from app.collection import indexes
-    from app.space import maps
-
-    lacking = retrieval.missing(workspace, name, collection)
-    if lacking > retrieval.SMALL:
-        return f"{formats.plural(lacking, 'sentence')} of {collection} are not encoded by it yet."
-    if not indexes.is_large(n):
-        return ""
-    bound = maps.bound(workspace, maps.Wanted(name, collection))
-    _, data_hash = workspace.catalog.sentences(collection)
-    if indexes.facts(workspace, bound.fingerprint, data_hash) is not None:
-        return ""
-    return f"{collection} has {n:,} sentences and no index by this encoder yet."
 
 
 def _spec(name: str, collection: str) -> dict[str, Any]:
@@ -295,18 +295,31 @@ def marks(workspace: Workspace, collection: str) -> list[Any]:
     return signature(_runs(workspace, collection))
 
 
-def _waiting(workspace: Workspace, name: str, collection: str, lacking: str, start: bool) -> str:
-    """The column of an encoder that has yet to encode or index the collection."""
+def undone(opened: searchable.Searchable, collection: str) -> str:
+    """What has to be done before all of a collection is searched, in words; else nothing."""
+    if opened.needs_index:
+        n = len(opened.sentences)
+        return f"{collection} has {n:,} sentences and no index by this encoder yet."
+    if opened.lacking <= searchable.SMALL:
+        return ""
+    lacking = formats.plural(opened.lacking, "sentence")
+    return f"{lacking} of {collection} are not encoded by it yet."
+
+
+def _waiting(
+    workspace: Workspace, name: str, collection: str, opened: searchable.Searchable, start: bool
+) -> str:
+    """What an encoder has yet to do before all of the collection is searched, and how far it is."""
     from app.collection import indexes
 
-    if start:
-        sentences, _ = workspace.catalog.sentences(collection)
-        if indexes.is_large(len(sentences)):
+    last = _run(workspace, name, collection)
+    if start and (last is None or last["state"] not in LIVE):
+        if opened.needs_index:
             indexes.queue(workspace, name, collection)
         else:
             title = f"Encode {collection} with {name}"
             workspace.jobs.enqueue("encode", _spec(name, collection), title=title, priority=-1)
-    last = _run(workspace, name, collection)
+        last = _run(workspace, name, collection)
     if last is not None and last["state"] != "done":
         return card(last)
     hint = (
@@ -314,4 +327,5 @@ def _waiting(workspace: Workspace, name: str, collection: str, lacking: str, sta
         if workspace.read_only
         else "Press Search to do that in the background; it is kept for every later search."
     )
-    return f'<div class="t-notice"><p><strong>{escape(lacking)}</strong></p><p>{hint}</p></div>'
+    lacking = escape(undone(opened, collection))
+    return f'<div class="t-notice"><p><strong>{lacking}</strong></p><p>{hint}</p></div>'

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, parts, progress
+from app import address, formats, parts
 from app.components.changes import changes
 from app.components.chart import chart
 from app.components.map import point_map
@@ -208,7 +208,7 @@ def _found(
 
     Unless a run is about to do that.
     """
-    from app.collection import retrieval
+    from app.collection import searchable
     from app.space import maps, spaces_making
 
     sentences = spaces.need(workspace, question)
@@ -219,7 +219,7 @@ def _found(
         if pair is not None or len(sentences) > maps.QUICK_POINTS:
             return pair
     for encoder in encoders:
-        if alive and retrieval.missing(workspace, encoder, question.dataset):
+        if alive and searchable.missing(workspace, encoder, question.dataset):
             return None
         working.encode(workspace, encoder, question.dataset, say)
     say("Laying the points out", None, None)
@@ -249,7 +249,7 @@ def _nothing(
     workspace: Workspace, count: int, alive: bool, left: float | None = None
 ) -> tuple[Any, ...]:
     """No maps, and what to do."""
-    rest = "" if left is None else progress.time_left(left).removesuffix(" left")
+    rest = "" if left is None else formats.time_left(left).removesuffix(" left")
     long = f" One of them takes {rest}." if rest else ""
     title = f"{count:,} sentences, not compared yet"
     hint = (

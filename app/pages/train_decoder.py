@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import address, formats, parts, progress
+from app import address, formats, parts
 from app.components.actions import actions
 from app.components.chart import chart
 from app.events import PageEvent
@@ -173,7 +173,7 @@ def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ..
     except UserError as error:
         return OWN, "", "", form_parts.wrong(error)
     name = form.preset_of(values)
-    took = progress.time_left(estimates.guess(workspace, spec).seconds).removesuffix(" left")
+    took = formats.time_left(estimates.guess(workspace, spec).seconds).removesuffix(" left")
     time = (
         f'<p class="t-small" role="status">It takes <strong>{escape(took)}</strong>, going by the '
         "size of the text and what this machine showed before.</p>"

@@ -37,7 +37,7 @@ def so_far(row: TrainingRun | DecoderRun, run: Mapping[str, Any], otherwise: str
     elif otherwise and row.state == "running":
         said.append(otherwise)
     if row.state == "running" and run["eta_seconds"] is not None:
-        said.append(progress.time_left(run["eta_seconds"]))
+        said.append(formats.time_left(run["eta_seconds"]))
     elif row.seconds is not None:
         said.append(formats.duration(row.seconds))
     return said

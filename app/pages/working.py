@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from app import formats, parts, progress
+from app import formats, parts
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -99,7 +99,7 @@ def followed(
 
 def card(text: str, share: float | None, left: float | None) -> str:
     """One step of work as HTML; the text is plain."""
-    more = progress.time_left(left)
+    more = formats.time_left(left)
     below = f'<p class="t-muted">{escape(more)}</p>' if more else ""
     return (
         f'<div class="t-run" role="status"><p>{escape(text)}</p>{parts.bar(share, text)}{below}'
@@ -126,15 +126,15 @@ def encode(workspace: Workspace, encoder: str, dataset: str, say: Say) -> None:
         TooSlow: it would take too long for that.
         UserError: an encoder or a collection that cannot be used.
     """
-    from app.collection import retrieval
+    from app.collection import searchable
 
     sentences, _ = workspace.catalog.sentences(dataset)
     patience = VISITORS_PATIENCE_SECONDS if workspace.read_only else PATIENCE_SECONDS
     say(f"Loading {encoder}; a model that was not used yet takes some seconds", None, None)
-    models = list(retrieval.sources(workspace.load(encoder)))
+    models = list(searchable.sources(workspace.load(encoder)))
     say(f"Looking for what {encoder} has encoded of {dataset}", None, None)
     for model in models:
-        lacking = retrieval.uncached(model, sentences)
+        lacking = searchable.uncached(model, sentences)
         what = f"Encoding {formats.plural(len(lacking), 'sentence')} of {dataset} with {model.name}"
         if lacking:
             say(what, None, None)

@@ -209,7 +209,7 @@ def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[s
 
 def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Shape | None:
     """`found`, or measured now when that takes no more than a second or two; else None."""
-    from app.collection import retrieval
+    from app.collection import searchable
 
     before = found(workspace, encoder, dataset, split)
     if before is not None:
@@ -217,7 +217,7 @@ def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) ->
     data = workspace.catalog.load(dataset)
     if len(data.sentences) > AT_ONCE:
         return None
-    if retrieval.missing(workspace, encoder, dataset) > retrieval.SMALL:
+    if searchable.missing(workspace, encoder, dataset) > searchable.SMALL:
         return None
     return measure(workspace, encoder, dataset, split)
 

@@ -14,10 +14,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from app.cli import app
+from app.commands import output
 from app.formats import p_value
 from app.jobs.kinds import KINDS, conclude
 from app.training.runs import command_of
@@ -122,6 +124,21 @@ def test_compare_under_one_protocol(home: Path) -> None:
     assert {row["task"] for row in rows if "task" in row} == {"StarterTopics"}
     said = theodolite("compare", *TWO, "--protocol", "senteval", "--json", code=2)
     assert "under senteval" in json.loads(said[0])["error"]
+
+
+def test_long_work_tells_a_pipe_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Plain lines on stderr, no more of them than a person reads; what is soon done says none."""
+    monkeypatch.setattr(output, "to_stderr", Console(stderr=True))
+    with output.progress_bar("encoding") as move:
+        move(1, 4, "encoding topics")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(output, "FIRST_LINE_SECONDS", 0.0)
+    with output.progress_bar("encoding") as move:
+        for done in range(5):
+            move(done, 4, "encoding topics")
+    assert capsys.readouterr().err == "encoding topics: 25% done, a few seconds left\n"
 
 
 def test_search_finds_the_sentence_itself(home: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from app.collection import indexes, retrieval
+from app import cli
+from app.collection import indexes, retrieval, searchable
 from app.collection.retrieval import Limits
 from app.pages import search_columns
 from app.pages.search_columns import Question
@@ -115,20 +119,130 @@ def test_a_pattern_that_hangs_is_an_error_of_the_page(
         )
 
 
-def test_a_large_collection_is_searched_by_lists(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a run made is opened, its recall is told, and its hits are nearly the exact ones."""
-    (exact,) = retrieval.nearest(workspace, A, TOPICS, ["a boat on the river"], 10)
+@pytest.fixture
+def large(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """The starter topics count as a large collection, and nobody has searched it yet."""
     monkeypatch.setattr(index_ladder, "EXACT_BELOW", 1000)
-    monkeypatch.setattr(retrieval, "_indexes", type(retrieval._indexes)())
+    monkeypatch.setattr(searchable, "_exact", OrderedDict())
+    monkeypatch.setattr(searchable, "_mapped", OrderedDict())
+    monkeypatch.setattr(search_columns, "_asked", Counter())
+    return workspace
+
+
+def shown(workspace: Workspace, *, start: bool = False, **other: object) -> str:
+    """The columns as they stand in the end."""
+    *_, (_, html, _, _) = search_columns.answer(workspace, asked(**other), start=start)
+    return html
+
+
+def runs_of(workspace: Workspace, encoder: str) -> list[str]:
+    """The kinds of runs that are about an encoder."""
+    runs = workspace.store.runs.list()
+    return [run["kind"] for run in runs if run["spec"].get("encoder") == encoder]
+
+
+def test_a_large_collection_is_searched_by_lists(large: Workspace) -> None:
+    """What a run made is opened, its recall is told, and its hits are nearly the exact ones."""
+    (exact,) = retrieval.nearest(large, A, TOPICS, ["a boat on the river"], 10)
     spec = indexes.spec(A, TOPICS)
     for _ in range(2):
         for position, _label in enumerate(indexes.units(spec)):
-            indexes.work(workspace, spec, position, lambda done, of: None)
-    (hits,) = retrieval.nearest(workspace, A, TOPICS, ["a boat on the river"], 10)
+            indexes.work(large, spec, position, lambda done, of: None)
+    (hits,) = retrieval.nearest(large, A, TOPICS, ["a boat on the river"], 10)
     assert len({h.index for h in hits} & {h.index for h in exact}) >= 8
-    *_, (_, html, _, _) = search_columns.answer(workspace, asked(), start=False)
-    assert "By lists" in html
-    assert len(list(workspace.store.derived.list("index"))) == 1
-    assert not list(workspace.store.folder.glob("index-*"))
+    assert "By lists" in shown(large)
+    (made,) = large.store.derived.list("index")
+    assert list(made["files"]) == ["lists"], "the vectors are in the cache already"
+    assert not list(large.store.folder.glob("index-*"))
+
+
+def test_the_first_search_of_a_large_collection_waits_for_no_index(large: Workspace) -> None:
+    """Exact as soon as the vectors are there, as plain NumPy has it; a second asks no model."""
+    said: list[tuple[int, int]] = []
+    name, query = "random:40", "a boat on the river"
+    sentences, data_hash = large.catalog.sentences(TOPICS)
+    for _ in range(2):
+        (hits,) = retrieval.nearest(large, name, TOPICS, [query], 5, lambda *at: said.append(at))
+        assert said[-1] == (2040, 2040)
+        assert indexes.facts(large, large.load(name).fingerprint, data_hash) is None
+    rows, mine = (large.load(name).encode(texts) for texts in (sentences, [query]))
+    cosines = (rows / np.linalg.norm(rows, axis=1, keepdims=True)) @ (
+        mine[0] / np.linalg.norm(mine)
+    )
+    assert [hit.index for hit in hits] == np.argsort(-cosines, kind="stable")[:5].tolist()
+    assert said.count((1024, 2040)) == 1, "encoded once"
+
+
+def test_an_index_is_made_behind_a_large_collection_that_is_asked_often(large: Workspace) -> None:
+    """By a run, while every search is answered exactly; a page that looks again does not count."""
+    name = "random:41"
+    large.load(name).encode(topics(large))
+    for n in range(5):
+        assert '<li data-hit="' in shown(large, start=n > 1, encoders=(name,))
+        assert runs_of(large, name) == (["index"] if n > 3 else [])
+    assert '<li data-hit="' in shown(large, start=True, encoders=(name,))
+    assert runs_of(large, name) == ["index"]
+
+
+def test_a_command_makes_an_index_when_asked_to(large: Workspace) -> None:
+    """And not before; what it prints is searched by it."""
+    name = "random:49"
+    folder = str(large.store.folder)
+    for options, made in (([], False), (["--index"], True), ([], True)):
+        arguments = ["search", "a boat", "--in", TOPICS, "-e", name, "--store", folder, *options]
+        said = CliRunner().invoke(cli.app, arguments)
+        assert said.exit_code == 0 and name in said.stdout
+        assert searchable.so_far(large, name, TOPICS).is_exact is not made
+
+
+@pytest.mark.parametrize("spec", ["random:42", "random:43 | normalise", "random:44 + random:45"])
+def test_the_best_so_far_is_shown_while_a_collection_is_encoded(
+    workspace: Workspace, spec: str
+) -> None:
+    """Hits among what the cache has, how many those are, and the run that brings the rest."""
+    sentences = topics(workspace)
+    encoder = workspace.load(spec)
+    encoder.encode(sentences[:700])
+    html = shown(workspace, start=True, encoders=(spec,), text=sentences[650])
+    assert '<li data-hit="650"' in html and "the query itself" in html
+    assert "best of 700 sentences so far; there are 2,040" in html
+    assert "waiting for its turn" in html
+    assert max(int(n) for n in re.findall(r'data-hit="(\d+)"', html)) < 700
+    encoder.encode(sentences[:900])
+    assert "best of 900 sentences" in shown(workspace, encoders=(spec,))
+    encoder.encode(sentences)
+    html = shown(workspace, encoders=(spec,), text=sentences[2000])
+    assert '<li data-hit="2000"' in html and "so far" not in html
+
+
+def test_what_is_fitted_on_the_collection_waits_until_all_is_encoded(workspace: Workspace) -> None:
+    """A page must not encode it to fit a step; then it is fitted once, not for every query."""
+    spec = "random:46 | whiten:@task,8"
+    sentences = topics(workspace)
+    workspace.load("random:46").encode(sentences[:700])
+    html = shown(workspace, encoders=(spec,))
+    assert "1,340 sentences" in html and "data-hit" not in html
+    workspace.load("random:46").encode(sentences)
+    assert '<li data-hit="7"' in shown(workspace, encoders=(spec,), text=sentences[7])
+    opened = [searchable.so_far(workspace, spec, TOPICS) for _ in range(2)]
+    assert opened[0].encoder is opened[1].encoder and opened[0].lacking == 0
+
+
+def test_what_is_too_large_for_memory_waits_for_its_index(
+    large: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page queues it, a command makes it before it answers."""
+    monkeypatch.setattr(searchable, "IN_MEMORY", 1000)
+    name = "random:47"
+    large.load(name).encode(topics(large))
+    html = shown(large, encoders=(name,))
+    assert "no index by this encoder yet" in html and "data-hit" not in html
+    shown(large, start=True, encoders=(name,))
+    assert runs_of(large, name) == ["index"]
+    (hits,) = retrieval.nearest(large, name, TOPICS, ["a boat"], 5, lambda done, of: None)
+    assert len(hits) == 5 and not searchable.so_far(large, name, TOPICS).is_exact
+
+
+def topics(workspace: Workspace) -> list[str]:
+    """Those of the starter topics."""
+    return workspace.catalog.sentences(TOPICS)[0]

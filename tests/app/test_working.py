@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.collection import retrieval
+from app.collection import searchable
 from app.pages import working
 from app.space import map_making
 from app.workspace import Workspace
@@ -99,7 +99,7 @@ def test_encoding_goes_part_by_part(workspace: Workspace) -> None:
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert "Encoding 2,040 sentences of starter-topics" in said[-1][0]
-    assert retrieval.missing(workspace, "random:21", "starter-topics") == 0
+    assert searchable.missing(workspace, "random:21", "starter-topics") == 0
 
 
 def test_what_would_take_too_long_is_left_to_a_run(
@@ -110,7 +110,7 @@ def test_what_would_take_too_long_is_left_to_a_run(
     with pytest.raises(working.TooSlow) as slow:
         working.encode(workspace, "random:22", "starter-topics", lambda *word: None)
     assert slow.value.left > 0
-    assert 0 < retrieval.missing(workspace, "random:22", "starter-topics") < 2040
+    assert 0 < searchable.missing(workspace, "random:22", "starter-topics") < 2040
 
 
 def test_the_quick_map_is_kept(workspace: Workspace) -> None:

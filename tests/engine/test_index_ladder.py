@@ -8,29 +8,32 @@ import numpy as np
 import pytest
 
 from engine import index_ladder
-from engine.neighbours import Index, neighbours_of_each
+from engine.neighbours import Index, neighbours_of_each, unit_rows
 
 pytest.importorskip("faiss")
-Files = tuple[Path, Path]
 RNG = np.random.default_rng(6)
 CENTRES = RNG.normal(size=(50, 16))
 VECTORS = (CENTRES[RNG.integers(0, 50, 4000)] + 0.7 * RNG.normal(size=(4000, 16))).astype("f4")
 
 
+def rows_at(positions: np.ndarray) -> np.ndarray:
+    """The vectors above at length 1."""
+    return unit_rows(VECTORS[positions])
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Files, index_ladder.Built]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, index_ladder.Built]:
     """An index of the vectors above, and what it says of itself."""
-    folder = tmp_path_factory.mktemp("index")
-    files = folder / "lists.faiss", folder / "rows.npy"
-    return files, index_ladder.build(VECTORS, *files)
+    lists = tmp_path_factory.mktemp("index") / "lists.faiss"
+    return lists, index_ladder.build(VECTORS, lists)
 
 
-def test_its_recall_is_what_it_says(built: tuple[Files, index_ladder.Built]) -> None:
+def test_its_recall_is_what_it_says(built: tuple[Path, index_ladder.Built]) -> None:
     """Over every vector it finds about the share of exact neighbours that it measured on 400."""
-    files, said = built
+    lists, said = built
     assert said.recall >= 0.99
     assert said.probed < said.lists == 253
-    mapped = index_ladder.MappedIndex(*files, said.probed)
+    mapped = index_ladder.MappedIndex(lists, rows_at, said.probed)
     exact = neighbours_of_each(VECTORS, 10)[1]
     found = neighbours_of_each(VECTORS, 10, mapped)[1]
     assert index_ladder.recall(found, exact) == pytest.approx(said.recall, abs=0.01)
@@ -39,9 +42,9 @@ def test_its_recall_is_what_it_says(built: tuple[Files, index_ladder.Built]) -> 
     assert index_ladder.recall(fewer, exact) < index_ladder.WANTED_RECALL
 
 
-def test_cosines_are_those_of_the_vectors(built: tuple[Files, index_ladder.Built]) -> None:
+def test_cosines_are_those_of_the_vectors(built: tuple[Path, index_ladder.Built]) -> None:
     """Not those of the codes: what is found has the flat index's cosine, in its order."""
-    mapped = index_ladder.MappedIndex(*built[0], 253)
+    mapped = index_ladder.MappedIndex(built[0], rows_at, 253)
     scores, ids = mapped.search(VECTORS[:20], 12)
     expected, places = Index(VECTORS).search(VECTORS[:20], 12)
     assert index_ladder.recall(ids, places) > 0.98
@@ -51,9 +54,9 @@ def test_cosines_are_those_of_the_vectors(built: tuple[Files, index_ladder.Built
     assert (np.diff(scores, axis=1) <= 0).all()
 
 
-def test_among_some_positions_it_is_exact(built: tuple[Files, index_ladder.Built]) -> None:
+def test_among_some_positions_it_is_exact(built: tuple[Path, index_ladder.Built]) -> None:
     """Positions and cosines of the flat index, however few lists are looked into otherwise."""
-    mapped = index_ladder.MappedIndex(*built[0], 1)
+    mapped = index_ladder.MappedIndex(built[0], rows_at, 1)
     queries, among = RNG.normal(size=(9, 16)), np.arange(5, 4000, 7)
     scores, ids = mapped.search(queries, 12, among)
     expected, places = Index(VECTORS).search(queries, 12, among)
@@ -68,13 +71,20 @@ def test_recall_by_hand() -> None:
 
 def test_progress_and_refusals(tmp_path: Path) -> None:
     """Steps are counted to the end; too few vectors and NaN are refused."""
-    files = tmp_path / "lists", tmp_path / "rows.npy"
+    lists = tmp_path / "lists"
     said: list[tuple[int, int]] = []
-    index_ladder.build(VECTORS[:300], *files, lambda done, n: said.append((done, n)))
+    index_ladder.build(VECTORS[:300], lists, progress=lambda done, n: said.append((done, n)))
     assert [done for done, _ in said] == list(range(1, said[-1][1] + 1))
     with pytest.raises(ValueError, match="100 vectors"):
-        index_ladder.build(VECTORS[:99], *files)
+        index_ladder.build(VECTORS[:99], lists)
     faulty = VECTORS[:300].copy()
     faulty[5, 5] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        index_ladder.build(faulty, *files)
+        index_ladder.build(faulty, lists)
+
+
+def test_rows_in_a_file_are_those_at_length_one(tmp_path: Path) -> None:
+    """What is searched out of memory is the same as in it."""
+    rows = index_ladder.mapped_rows(VECTORS, tmp_path / "rows.npy")
+    np.testing.assert_array_equal(rows, unit_rows(VECTORS))
+    assert isinstance(rows, np.memmap)

@@ -135,3 +135,26 @@ def test_neighbours_of_each_with_many_duplicates() -> None:
     assert (ids // 20 == np.arange(40)[:, None] // 20).all()
     with pytest.raises(ValueError, match="more than 10"):
         neighbours_of_each(VECTORS[:10], 10)
+
+
+@BOTH
+def test_an_index_that_grows_finds_what_one_made_at_once_finds(use_faiss: bool) -> None:
+    """In any order, with gaps; rows with NaN count but are never found."""
+    if use_faiss:
+        pytest.importorskip("faiss")
+    rng = np.random.default_rng(4)
+    rows, queries = rng.normal(size=(60, 7)), rng.normal(size=(5, 7))
+    rows[11] = np.nan
+    at_once = Index(rows, use_faiss=use_faiss)
+    growing = Index(rows[:0], use_faiss=use_faiss)
+    assert growing.search(queries, 3)[1].shape == (5, 0)
+    for positions in (np.arange(0, 10), np.arange(40, 60), np.arange(10, 40)):
+        growing.add(rows[positions], positions)
+    behind = Index(rows[:20], use_faiss=use_faiss)
+    behind.add(rows[20:])
+    for grown in (growing, behind):
+        assert grown.size == 60
+        for among in (None, np.arange(3, 50, 2)):
+            expected = at_once.search(queries, 9, among)
+            for mine, theirs in zip(grown.search(queries, 9, among), expected, strict=True):
+                np.testing.assert_allclose(mine, theirs, atol=1e-6)
