@@ -22,10 +22,14 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-ENCODERS = frozenset({"encoder", "base", "spec"})
-"""Names in addresses whose values are specs of encoders."""
+TEXTS = frozenset({"q", "unlike", "only", "let", "x", "a", "b", "find", "label", "filter", "said"})
+"""Names in addresses whose values are text of people's, and are read as nothing else.
+
+Whatever stands under any other name and can be read as an encoder's spec or as a name of the hub is
+taken for one: a page that is new is guarded before anybody thinks of it.
+"""
 FILES = frozenset({"train"})
-"""Those whose values may be paths of files beside names of data sets."""
+"""Names whose values may be paths of files beside names of data sets."""
 HUB = "hub:"
 MOST_SHOWN, LONGEST_SHOWN = 20, 200
 
@@ -41,26 +45,28 @@ def question(workspace: Workspace, request: Request, signed_in: bool) -> Respons
         request: for a page.
         signed_in: strangers are not told what is listed; they are asked about more.
     """
-    if workspace.read_only:
+    path = path_of(request)
+    if workspace.read_only or path.rstrip("/") != path != "/":  # Gradio leads from these elsewhere
         return None
     pairs = request.query_params.multi_items()
     unlisted = [pair for pair in pairs if _is_unlisted(workspace, *pair, signed_in)]
     if not unlisted:
         return None
-    path = "." + path_of(request).rstrip("/")  # relative, for a proxy may serve us below a folder
-    path = "./" if path == "." else path
+    path = f".{path}"  # relative, for a proxy may serve us below a folder
     rest = [pair for pair in pairs if pair not in unlisted]
     return HTMLResponse(_page(path, pairs, rest, [value for _, value in unlisted]))
 
 
 def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -> bool:
     """Whether a value names something that nobody has listed and a page would load."""
-    if name in ENCODERS:
-        return _is_unlisted_encoder(workspace, value, signed_in)
+    if name in TEXTS:
+        return False
     if name in FILES:
         listed = [info.name for info in workspace.catalog.list()] if signed_in else []
         return value not in (STARTER, *listed)
-    return any(part.strip().startswith(HUB) for part in value.split(","))
+    if any(part.strip().startswith(HUB) for part in value.split(",")):
+        return True
+    return _is_unlisted_encoder(workspace, value, signed_in)
 
 
 def _is_unlisted_encoder(workspace: Workspace, spec: str, signed_in: bool) -> bool:

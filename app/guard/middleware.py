@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.guard import requests
+from app.guard import bodies, requests
 from app.guard.login import visitor
 
 Question = Callable[[Request, bool], Response | None]
@@ -61,6 +61,11 @@ class Guard:
 
         visitor.set(requests.address_of(request))
         answer = await self._refusal(request) or self._app
+        if answer is self._app and bodies.is_call(request):
+            try:
+                receive = await bodies.mended(receive)
+            except bodies.TooLarge:
+                answer = PlainTextResponse("That is too much at once", status_code=413)
         await answer(scope, receive, sealed)
 
     async def _refusal(self, request: Request) -> Response | None:

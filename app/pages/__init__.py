@@ -8,8 +8,11 @@ engine's working parts belong inside the handlers. Data is read when the page is
 
 - Handlers are wrapped in `parts.telling(handler, outputs=n)` and have a `parts.notice()` as their
   last output, so that a UserError or StoreError becomes a calm notice.
+- A handler of an event of our own HTML takes `event: PageEvent`: what it reads of it is checked.
 - Controls that make up the view are given to `address.keep({"encoder": box, …})` and read back
-  with `address.first`, `address.every`, `address.choice` in the `on_load` handler.
+  with `address.first`, `address.every`, `address.choice` in the `on_load` handler. A name whose
+  values are free text is listed in `app.guard.links.TEXTS`: of others a link that names an encoder
+  which is not listed asks first.
 - `workspace.read_only`: leave out (do not merely disable) uploads, local paths, deletes and runs.
 - Text from outside is escaped with `html.escape` in HTML of ours and `chart.plain` in figures.
   Never put it into a `gr.HTML` template with `{{ }}`: what stands there is evaluated as JavaScript.
