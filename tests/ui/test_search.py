@@ -95,7 +95,8 @@ def test_the_page_without_a_query_says_what_to_do(visit):
     page = visit.open(TWO)
     expect(page.locator(".t-empty")).to_contain_text("No query yet")
     page.locator("#pick").click()
-    expect(page.locator(".t-column li").first).to_contain_text("the query itself")
+    # Not always the first: another order of its words is the same to a bag of words.
+    expect(page.locator(".t-column").first).to_contain_text("the query itself")
 
 
 def test_an_endless_query_is_refused_calmly(visit):
