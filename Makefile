@@ -2,7 +2,7 @@
 PYTHON ?= python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test ui lint type bench docs
+.PHONY: help setup run test ui gpu lint type bench docs
 
 help: ## list the habits
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ test: ## all tests but those in a browser
 
 ui: ## the tests in a real browser (needs chromium)
 	$(PYTHON) -m pytest -m ui
+
+gpu: ## the tests of an Nvidia GPU, which run with the others where there is one
+	$(PYTHON) -m pytest -m gpu
 
 lint: ## style and mistakes, Python and JavaScript
 	ruff check .

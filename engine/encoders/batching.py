@@ -7,10 +7,12 @@ closed early where the length changes, once it is full enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+
+from engine.errors import UserError
 
 if TYPE_CHECKING:
     import torch
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 CPU_TOKENS = 1024
 GPU_TOKENS = 32_768
 FULL_ENOUGH = 0.3
+
+Ids = Sequence[int]
+T = TypeVar("T")
 
 
 def batches(lengths: Sequence[int], tokens: int) -> Iterator[np.ndarray]:
@@ -44,6 +49,61 @@ def batches(lengths: Sequence[int], tokens: int) -> Iterator[np.ndarray]:
             stop = change
         yield order[start:stop]
         start = stop
+
+
+class TokenBudget:
+    """Tokens that pass through a model at once on a device: fewer once they did not fit its memory.
+
+    Args:
+        device: of the model.
+
+    Attributes:
+        tokens: the most of a batch, padding included.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.tokens = CPU_TOKENS if device.type == "cpu" else GPU_TOKENS
+
+    def parts(self, forward: Callable[[Sequence[Ids]], T], ids: Sequence[Ids]) -> Iterator[T]:
+        """Yield what a model makes of a batch: of all at once, or of halves that fit the memory.
+
+        Args:
+            forward: of some of the batch's token lists.
+            ids: token lists of falling length.
+
+        Raises:
+            UserError: a single text does not fit the memory.
+        """
+        waiting = [ids]
+        while waiting:
+            part = waiting.pop()
+            fits = len(part) == 1 or len(part) * len(part[0]) <= self.tokens
+            made = self._tried(forward, part) if fits else None
+            if made is not None:
+                yield made
+                continue
+            half = (len(part) + 1) // 2
+            waiting += [part[half:], part[:half]]
+
+    def _tried(self, forward: Callable[[Sequence[Ids]], T], ids: Sequence[Ids]) -> T | None:
+        """What a model makes of token lists; None, and a smaller budget, if they do not fit."""
+        from engine.memory import empty_cache, ran_out
+
+        try:
+            return forward(ids)
+        except (RuntimeError, MemoryError) as error:
+            if not ran_out(error):
+                raise
+            if len(ids) == 1:
+                raise UserError(
+                    f"A text of {len(ids[0]):,} tokens does not fit the memory of {self.device}.",
+                    "Cut texts earlier with max_length, or close what else uses that memory.",
+                ) from error
+        # The error is gone here: it held on to what did not fit.
+        empty_cache(self.device)
+        self.tokens = max(1, len(ids) * len(ids[0]) // 2)
+        return None
 
 
 def padded(ids: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor | None]:

@@ -54,6 +54,7 @@ class SentenceTransformerSource(Source):
         self._max_length = max_length
         self._dtype = dtype or "float32"
         self._device = device
+        self._batch = BATCH
         self._lock = threading.RLock()
         self.fingerprint = fingerprint(
             "sentence-transformers", *_hashes(checkpoint.folder), prompt, max_length, self._dtype
@@ -69,16 +70,35 @@ class SentenceTransformerSource(Source):
         if self._prompt is not None:
             key = "prompt_name" if self._prompt in self._model.prompts else "prompt"
             prompt[key] = self._prompt
-        model = self._model
+        model, vectors = self._model, None
         with self._lock:
-            vectors = model.encode(
-                [clean(s) for s in sentences],
-                batch_size=BATCH,
+            while vectors is None:
+                vectors = self._tried(model, [clean(s) for s in sentences], prompt)
+        return np.asarray(vectors, np.float32)
+
+    def _tried(self, model: Model, texts: list[str], prompt: dict[str, Any]) -> np.ndarray | None:
+        """The library's vectors; None, and smaller batches, if one does not fit the memory."""
+        from engine.memory import empty_cache, ran_out
+
+        try:
+            return model.encode(
+                texts,
+                batch_size=self._batch,
                 show_progress_bar=False,
                 convert_to_numpy=True,
                 **prompt,
             )
-        return np.asarray(vectors, np.float32)
+        except (RuntimeError, MemoryError) as error:
+            if not ran_out(error):
+                raise
+            if self._batch == 1:
+                raise UserError(
+                    f"A text does not fit the memory of {model.device}.",
+                    "Cut texts earlier with max_length, or close what else uses that memory.",
+                ) from error
+        empty_cache(model.device)  # the error is gone here: it held on to what did not fit
+        self._batch //= 2
+        return None
 
     @cached_property
     def _model(self) -> Model:

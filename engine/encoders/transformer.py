@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.encoders.batching import CPU_TOKENS, GPU_TOKENS, batches, padded
+from engine.encoders.batching import TokenBudget, batches, padded
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.doctor import examine
 from engine.encoders.fingerprint import fingerprint
@@ -58,6 +58,7 @@ class Transformer:
 
         self.device = torch.device(device)
         self.truncated = 0
+        self._budget = TokenBudget(self.device)
         self._lock = threading.Lock()
         with quiet():
             self.tokenizer = read_tokenizer(checkpoint)
@@ -95,17 +96,21 @@ class Transformer:
         """
         import torch
 
-        tokens = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
         filled = np.array([i for i, row in enumerate(ids) if row], np.int64)
         every = layer != -1 or not ALL_LAYERS.isdisjoint(poolings)
         order: list[np.ndarray] = []
         rows: list[list[torch.Tensor]] = [[] for _ in poolings]
+
+        def vectors_of(part: Sequence[Sequence[int]]) -> list[torch.Tensor]:
+            states = self._run(part, every)
+            return [pool(states, pooling, layer) for pooling in poolings]
+
         with self._lock, torch.inference_mode():
-            for batch in batches([len(ids[i]) for i in filled], tokens):
-                states = self._run([ids[i] for i in filled[batch]], every)
+            for batch in batches([len(ids[i]) for i in filled], self._budget.tokens):
                 order.append(filled[batch])
-                for kept, pooling in zip(rows, poolings, strict=True):
-                    kept.append(pool(states, pooling, layer))
+                for vectors in self._budget.parts(vectors_of, [ids[i] for i in filled[batch]]):
+                    for kept, made in zip(rows, vectors, strict=True):
+                        kept.append(made)
             results = [torch.cat(kept).cpu().numpy() for kept in rows if kept]  # one transfer
         # A text without any token, as "" where there are no special tokens, is the zero vector.
         out = [np.zeros((len(ids), self.dim), np.float32) for _ in poolings]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from engine.encoders.batching import CPU_TOKENS, GPU_TOKENS, batches
+from engine.encoders.batching import TokenBudget, batches
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.pooling import ALL_LAYERS
 from engine.encoders.source import clean
@@ -163,12 +164,12 @@ class TrainingModel(nn.Module):
         """
         was, lists = self.training, self._cut(sentences, self.base.limit)
         out = np.zeros((len(lists), self.dim), np.float32)
-        tokens = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
+        budget = TokenBudget(self.device)
         self.eval()
         try:
-            for batch in batches([len(row) for row in lists], tokens):
-                rows = self.vectors([lists[i] for i in batch], head=False)
-                out[batch] = rows.float().cpu().numpy()
+            for batch in batches([len(row) for row in lists], budget.tokens):
+                parts = budget.parts(partial(self.vectors, head=False), [lists[i] for i in batch])
+                out[batch] = np.concatenate([rows.float().cpu().numpy() for rows in parts])
         finally:
             self.train(was)
         return out

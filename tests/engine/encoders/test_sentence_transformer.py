@@ -5,8 +5,11 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from engine.encoders import load
+from engine.encoders.loading import checkpoint_of
+from engine.encoders.sentence_transformer import SentenceTransformerSource
 from engine.errors import UserError
 from tests.engine.encoders.models import SENTENCES, edit_config, save_sentence_transformer
+from tests.fakes.allocation import Allocation
 
 PROMPTS = {"query": "the cat ", "document": "a "}
 
@@ -74,3 +77,17 @@ def test_a_damaged_model_gets_a_sentence(tmp_path):
     (folder / "model.safetensors").write_bytes(b"\x08")
     with pytest.raises(UserError, match="cannot be loaded by sentence-transformers"):
         load(f"dir:{folder}", device="cpu").encode(["a"])
+
+
+def test_a_batch_that_does_not_fit_the_memory_is_halved(folder):
+    """Until it does, down to a single text."""
+    lines = ["the cat sees a dog"] * 100
+    checkpoint = checkpoint_of(f"dir:{folder}")[1]
+    expected = SentenceTransformer(str(folder), device="cpu").encode(lines)
+    source = SentenceTransformerSource("tiny", checkpoint, device="cpu")
+    memory = Allocation(source._model[0], most=150)
+    np.testing.assert_allclose(np.concatenate(list(source.chunks(lines))), expected, atol=1e-5)
+    assert 1 <= memory.failures <= 3
+    memory.most = 1
+    with pytest.raises(UserError, match="A text does not fit the memory of cpu"):
+        list(source.chunks(lines))

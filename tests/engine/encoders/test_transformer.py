@@ -8,8 +8,10 @@ import torch
 
 from engine.encoders import describe, load
 from engine.encoders.batching import batches, padded
+from engine.encoders.loading import checkpoint_of
 from engine.encoders.pooling import States, pool
 from engine.encoders.spec import POOLINGS
+from engine.encoders.transformer import make
 from engine.errors import UserError
 from tests.engine.encoders.models import (
     SENTENCES,
@@ -17,6 +19,7 @@ from tests.engine.encoders.models import (
     save,
     save_sentence_transformer,
 )
+from tests.fakes.allocation import Allocation
 
 
 @pytest.fixture(scope="module")
@@ -282,3 +285,34 @@ def test_even_batches_need_no_mask():
     assert ids.tolist() == [[1, 2], [3, 4]] and mask is None
     ids, mask = padded([[1, 2], [3]], pad=9)
     assert ids.tolist() == [[1, 2], [3, 9]] and mask.tolist() == [[1, 1], [1, 0]]
+
+
+LINES = [" ".join(["the cat sees a dog"] * (1 + i % 4)) for i in range(200)]
+
+
+def opened(folder):
+    """A source that shares neither its model nor its vectors with others."""
+    return make("tiny", checkpoint_of(f"dir:{folder}")[1], pooling="avg", device="cpu")
+
+
+def encoded(source, lines):
+    """The vectors of some lines."""
+    return np.concatenate(list(source.chunks(lines)))
+
+
+def test_a_batch_that_does_not_fit_the_memory_is_halved(bert):
+    """And so are those that follow, before they are tried; the vectors stay the same."""
+    expected, source = encoded(opened(bert), LINES), opened(bert)
+    memory = Allocation(source.transformer.model, most=150)
+    np.testing.assert_allclose(encoded(source, LINES), expected, atol=1e-5)
+    assert memory.failures == 3  # about 1,000 tokens, then 500 and 250
+    np.testing.assert_allclose(encoded(source, LINES[:100]), expected[:100], atol=1e-5)
+    assert memory.failures == 3
+
+
+def test_a_text_that_does_not_fit_the_memory_is_told_with_its_length(bert):
+    """There is nothing left to halve."""
+    source = opened(bert)
+    Allocation(source.transformer.model, most=10)
+    with pytest.raises(UserError, match=r"A text of \d\d tokens does not fit the memory of cpu"):
+        encoded(source, LINES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from engine.errors import UserError
 from engine.train import train
 from engine.training.estimate import estimate, extended
 from engine.training.events import Finished
+from engine.training.model import TrainingModel
 from engine.training.spec import TrainSpec
 
 TINY = "new:layers=2,hidden=32,heads=2,vocab=300"
@@ -47,6 +49,22 @@ def test_nothing_is_written_and_no_generator_is_touched(tmp_path, catalog, monke
     assert random.getstate() == before[1]
     assert [path.name for path in tmp_path.iterdir()] == ["temporary"]
     assert not list(temporary.iterdir())
+
+
+def test_nothing_of_the_model_stays_in_memory(tmp_path, catalog) -> None:
+    """Not even where modules refer to each other in a circle, until Python looks for such."""
+
+    def living() -> int:
+        return sum(type(found) is TrainingModel for found in gc.get_objects())
+
+    gc.collect()
+    before = living()
+    gc.disable()
+    try:
+        estimate(spec(tmp_path), catalog, seconds=0.1)
+        assert living() == before
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(

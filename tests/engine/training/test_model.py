@@ -10,6 +10,7 @@ from engine.errors import UserError
 from engine.training import TrainSpec
 from engine.training.model import open_model
 from tests.engine.encoders.models import SENTENCES, edit_config, save
+from tests.fakes.allocation import Allocation
 
 
 @pytest.fixture(scope="module")
@@ -211,3 +212,13 @@ def test_half_precision_is_near(folders, pooling):
     torch.testing.assert_close(near.float(), model.vectors(ids), atol=0.03, rtol=0.03)
     found = [p.grad for p in model.parameters() if p.grad is not None]
     assert found and all(g.dtype == torch.float32 and g.isfinite().all() for g in found)
+
+
+def test_while_encoding_a_batch_that_does_not_fit_is_halved(folders):
+    """A dev set is encoded while gradients and moments hold their part of the memory."""
+    lines = [" ".join(["the cat sees a dog"] * (1 + i % 3)) for i in range(100)]
+    expected = opened(folders["bert"], pooling="avg").encode(lines)
+    model = opened(folders["bert"], pooling="avg")
+    memory = Allocation(model.encoder().embeddings.word_embeddings, most=150)
+    np.testing.assert_allclose(model.encode(lines), expected, atol=1e-5)
+    assert memory.failures == 2  # about 700 tokens, then 350

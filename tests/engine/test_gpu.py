@@ -1,0 +1,278 @@
+"""Every path through an Nvidia GPU, once: runs wherever there is one.
+
+Small models of our own, so that neither a hub nor the starter encoders are needed; what
+comes out is compared with the same on the CPU.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from engine.classifiers import columns
+from engine.classifiers.features import Features, accelerator
+from engine.classifiers.setting import Fit, Setting
+from engine.decode import open_decoder
+from engine.decoding import folder as folders
+from engine.decoding.material import material_of, sentences_of
+from engine.decoding.run import Run as DecoderRun
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.spec import working_folder as decoder_working_folder
+from engine.decoding.train import train_decoder
+from engine.encoders import load
+from engine.encoders.loading import checkpoint_of
+from engine.encoders.transformer import TransformerSource, make
+from engine.train import events, one_update, train
+from engine.training.estimate import estimate
+from engine.training.order import batches
+from tests.engine.encoders.models import save, save_sentence_transformer
+from tests.fakes.allocation import Allocation
+from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA GPU here"),
+]
+
+ROOT = Path(__file__).parents[2]
+LINES = [" ".join(["the cat sees a dog"] * (1 + i % 6)) for i in range(300)]
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny BERT."""
+    return save(tmp_path_factory.mktemp("bert"))
+
+
+@contextmanager
+def waiting_refused() -> Iterator[None]:
+    """An error for whatever makes the program wait for the GPU."""
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def source(folder: Path, device: str, dtype: str | None = "float32") -> TransformerSource:
+    """A source that shares neither its model nor its vectors with others."""
+    checkpoint = checkpoint_of(f"dir:{folder}")[1]
+    return make("tiny", checkpoint, pooling="avg", device=device, dtype=dtype)
+
+
+def encoded(found: TransformerSource) -> np.ndarray:
+    """The vectors of the lines."""
+    return np.concatenate(list(found.chunks(LINES)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "within"), [("float32", 1e-4), ("float16", 2e-2), ("bfloat16", 1e-1)]
+)
+def test_vectors_are_those_of_the_processor(bert: Path, dtype: str, within: float) -> None:
+    """In every precision."""
+    expected = encoded(source(bert, "cpu"))
+    np.testing.assert_allclose(encoded(source(bert, "cuda", dtype)), expected, atol=within)
+
+
+def test_a_model_of_sentence_transformers_encodes(tmp_path: Path) -> None:
+    """Run by that library."""
+    folder = save_sentence_transformer(tmp_path / "model")
+    rows = [load(f"dir:{folder}", device=device).encode(LINES) for device in ("cpu", "cuda")]
+    np.testing.assert_allclose(rows[1], rows[0], atol=1e-3)
+
+
+def test_a_batch_that_does_not_fit_the_memory_is_halved(bert: Path) -> None:
+    """The GPU's own allocator fails with an error of another kind than the processor's."""
+    expected, small = encoded(source(bert, "cpu")), source(bert, "cuda")
+    memory = Allocation(small.transformer.model, most=150)
+    np.testing.assert_allclose(encoded(small), expected, atol=1e-4)
+    assert memory.failures > 0
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+@pytest.mark.parametrize(
+    ("objective", "changes"),
+    [
+        ("unsup", {}),
+        ("unsup", {"micro_batch": 3, "mlm_weight": 0.1}),
+        ("unsup", {"augmentation": "mlm"}),
+        ("sup", {"micro_batch": 3, "head": "mlp"}),
+        ("mlm", {"dev": None}),
+    ],
+)
+def test_encoders_are_trained(
+    tmp_path: Path, objective: str, changes: dict[str, object], precision: str
+) -> None:
+    """Whole runs, with looks and checkpoints; the weights are kept in float32."""
+    spec = tiny_spec(tmp_path, objective, device="cuda", precision=precision, **changes)
+    said = list(train(spec, TinyCatalog()))
+    assert (said[0].device, said[0].precision) == ("cuda", precision)
+    assert (said[-1].kind, said[-1].why) == ("finished", "done")
+    weights = load_file(tmp_path / "encoder" / "model.safetensors").values()
+    assert all(w.dtype == torch.float32 and bool(w.isfinite().all()) for w in weights)
+
+
+def test_micro_batches_have_the_gradients_of_the_batch(tmp_path: Path) -> None:
+    """GradCache on a GPU: its generator is put back before the second pass, dropout and all."""
+    losses = []
+    for size in (None, 3):
+        run = tiny_run(
+            tiny_spec(tmp_path, device="cuda", precision="fp32", dropout=0.0, micro_batch=size)
+        )
+        list(one_update(run, np.arange(8)))
+        losses.append(float(run.meter._losses[0]))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_a_run_goes_on_with_the_generator_of_the_gpu(tmp_path: Path) -> None:
+    """Broken off and resumed it draws the same dropout masks as before."""
+    first = tiny_run(tiny_spec(tmp_path, device="cuda"))
+    for event in events(first):
+        if event.kind == "looked":
+            break
+    first.save()
+    following = torch.rand(5, device="cuda")
+    torch.cuda.manual_seed(99)
+    tiny_run(first.spec)
+    assert torch.equal(torch.rand(5, device="cuda"), following)
+
+
+def test_out_of_memory_reduces_the_micro_batch(tmp_path: Path) -> None:
+    """By the GPU's own allocator."""
+    run = tiny_run(tiny_spec(tmp_path, device="cuda", dev=None, steps=3))
+    memory = Allocation(run.model.encoder().embeddings.word_embeddings, most=60)
+    assert list(events(run))[-1].why == "done"
+    assert memory.failures > 0
+    assert run.state.micro_batch in (1, 2, 4)
+
+
+@pytest.mark.parametrize("objective", ["unsup", "sup", "mlm"])
+def test_an_update_does_not_wait_for_the_gpu(tmp_path: Path, objective: str) -> None:
+    """Tokens, places and losses go one way."""
+    run = tiny_run(tiny_spec(tmp_path, objective, device="cuda", precision="bf16", micro_batch=4))
+    order = batches(len(run.examples), 8, 4, 0)
+    for batch in (next(order), next(order)):  # pays for what is made once
+        list(one_update(run, batch))
+    with waiting_refused():
+        for batch in order:
+            list(one_update(run, batch))
+    assert run.meter.read() is not None
+
+
+def decoder_spec(folder: Path, **changes: object) -> DecoderSpec:
+    """A decoder for vectors of random words, which need no model."""
+    rng = np.random.default_rng(4)
+    words = "cat dog man woman child bird sees likes finds hears the a old red big".split()
+    said = {" ".join(rng.choice(words, size=5)) for _ in range(400)}
+    file = folder / "sentences.txt"
+    file.write_text("\n".join(sorted(said)) + "\n", "utf-8")
+    settings: dict[str, object] = {
+        "words": 6, "held_out": 30, "vocabulary": 300, "width": 32, "layers": 1, "epochs": 4.0,
+        "batch_tokens": 400, "learning_rate": 1e-2, "warmup": 5, "noise": 0.1, "device": "cuda",
+    }  # fmt: skip
+    return DecoderSpec("random:32", (str(file),), str(folder / "out"), **(settings | changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
+def test_decoders_are_trained(tmp_path: Path, architecture: str) -> None:
+    """In half precision; what is written decodes on the processor."""
+    spec = decoder_spec(tmp_path, architecture=architecture)
+    said = list(train_decoder(spec))
+    looks = [event.loss for event in said if event.kind == "looked"]
+    assert looks[-1] < looks[0]
+    assert said[-1].why == "done"
+    decoder = open_decoder(Path(said[-1].out))
+    (decoded,) = decoder.decode(load("random:32").encode(["the old cat sees a dog"]))
+    assert np.isfinite(decoded.score)
+
+
+@pytest.mark.parametrize("architecture", ["prefix", "lstm"])
+def test_an_update_of_a_decoder_does_not_wait_for_the_gpu(
+    tmp_path: Path, architecture: str
+) -> None:
+    """Which pieces are padding is known before they are on the GPU."""
+    spec = decoder_spec(tmp_path, architecture=architecture)
+    sentences = sentences_of(spec, TinyCatalog(), decoder_working_folder(spec))
+    vocabulary = folders.vocabulary_of(spec, sentences.texts)
+    encoder = load(spec.encoder)
+    vectors = encoder.encode(sentences.texts)
+    material = material_of(spec, sentences.texts, vectors, vocabulary)
+    run = DecoderRun(spec, material, vocabulary, encoder.fingerprint, sentences.hash)
+    assert run.precision.name in ("bf16", "fp16")
+    run.model.train()
+    order = run.batches(0)
+    for rows in (next(order), next(order)):
+        run.update(rows)
+    if run.precision.name == "fp16":
+        pytest.skip("the scaler of fp16 asks the GPU whether gradients overflowed")
+    with waiting_refused():
+        for rows in (next(order), next(order)):
+            run.update(rows)
+    assert run.meter.read() is not None
+
+
+def test_transfer_classifiers_are_those_of_the_processor() -> None:
+    """The solver of columns, on data that can be told apart."""
+    assert accelerator() == "cuda"
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 600)
+    vectors = rng.standard_normal((600, 16)).astype(np.float32)
+    vectors[np.arange(600), labels] += 3
+    train_rows, stop, test = np.split(rng.permutation(600), [400, 500])
+    fits = [Fit(train_rows, stop, penalty, test) for penalty in (1e-5, 1e-3)]
+    found = {}
+    for device in ("cpu", "cuda"):
+        features = Features(vectors, np.arange(600), device=device)
+        found[device] = columns.solve(features, labels, fits, Setting(), 1111, lambda share: None)
+    for cpu, gpu in zip(found["cpu"], found["cuda"], strict=True):
+        assert np.mean(cpu.predicted == labels[test]) > 0.9
+        assert np.mean(cpu.predicted == gpu.predicted) > 0.98
+
+
+def test_an_estimate_returns_the_memory(tmp_path: Path) -> None:
+    """What torch keeps for later as well."""
+    estimate(tiny_spec(tmp_path, device="cuda"), TinyCatalog(), seconds=0.1)
+    before = torch.cuda.memory_reserved()
+    estimate(tiny_spec(tmp_path, device="cuda"), TinyCatalog(), seconds=0.1)
+    assert torch.cuda.memory_reserved() <= before
+
+
+def test_a_run_begun_by_torchrun_trains(tmp_path: Path) -> None:
+    """NCCL beside gloo: two processes where there are two GPUs, else one that meets itself."""
+    spec = tiny_spec(tmp_path, device="cuda", mlm_weight=0.1)
+    script = tmp_path / "child.py"
+    script.write_text(CHILD)
+    processes = min(2, torch.cuda.device_count())
+    launch = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    made = subprocess.run(
+        [sys.executable, *launch, str(script), json.dumps(spec.to_dict())],
+        capture_output=True, text=True, cwd=ROOT, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr[-2000:]
+    assert json.loads(made.stdout.splitlines()[-1])["why"] == "done"
+
+
+CHILD = """
+import json, os, sys
+sys.path.insert(0, os.getcwd())
+from torch import distributed
+import torch
+from engine.train import train
+from engine.training.spec import TrainSpec
+from tests.fakes.allocation import Allocation
+from tests.fakes.runs import TinyCatalog
+if os.environ["WORLD_SIZE"] == "1":
+    torch.cuda.set_device(0)
+    distributed.init_process_group("cpu:gloo,cuda:nccl")
+for event in train(TrainSpec.from_dict(json.loads(sys.argv[1])), TinyCatalog()):
+    print(json.dumps(event.to_dict()), flush=True)
+"""
