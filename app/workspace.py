@@ -235,7 +235,10 @@ class Workspace:
     def known(
         self, encoder: Encoder, task: str, protocol: str | None, seed: int | None
     ) -> dict[str, Any] | None:
-        """The result that answers this very question, with these weights and data, if any."""
+        """The result that answers this very question, with these weights and data, if any.
+
+        One whose per-example values cannot be read is measured again.
+        """
         from engine import protocols, tasks
         from engine.encoders import bind_task
 
@@ -254,7 +257,9 @@ class Workspace:
             seed=chosen.seed if seed is None else seed,
             data_hash=dataset.hash,
         )
-        return row if row is not None and row["error"] is None else None
+        if row is None or row["error"] is not None or not self.store.results.is_readable(row):
+            return None
+        return row
 
     def _unloaded(
         self, name: str, task: str, protocol: str | None, seed: int | None, error: UserError

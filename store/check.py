@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.errors import said_plainly
 from store.files import is_whole
+from store.results import REPAIR
 
 if TYPE_CHECKING:
     from store.decoders import DecoderRow
@@ -78,7 +79,7 @@ def clean(store: Store, grace: float = GRACE) -> int:
             store.decoders.remove(gone["name"])
         for path in orphans(store, grace):
             path.unlink(missing_ok=True)
-        for fingerprint in _abandoned(store):
+        for fingerprint in [*_abandoned(store), *_ownerless(store, grace)]:
             store.vectors.remove(fingerprint)
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -139,7 +140,7 @@ def _named_files(store: Store) -> Iterator[Finding]:
                 f"examples/{row['file']}",
                 f"The values behind result {row['id']}, {row['task']} of {row['encoder']}, "
                 f"{trouble}.",
-                "Its scores stand; significance cannot be computed from it.",
+                f"Its scores stand; significance cannot be computed from it. {REPAIR}",
             )
     for row in store.database.rows("SELECT name, file FROM uploads"):
         trouble = _trouble(store.uploads.folder / row["file"])
@@ -202,6 +203,13 @@ def _vectors(store: Store) -> Iterator[Finding]:
 
 
 def _orphan_findings(store: Store) -> Iterator[Finding]:
+    usage = store.vectors.usage()
+    for fingerprint in _ownerless(store, GRACE):
+        yield Finding(
+            f"vectors/{fingerprint}",
+            f"No encoder is known to use these {usage[fingerprint]} bytes.",
+            "`theodolite store clean` removes them.",
+        )
     for path in orphans(store):
         yield Finding(
             str(path.relative_to(store.folder)),
@@ -217,6 +225,20 @@ def _abandoned(store: Store) -> list[str]:
         " GROUP BY fingerprint HAVING count(encoders.name) = 0"
     )
     return [row["fingerprint"] for row in rows]
+
+
+def _ownerless(store: Store, grace: float) -> list[str]:
+    """Fingerprints whose vectors are here though it is not known who uses them.
+
+    As after a removal that broke off half-way. Young ones may be about to be somebody's.
+    """
+    rows = store.database.rows("SELECT DISTINCT fingerprint FROM vector_users")
+    known, latest = {row["fingerprint"] for row in rows}, time.time() - grace
+    return [
+        fingerprint
+        for fingerprint in store.vectors.usage()
+        if fingerprint not in known and store.vectors.last_used(fingerprint) <= latest
+    ]
 
 
 def _size(folder: Path) -> int:

@@ -10,7 +10,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from store.database import Database, to_json
 from store.errors import StoreError, said_plainly
-from store.files import write_once
+from store.files import is_whole, write_once
 
 if TYPE_CHECKING:
     import sqlite_utils
@@ -34,8 +34,15 @@ _INSERT = f"INSERT INTO results ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' *
 _SAME_QUESTION = "encoder = ? AND task = ? AND protocol = ? AND seed = ?"
 
 
+REPAIR = "`theodolite store check --repair` queues it again."
+
+
 class Results:
-    """Results by key. What was measured never changes; an error gives way to a success."""
+    """Results by key. What was measured never changes; an error gives way to a success.
+
+    So does a success whose per-example values cannot be read any more: its scores stand until it
+    is measured again.
+    """
 
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
@@ -62,15 +69,18 @@ class Results:
         main = _main_score(result)
         arrays = dict((result.get("examples") if examples is None else examples) or {})
         known = self.get(**{name: result[name] for name in KEY})
+        lost = None
         if known is not None and known["error"] is None:
-            return int(known["id"])
+            if result.get("error") is not None or self.is_readable(known):
+                return int(known["id"])
+            lost = known["id"]
         file = self._write_examples(arrays)
         row = [*(result[name] for name in KEY), result.get("dim", 0)]
         row += [main.get(name) for name in _MAIN]
         row += [to_json(result.get("details", {})), file, result.get("seconds", 0.0)]
         row += [result.get("error"), result.get("hint", ""), time.time()]
         with self._database.write() as connection:
-            return _insert(connection, result, row)
+            return _insert(connection, result, row, lost)
 
     def get(self, **key: Any) -> dict[str, Any] | None:
         """The result under a key (the names in `KEY`), with its details, or None."""
@@ -180,8 +190,18 @@ class Results:
         except Exception as error:  # zipfile, zlib, NumPy and the disk each have their own
             raise StoreError(
                 f"The per-example values of result {result_id} cannot be read: {error}.",
-                "Run `theodolite store check` to see what else is damaged.",
+                f"Its scores stand; {REPAIR}",
             ) from error
+
+    def is_readable(self, row: Mapping[str, Any]) -> bool:
+        """Whether the per-example values of a row are whole; so they are where it has none."""
+        path = None if row["examples"] is None else self.folder / row["examples"]
+        return path is None or (path.is_file() and is_whole(path))
+
+    def missing(self, rows: Iterable[Mapping[str, Any]]) -> set[int]:
+        """Ids of those rows whose file of per-example values is gone; nothing is read for that."""
+        there = {path.name for path in self.folder.glob("*")}
+        return {row["id"] for row in rows if row["examples"] and row["examples"] not in there}
 
     def _write_examples(self, arrays: Mapping[str, np.ndarray]) -> str | None:
         if not arrays:
@@ -195,12 +215,16 @@ class Results:
             return write_once(self.folder, [buffer.getvalue()], ".npz")[0]
 
 
-def _insert(connection: sqlite_utils.Database, result: Mapping[str, Any], row: list[Any]) -> int:
+def _insert(
+    connection: sqlite_utils.Database, result: Mapping[str, Any], row: list[Any], lost: int | None
+) -> int:
+    """Put a row in the place of an error, or of a success whose values are lost."""
     question = [result[name] for name in ("encoder", "task", "protocol", "seed")]
     connection.execute(
         f"DELETE FROM results WHERE {_SAME_QUESTION} AND error IS NOT NULL",  # noqa: S608
         question,
     )
+    connection.execute("DELETE FROM results WHERE id = ?", [lost])
     where = " AND ".join(f"{name} = ?" for name in KEY)
     known = connection.execute(
         f"SELECT id FROM results WHERE {where}",  # noqa: S608

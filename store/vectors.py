@@ -41,7 +41,6 @@ class VectorStore:
         self._folder = folder
         self._database = database
         self._user = user
-        self._noted: set[str] = set()
         self._matrices: dict[tuple[str, int], Matrix] = {}
         self._lock = threading.Lock()
 
@@ -90,6 +89,12 @@ class VectorStore:
             for folder in self._fingerprints()
         }
 
+    def last_used(self, fingerprint: str) -> float:
+        """When the vectors of a fingerprint were last added to, in seconds since 1970."""
+        files = [self._folder / _safe(fingerprint)]
+        files += files[0].iterdir()
+        return max(file.stat().st_mtime for file in files)
+
     def remove(self, fingerprint: str) -> int:
         """Forget all vectors of a fingerprint; return the bytes that frees."""
         freed = self.usage().get(fingerprint, 0)
@@ -118,12 +123,13 @@ class VectorStore:
             return self._matrices[key]
 
     def _note(self, fingerprint: str) -> None:
-        if self._user is None or fingerprint in self._noted:
+        """Note whose vectors these are; once more where another process has forgotten it since."""
+        if self._user is None:
             return
-        self._database.change(
-            "INSERT OR IGNORE INTO vector_users VALUES (?, ?)", [fingerprint, self._user]
-        )
-        self._noted.add(fingerprint)
+        row = [fingerprint, self._user]
+        known = "SELECT 1 FROM vector_users WHERE fingerprint = ? AND encoder = ?"
+        if self._database.row(known, row) is None:
+            self._database.change("INSERT OR IGNORE INTO vector_users VALUES (?, ?)", row)
 
 
 class Matrix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,9 @@ from app.commands.output import (
     say,
 )
 from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
 
 
 def verbs(help_text: str) -> typer.Typer:
@@ -313,20 +316,44 @@ def wait_for_job(
 @store_verbs.command("check")
 @plain_errors
 def check_store(
-    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Queue results that cannot be read again.")
+    ] = False,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Verify the database, every file of results and every vector; exit 1 on a finding.
 
     theodolite store check --json
+
+    theodolite store check --repair
     """
-    findings = open_workspace(store, data).store.check()
+    workspace = open_workspace(store, data)
+    findings = workspace.store.check()
     rows = [{"finding": str(finding)} for finding in findings]
     if rows or as_json:
         emit(rows, ("finding",), as_json)
     if not as_json:
         say(f"{len(rows)} findings." if rows else "Everything is in order.")
+    if repair:
+        _repair(workspace, as_json)
     if rows:
         raise typer.Exit(1)
+
+
+def _repair(workspace: Workspace, as_json: bool) -> None:
+    from app.evaluation import repair
+
+    done = repair.queue(workspace)
+    if as_json:
+        emit_json({"queued": list(done.runs), "left": list(done.left)})
+        return
+    for run in done.runs:
+        title = workspace.store.runs.get(run)["title"]
+        say(f"Queued again as {run}: {title}. Follow it: theodolite jobs wait {run}")
+    for sentence in done.left:
+        say(sentence)
 
 
 @store_verbs.command("clean")

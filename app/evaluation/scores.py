@@ -13,6 +13,8 @@ from app.evaluation import protocol_card, spread
 from app.evaluation.order import in_order
 from engine.decoding.diagnosis import NAMES
 from engine.errors import UserError
+from store import StoreError
+from store.results import REPAIR
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -92,6 +94,7 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
     listed = workspace.store.encoders.list()
     stored = workspace.store.results.table(encoders=[row["name"] for row in listed])
     found, moved = chosen(stored), spread.spreads(stored)
+    lost = workspace.store.results.missing(found.values())
     waiting = _waiting(workspace)
     shown = {task for _, task in (*found, *waiting)}
     columns = [_column(name) for name in in_order(sorted(shown))]
@@ -113,7 +116,7 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
     for encoder in listed:
         name = encoder["name"]
         cells = {
-            task: _cell(row, moved.get((name, task, row["protocol"])))
+            task: _cell(row, moved.get((name, task, row["protocol"])), row["id"] in lost)
             for (owner, task), row in found.items()
             if owner == name
         }
@@ -164,7 +167,7 @@ def _note(info: dict[str, Any]) -> str:
     return ", ".join(facts)
 
 
-def _cell(row: dict[str, Any], over: spread.Spread | None = None) -> Cell:
+def _cell(row: dict[str, Any], over: spread.Spread | None, lost: bool) -> Cell:
     when = ("measured", formats.ago(row["created"]))
     if row["error"] is not None:
         facts = [("error", row["error"]), ("what to do", row["hint"]), when]
@@ -172,6 +175,7 @@ def _cell(row: dict[str, Any], over: spread.Spread | None = None) -> Cell:
     facts = [
         ("measure", measure(row)),
         *((("seeds", spread.words(over)),) if over else ()),
+        *((("unreadable", f"its values per example are lost. {REPAIR}"),) if lost else ()),
         ("examples", formats.count(row["n"])),
         ("protocol", row["protocol"]),
         ("took", formats.duration(row["seconds"])),
@@ -179,7 +183,8 @@ def _cell(row: dict[str, Any], over: spread.Spread | None = None) -> Cell:
     ]
     score = None if row["score"] != row["score"] else row["score"]  # nan: shown as missing
     said = spread.words(over) if over else ""
-    return Cell(score=score, result=row["id"], facts=tuple(facts), spread=said)
+    note = "unreadable" if lost else ""
+    return Cell(score=score, result=row["id"], facts=tuple(facts), note=note, spread=said)
 
 
 def measure(score: dict[str, Any]) -> str:
@@ -258,10 +263,11 @@ def _interval(workspace: Workspace, result_id: int) -> tuple[float, float] | Non
 
     from engine.stats.bootstrap import bootstrap, main_sample
 
+    details = workspace.store.results.by_id(result_id)["details"]
+    examples = workspace.store.results.examples(result_id)
     try:
-        details = workspace.store.results.by_id(result_id)["details"]
-        sample = main_sample(workspace.store.results.examples(result_id), details)
-    except (ValueError, LookupError):  # StoreError is a ValueError
+        sample = main_sample(examples, details)
+    except (ValueError, LookupError):
         return None
     draws = bootstrap(sample, resamples=RESAMPLES)
     low, high = np.nanpercentile(draws, [2.5, 97.5])
@@ -269,8 +275,14 @@ def _interval(workspace: Workspace, result_id: int) -> tuple[float, float] | Non
 
 
 def interval(workspace: Workspace, result_id: int) -> list[float] | None:
-    """95 % bootstrap interval of a main score, in points; results never change, so it is kept."""
-    found = _interval(workspace, int(result_id))
+    """95 % bootstrap interval of a main score, in points; results never change, so it is kept.
+
+    None where it is not known, or not now: what cannot be read may be measured again.
+    """
+    try:
+        found = _interval(workspace, int(result_id))
+    except StoreError:
+        return None
     return None if found is None else list(found)
 
 
@@ -286,7 +298,7 @@ def card(workspace: Workspace, result_id: int) -> str:
     if result["error"] is not None:
         body = parts.problem(UserError(result["error"], result["hint"]))
     else:
-        notes = parts.warn(result["details"].get("notes") or [])
+        notes = parts.warn([*(result["details"].get("notes") or []), *_lost(workspace, result)])
         body = _numbers(workspace.store.results.scores(result_id)) + _moved(workspace, result)
         body += notes
     links = "".join(
@@ -300,6 +312,12 @@ def card(workspace: Workspace, result_id: int) -> str:
         f'<section class="t-card" aria-label="Result">{title}<div class="t-two"><div>{body}'
         f'<p class="t-actions">{links}</p></div><div>{_protocol(result)}</div></div></section>'
     )
+
+
+def _lost(workspace: Workspace, result: dict[str, Any]) -> list[str]:
+    if workspace.store.results.is_readable(result):
+        return []
+    return [f"Its values per example cannot be read: nothing can be tested with it. {REPAIR}"]
 
 
 def _moved(workspace: Workspace, result: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
-from app.pages.compare_table import Spreads, about, means
+from app.pages.compare_table import Spreads, about, means, untested
 from app.ranking import letters
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> str:
     if difference is not None:
         verdict = report.verdicts[name, task]
         told, marked = _told(report, name, task, difference, verdict.adjusted), verdict.verdict
-    elif name != report.encoders[0]:
-        told = "not comparable: see the notes"
+    else:
+        told = untested(report, name, task)
     spread = spreads.get((name, task, row["protocol"]), "")
     told = "; ".join(part for part in (told, spread) if part)
     return _scored(row["score"], report.groups.get(task, {}).get(name, ""), marked, told)

@@ -13,7 +13,8 @@ from app.ranking.cautions import measured_as
 
 if TYPE_CHECKING:
     from app.pages.published import Reference
-    from app.ranking.comparison import Comparison, Verdict
+    from app.ranking.comparison import Comparison
+    from app.ranking.verdicts import Verdict
     from engine.stats.significance import Difference
 
 _WORDS = {"a": "better", "b": "worse", "tie": "tie"}
@@ -118,11 +119,17 @@ def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> str:
     moved = _small(spread)
     difference = report.differences.get((name, task))
     if difference is None:
-        why = "" if name == report.encoders[0] else "<small>not comparable: see the notes</small>"
-        return f"<td>{score}{why}{moved}</td>"
+        return f"<td>{score}{_small(untested(report, name, task))}{moved}</td>"
     verdict = report.verdicts[name, task]
     against = _difference(difference, verdict.verdict, _told(verdict), verdict)
     return f"<td>{score}{against}{_small(letters.note(report, name, task))}{moved}</td>"
+
+
+def untested(report: Comparison, name: str, task: str) -> str:
+    """Why an encoder's score has no verdict."""
+    if (name, task) in report.unreadable:
+        return "unreadable: see the notes"
+    return "" if name == report.encoders[0] else "not comparable: see the notes"
 
 
 def _small(text: str) -> str:

@@ -85,13 +85,19 @@ def _views(workspace: Workspace, chosen: Sequence[str], task: str) -> tuple[Any,
         visible=bool(absent) and not workspace.read_only,
         value=f"Measure {formats.plural(len(absent), 'encoder')} on {task}",
     )
+    lost = densities.unreadable(workspace, chosen, task, found)
+    unread = parts.warn([f"The values per example of {name} on {task} cannot be read; measured "
+                         "again they are there." for name in lost])  # fmt: skip
+    if not found and lost:
+        return unread, button, *_nothing()
     if not found:
         hint = (
             "Press the button below; it takes from seconds to minutes and runs in the background."
         )
         return parts.empty(f"None of them was measured on {task}", hint), button, *_nothing()
-    note = parts.say(f"Not measured on {task} yet: {', '.join(absent)}.") if absent else ""
-    return note, button, *_pictures(tuple(found.items()), task)
+    new = [name for name in absent if name not in lost]
+    note = parts.say(f"Not measured on {task} yet: {', '.join(new)}.") if new else ""
+    return unread + note, button, *_pictures(tuple(found.items()), task)
 
 
 def _nothing() -> tuple[Any, ...]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from store.results import REPAIR
+
 Row = Mapping[str, Any]
 Cells = Mapping[tuple[str, str], Row]
 MOST_TESTED = 49
@@ -61,6 +63,14 @@ def cautions(
         )
     for name, remark in remarks:
         yield Caution(f"{name}: {remark}")
+
+
+def unreadable_values(encoder: str, task: str) -> Caution:
+    """A score whose values per example are lost."""
+    return Caution(
+        f"The values per example of {encoder} on {task} cannot be read: its score stands, and no "
+        f"difference is tested. {REPAIR}"
+    )
 
 
 def _sizes(names: Sequence[str], cells: Cells) -> Iterator[Caution]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from app.evaluation.order import in_order
 from app.ranking import letters, tested
-from app.ranking.cautions import Caution, cautions
+from app.ranking.cautions import Caution, cautions, unreadable_values
+from app.ranking.verdicts import Verdict, verdicts
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,34 +24,9 @@ if TYPE_CHECKING:
     from engine.stats.significance import Difference
 
 Row = Mapping[str, Any]
-ALPHA = 0.05
 _KEPT = 16
 _ANSWERED: dict[Question, Comparison] = {}
 """The last answers, the oldest first."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether one difference is real, when several are tested at once.
-
-    Attributes:
-        p: of the test alone.
-        test: McNemar's where examples are right or wrong, else the paired bootstrap.
-        adjusted: p after Holm's correction over the tasks of this encoder's column.
-        tasks: how many those are; with one there is nothing to correct.
-        verdict: `a`, the encoder is better, `b`, the baseline is, or `tie`.
-    """
-
-    p: float
-    test: Literal["McNemar", "bootstrap"]
-    adjusted: float
-    tasks: int
-    verdict: Literal["a", "b", "tie"]
-
-    def words(self, a: str, b: str) -> str:
-        """The verdict as a person reads it."""
-        better = {"a": f"{a} is better", "b": f"{b} is better"}
-        return better.get(self.verdict, "no real difference")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +37,7 @@ class Comparison:
         encoders: names; the first is what the others are compared with.
         tasks: tasks that at least one of them has a score on.
         cells: (encoder, task) -> the store's result row; absent where nothing was measured.
+        unreadable: those cells whose values per example are lost: they have a score and no tests.
         differences: (encoder, task) -> encoder minus the first one, where both have a score under
             one protocol, with one seed, on the same data. Its interval looks at this task alone.
         verdicts: the same keys -> what holds when all tasks of the encoder are tested at once.
@@ -78,6 +55,7 @@ class Comparison:
     encoders: tuple[str, ...]
     tasks: tuple[str, ...]
     cells: Mapping[tuple[str, str], Row]
+    unreadable: frozenset[tuple[str, str]]
     differences: Mapping[tuple[str, str], Difference]
     verdicts: Mapping[tuple[str, str], Verdict]
     groups: Mapping[str, Mapping[str, str]]
@@ -109,6 +87,7 @@ class Comparison:
         facts = ("score", "metric", "n", "protocol", "seed")
         row = {"task": task, "encoder": name, **{fact: cell.get(fact) for fact in facts}}
         row["tie_group"] = self.groups.get(task, {}).get(name)
+        row["unreadable"] = (name, task) in self.unreadable
         difference = self.differences.get((name, task))
         if difference is None:
             return row | {"against": None, "verdict": None}
@@ -241,7 +220,8 @@ def answer(question: Question) -> Comparison:
         found = _answer(question)
         while len(_ANSWERED) >= _KEPT:
             _ANSWERED.pop(next(iter(_ANSWERED)), None)
-        _ANSWERED[question] = found
+        if not found.unreadable:  # they may be measured again, or put back
+            _ANSWERED[question] = found
     return found
 
 
@@ -271,6 +251,9 @@ def _answer(question: Question) -> Comparison:
             f"None of {', '.join(names)} has been measured on these tasks{under}.",
             "Measure them first: `theodolite evaluate`, or the page Evaluate.",
         )
+    unreadable = frozenset(
+        pair for pair, row in cells.items() if row["error"] is None and not _readable(question, row)
+    )
     differences = {pair: found for t in ordered for pair, found in _tested(question, t, cells)}
     common = tuple(t for t in ordered if all((name, t) in differences for name in names[1:]))
     suite = {name: [cells[name, task] for task in common] for name in names}
@@ -281,8 +264,9 @@ def _answer(question: Question) -> Comparison:
         encoders=names,
         tasks=ordered,
         cells=cells,
+        unreadable=unreadable,
         differences={pair: found for pair, (found, _) in differences.items()},
-        verdicts=_verdicts(differences),
+        verdicts=verdicts(differences),
         groups={task: _groups(question, task, cells) for task in ordered},
         averages=_averages(suite, common),
         average_differences=mean_differences,
@@ -290,7 +274,10 @@ def _answer(question: Question) -> Comparison:
         common=common,
         ranks=tuple(rank_intervals(drawn, over_tasks=False)) if common else (),
         ranks_over_tasks=tuple(rank_intervals(drawn, over_tasks=True)) if several else (),
-        cautions=tuple(cautions(names, ordered, cells, question.rows, question.remarks)),
+        cautions=(
+            *(unreadable_values(*pair) for pair in sorted(unreadable)),
+            *cautions(names, ordered, cells, question.rows, question.remarks),
+        ),
     )
 
 
@@ -345,9 +332,13 @@ def _tested(
     """(encoder, task) -> its difference to the first, of those that answered the same question."""
     base, *others = question.encoders
     first = cells.get((base, task))
-    if first is None:
+    if first is None or not _readable(question, first):
         return
-    alike = [name for name in others if _alike(cells.get((name, task)), first)]
+    alike = [
+        name
+        for name in others
+        if _alike(cells.get((name, task)), first) and _readable(question, cells[name, task])
+    ]
     ids = tuple(cells[name, task]["id"] for name in alike)
     differences = tested.against(question.workspace, task, first["id"], ids)
     for name, found in zip(alike, differences, strict=True):
@@ -355,9 +346,14 @@ def _tested(
             yield (name, task), found
 
 
+def _readable(question: Question, row: Row) -> bool:
+    return row["error"] is not None or tested.is_readable(question.workspace, row)
+
+
 def _groups(question: Question, task: str, cells: Mapping[tuple[str, str], Row]) -> dict[str, str]:
     """Tie groups among the encoders that answered the question which most of them did."""
     rows = {name: cells[name, task] for name in question.encoders if (name, task) in cells}
+    rows = {name: row for name, row in rows.items() if _readable(question, row)}
     asked = Counter(_question(row) for row in rows.values() if row["error"] is None)
     if not asked:
         return {}
@@ -365,27 +361,6 @@ def _groups(question: Question, task: str, cells: Mapping[tuple[str, str], Row])
     alike = {n: row for n, row in rows.items() if row["error"] is None and _question(row) == most}
     ids, scores = (tuple(row[key] for row in alike.values()) for key in ("id", "score"))
     return dict(zip(alike, tested.letters(question.workspace, task, ids, scores), strict=False))
-
-
-def _verdicts(
-    differences: Mapping[tuple[str, str], tuple[Difference, float | None]],
-) -> dict[tuple[str, str], Verdict]:
-    """Holm's correction over the tasks of each encoder's column."""
-    from engine.stats.significance import holm
-
-    verdicts = {}
-    for name in dict.fromkeys(name for name, _ in differences):
-        mine = {pair: found for pair, found in differences.items() if pair[0] == name}
-        tests = [found.p if exact is None else exact for found, exact in mine.values()]
-        for (pair, (found, exact)), p, adjusted in zip(
-            mine.items(), tests, holm(tests), strict=True
-        ):
-            verdict: Literal["a", "b", "tie"] = found.verdict
-            if len(mine) > 1 or exact is not None:  # one bootstrap alone: its interval decides
-                verdict = "tie" if adjusted >= ALPHA else "a" if found.delta > 0 else "b"
-            test: Literal["McNemar", "bootstrap"] = "bootstrap" if exact is None else "McNemar"
-            verdicts[pair] = Verdict(p, test, adjusted, len(mine), verdict)
-    return verdicts
 
 
 def _averages(suite: Mapping[str, Sequence[Row]], common: Sequence[str]) -> dict[str, Average]:

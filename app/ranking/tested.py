@@ -9,6 +9,8 @@ from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from store import StoreError
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -110,6 +112,15 @@ def resampled(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> list[R
     """The store's rows that keep values per example, on resamples of these."""
     found = [_measured(workspace, row["id"], row["task"]) for row in rows]
     return [measured.resampled for measured in found if measured is not None]
+
+
+def is_readable(workspace: Workspace, row: Mapping[str, Any]) -> bool:
+    """Whether the values per example behind a result can be read, if it keeps any."""
+    try:
+        _measured(workspace, row["id"], row["task"])
+    except StoreError:
+        return False
+    return True
 
 
 def _letters(scores: Sequence[float], p: np.ndarray) -> tuple[str, ...]:

@@ -6,12 +6,14 @@ Distributions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from app import figures
+from store import StoreError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,12 +68,27 @@ def pair_tasks(workspace: Workspace) -> list[str]:
 def spreads(workspace: Workspace, encoders: Sequence[str], task: str) -> dict[str, Spread]:
     """Encoder to its spread, for those that were measured on the task; the newest result counts.
 
-    Raises:
-        StoreError: when a result's examples are gone or damaged.
+    Those whose values per example cannot be read are left out: see `unreadable`.
     """
+    newest = _newest(workspace, encoders, task)
+    found: dict[str, Spread] = {}
+    for name in encoders:
+        with contextlib.suppress(StoreError):
+            found |= {name: _spread(workspace, newest[name])} if name in newest else {}
+    return found
+
+
+def unreadable(
+    workspace: Workspace, encoders: Sequence[str], task: str, found: Mapping[str, Spread]
+) -> list[str]:
+    """Those that were measured on the task, and of which `spreads` found nothing to read."""
+    newest = _newest(workspace, encoders, task)
+    return [name for name in encoders if name in newest and name not in found]
+
+
+def _newest(workspace: Workspace, encoders: Sequence[str], task: str) -> dict[str, int]:
     rows = workspace.store.results.table(encoders=list(encoders), tasks=[task])
-    newest = {row["encoder"]: row["id"] for row in rows if row["error"] is None}
-    return {name: _spread(workspace, newest[name]) for name in encoders if name in newest}
+    return {row["encoder"]: row["id"] for row in rows if row["error"] is None}
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from app.pages import compare, compare_board, compare_table, published
 from app.ranking import comparison, tested
-from app.ranking.comparison import Verdict
+from app.ranking.verdicts import Verdict, verdicts
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.stats.significance import Difference
@@ -46,17 +46,17 @@ def test_verdicts_are_corrected_over_the_tasks_of_a_column() -> None:
     three = {(B, task): (difference(1.0, 0.5), p) for task, p in zip("xyz", (0.01, 0.02, 0.04),
                                                                     strict=True)}  # fmt: skip
     alone = {(C, "x"): (difference(-1.0, 0.5), 0.03)}
-    found = comparison._verdicts(three | alone)
+    found = verdicts(three | alone)
     assert [found[B, task].adjusted for task in "xyz"] == pytest.approx([0.03, 0.04, 0.04])
     assert {found[B, task].verdict for task in "xyz"} == {"a"}
     assert found[C, "x"] == Verdict(0.03, "McNemar", 0.03, 1, "b")
-    four = comparison._verdicts(three | {(B, "w"): (difference(1.0, 0.5), 0.9)})
+    four = verdicts(three | {(B, "w"): (difference(1.0, 0.5), 0.9)})
     assert [four[B, task].verdict for task in "xyzw"] == ["a", "tie", "tie", "tie"]
 
 
 def test_one_bootstrap_alone_is_decided_by_its_interval() -> None:
     """Nothing to correct: the interval that is shown is the verdict that is shown."""
-    found = comparison._verdicts({(B, "x"): (difference(1.0, 0.06), None)})
+    found = verdicts({(B, "x"): (difference(1.0, 0.06), None)})
     assert found[B, "x"] == Verdict(0.06, "bootstrap", 0.06, 1, "a")
 
 

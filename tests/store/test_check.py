@@ -110,7 +110,7 @@ def test_clean_takes_orphans_only(full: Store) -> None:
 
 
 def test_clean_takes_the_vectors_of_removed_encoders(full: Store) -> None:
-    """Unless another encoder uses them, or nobody said whose they are."""
+    """Unless another encoder uses them, or they are young and it is not known whose they are."""
     full.encoders.add("minilm | normalise", {})
     full.vectors.of("minilm | normalise").get("f1", keys(0), 8)
     full.vectors.put("f2", keys(0), rows(1))
@@ -121,6 +121,32 @@ def test_clean_takes_the_vectors_of_removed_encoders(full: Store) -> None:
     assert full.clean() >= 10 * 8 * 4
     assert set(full.vectors.usage()) == {"f2"}
     assert not full.vectors.get("f1", keys(0), 8)[0].any()
+
+
+def test_clean_takes_vectors_without_an_owner(full: Store) -> None:
+    """Old ones, as a removal leaves them that broke off; they are found by `check` before."""
+    full.database.change("DELETE FROM vector_users")
+    assert full.check() == []
+    full.clean()
+    assert set(full.vectors.usage()) == {"f1"}
+    for path in [full.folder / "vectors/f1", *(full.folder / "vectors/f1").iterdir()]:
+        os.utime(path, (1e9, 1e9))
+    (finding,) = full.check()
+    assert finding.subject == "vectors/f1"
+    assert full.clean() >= 10 * 8 * 4
+    assert full.vectors.usage() == {}
+
+
+def test_vectors_that_come_after_a_removal_have_their_owner_again(full: Store) -> None:
+    """Their encoder was in memory all the while, as in an app when a terminal cleans."""
+    view = full.vectors.of("wordllama")
+    view.put("f2", keys(0), rows(1))
+    full.clean()
+    assert set(full.vectors.usage()) == {"f1"}
+    view.put("f2", keys(1), rows(1))
+    assert set(full.vectors.usage()) == {"f1", "f2"}
+    full.clean()
+    assert set(full.vectors.usage()) == {"f1"}
 
 
 def test_clean_gives_pages_of_the_database_back(store: Store) -> None:

@@ -1,0 +1,57 @@
+"""Whether differences are real when several are tested at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from engine.stats.significance import Difference
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether one difference is real, when several are tested at once.
+
+    Attributes:
+        p: of the test alone.
+        test: McNemar's where examples are right or wrong, else the paired bootstrap.
+        adjusted: p after Holm's correction over the tasks of this encoder's column.
+        tasks: how many those are; with one there is nothing to correct.
+        verdict: `a`, the encoder is better, `b`, the baseline is, or `tie`.
+    """
+
+    p: float
+    test: Literal["McNemar", "bootstrap"]
+    adjusted: float
+    tasks: int
+    verdict: Literal["a", "b", "tie"]
+
+    def words(self, a: str, b: str) -> str:
+        """The verdict as a person reads it."""
+        better = {"a": f"{a} is better", "b": f"{b} is better"}
+        return better.get(self.verdict, "no real difference")
+
+
+def verdicts(
+    differences: Mapping[tuple[str, str], tuple[Difference, float | None]],
+) -> dict[tuple[str, str], Verdict]:
+    """Holm's correction over the tasks of each encoder's column."""
+    from engine.stats.significance import holm
+
+    made = {}
+    for name in dict.fromkeys(name for name, _ in differences):
+        mine = {pair: found for pair, found in differences.items() if pair[0] == name}
+        tests = [found.p if exact is None else exact for found, exact in mine.values()]
+        for (pair, (found, exact)), p, adjusted in zip(
+            mine.items(), tests, holm(tests), strict=True
+        ):
+            verdict: Literal["a", "b", "tie"] = found.verdict
+            if len(mine) > 1 or exact is not None:  # one bootstrap alone: its interval decides
+                verdict = "tie" if adjusted >= ALPHA else "a" if found.delta > 0 else "b"
+            test: Literal["McNemar", "bootstrap"] = "bootstrap" if exact is None else "McNemar"
+            made[pair] = Verdict(p, test, adjusted, len(mine), verdict)
+    return made

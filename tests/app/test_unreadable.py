@@ -1,0 +1,150 @@
+"""Results whose per-example values are gone or damaged: shown as such, measured again, no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import app
+from app.evaluation import repair, scores
+from app.jobs.kinds import KINDS
+from app.pages import compare_board, compare_table, distributions
+from app.ranking import comparison
+from app.space import densities
+from app.workspace import Workspace
+from tests.fakes.results import invent
+
+A, B, C = "random:16", "random:24", "random:32"
+TASK, OTHER = "StarterSTS", "StarterTopics"
+
+
+def gone(file: Path) -> None:
+    """Nothing is left."""
+    file.unlink()
+
+
+def torn(file: Path) -> None:
+    """Half of it is left."""
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+@pytest.fixture(params=[gone, torn])
+def harm(request: pytest.FixtureRequest) -> Callable[[Path], None]:
+    """Each way in which a file is lost."""
+    return request.param
+
+
+@pytest.fixture
+def measured(workspace: Workspace) -> Workspace:
+    """Three encoders on two tasks."""
+    for _ in workspace.evaluate([A, B, C], [TASK, OTHER]):
+        pass
+    return workspace
+
+
+def file_of(workspace: Workspace, encoder: str, task: str = TASK) -> Path:
+    """Where the values of a result lie."""
+    (row,) = workspace.store.results.table(encoders=[encoder], tasks=[task])
+    return workspace.store.results.folder / row["examples"]
+
+
+def test_a_comparison_stands_without_it(measured: Workspace, harm) -> None:
+    """Its score is shown and said to be unreadable; the other encoder and task are tested."""
+    harm(file_of(measured, B))
+    report = comparison.compare(measured, [A, B, C])
+    assert report.unreadable == {(B, TASK)}
+    assert report.cells[B, TASK]["score"] is not None
+    assert set(report.differences) == {(C, TASK), (B, OTHER), (C, OTHER)}
+    assert report.common == (OTHER,)
+    assert set(report.groups[TASK]) == {A, C}
+    assert "store check --repair" in report.warnings[0]
+    told = {(row["encoder"], row["task"]): row["unreadable"] for row in report.rows()}
+    assert [pair for pair, lost in told.items() if lost] == [(B, TASK)]
+    for table in (compare_table.table, compare_board.table):
+        assert table(report, [], {}).count("unreadable") == 1
+
+
+def test_a_comparison_with_an_unreadable_baseline(measured: Workspace, harm) -> None:
+    """Nothing is tested on its task, everything on the others."""
+    harm(file_of(measured, A))
+    report = comparison.compare(measured, [A, B, C])
+    assert set(report.differences) == {(B, OTHER), (C, OTHER)}
+    assert set(report.groups[TASK]) == {B, C}
+
+
+def test_the_overview_stands_without_it(measured: Workspace) -> None:
+    """The cell says so; its score stands, its interval is not known."""
+    file_of(measured, B).unlink()
+    _, rows = scores.table(measured)
+    cells = {row.name: row.cells[TASK] for row in rows}
+    assert {name: cell.note for name, cell in cells.items()} == {A: "", B: "unreadable", C: ""}
+    assert cells[B].score is not None
+    assert "--repair" in dict(cells[B].facts)["unreadable"]
+    lost, kept = (cells[name].result for name in (B, C))
+    assert scores.interval(measured, lost or 0) is None
+    assert scores.interval(measured, kept or 0) is not None
+    assert "--repair" in scores.card(measured, lost or 0)
+    assert "--repair" not in scores.card(measured, kept or 0)
+
+
+def test_distributions_stand_without_it(measured: Workspace, harm) -> None:
+    """What cannot be read can be measured again there."""
+    harm(file_of(measured, B))
+    found = densities.spreads(measured, [A, B], TASK)
+    assert set(found) == {A}
+    assert densities.unreadable(measured, [A, B], TASK, found) == [B]
+    note, button, *_ = distributions._views(measured, [A, B], TASK)
+    assert "cannot be read" in note
+    assert "Not measured" not in note
+    assert button["visible"]
+
+
+def work_off(workspace: Workspace, run_id: str) -> None:
+    """Do what a worker would."""
+    run = workspace.store.runs.get(run_id)
+    kind = KINDS[run["kind"]]
+    for position, _ in enumerate(kind.units(run["spec"])):
+        kind.work(workspace, run["spec"], position, lambda *_: None)  # type: ignore[arg-type]
+
+
+def test_it_is_queued_again_and_measured(measured: Workspace, harm) -> None:
+    """Once; its new row takes the place of the old, and what was shown before is whole again."""
+    before: dict[str, Any] = measured.store.results.table(encoders=[B], tasks=[TASK])[0]
+    harm(file_of(measured, B))
+    comparison.compare(measured, [A, B])
+    done = repair.queue(measured)
+    assert (len(done.runs), done.left) == (1, ())
+    assert repair.queue(measured).runs == done.runs
+    work_off(measured, done.runs[0])
+    (after,) = measured.store.results.table(encoders=[B], tasks=[TASK], all_versions=True)
+    assert after["score"] == before["score"]
+    assert after["id"] > before["id"]
+    assert comparison.compare(measured, [A, B]).unreadable == frozenset()
+    assert measured.store.check() == []
+    assert repair.queue(measured).runs == ()
+
+
+def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace, harm) -> None:
+    """It is said which, and an error does not take the place of its score."""
+    row = invent(workspace, B, "gone-data", 0.8, protocol="senteval")
+    harm(file_of(workspace, B, "gone-data"))
+    done = repair.queue(workspace)
+    assert done.runs == ()
+    assert "gone-data" in done.left[0]
+    failed = {**row, "scores": [], "examples": {}, "error": "No data.", "hint": ""}
+    assert workspace.store.results.put(failed) == row["id"]
+
+
+def test_the_command_repairs(measured: Workspace, harm) -> None:
+    """It exits with 1, as something was found."""
+    harm(file_of(measured, B))
+    given = ["store", "check", "--repair", "--store", str(measured.store.folder)]
+    done = CliRunner().invoke(app, given)
+    assert done.exit_code == 1
+    (run,) = measured.store.runs.list()
+    assert f"Queued again as {run['id']}" in done.stderr
+    assert run["spec"]["tasks"] == [TASK]
