@@ -41,7 +41,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspac
     for name in (*names, broken):
         made.evaluate_one(name, "upload:hostile")
         made.evaluate_one(name, "StarterSTS")
-    run = made.jobs.enqueue("evaluate", {"encoders": [], "tasks": [PROBE]}, title=TITLE)
+    run = made.jobs.enqueue(
+        "evaluate", {"encoders": [], "tasks": [PROBE], "protocol": None, "seed": None}, title=TITLE
+    )
     made.store.runs.start(run, 1, PROBE, [PROBE, PROBE])
     made.store.runs.end_unit(run, 0, 1.0, PROBE, PROBE)
     made.store.logs.path(run).write_text(f"{PROBE}\n")
