@@ -47,6 +47,7 @@ def mapping_of(file: Path, kind: str | None, columns: str | None) -> Mapping:
     """
     from engine.datasets import tables
     from engine.datasets.columns import ROLES
+    from engine.datasets.files import listed
 
     if not file.is_file():
         raise UserError(f"There is no file {str(file)!r}.", "Check the path.")
@@ -68,4 +69,14 @@ def mapping_of(file: Path, kind: str | None, columns: str | None) -> Mapping:
     if not chosen:
         roles = ROLES.get(wanted, ())
         chosen = {role: look.guesses[role] for role in roles if role in look.guesses}
+        missing = [role for role in roles if role not in chosen]
+        if missing:
+            known = ",".join(f"{role}={chosen.get(role, 'COLUMN')}" for role in roles)
+            raise UserError(
+                f"No column of {file.name} looks like the {' or the '.join(missing)} of {wanted}. "
+                f"Its columns are: {listed(look.columns)}.",
+                f"Say which one it is: --columns {known}",
+            )
+        if wanted in ("pairs", "labels") and "split" in look.guesses:
+            chosen["split"] = look.guesses["split"]
     return tables.Mapping(wanted, chosen, look.header)

@@ -35,8 +35,12 @@ def list_data(
     """
     from dataclasses import asdict
 
-    rows = [asdict(info) for info in open_workspace(store, data).catalog.list()]
+    catalog = open_workspace(store, data).catalog
+    rows = [asdict(info) for info in catalog.list()]
     emit(rows, ("name", "kind", "origin", "task", "description"), as_json)
+    unread = catalog.unread()
+    if unread:
+        say(f"In the data folder, but of a kind that cannot be read yet: {', '.join(unread)}.")
 
 
 @data_verbs.command("show")

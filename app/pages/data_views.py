@@ -41,9 +41,16 @@ def listing(workspace: Workspace, find: str, opened: str) -> str:
     if not shown:
         return parts.empty(f"No data set matches {find!r}", "Clear the box to see all of them.")
     sizes = _sizes(workspace)
-    return "".join(
+    groups = "".join(
         _group(title, lead, [info for info in shown if info.origin == origin], sizes, opened)
         for origin, title, lead in ORIGINS
+    )
+    unread = workspace.catalog.unread()
+    if not unread or find.strip():
+        return groups
+    return groups + (
+        f'<p class="t-muted">In the data folder, but of a kind that cannot be read yet: '
+        f"{escape(', '.join(unread))}.</p>"
     )
 
 
@@ -133,13 +140,13 @@ def _links(
     task = (info.task if info else None) or (name if data.kind == "pairs" else None)
     places: list[tuple[str, str, dict[str, str | list[str]]]]
     places = [("Search in it", "search", {"in": name})]
-    if task:
+    if data.kind == "labels" and task in (None, f"{name}/classify"):
+        tasks = [f"{name}/classify", f"{name}/search"]
+        places.insert(0, ("Evaluate on it", "evaluate", {"task": tasks}))
+    elif task:
         places.insert(0, ("Evaluate on it", "evaluate", {"task": task}))
     if data.kind == "pairs":
         places.append(("Cosine distributions", "distributions", {"task": task or name}))
-    if data.kind == "labels" and not (info and info.task):
-        tasks = [f"{name}/classify", f"{name}/search"]
-        places.insert(0, ("Evaluate on it", "evaluate", {"task": tasks}))
     links = "".join(
         f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
         for label, path, state in places

@@ -104,8 +104,14 @@ class Catalog:
                 except KeyError:  # removed since its name was read
                     continue
                 about = f"Your file {upload.filename}."
-                found.append(DatasetInfo(_UPLOAD + name, upload.mapping["kind"], "upload", about))
+                kind, full = upload.mapping["kind"], _UPLOAD + name
+                task = {"pairs": full, "labels": f"{full}/classify"}.get(kind)
+                found.append(DatasetInfo(full, kind, "upload", about, task=task))
         return found
+
+    def unread(self) -> builtins.list[str]:
+        """List the sets of the data folder, by their place in it, that nothing here reads yet."""
+        return [] if self.root is None else folders.unread(self.root)
 
     def load(self, name: str) -> Dataset:
         """Return a data set by name; the last few stay in memory.

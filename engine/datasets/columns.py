@@ -48,6 +48,17 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 
 
+PROBING = ("split", "label", "text")
+"""The columns of a file in SentEval's probing layout, which names none."""
+PROBING_SPLITS = {"tr": "train", "va": "dev", "te": "test"}
+
+
+def is_probing(line: str) -> bool:
+    """Tell a line of SentEval's probing layout: `tr`, `va` or `te`, a tab, a label, a tab, text."""
+    cells = line.split("\t")
+    return len(cells) == len(PROBING) and cells[0] in PROBING_SPLITS
+
+
 def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, dict[str, str]]:
     """Guess the kind of a table and the column of each role.
 

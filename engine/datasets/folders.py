@@ -41,8 +41,24 @@ def sources(root: Path) -> list[Source]:
     ]
 
 
+def unread(root: Path) -> list[str]:
+    """List the sets of a data folder, by their place in it, that nothing here reads yet."""
+    known = {
+        *(f"sts/{name}" for name in ("biosses", "stsb_multi_mt")),
+        *(f"classification/{name}" for name in _CLASSIFICATION),
+        *(f"clustering/{name}" for name in ("stackoverflow", "bbc_news", *_SHORT)),
+    }
+    places = [place for place in (root / "mteb").glob("*/*") if place.is_dir()]
+    places += [place for place in (root / "nli").glob("*") if place.is_dir()]
+    places += [place for place in (root / "captions").glob("*") if place.is_dir()]
+    read = {root / "mteb" / place for place in known} | {root / "nli" / "triplets"}
+    read |= {root / "captions" / name for name in ("flickr30k", "coco")}
+    return sorted(place.relative_to(root).as_posix() for place in places if place not in read)
+
+
 def _info(name: str, kind: Kind, description: str, licence: str = "") -> DatasetInfo:
-    return DatasetInfo(name, kind, "folder", f"{description}.", licence)
+    task = {"pairs": name, "labels": f"{name}/classify"}.get(kind)
+    return DatasetInfo(name, kind, "folder", f"{description}.", licence, task)
 
 
 # --- captions, unlabelled text, triplets -----------------------------------------------------
@@ -187,17 +203,9 @@ def _labelled(name: str, parts: dict[str, _Rows]) -> LabelledSentences:
 
 
 def _classification(folder: Path) -> list[Source]:
-    tweets = "Tweets by {} (TweetEval)"
-    known = {
-        "banking77": ("Questions to a bank by intent, 77 classes", "CC BY 4.0", read_banking),
-        "emotion": ("Short texts by emotion, 6 classes", "", read_emotion),
-        "tweeteval_emotion": (tweets.format("emotion"), "Twitter terms", read_tweeteval),
-        "tweeteval_irony": (tweets.format("irony"), "Twitter terms", read_tweeteval),
-        "tweeteval_offensive": (tweets.format("offensiveness"), "Twitter terms", read_tweeteval),
-    }
     return [
         Source(_info(name, "labels", what, licence), partial(reader, folder / name))
-        for name, (what, licence, reader) in known.items()
+        for name, (what, licence, reader) in _CLASSIFICATION.items()
         if (folder / name).is_dir()
     ]
 
@@ -243,6 +251,24 @@ def _parallel(texts: Path, labels: Path) -> list[tuple[str, str]]:
     return list(zip(left, right, strict=True))
 
 
+_TWEETS = "Tweets by {} (TweetEval)"
+_CLASSIFICATION = {
+    "banking77": ("Questions to a bank by intent, 77 classes", "CC BY 4.0", read_banking),
+    "emotion": ("Short texts by emotion, 6 classes", "", read_emotion),
+    "tweeteval_emotion": (_TWEETS.format("emotion"), "Twitter terms", read_tweeteval),
+    "tweeteval_irony": (_TWEETS.format("irony"), "Twitter terms", read_tweeteval),
+    "tweeteval_offensive": (_TWEETS.format("offensiveness"), "Twitter terms", read_tweeteval),
+}
+"""Folder under `mteb/classification/` -> what it is, its terms, and its reader."""
+
+_SHORT = {
+    "search_snippets": ("search_snippets_true_text.tsv", "Web search snippets, 8 domains"),
+    "tweet": ("tweet-original-order.tsv", "Tweets by event, 89 labels"),
+    "googlenews": ("T.tsv", "News titles by event, 152 labels"),
+}
+"""Folder under `mteb/clustering/` -> its file of `label TAB text`, and what it is."""
+
+
 def _clustering(folder: Path) -> list[Source]:
     found = []
     if (folder / "stackoverflow").is_dir():
@@ -251,11 +277,7 @@ def _clustering(folder: Path) -> list[Source]:
     if find(folder / "bbc_news" / "bbc_news.jsonl"):
         info = _info("bbc_news", "labels", "BBC news articles, 5 sections", "research use")
         found.append(Source(info, partial(read_bbc, folder / "bbc_news")))
-    for name, file, what in (
-        ("search_snippets", "search_snippets_true_text.tsv", "Web search snippets, 8 domains"),
-        ("tweet", "tweet-original-order.tsv", "Tweets by event, 89 labels"),
-        ("googlenews", "T.tsv", "News titles by event, 152 labels"),
-    ):
+    for name, (file, what) in _SHORT.items():
         path = find(folder / name / file)
         if path is not None:
             found.append(Source(_info(name, "labels", what), partial(read_short, name, path)))

@@ -2,7 +2,8 @@
 
 CSV follows RFC 4180 (quotes, line ends inside quotes; `;` or a tab as the separator is noticed).
 TSV is a bare tab split, a quote is text, as in the files of GLUE and SentEval. JSON lines holds an
-object a line; the first one names the columns. Knows nothing of what a column means.
+object a line; the first one names the columns. Text and TSV in the layout of SentEval's probing
+files are told by their first line. Knows nothing else of what a column means.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.datasets import limits
+from engine.datasets.columns import PROBING, PROBING_SPLITS, is_probing
 from engine.datasets.files import check_names, decode, open_binary
 from engine.datasets.parquet import ParquetFile
 from engine.errors import UserError
@@ -86,6 +88,8 @@ def _opened(source: Path | bytes, filename: str, header: bool | None) -> Table:
     if first is None:
         raise UserError(f"{filename} is empty.", "Give a file with at least one row.")
     text = chain([first], text)
+    if ending in (".txt", ".tsv") and not header and is_probing(first):
+        return Table(PROBING, _probing(text), header=False)
     if ending == ".txt":
         return Table(("text",), ((n, [line]) for n, line in _numbered(text)), header=False)
     if ending in (".jsonl", ".ndjson"):
@@ -140,6 +144,12 @@ def _text(source: Path | bytes, filename: str, packed: bool, newline: str | None
 def _numbered(text: Iterator[str]) -> Iterator[tuple[int, str]]:
     """Number the lines from 1 and leave out those with nothing but spaces."""
     return ((n, line) for n, line in enumerate(text, start=1) if line.strip())
+
+
+def _probing(text: Iterator[str]) -> Iterator[Row]:
+    for number, line in _numbered(text):
+        split, *cells = line.split("\t")
+        yield number, [PROBING_SPLITS.get(split, split), *cells]
 
 
 def _csv(text: Iterator[str], first: str, filename: str) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from engine.datasets.columns import PROBING_SPLITS
 from engine.datasets.files import Source, find, lines, shorten, where
 from engine.datasets.transfer import Labelled, bad_line, joined, labelled
 from engine.datasets.types import DatasetInfo, Extent, LabelledSentences
@@ -31,7 +32,6 @@ TEN: dict[str, tuple[str, str]] = {
 }
 """Task of SentEval -> stem of its file, and what the label says."""
 
-_SPLITS = {"tr": "train", "va": "dev", "te": "test"}
 _PLACES = ("probing", "senteval/probing", "senteval/probing_derived")
 _MULTILINGUAL = ("probing_multilingual", "senteval/probing_multilingual")
 
@@ -87,7 +87,7 @@ def read(path: Path, name: str) -> LabelledSentences:
     splits: list[str] = []
     for number, line in enumerate(lines(path), start=1):
         cells = line.rstrip().split("\t")
-        if cells[0] not in _SPLITS:
+        if cells[0] not in PROBING_SPLITS:
             raise UserError(
                 f"{where(path)}, line {number} begins with {shorten(cells[0])}, which is no split.",
                 "Each line is `tr`, `va` or `te`, a tab, the label, a tab, the sentence.",
@@ -100,5 +100,5 @@ def read(path: Path, name: str) -> LabelledSentences:
                 "Each line is `tr`, `va` or `te`, a tab, the label, a tab, the sentence.",
             )
         rows.append((joined(cells[-1]) if len(cells) > 2 else "", cells[1]))
-        splits.append(_SPLITS[cells[0]])
+        splits.append(PROBING_SPLITS[cells[0]])
     return labelled(name, rows, splits, [Extent(where(path), len(rows))])

@@ -69,7 +69,7 @@ def sources(root: Path) -> list[Source]:
     found = []
     for name, (what, files) in (_BINARY | _SPLIT).items():
         if base is not None and any(find(base / file) for file in files.values()):
-            info = DatasetInfo(name, "labels", "folder", f"{what}.")
+            info = DatasetInfo(name, "labels", "folder", f"{what}.", task=name)
             read = read_binary if name in _BINARY else read_split
             found.append(Source(info, partial(read, base, name)))
     return found

@@ -309,10 +309,11 @@ def _unknown(name: str, catalog: Catalog | None) -> UserError:
     known = [*TASKS, *SUITES]
     if catalog is not None:
         known = list(dict.fromkeys(known + [task.name for task in available(catalog)]))
-        if any(task.startswith(f"{name}/") for task in known):
+        if _is_dataset(name, "labels", catalog):
             return UserError(
                 f"{name!r} holds labelled sentences and can be measured in several ways.",
-                f"Name one of {name}/classify, {name}/search and {name}/probe.",
+                f"Name {name}/classify (five folds), {name}/probe (in its own train and test "
+                f"splits) or {name}/search.",
             )
     folded = {task.casefold(): task for task in known}
     close = [folded[c] for c in difflib.get_close_matches(name.casefold(), folded, n=3)]
