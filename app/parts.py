@@ -235,10 +235,18 @@ def command(words: Sequence[str]) -> str:
     )
 
 
-def csv_button(label: str, name: str, rows: Sequence[Sequence[Any]]) -> str:
+def csv_button(
+    label: str, name: str, rows: Sequence[Sequence[Any]], *, spreadsheet: bool = False
+) -> str:
     """A button that hands rows, the columns' names first, to the browser as a file.
 
     A number that is not finite is left empty, as JSON knows none.
+
+    Args:
+        label: on the button.
+        name: of the file.
+        rows: of the table.
+        spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
     """
     finite = [
         [None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in row]
@@ -248,7 +256,8 @@ def csv_button(label: str, name: str, rows: Sequence[Sequence[Any]]) -> str:
     return (
         f'<button type="button" class="t-link" data-name="{escape(name)}" data-rows="{data}" '
         'onclick="theodolite.download(this.dataset.name, '
-        f'theodolite.csv(JSON.parse(this.dataset.rows)))">{escape(label)}</button> '
+        f"theodolite.csv(JSON.parse(this.dataset.rows), {json.dumps(spreadsheet)}))"
+        f'">{escape(label)}</button> '
     )
 
 

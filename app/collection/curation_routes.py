@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def routes(workspace: Workspace) -> list[Route]:
-    """`theodolite/curation/KEY.csv`."""
+    """`theodolite/curation/KEY.csv`, with `?spreadsheet=1` for spreadsheets."""
 
     def respond(request: Request) -> Response:
         found = curations.stored(workspace, request.path_params["key"])
@@ -26,7 +26,8 @@ def routes(workspace: Workspace) -> list[Route]:
             return PlainTextResponse("There is no such table", status_code=404)
         name = f"theodolite-{found.asked.job}-{found.key[:8]}.csv"
         return Response(
-            curation_tables.csv(found), media_type="text/csv; charset=utf-8",
+            curation_tables.csv(found, spreadsheet="spreadsheet" in request.query_params),
+            media_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )  # fmt: skip
 

@@ -40,11 +40,16 @@ def frame(found: Answer) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def csv(found: Answer) -> bytes:
-    """The rows as CSV in UTF-8; text that a spreadsheet would take for a formula is disarmed."""
+def csv(found: Answer, *, spreadsheet: bool = False) -> bytes:
+    """The rows as CSV in UTF-8.
+
+    Args:
+        found: the answer.
+        spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
+    """
     table = frame(found)
     for name in ("sentence", "twin"):
-        if name in table:
+        if name in table and spreadsheet:
             table[name] = [maps.spreadsheet_text(text) for text in table[name]]
     text = table.to_csv(index=False, lineterminator="\r\n")
     return text.encode("utf-8", "replace")
@@ -104,9 +109,13 @@ def _ways(found: Answer, encoder: str) -> str:
     """CSV, map, and how much of it is on the page."""
     if not len(found.ids):
         return ""
+    file = f"./theodolite/curation/{found.key}.csv"
     links = [
-        f'<a class="t-button" href="./theodolite/curation/{found.key}.csv" download>'
-        f"Save {formats.plural(found.info['kept'], 'row')} as CSV</a>"
+        f'<a class="t-button" href="{file}" download>'
+        f"Save {formats.plural(found.info['kept'], 'row')} as CSV</a>",
+        f'<a class="t-button" href="{file}?spreadsheet=1" download '
+        f'title="An apostrophe before text that a spreadsheet would take for a formula">'
+        "CSV for spreadsheets</a>",
     ]
     ids = ",".join(str(i) for i in dict.fromkeys(found.ids[:MOST_IDS].tolist()))
     where = {"in": found.asked.dataset, "encoder": encoder or found.asked.encoder, "ids": ids}

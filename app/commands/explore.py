@@ -11,6 +11,7 @@ from app.commands.measure import EncodersArgument, open_workspace
 from app.commands.output import (
     DataOption,
     JsonOption,
+    SpreadsheetOption,
     StoreOption,
     emit,
     emit_json,
@@ -79,6 +80,7 @@ def curate(
     ] = "",
     against_split: Annotated[str, typer.Option(help="Leaks: its split.")] = "all",
     out: Annotated[Path | None, typer.Option("--out", help="Write the table here, as CSV.")] = None,
+    spreadsheet: SpreadsheetOption = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -105,7 +107,7 @@ def curate(
         )
     table = curation_tables.frame(found)
     if out is not None:
-        out.write_bytes(curation_tables.csv(found))
+        out.write_bytes(curation_tables.csv(found, spreadsheet=spreadsheet))
         say(f"{len(table)} rows written to {out}.")
     if as_json:
         for row in table.to_dict("records"):

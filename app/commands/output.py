@@ -46,6 +46,12 @@ DataOption = Annotated[
     Path | None,
     typer.Option("--data", metavar="FOLDER", help="Evaluation data. Default: THEODOLITE_DATA."),
 ]
+SpreadsheetOption = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet", help="In CSV: an apostrophe before text that looks like a formula."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
 LOG = "theodolite.log"

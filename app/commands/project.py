@@ -11,6 +11,7 @@ from app.commands.measure import open_workspace
 from app.commands.output import (
     DataOption,
     JsonOption,
+    SpreadsheetOption,
     StoreOption,
     emit,
     emit_json,
@@ -39,6 +40,7 @@ def project(
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the points here: .csv, .parquet or .npy.")
     ] = None,
+    spreadsheet: SpreadsheetOption = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -68,12 +70,12 @@ def project(
         maps.vectors(workspace, encoder, dataset, lambda done, all_: move(done, all_, "encoding"))
         found = map_making.make(workspace, asked, lambda done: move(done, 1, "projecting"))
     if out is not None:
-        _write(found, out)
+        _write(found, out, spreadsheet)
         say(f"{len(found.points):,} points written to {out}.")
     _print(found, as_json)
 
 
-def _write(found: StoredMap, out: Path) -> None:
+def _write(found: StoredMap, out: Path, spreadsheet: bool) -> None:
     import numpy as np
 
     from app.space import maps
@@ -87,7 +89,8 @@ def _write(found: StoredMap, out: Path) -> None:
         elif out.suffix == ".parquet":
             maps.table(found, ids).to_parquet(out, index=False)
         else:
-            maps.table(found, ids, spreadsheet=True).to_csv(out, index=False, encoding="utf-8")
+            table = maps.table(found, ids, spreadsheet=spreadsheet)
+            table.to_csv(out, index=False, encoding="utf-8")
     except OSError as error:
         raise UserError(f"{str(out)!r} cannot be written.", str(error.strerror)) from error
 

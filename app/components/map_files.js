@@ -1,21 +1,22 @@
 // What can be taken away from the map as a file. Function declarations only: map.js holds the state.
 
 const SVG_POINTS = 50000;
+const TABLES = { CSV: "table.csv", "CSV for spreadsheets": "spreadsheet.csv", Parquet: "table.parquet" };
 
 async function save(kind) {
   const name = map.value.name;
   if (kind === "PNG") return file(`${name}.png`, await new Promise((done) => picture().toBlob(done)));
   if (kind === "SVG") return file(`${name}.svg`, new Blob([drawing()], { type: "image/svg+xml" }));
-  const ending = kind.toLowerCase();
+  const table = TABLES[kind];
   const numbers = map.chosen ? chosenNumbers() : Array.from(inView()).filter(passes).sort((a, b) => a - b);
-  const answer = await fetch(`${map.value.url}/table.${ending}`, {
+  const answer = await fetch(`${map.value.url}/${table}`, {
     method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: Uint32Array.from(numbers),
   });
   if (!answer.ok) {
     status.textContent = "The table could not be made.";
     return;
   }
-  file(`${name}.${ending}`, await answer.blob());
+  file(`${name}.${table.split(".")[1]}`, await answer.blob());
 }
 
 function file(name, blob) {

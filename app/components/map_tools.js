@@ -113,7 +113,7 @@ function tools() {
   });
   map.picked = () => { pick.value = map.colour ?? ""; };
   const saves = el("select", { "aria-label": "Save" }, el("option", { value: "" }, "Save…"),
-    ...["PNG", "SVG", "CSV", "Parquet"].map((kind) => el("option", { value: kind }, kind)));
+    ...["PNG", "SVG", ...Object.keys(TABLES)].map((kind) => el("option", { value: kind }, kind)));
   saves.addEventListener("change", () => { save(saves.value); saves.value = ""; });
   bar.replaceChildren(...[
     el("span", { class: "t-map-group" }, ...modes),

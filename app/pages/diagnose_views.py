@@ -256,11 +256,14 @@ def _nearest(one: Sample) -> str:
 
 def _downloads(found: Diagnosis) -> str:
     name = "".join(c if c.isalnum() else "-" for c in found.encoder)[:40]
+    samples = [figures.SAMPLE_COLUMNS, *figures.sample_rows(found)]
     return (
         '<p class="t-actions">'
         + parts.csv_button("All figures as CSV", f"diagnosis-{name}.csv",
                     [figures.FIGURE_COLUMNS, *figures.figure_rows(found)])
         + parts.csv_button("Samples as CSV", f"samples-{name}.csv",
-                    [figures.SAMPLE_COLUMNS, *figures.sample_rows(found)])
+                    samples)
+        + parts.csv_button("Samples as CSV for spreadsheets", f"samples-{name}.csv",
+                    samples, spreadsheet=True)
         + "</p>"
     )  # fmt: skip

@@ -10,6 +10,7 @@ import asyncio
 import io
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -70,6 +71,7 @@ def routes(workspace: Workspace) -> list[Route]:
         at("decode", _decode),
         given("place", 4 * MOST_CHARACTERS, _place),
         given("table.csv", 4 * MOST_ROWS, _csv),
+        given("spreadsheet.csv", 4 * MOST_ROWS, partial(_csv, spreadsheet=True)),
         given("table.parquet", 4 * MOST_ROWS, _parquet),
     ]
 
@@ -157,11 +159,15 @@ def _numbers(text: str, n: int) -> list[int]:
     return numbers if all(number < n for number in numbers) else []
 
 
-def _csv(workspace: Workspace, found: maps.StoredMap, body: bytes) -> Response:
+def _csv(
+    workspace: Workspace, found: maps.StoredMap, body: bytes, *, spreadsheet: bool = False
+) -> Response:
     ids = _ids(found, body)
     if ids is None:
         return PlainTextResponse("These are no points of the map", status_code=404)
-    text = maps.table(found, ids, spreadsheet=True).to_csv(index=False, lineterminator="\r\n")
+    text = maps.table(found, ids, spreadsheet=spreadsheet).to_csv(
+        index=False, lineterminator="\r\n"
+    )
     return Response(text.encode("utf-8", "replace"), media_type="text/csv; charset=utf-8")
 
 

@@ -136,11 +136,11 @@
       setTimeout(() => URL.revokeObjectURL(url), 1000);
     },
 
-    // Rows to CSV. A cell that a spreadsheet would take for a formula is quoted with an apostrophe.
-    csv(rows) {
+    // Rows to CSV: the text as it is, or for spreadsheets, with an apostrophe before what one would take for a formula.
+    csv(rows, spreadsheet = false) {
       const cell = (value) => {
         let text = value === null || value === undefined ? "" : String(value);
-        if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
+        if (spreadsheet && typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
         return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
       };
       return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";

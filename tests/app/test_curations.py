@@ -87,12 +87,15 @@ def test_bad_questions_are_refused(job: str, how: dict[str, object]) -> None:
         curations.wanted(job, "upload:lines", **how)
 
 
-def test_the_csv_has_every_row_and_no_formula(workspace: Workspace) -> None:
-    """A sentence that begins like a formula has an apostrophe before it."""
+def test_the_csv_has_every_row_and_the_text_as_it_is(workspace: Workspace) -> None:
+    """What is encoded again must not differ; for a spreadsheet a formula has an apostrophe."""
     found = ask(workspace, "typical", encoder="random:32", many=3)
-    rows = list(csv.DictReader(io.StringIO(curation_tables.csv(found).decode())))
-    assert len(rows) == 6
-    assert "'=1+1" in {row["sentence"] for row in rows}
+    for spreadsheet, sentence in ((False, "=1+1"), (True, "'=1+1")):
+        text = curation_tables.csv(found, spreadsheet=spreadsheet).decode()
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert len(rows) == 6
+        assert sentence in {row["sentence"] for row in rows}
+    assert f"{found.key}.csv?spreadsheet=1" in curation_tables.html(found, "random:32")
 
 
 def test_markup_in_a_sentence_stays_text(workspace: Workspace) -> None:

@@ -367,13 +367,15 @@ def test_patterns_are_found_there_and_stopped(
 
 
 def test_tables_of_given_points(reader: httpx.Client, hostile: maps.StoredMap) -> None:
-    """CSV for spreadsheets, with formulas made harmless; Parquet as it is."""
+    """The text as it is; for spreadsheets, with formulas made harmless."""
     ids = np.array([2, 0], "<u4").tobytes()
     base = f"/theodolite/map/{hostile.key}/table"
     text = reader.post(f"{base}.csv", content=ids).raise_for_status().content
     rows = pd.read_csv(io.BytesIO(text))
     assert rows["id"].tolist() == [2, 0]
-    assert rows["sentence"].tolist() == ['She said "no"', f"'{HOSTILE}"]
+    assert rows["sentence"].tolist() == ['She said "no"', HOSTILE]
+    safe = reader.post(base.replace("/table", "/spreadsheet.csv"), content=ids).raise_for_status()
+    assert pd.read_csv(io.BytesIO(safe.content))["sentence"].tolist()[1] == f"'{HOSTILE}"
     np.testing.assert_allclose(rows[["x", "y"]].to_numpy(), hostile.points[[2, 0]], atol=1e-5)
     held = reader.post(f"{base}.parquet", content=ids).raise_for_status().content
     assert pd.read_parquet(io.BytesIO(held))["sentence"].tolist()[1] == HOSTILE
