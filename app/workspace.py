@@ -7,14 +7,13 @@ an encoder is loaded, so that the first page is up before torch is.
 from __future__ import annotations
 
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.loaded import Loaded
 from engine.datasets import Catalog, Upload
 from engine.errors import UserError
 from store import Store
@@ -30,7 +29,6 @@ FIRST_LOOKS = {
     "First look: STS-B and SICK": ("STSBenchmark", "SICKRelatedness"),
 }
 """Two runs, so that the small tasks of every encoder come before the large ones of the first."""
-ENCODERS_IN_MEMORY = 4
 
 
 def default_store() -> Path:
@@ -95,8 +93,7 @@ class Workspace:
             hub_files=not read_only,
         )
         self.read_only = read_only
-        self._loaded: OrderedDict[str, Encoder] = OrderedDict()
-        self._load_lock = threading.Lock()
+        self._loaded = Loaded(self.store, self.catalog)
 
     def refuse_visitors(self) -> None:
         """Begin everything that changes something with this.
@@ -122,8 +119,7 @@ class Workspace:
     def load(self, spec: str) -> Encoder:
         """Return the encoder for a spec, with the store's vectors as its cache.
 
-        The last few stay in memory. Loading is serialised: two pages that ask for one model at the
-        same moment share it.
+        The last few stay in memory, as long as their files and data do not change.
 
         Raises:
             UserError: for a spec, files or weights that cannot be used, or a visitor's spec that is
@@ -136,15 +132,23 @@ class Workspace:
             raise UserError(
                 f"{name} is not among the encoders here.", "Visitors can use those that are listed."
             )
-        with self._load_lock:
-            if name not in self._loaded:
-                self._loaded[name] = encoders.load(
-                    name, cache=self.store.vectors.of(name), datasets=self.catalog.sentences
-                )
-                while len(self._loaded) > ENCODERS_IN_MEMORY:
-                    self._loaded.popitem(last=False)
-            self._loaded.move_to_end(name)
-            return self._loaded[name]
+        return self._loaded.get(name)
+
+    def bound(self, spec: str, dataset: str) -> Encoder:
+        """The encoder for a spec; steps that say `@task` are fitted on a data set.
+
+        On all of its sentences, as often as it has them: as in an evaluation.
+
+        Raises:
+            UserError: an encoder or data set that cannot be used.
+        """
+        from engine.encoders import bind_task
+
+        encoder = self.load(spec)
+        if not getattr(encoder, "needs_task", False):
+            return encoder
+        data = self.catalog.load(dataset)
+        return bind_task(encoder, data.sentences, data.hash)
 
     def add_encoder(self, spec: str) -> dict[str, Any]:
         """Check a spec, remember it with what is known of it, and return its row."""

@@ -238,6 +238,26 @@ def m015_decoders(db: sqlite_utils.Database) -> None:
     db.execute("CREATE INDEX decoders_fingerprint ON decoders (fingerprint)")
 
 
+@migrations()
+def m016_unsaid_precisions(db: sqlite_utils.Database) -> None:
+    """What was measured while a GPU chose half precision by itself, under a spec without `dtype`.
+
+    The tables cannot tell which it was: a fingerprint says nothing by itself. Each encoder is
+    looked at when it is next loaded, see `store.precisions`.
+    """
+    db.execute("""
+        CREATE TABLE unsaid_precisions (
+            encoder TEXT NOT NULL,
+            fingerprint TEXT NOT NULL,
+            data_hash TEXT NOT NULL,
+            PRIMARY KEY (encoder, fingerprint, data_hash)
+        ) WITHOUT ROWID""")
+    db.execute("""
+        INSERT OR IGNORE INTO unsaid_precisions
+        SELECT encoder, fingerprint, data_hash FROM results WHERE fingerprint != ''
+        AND (encoder LIKE '%hf:%' OR encoder LIKE '%dir:%' OR encoder LIKE '%minilm%')""")
+
+
 @migrations(transactional=False)
 def m018_partly_failed(db: sqlite_utils.Database) -> None:
     """A run of which some parts failed is neither done nor failed; a part may be left out as asked.

@@ -139,15 +139,8 @@ def key(workspace: Workspace, asked: Wanted) -> str:
             # Labels and splits are part of the content: the hash of the whole, not of sentences.
             facts[name] = workspace.catalog.load(facts[name]).hash
     if asked.encoder:
-        facts["encoder"] = _bound(workspace, asked).fingerprint
+        facts["encoder"] = workspace.bound(asked.encoder, asked.dataset).fingerprint
     return hash_of(KIND, to_json(facts))
-
-
-def _bound(workspace: Workspace, asked: Wanted) -> Any:
-    from engine.encoders import bind_task
-
-    sentences, data_hash = workspace.catalog.sentences(asked.dataset)
-    return bind_task(workspace.load(asked.encoder), sentences, data_hash)
 
 
 def found(workspace: Workspace, asked: Wanted) -> Answer | None:
@@ -298,7 +291,8 @@ def _leaks(workspace: Workspace, asked: Wanted, progress: Progress | None) -> tu
 
     some, places, vectors = _vectors(workspace, asked, progress)
     seen, seen_places = part(workspace, asked.against, asked.against_split)
-    seen_vectors = finite(_bound(workspace, asked).encode(seen, progress), seen)
+    encoder = workspace.bound(asked.encoder, asked.dataset)
+    seen_vectors = finite(encoder.encode(seen, progress), seen)
     leaks = curation.leaks(
         seen, seen_vectors, some, vectors, asked.threshold, progress, use_index=_index
     )
@@ -318,7 +312,8 @@ def _vectors(
     workspace: Workspace, asked: Wanted, progress: Progress | None
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     some, places = part(workspace, asked.dataset, asked.split)
-    return some, places, finite(_bound(workspace, asked).encode(some, progress), some)
+    encoder = workspace.bound(asked.encoder, asked.dataset)
+    return some, places, finite(encoder.encode(some, progress), some)
 
 
 def _index(vectors: np.ndarray) -> Any:

@@ -233,10 +233,9 @@ def whole(
 
 def _opened(workspace: Workspace, spec: str, collection: str) -> Searchable:
     """By its index, else with the vectors that were taken in before."""
-    from engine.encoders import bind_task
 
     sentences, data_hash = workspace.catalog.sentences(collection)
-    encoder = bind_task(workspace.load(spec), sentences, data_hash)
+    encoder = workspace.bound(spec, collection)
     key = (workspace.store.folder, encoder.fingerprint, data_hash)
     if indexes.is_large(len(sentences)):
         mapped = _mapped.get(key) or indexes.opened(workspace, encoder, sentences, data_hash)

@@ -162,11 +162,8 @@ def _encode_units(spec: Spec) -> list[str]:
 
 def _encode(workspace: Workspace, spec: Spec, position: int, progress: Progress) -> Outcome:
     """Bring the vectors of a whole collection into the cache, for search to find them there."""
-    from engine.encoders import bind_task
-
-    sentences, data_hash = workspace.catalog.sentences(spec["dataset"])
-    encoder = bind_task(workspace.load(spec["encoder"]), sentences, data_hash)
-    encoder.encode(sentences, progress)
+    sentences, _ = workspace.catalog.sentences(spec["dataset"])
+    workspace.bound(spec["encoder"], spec["dataset"]).encode(sentences, progress)
     return Outcome()
 
 

@@ -149,10 +149,7 @@ def _library(method: Method) -> str:
 
 def bound(workspace: Workspace, asked: Wanted) -> Encoder:
     """The encoder, fitted on this collection where its steps say `@task`."""
-    from engine.encoders import bind_task
-
-    sentences, data_hash = workspace.catalog.sentences(asked.dataset)
-    return bind_task(workspace.load(asked.encoder), sentences, data_hash)
+    return workspace.bound(asked.encoder, asked.dataset)
 
 
 @dataclass(frozen=True, eq=False)

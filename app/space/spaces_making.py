@@ -240,12 +240,13 @@ def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | Non
     other = str(replace(spec, sources=sources, steps=steps))
     if other == str(spec):
         return None
-    sentences, data_hash = workspace.catalog.sentences(dataset)
+    data = workspace.catalog.load(dataset)
+    sentences, _ = workspace.catalog.sentences(dataset)
     twin = encoders.load(
         str(encoders.parse(other)), cache=encoders.MemoryCache(),
-        datasets=workspace.catalog.sentences,
+        datasets=workspace.catalog.every_sentence,
     )  # fmt: skip
-    return encoders.bind_task(twin, sentences, data_hash).encode(sentences)
+    return encoders.bind_task(twin, data.sentences, data.hash).encode(sentences)
 
 
 def _next(seed: int) -> int:

@@ -28,6 +28,7 @@ _FOLDERS = ("downstream", "probing", "senteval", "mteb", "nli", "captions", "unl
 _PLACES = senteval.PLACES | transfer.PLACES | labelled_pairs.PLACES | {coco.NAME: coco.NAME}
 """Data set -> its folder under `downstream/`."""
 _UPLOAD = "upload:"
+_SHORT = {"starter": "starter-topics"}
 _KEPT = 8
 """Data sets kept in memory: a whole STS evaluation (seven) and the collection being searched."""
 
@@ -114,30 +115,54 @@ class Catalog:
         return [] if self.root is None else folders.unread(self.root)
 
     def load(self, name: str) -> Dataset:
-        """Return a data set by name; the last few stay in memory.
+        """Return a data set by name; the last few stay in memory until their files change.
+
+        `starter` is short for `starter-topics`.
 
         Raises:
             UserError: an unknown name (says close ones), or files that cannot be read.
         """
-        if name.startswith(hub.PREFIX):
-            if not self._hub_files:
-                raise UserError("Files of the hub are not fetched here.", "Choose a listed set.")
-            return self._remember(name, partial(hub.load, name))
-        if name.startswith(_UPLOAD):
-            return self._load_upload(name)
-        source = self._sources().get(name)
-        if source is None:
-            raise self._unknown(name)
-        return self._remember(name, source.read)
+        return self._remember(*self._found(name))
 
     def sentences(self, name: str) -> tuple[builtins.list[str], str]:
         """Return the distinct sentences of a data set in order, and the hash of that list.
 
-        What a fitted step (`whiten:nli`) is fitted on. `starter` is short for `starter-topics`.
+        What is searched and shown.
         """
-        dataset = self.load("starter-topics" if name == "starter" else name)
+        dataset = self.load(name)
         distinct = list(dict.fromkeys(dataset.sentences))
         return distinct, Sentences(name, distinct).hash
+
+    def every_sentence(self, name: str) -> tuple[builtins.list[str], str]:
+        """Return the sentences of a data set as often as it has them, and the hash of that list.
+
+        What a fitted step (`whiten:nli`) is fitted on, as `@task` is on those of a task. The hash
+        is that of `sentences` where none is there twice.
+        """
+        every = self.load(name).sentences
+        return every, Sentences(name, every).hash
+
+    def stamp(self, name: str) -> object:
+        """Equal as long as `load` gives what it gave, as far as can be seen without reading.
+
+        Raises:
+            UserError: an unknown name.
+        """
+        return self._found(name)[0]
+
+    def _found(self, name: str) -> tuple[object, Callable[[], Dataset]]:
+        """Where a data set lies, as a stamp that changes with it, and how to read it."""
+        name = _SHORT.get(name, name)
+        if name.startswith(hub.PREFIX):
+            if not self._hub_files:
+                raise UserError("Files of the hub are not fetched here.", "Choose a listed set.")
+            return name, partial(hub.load, name)
+        if name.startswith(_UPLOAD):
+            return self._found_upload(name)
+        source = self._sources().get(name)
+        if source is None:
+            raise self._unknown(name)
+        return (name, source.stamp), source.read
 
     def _sources(self) -> dict[str, Source]:
         found = starter.sources()
@@ -146,7 +171,7 @@ class Catalog:
                 found += reader.sources(self.root)
         return {source.info.name: source for source in found}
 
-    def _load_upload(self, name: str) -> Dataset:
+    def _found_upload(self, name: str) -> tuple[object, Callable[[], Dataset]]:
         try:
             if self._uploads is None:
                 raise KeyError(name)
@@ -156,7 +181,7 @@ class Catalog:
         mapping = Mapping.from_dict(upload.mapping)
         # The name may be given again to another file or mapping: both are part of the key.
         key = (name, upload.path, repr(mapping))
-        return self._remember(key, partial(read, upload.path, upload.filename, mapping, name))
+        return key, partial(read, upload.path, upload.filename, mapping, name)
 
     def _remember(self, key: object, load: Callable[[], Dataset]) -> Dataset:
         with self._lock:

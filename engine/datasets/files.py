@@ -19,6 +19,7 @@ from typing import IO, cast
 from engine.datasets.limits import MAX_ROW, row_too_long
 from engine.datasets.types import Dataset, DatasetInfo
 from engine.errors import UserError
+from engine.stamps import Stamp, stamp
 
 BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 """What reading a `.gz` raises that is cut short or damaged."""
@@ -34,6 +35,19 @@ class Source:
 
     info: DatasetInfo
     read: Callable[[], Dataset]
+
+    @property
+    def stamp(self) -> Stamp:
+        """Of the files and folders that `read` is given; see `engine.stamps`."""
+        return stamp(*_paths(getattr(self.read, "args", ())))
+
+
+def _paths(given: object) -> Iterator[Path]:
+    if isinstance(given, Path):
+        yield given
+    elif isinstance(given, list | tuple | dict):
+        for part in given.values() if isinstance(given, dict) else given:
+            yield from _paths(part)
 
 
 def find(path: Path) -> Path | None:

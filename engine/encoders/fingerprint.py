@@ -6,6 +6,8 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
+from engine.stamps import of_file
+
 FORMAT = "1"
 """Part of every fingerprint: raised when the same weights and options begin to give new vectors."""
 
@@ -20,12 +22,11 @@ def fingerprint(*parts: object) -> str:
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, remembered while its size and time of change stay the same."""
-    status = path.stat()
-    return _sha256(path, status.st_size, status.st_mtime_ns)
+    """SHA-256 of a file, remembered while its stamp stays the same."""
+    return _sha256(path, of_file(path))
 
 
 @lru_cache(maxsize=1024)
-def _sha256(path: Path, size: int, changed: int) -> str:
+def _sha256(path: Path, stamp: object) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

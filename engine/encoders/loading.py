@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -76,6 +77,31 @@ def describe(spec: str) -> dict[str, Any]:
     return {"spec": str(parsed), **whole}
 
 
+def as_a_gpu_chose(spec: str) -> str | None:
+    """The spec with the half precision that a GPU once took where none was said; None if nowhere.
+
+    What sentence-transformers runs was float32 then too.
+
+    Raises:
+        UserError: the spec cannot be read, or a checkpoint not found.
+    """
+    parsed = parse(spec)
+    said = replace(parsed, sources=tuple(map(_in_half, parsed.sources)))
+    return None if said == parsed else str(said)
+
+
+def _in_half(spec: SourceSpec) -> SourceSpec:
+    if spec.kind not in ("hf", "dir", "minilm") or spec.option("dtype"):
+        return spec
+    checkpoint = _checkpoint(spec)
+    chosen = spec.option("pooling") is not None or spec.option("layer") is not None
+    if checkpoint.modules and not chosen and spec.kind != "minilm":
+        return spec
+    stored = str(checkpoint.config.get("dtype") or checkpoint.config.get("torch_dtype"))
+    half = "bfloat16" if "bfloat16" in stored else "float16"
+    return parse(f"{spec}{'&' if spec.options else '?'}dtype={half}").sources[0]
+
+
 def checkpoint_of(source: str) -> tuple[SourceSpec, Checkpoint]:
     """The one source of a spec and its transformer's folder, downloaded if need be.
 
@@ -94,7 +120,7 @@ def checkpoint_of(source: str) -> tuple[SourceSpec, Checkpoint]:
 def _catalogue(name: str) -> tuple[Sequence[str], str]:
     from engine.datasets import Catalog
 
-    return Catalog().sentences(name)
+    return Catalog().every_sentence(name)
 
 
 def _part(

@@ -14,9 +14,11 @@ import numpy as np
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.doctor import st_pooling
 from engine.encoders.fingerprint import file_sha256, fingerprint
+from engine.encoders.float32 import exact_float32
 from engine.encoders.source import Source, clean, in_chunks
 from engine.encoders.transformer import check_vocabulary, default_device, quiet
 from engine.errors import UserError, first_line
+from engine.stamps import check_unchanged
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer as Model
@@ -56,8 +58,9 @@ class SentenceTransformerSource(Source):
         self._device = device
         self._batch = BATCH
         self._lock = threading.RLock()
+        self._hashes = _hashes(checkpoint.folder)
         self.fingerprint = fingerprint(
-            "sentence-transformers", *_hashes(checkpoint.folder), prompt, max_length, self._dtype
+            "sentence-transformers", *self._hashes, prompt, max_length, self._dtype
         )
         self.dim = _dim(checkpoint) or len(self._encode([""])[0])
 
@@ -71,7 +74,7 @@ class SentenceTransformerSource(Source):
             key = "prompt_name" if self._prompt in self._model.prompts else "prompt"
             prompt[key] = self._prompt
         model, vectors = self._model, None
-        with self._lock:
+        with self._lock, exact_float32():
             while vectors is None:
                 vectors = self._tried(model, [clean(s) for s in sentences], prompt)
         return np.asarray(vectors, np.float32)
@@ -126,6 +129,7 @@ class SentenceTransformerSource(Source):
                 f"{self.checkpoint.label} cannot be loaded by sentence-transformers: {said}",
                 "Check that the folder is complete, or give a pooling to use the transformer.",
             ) from error
+        check_unchanged(self._hashes, _hashes(self.checkpoint.folder), self.name)
         check_vocabulary(getattr(model, "tokenizer", None), self.checkpoint)
         if self._max_length:
             model.max_seq_length = self._max_length

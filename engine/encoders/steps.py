@@ -1,7 +1,8 @@
 """What happens to vectors after pooling: centre, whiten, reduce, remove, normalise.
 
 Fitted in float64 on the vectors of a named data set, in the order of the spec: a step is fitted on
-what the steps before it make of its data. Duplicates in the data count as often as they appear.
+what the steps before it make of its data. Every sentence counts as often as the data has it, as in
+the whitening of Su et al. and for `@task`; see `engine.protocol.FITTED_ON`.
 Steps work on an encoder from outside, so they re-use its cached vectors.
 """
 

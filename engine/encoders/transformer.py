@@ -20,9 +20,11 @@ from engine.encoders.batching import TokenBudget, batches, padded
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.doctor import examine
 from engine.encoders.fingerprint import fingerprint
+from engine.encoders.float32 import exact_float32
 from engine.encoders.pooling import ALL_LAYERS, States, pool
 from engine.encoders.source import CHUNK, Source, clean, slices
 from engine.errors import UserError, first_line
+from engine.stamps import check_unchanged
 
 if TYPE_CHECKING:
     import torch
@@ -105,7 +107,7 @@ class Transformer:
             states = self._run(part, every)
             return [pool(states, pooling, layer) for pooling in poolings]
 
-        with self._lock, torch.inference_mode():
+        with self._lock, exact_float32(), torch.inference_mode():
             for batch in batches([len(ids[i]) for i in filled], self._budget.tokens):
                 order.append(filled[batch])
                 for vectors in self._budget.parts(vectors_of, [ids[i] for i in filled[batch]]):
@@ -146,15 +148,14 @@ class TransformerSource(Source):
         self.settings = settings
         self.dim = checkpoint.dim
         self._device = device
-        self._dtype = dtype
+        self._dtype = dtype or "float32"  # on every device: one spec is one fingerprint
         self._static_warnings = tuple(warnings)
         self._loading = threading.Lock()
         self._loaded: Transformer | None = None
         _check_settings(checkpoint, settings)
-        # The precision belongs to the fingerprint, the device does not.
-        precision = self._precision()[1]
+        self._hashes = checkpoint.hashes
         self.fingerprint = fingerprint(
-            "transformer", *checkpoint.hashes, *astuple(settings), precision
+            "transformer", *self._hashes, *astuple(settings), self._dtype
         )
 
     @property
@@ -171,8 +172,11 @@ class TransformerSource(Source):
         """The loaded model; reads the weights the first time."""
         with self._loading:
             if self._loaded is None:
-                device, dtype = self._precision()
-                self._loaded = Transformer(self.checkpoint, self.settings.max_length, dtype, device)
+                device = self._device or default_device()
+                self._loaded = Transformer(
+                    self.checkpoint, self.settings.max_length, self._dtype, device
+                )
+                check_unchanged(self._hashes, self.checkpoint.hashes, self.name)
             return self._loaded
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
@@ -184,19 +188,6 @@ class TransformerSource(Source):
         for ids in ahead(model.ids, slices(texts, size)):
             (rows,) = model.pooled(ids, [settings.pooling], settings.layer)
             yield _unit(rows) if settings.normalise else rows
-
-    def _precision(self) -> tuple[str, str]:
-        """Device and dtype: float32 on CPUs (bfloat16 is slower there), half precision on GPUs."""
-        device = self._device or default_device()
-        if self._dtype:
-            return device, self._dtype
-        if not device.startswith("cuda"):
-            return device, "float32"
-        stored = str(
-            self.checkpoint.config.get("dtype") or self.checkpoint.config.get("torch_dtype")
-        )
-        # float16 keeps three more bits than bfloat16, which is right only for models trained in it.
-        return device, "bfloat16" if "bfloat16" in stored else "float16"
 
 
 def make(

@@ -24,6 +24,7 @@ from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.source import Source, in_chunks
 from engine.encoders.spec import parse
 from engine.errors import UserError, first_line
+from engine.stamps import check_unchanged, stamp
 
 _SHAPES = "Give x.npy beside x.txt, x.npz with `sentences` and `vectors`, or x.parquet."
 
@@ -55,14 +56,19 @@ class VectorFile(Source):
             raise UserError(
                 f"{self.path.name} has no columns to choose.", "Only Parquet takes text and vector."
             )
+        before = stamp(self.path)
         self._file = reader(self.path, text, vector)
+        self._stamp = stamp(*self._file.paths)
+        check_unchanged(before, stamp(self.path), self.path.name)
         self.dim = self._file.dim
         self._columns = (text, vector)
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
         """Over the content of the files, which are read for it when it is first asked for."""
-        return fingerprint("vectors", *map(file_sha256, self._file.paths), *self._columns)
+        found = fingerprint("vectors", *map(file_sha256, self._file.paths), *self._columns)
+        self._check_unchanged()
+        return found
 
     def __len__(self) -> int:
         """Number of different sentences."""
@@ -106,7 +112,12 @@ class VectorFile(Source):
 
     def _look_up(self, sentences: Sequence[str]) -> np.ndarray:
         rows = [self._rows[_spaced(s)] for s in sentences]
-        return np.asarray(self._vectors[rows], np.float32)
+        found = np.asarray(self._vectors[rows], np.float32)
+        self._check_unchanged()  # an array is mapped: another writer shows through
+        return found
+
+    def _check_unchanged(self) -> None:
+        check_unchanged(self._stamp, stamp(*self._file.paths), self.path.name)
 
 
 def lacking(spec: str, sentences: Sequence[str]) -> list[str]:

@@ -22,6 +22,7 @@ from engine.encoders.random_words import split_words
 from engine.encoders.source import Source, Word, WordSource, in_chunks, mean_rows
 from engine.encoders.spec import MAX_DIM
 from engine.errors import UserError
+from engine.stamps import check_unchanged
 
 _HEADER = re.compile(rb"\s*(\d+)\s+(\d+)\s*$")
 
@@ -40,11 +41,14 @@ class WordVectors(WordSource):
         if not self.path.is_file():
             raise UserError(f"There is no file {file}.", "Give a file of word vectors.")
         self.dim = _layout(self.path)[1]
-        self.fingerprint = fingerprint("words", file_sha256(self.path))
+        self._hash = file_sha256(self.path)
+        self.fingerprint = fingerprint("words", self._hash)
 
     @cached_property
     def _words(self) -> tuple[dict[str, int], np.ndarray]:
-        return read_vectors(self.path)
+        found = read_vectors(self.path)
+        check_unchanged(self._hash, file_sha256(self.path), self.name)
+        return found
 
     @property
     def table(self) -> np.ndarray:

@@ -6,6 +6,12 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+FITTED_ON = "on every sentence of their data, counted as often as the data has it"
+"""Of the steps after pooling, and of word weights, whose data an encoder's spec names.
+
+No choice of a protocol's: the fingerprint of an encoder has the hash of these sentences.
+"""
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -38,10 +44,12 @@ class Protocol:
     def card(self) -> list[tuple[str, str]]:
         """Rows of (what, choice) to print or show, with seed, hash, sources and context."""
         sources = [("source", source) for source in self.sources]
+        fitted = ("steps that are fitted, of an encoder", FITTED_ON)
         return [
             ("protocol", f"{self.name} ({self.hash})"),
             *self.choices,
             ("default seed", str(self.seed)),
+            fitted,
             *sources,
             *self.context,
         ]

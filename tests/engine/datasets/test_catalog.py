@@ -131,8 +131,8 @@ def test_only_the_last_few_stay_in_memory(tmp_path: Path) -> None:
     assert catalog.load("unlabelled/0").hash == first.hash
 
 
-def test_sentences_for_a_fitted_step(tmp_path: Path) -> None:
-    """Distinct, in order; the hash is of these sentences and of nothing that goes with them."""
+def test_distinct_sentences_and_all_of_them(tmp_path: Path) -> None:
+    """In order; the hash is of these sentences and of nothing that goes with them."""
     folder = tmp_path / "unlabelled"
     folder.mkdir()
     (folder / "a.txt").write_text("One.\nTwo.\nOne.\n")
@@ -143,4 +143,8 @@ def test_sentences_for_a_fitted_step(tmp_path: Path) -> None:
 
     assert a[0] == ["One.", "Two."]
     assert a[1] == b[1] != c[1]
+    every_a, every_b = (catalog.every_sentence(f"unlabelled/{name}") for name in "ab")
+    assert every_a[0] == ["One.", "Two.", "One."]
+    assert every_a[1] not in (a[1], every_b[1])
+    assert every_b == b
     assert catalog.sentences("starter")[1] == catalog.sentences("starter-topics")[1]

@@ -1,0 +1,81 @@
+"""The encoders in memory: the last few, each as long as what it was made of has not changed.
+
+What was measured once in a precision that a GPU chose by itself is put right here, since only a
+loaded encoder knows the fingerprint of that time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.datasets import Catalog
+    from engine.encoders.base import Encoder
+    from store import Store
+
+IN_MEMORY = 4
+
+
+class Loaded:
+    """Canonical spec -> encoder, with the store's vectors as its cache.
+
+    Args:
+        store: keeps vectors and results.
+        catalog: has the data of fitted steps.
+    """
+
+    def __init__(self, store: Store, catalog: Catalog) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._encoders: OrderedDict[str, tuple[object, Encoder]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> Encoder:
+        """The encoder of a canonical spec, loaded if it is not there or no longer what it was.
+
+        Loading is serialised: two pages that ask for one model at the same moment share it.
+
+        Raises:
+            UserError: for files or weights that cannot be used.
+        """
+        from engine import encoders
+
+        with self._lock:
+            stamp = encoders.stamp_of(name, self._catalog.stamp)
+            held = self._encoders.pop(name, None)
+            if held is None or held[0] != stamp:
+                encoder = encoders.load(
+                    name,
+                    cache=self._store.vectors.of(name),
+                    datasets=self._catalog.every_sentence,
+                )
+                self._settle_precision(name)
+                # What the hub gave is there only now; it is of one commit and never changes.
+                held = (encoders.stamp_of(name, self._catalog.stamp) if "hf:" in name else stamp,
+                        encoder)  # fmt: skip
+            self._encoders[name] = held
+            while len(self._encoders) > IN_MEMORY:
+                self._encoders.popitem(last=False)
+            return held[1]
+
+    def _settle_precision(self, name: str) -> None:
+        """Half-precision results of a spec that does not say so go under the one that does."""
+        unsaid = self._store.precisions.unsaid(name)
+        if not unsaid:
+            return
+        from engine import encoders
+
+        said = encoders.as_a_gpu_chose(name)
+        prints: set[str] = set()
+        if said is not None:
+            half = encoders.load(said, datasets=self._catalog.every_sentence)
+            prints = {
+                fingerprint
+                for fingerprint, data_hash in unsaid
+                if encoders.bind_task(half, (), data_hash).fingerprint == fingerprint
+            }
+        moved = self._store.precisions.settle(name, said or name, prints)
+        if moved and said and self._store.encoders.get(name):
+            self._store.encoders.add(said, encoders.describe(said))

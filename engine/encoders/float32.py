@@ -1,0 +1,44 @@
+"""float32 that is float32: no TF32 and no bfloat16 inside of it, on any device.
+
+A process may allow its matrix products less than the 24 bits of float32. Vectors that are cached,
+compared and published must not depend on that.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_lock = threading.Lock()
+_inside = 0
+_before: list[tuple[Any, str]] = []
+
+
+@contextmanager
+def exact_float32() -> Iterator[None]:
+    """Compute in full float32 until the last thread in here has left, then as before."""
+    global _inside  # the switches are the process's own, and so is their count
+    with _lock:
+        if _inside == 0:
+            _before[:] = [(switch, switch.fp32_precision) for switch in _switches()]
+            for switch, _ in _before:
+                switch.fp32_precision = "ieee"
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                for switch, precision in _before:
+                    switch.fp32_precision = precision
+
+
+def _switches() -> list[Any]:
+    import torch
+
+    backends: Any = torch.backends
+    found = (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn, backends.mkldnn.matmul)
+    return [switch for switch in found if hasattr(switch, "fp32_precision")]

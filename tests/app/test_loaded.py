@@ -1,0 +1,142 @@
+"""Encoders and data in memory follow the disk; results of a half precision stand under its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sqlite_utils
+
+from app.workspace import Workspace
+from engine.datasets import Catalog
+from engine.encoders import load
+from engine.errors import UserError
+from store.migrations import migrations
+from tests.engine.encoders.models import save
+
+
+def words(path: Path, seed: int) -> Path:
+    """A file of word vectors, always of one size."""
+    known = "a the of in and on is to sea boat planet game court film".split()
+    rows = np.random.default_rng(seed).uniform(0.1, 0.9, (len(known), 4))
+    lines = [f"{w} {' '.join(f'{x:.6f}' for x in row)}" for w, row in zip(known, rows, strict=True)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def vectors(path: Path, seed: int) -> Path:
+    """A file of vectors for the sentences of StarterSTS."""
+    from engine.encoders.vectors import save as save_vectors
+
+    sentences = list(dict.fromkeys(Catalog().load("starter-pairs").sentences))
+    made = np.random.default_rng(seed).standard_normal((len(sentences), 8))
+    save_vectors(path, sentences, made)
+    return path
+
+
+def checkpoint(path: Path, seed: int) -> Path:
+    """A random transformer."""
+    return save(path, initializer_range=0.02 * (seed + 1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "write"),
+    [
+        ("words", "w.txt", words),
+        ("vectors", "v.parquet", vectors),
+        ("dir", "bert", checkpoint),
+    ],
+)
+def test_a_changed_file_is_another_encoder_at_once(
+    workspace: Workspace, tmp_path: Path, kind: str, name: str,
+    write: Callable[[Path, int], Path],
+) -> None:  # fmt: skip
+    """Its score is measured anew though the encoder was in memory; unchanged, it stays there."""
+    spec = f"{kind}:{write(tmp_path / name, 0)}"
+    first = workspace.evaluate_one(spec, "StarterSTS")
+    assert first["error"] is None
+    held = workspace.load(spec)
+    assert workspace.load(spec) is held
+    write(tmp_path / name, 1)
+    second = workspace.evaluate_one(spec, "StarterSTS")
+    assert (second["id"], second["fingerprint"]) != (first["id"], first["fingerprint"])
+    assert second["score"] != first["score"]
+
+
+def test_changed_data_fit_a_step_anew(tmp_path: Path) -> None:
+    """The data set is read again too, though it was in memory."""
+    file = tmp_path / "data" / "unlabelled" / "mine.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("One boat.\nTwo boats.\nA sea.\n")
+    workspace = Workspace(tmp_path / "store", tmp_path / "data")
+    spec = "random:8 | center:unlabelled/mine"
+    before = workspace.load(spec).encode(["a boat"])
+    file.write_text("One game.\nTwo games.\nA court.\n")
+    assert not np.allclose(workspace.load(spec).encode(["a boat"]), before)
+    workspace.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "write"),
+    [("words", "w.txt", words), ("dir", "bert", checkpoint), ("vectors", "v.parquet", vectors)],
+)
+def test_weights_that_change_before_they_are_read_are_refused(
+    tmp_path: Path, kind: str, name: str, write: Callable[[Path, int], Path]
+) -> None:
+    """They would be cached under the fingerprint of those before."""
+    encoder = load(f"{kind}:{write(tmp_path / name, 0)}", device="cpu")
+    assert encoder.fingerprint
+    write(tmp_path / name, 1)
+    with pytest.raises(UserError, match="have changed"):
+        encoder.encode(Catalog().load("starter-pairs").sentences[:1])
+
+
+def test_half_precision_that_was_not_said_stands_apart(tmp_path: Path) -> None:
+    """Results of a GPU and of a CPU under one spec, as they were before `dtype` was float32."""
+    spec = f"dir:{save(tmp_path / 'bert')}?pooling=avg"
+    half = load(f"{spec}&dtype=float16").fingerprint
+    full = load(spec, device="cpu").fingerprint
+    folder = tmp_path / "store"
+    folder.mkdir()
+    old = sqlite_utils.Database(folder / "theodolite.db")
+    migrations.apply(old, stop_before="m016_unsaid_precisions")
+    for task, fingerprint in (("A", half), ("B", full), ("C", half), ("C", full)):
+        old.execute(
+            "INSERT INTO results (encoder, fingerprint, dim, task, protocol, seed, data_hash,"
+            " score, details, seconds, hint, created)"
+            " VALUES (?, ?, 32, ?, 'simcse-2021', 0, 'd', 50.0, '{}', 1.0, '', 1.0)",
+            [spec, fingerprint, task],
+        )
+    old.conn.commit()
+    old.close()
+    workspace = Workspace(folder)
+    table = workspace.store.results.table
+    assert len(table(encoders=[spec], all_versions=True)) == 4
+    workspace.load(spec)
+    assert {(r["task"], r["fingerprint"]) for r in table(encoders=[spec], all_versions=True)} == {
+        ("B", full), ("C", full),
+    }  # fmt: skip
+    apart = table(encoders=[f"{spec}&dtype=float16"], all_versions=True)
+    assert {(r["task"], r["fingerprint"]) for r in apart} == {("A", half), ("C", half)}
+    assert workspace.store.precisions.unsaid(spec) == []
+    workspace.close()
+
+
+def test_a_fitted_step_counts_every_sentence_the_same_everywhere(tmp_path: Path) -> None:
+    """By the name of the data, as `@task` of an evaluation, and as `@task` of a map."""
+    file = tmp_path / "data" / "unlabelled" / "mine.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("One boat.\nA sea.\nOne boat.\nTwo games.\nOne boat.\n")
+    workspace = Workspace(tmp_path / "store", tmp_path / "data")
+    named = workspace.load("random:8 | center:unlabelled/mine")
+    every = load("random:8").encode(workspace.catalog.load("unlabelled/mine").sentences)
+    centred = load("random:8").encode(["a boat"]) - every.mean(0)
+    np.testing.assert_allclose(named.encode(["a boat"]), centred, atol=1e-6)
+    task = workspace.bound("random:8 | center:@task", "unlabelled/mine")
+    np.testing.assert_allclose(task.encode(["a boat"]), centred, atol=1e-6)
+    measured = workspace.evaluate_one("random:8 | whiten:@task", "StarterSTS")
+    mapped = workspace.bound("random:8 | whiten:@task", "starter-pairs")
+    assert measured["fingerprint"] == mapped.fingerprint
+    workspace.close()
