@@ -233,7 +233,6 @@ def whole(
 
 def _opened(workspace: Workspace, spec: str, collection: str) -> Searchable:
     """By its index, else with the vectors that were taken in before."""
-
     sentences, data_hash = workspace.catalog.sentences(collection)
     encoder = workspace.bound(spec, collection)
     key = (workspace.store.folder, encoder.fingerprint, data_hash)
