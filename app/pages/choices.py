@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import address
+from app.web.controls import Control
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,6 +19,12 @@ STARTERS = ("minilm", "wordllama", "random:256")
 MOST = 8
 """Encoders side by side, where a page has no limit of its own: more are no longer read, and a link
 must not have sentences encoded by a hundred."""
+
+
+ENCODERS = Control(
+    "encoder", "Encoders", gr.CheckboxGroup, choices=(), options={"elem_id": "encoders"}
+)
+"""The checkboxes, still empty."""
 
 
 def encoder_box(label: str = "Encoders", info: str | None = None, **kwargs: Any) -> Any:

@@ -15,6 +15,7 @@ from app.pages import choices
 from app.pages.following import Following
 from app.parts import LATEST, QUIET
 from app.space import densities
+from app.web.controls import Answer, Asked, Control, Controls, on, on_load
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -30,21 +31,28 @@ LEAD = (
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
     parts.header(TITLE, LEAD)
+    controls = Controls(
+        choices.ENCODERS,
+        Control("task", "Scored pairs, all splits", gr.Dropdown, choices=(),
+                options={"elem_id": "pairs", "min_width": 260}),
+    )  # fmt: skip
     with gr.Row():
-        encoders = choices.encoder_box(scale=3)
-        task = gr.Dropdown([], label="Scored pairs, all splits", elem_id="pairs", min_width=260)
+        controls.render("encoder", scale=3)
+        controls.render("task")
     notice = parts.notice()
     missing = parts.static("", elem_id="missing")
     measure = gr.Button("Measure them", variant="primary", visible=False, elem_id="measure")
     following = Following(workspace)
+    controls.add("run", following.run)
     headline = parts.static("", elem_id="headline")
     picture = chart(elem_id="densities")
     readings = parts.static("", elem_id="readings")
     space_title = parts.static("")
     space = chart(elem_id="space")
-    views = [missing, measure, headline, picture, readings, space_title, space]
+    pictures = [headline, picture, readings, space_title, space]
+    views = [missing, measure, *pictures]
 
-    def load(request: gr.Request) -> tuple[Any, ...]:
+    def load(request: gr.Request) -> Answer:
         tasks = densities.pair_tasks(workspace)
         named = address.first(request, "task")
         if named.startswith("hub:"):  # hub files are named, not listed
@@ -52,56 +60,58 @@ def build(workspace: Workspace) -> None:
         usual = "STSBenchmark" if "STSBenchmark" in tasks else tasks[0]
         chosen = choices.asked(workspace, request)
         wanted = address.choice(request, "task", tasks, usual)
-        return (
-            choices.filled(workspace, chosen),
-            gr.update(choices=tasks, value=wanted),
-            address.first(request, "run"),
-            *show(chosen, wanted),
-        )
+        return {
+            controls["encoder"]: choices.filled(workspace, chosen),
+            controls["task"]: gr.update(choices=tasks, value=wanted),
+            controls["run"]: address.first(request, "run"),
+            **show(Asked(encoder=chosen, task=wanted)),
+        }
 
-    def show(chosen: list[str], wanted: str) -> tuple[Any, ...]:
-        return _views(workspace, choices.need(chosen), wanted)
+    def show(asked: Asked) -> dict[Any, Any]:
+        names = choices.need(asked.encoder)
+        found = densities.spreads(workspace, names, asked.task)
+        absent = [name for name in names if name not in found]
+        lost = densities.unreadable(workspace, names, asked.task, found)
+        drawn = _pictures(tuple(found.items()), asked.task) if found else NOTHING
+        return {
+            missing: _missing(absent, lost, asked.task)
+            if found or lost
+            else _none_measured(asked.task),
+            measure: gr.update(
+                visible=bool(absent) and not workspace.read_only,
+                value=f"Measure {formats.plural(len(absent), 'encoder')} on {asked.task}",
+            ),
+            **dict(zip(pictures, drawn, strict=True)),
+        }
 
-    def start(chosen: list[str], wanted: str) -> str:
-        found = densities.spreads(workspace, chosen, wanted)
-        return workspace.queue_evaluation([n for n in chosen if n not in found], [wanted])
+    def start(asked: Asked) -> Answer:
+        found = densities.spreads(workspace, asked.encoder, asked.task)
+        absent = [name for name in asked.encoder if name not in found]
+        return {controls["run"]: workspace.queue_evaluation(absent, [asked.task])}
 
-    chosen = [encoders, task]
-    parts.on_load(parts.telling(load, 10), None, [*chosen, following.run, *views, notice])
-    gr.on(
-        [encoders.input, task.input, following.moved.change],
-        parts.telling(show, 7), chosen, [*views, notice], **LATEST,
-    )  # fmt: skip
-    address.keep({"encoder": encoders, "task": task, "run": following.run})
+    on_load(load, [*controls.values(), *views], notice)
+    on([controls["encoder"].input, controls["task"].input, following.moved.change],
+       show, controls, views, notice, **LATEST)  # fmt: skip
+    controls.keep()
     if not workspace.read_only:
-        measure.click(parts.telling(start, 1), chosen, [following.run, notice], **QUIET)
+        on(measure.click, start, controls, [controls["run"]], notice, **QUIET)
 
 
-def _views(workspace: Workspace, chosen: Sequence[str], task: str) -> tuple[Any, ...]:
-    """Everything below the controls."""
-    found = densities.spreads(workspace, chosen, task)
-    absent = [name for name in chosen if name not in found]
-    button = gr.update(
-        visible=bool(absent) and not workspace.read_only,
-        value=f"Measure {formats.plural(len(absent), 'encoder')} on {task}",
-    )
-    lost = densities.unreadable(workspace, chosen, task, found)
+def _missing(absent: Sequence[str], lost: Sequence[str], task: str) -> str:
+    """What is not measured yet or cannot be read, when something else is shown."""
     unread = parts.warn([f"The values per example of {name} on {task} cannot be read; measured "
                          "again they are there." for name in lost])  # fmt: skip
-    if not found and lost:
-        return unread, button, *_nothing()
-    if not found:
-        hint = (
-            "Press the button below; it takes from seconds to minutes and runs in the background."
-        )
-        return parts.empty(f"None of them was measured on {task}", hint), button, *_nothing()
     new = [name for name in absent if name not in lost]
-    note = parts.say(f"Not measured on {task} yet: {', '.join(new)}.") if new else ""
-    return unread + note, button, *_pictures(tuple(found.items()), task)
+    return unread + (parts.say(f"Not measured on {task} yet: {', '.join(new)}.") if new else "")
 
 
-def _nothing() -> tuple[Any, ...]:
-    return "", None, "", "", None
+def _none_measured(task: str) -> str:
+    hint = "Press the button below; it takes from seconds to minutes and runs in the background."
+    return parts.empty(f"None of them was measured on {task}", hint)
+
+
+NOTHING = ("", None, "", "", None)
+"""What `_pictures` returns where there is nothing to draw."""
 
 
 @lru_cache(maxsize=32)

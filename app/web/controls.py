@@ -16,15 +16,18 @@ page stays as it is.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
+from gradio.context import Context
 
 from app import address, parts
 
+Asked = SimpleNamespace
+"""What the controls of a page say, by name."""
 Answer = Mapping[Any, Any] | None
 """Component -> its new value or `gr.update(…)`; what is not named stays as it is."""
 
@@ -137,6 +140,29 @@ def on(
     if isinstance(events, list):
         return gr.on(events, wrapped, listed, places, **options)
     return events(wrapped, listed, places, **options)
+
+
+def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], notice: Any) -> Any:
+    """Have a handler fill controls when the page that is being built is opened.
+
+    A text box that it would leave empty is not touched: somebody may have begun to write there.
+
+    Returns:
+        The Gradio dependency, for `.then`.
+    """
+    page = Context.root_block
+    if page is None:
+        raise ValueError("on_load belongs inside the building of a page")
+
+    def fill(request: gr.Request) -> Answer:
+        answer = handler(request) or {}
+        return {
+            box: value
+            for box, value in answer.items()
+            if not (value == "" and isinstance(box, gr.Textbox) and not box.value)
+        }
+
+    return on(page.load, fill, None, [*outputs], notice, **parts.QUIET)
 
 
 def with_notice(
