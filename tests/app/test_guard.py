@@ -5,21 +5,13 @@ What a browser makes of the answers is in tests/ui/test_foreign_pages.py.
 
 from __future__ import annotations
 
-import io
-import json
-import random
-import uuid
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import quote
 
 import httpx
 import pytest
-from PIL import Image
 
 from app import ui
-from app.guard.bodies import MOST_BYTES, whole_characters
-from app.guard.login import FREE_BY_ADDRESS, FREE_BY_NAME, LONGEST_WAIT, Login, visitor
 from app.workspace import Workspace
 
 LISTED = "random:16"
@@ -31,14 +23,6 @@ FOREIGN = [
     {"Origin": "http://127.0.0.1:1"},
     {"Origin": "null"},
 ]
-SIGNS = ("Traceback", 'File "', "site-packages")
-NONSENSE: list[Any] = [
-    None, {}, {"act": "open"}, {"id": "x"}, {"act": 7, "id": ["a"]}, {"act": None, "id": None},
-    {"act": "again", "id": "x"}, {"act": "again", "id": "a\nb\nc"}, {"act": "again", "id": "-1"},
-    {"act": "again", "id": "9" * 40}, {"act": "remove", "id": {"a": 1}}, {"result": "one"},
-    {"result": -1}, {"result": 10**30}, {"act": "open", "id": "x" * 100_000}, [], "act", 3, True,
-]  # fmt: skip
-"""What no page sends with an event."""
 
 
 @pytest.fixture(scope="module")
@@ -66,46 +50,6 @@ def stranger(workspace: Workspace) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=demo.local_url, timeout=30) as made:
         yield made
     demo.close()
-
-
-def sent(client: httpx.Client, events: list[tuple[dict[str, Any], list[Any], Any]]) -> list[str]:
-    """Send events with their values and data at once, as one tab, and return what each comes to."""
-    session, waiting, said = uuid.uuid4().hex, set(), []
-    for event, values, about in events:
-        body = {"fn_index": event["id"], "data": values, "event_data": about,
-                "session_hash": session}  # fmt: skip
-        # httpx itself would not send half a character.
-        answer = client.post("/gradio_api/queue/join", content=json.dumps(body),
-                             headers={"Content-Type": "application/json"})  # fmt: skip
-        if answer.is_success:
-            waiting.add(answer.json()["event_id"])
-        else:
-            assert answer.status_code < 500
-            said.append(answer.text)
-    with client.stream("GET", "/gradio_api/queue/data", params={"session_hash": session}) as lines:
-        for line in lines.iter_lines():
-            if not waiting:
-                break
-            if "process_completed" in line:
-                waiting.discard(json.loads(line[5:])["event_id"])
-                said.append(line)
-    return said
-
-
-def config(client: httpx.Client) -> dict[str, Any]:
-    """What Gradio tells its page."""
-    return dict(client.get("/config").raise_for_status().json())
-
-
-def handlers(client: httpx.Client) -> list[tuple[dict[str, Any], list[Any]]]:
-    """Every event that is answered in Python, with the values that its controls begin with."""
-    told, empty = config(client), {"textbox": "", "radio": "", "state": "", "checkboxgroup": []}
-    values = {c["id"]: c["props"].get("value") or empty.get(c["type"]) for c in told["components"]}
-    return [
-        (event, [values[number] for number in event["inputs"]])
-        for event in told["dependencies"]
-        if event["backend_fn"]
-    ]
 
 
 # Pages of others
@@ -290,210 +234,3 @@ def test_the_cookie_of_a_login_stays_on_our_site(stranger: httpx.Client) -> None
         assert "samesite=none" not in cookie.lower()
         assert "httponly" in cookie.lower()
         assert "secure" in cookie.lower()
-
-
-# Guessing
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        """The time."""
-        return self.now
-
-
-async def tried(login: Login, password: str, address: str = "10.0.0.1", name: str = "ada") -> Any:
-    """What a try gets: yes, no, or the seconds to wait."""
-    visitor.set(address)
-    try:
-        return await login.check(name, password)
-    except Exception as error:
-        assert error.status_code == 429  # type: ignore[attr-defined]
-        return int(error.headers["Retry-After"])  # type: ignore[attr-defined]
-
-
-def test_each_wrong_password_makes_the_next_wait_longer() -> None:
-    """Twice as long each time, up to a quarter of an hour; the right one has to wait, too."""
-    import asyncio
-
-    async def guess() -> list[int]:
-        clock = Clock()
-        login, waits = Login(*LOGIN, clock), []
-        for _ in range(FREE_BY_ADDRESS):
-            assert await tried(login, "wrong") is False
-        for _ in range(14):
-            waits.append(await tried(login, LOGIN[1]))
-            clock.now += waits[-1]
-            assert await tried(login, "wrong") is False
-        clock.now += LONGEST_WAIT
-        assert await tried(login, LOGIN[1]) is True
-        assert await tried(login, "wrong") is False  # free ones again
-        assert await tried(login, LOGIN[1]) is True
-        return waits
-
-    assert asyncio.run(guess()) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, *[900] * 4]
-
-
-def test_many_addresses_that_guess_at_one_name_are_held_back() -> None:
-    """But not one from which the right password came before, nor guesses at another name."""
-    import asyncio
-
-    async def guess() -> None:
-        login = Login(*LOGIN, Clock())
-        assert await tried(login, LOGIN[1], "10.0.0.1") is True
-        for number in range(FREE_BY_NAME):
-            assert await tried(login, "wrong", f"10.0.1.{number}") is False
-        assert await tried(login, LOGIN[1], "10.0.2.1") == 1
-        assert await tried(login, LOGIN[1], "10.0.0.1") is True
-        assert await tried(login, "wrong", "10.0.2.1", "bob") is False
-
-    asyncio.run(guess())
-
-
-def test_the_app_answers_guesses_so(workspace: Workspace) -> None:
-    """Of a hundred guesses over HTTP five are looked at, and then not even the right one is."""
-    demo = ui.launch(workspace, open_browser=False, block=False, auth=LOGIN)
-    with httpx.Client(base_url=demo.local_url) as guesser:
-        codes = [
-            guesser.post("/login", data={"username": "ada", "password": str(n)}).status_code
-            for n in range(100)
-        ]
-        last = guesser.post("/login", data={"username": "ada", "password": "lovelace"})
-    demo.close()
-    assert codes[:FREE_BY_ADDRESS] == [400] * FREE_BY_ADDRESS
-    assert codes.count(400) <= FREE_BY_ADDRESS + 3  # a wait of seconds may have passed
-    assert last.status_code == 429
-    assert int(last.headers["retry-after"]) >= 1
-
-
-# Nonsense
-
-
-@pytest.mark.parametrize("size", [192, 512])
-def test_the_app_can_be_installed(client: httpx.Client, size: int) -> None:
-    """Its manifest names icons that are there, of the size they claim."""
-    icons = client.get("/manifest.json").raise_for_status().json()["icons"]
-    (icon,) = [icon for icon in icons if icon["sizes"] == f"{size}x{size}"]
-    answer = client.get(icon["src"].removeprefix(".")).raise_for_status()
-    assert answer.headers["content-type"] == icon["type"] == "image/png"
-    assert Image.open(io.BytesIO(answer.content)).size == (size, size)
-
-
-HOSTILE_PATHS = [
-    "/pwa_icon/1", "/pwa_icon/99999", "/pwa_icon/x", "/pwa_icon/-1",
-    f"/static/{'a' * 300}", f"/assets/{'b' * 5000}", f"/static/{'c/' * 3000}", "/static/%00",
-    f"/svelte/{'d' * 300}", f"/gradio_api/file={'e' * 300}", f"/gradio_api/file=/{'f/' * 3000}",
-    "/gradio_api/file=%00", "/assets/..%2f..%2f..%2f..%2fetc%2fpasswd", "/static/../../etc/passwd",
-    "/gradio_api/file=https://example.org/x", "/gradio_api/file/http:/x", "/assets/%ff%fe",
-    "/gradio_api/proxy=https://a.hf.space/x", "/gradio_api/deep_link", "/theodolite/map/../points",
-    "/gradio_api/custom_component/a/client/b/c", "/search?" + "q=a&" * 2000, "/map?encoder=%ff",
-    "/search?deep_link=..%2f..%2fetc", "/gradio_api/stream/a/b/c/playlist.m3u8", "/monitoring/x",
-    "/gradio_api/upload_progress?upload_id=" + "u" * 300, "/theodolite/map/x/decode?x=nan&y=inf",
-    "/gradio_api/call/x/y", "/gradio_api/vibe-code", "/gradio_api/runs",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("path", HOSTILE_PATHS, ids=lambda path: path[:40])
-def test_a_hostile_address_is_refused_calmly(client: httpx.Client, path: str) -> None:
-    """No error of the server's, no file from outside, nothing of its inside."""
-    with client.stream("GET", path) as answer:
-        said = next(answer.iter_text(), "") if answer.status_code != 204 else ""
-    assert answer.status_code < 500
-    assert "root:" not in said
-    assert not any(sign in said for sign in SIGNS)
-
-
-BODIES: list[tuple[str, Any]] = [
-    ("queue/join", {"fn_index": 10**6, "data": [], "session_hash": "s"}),
-    ("queue/join", {"fn_index": -1, "data": [], "session_hash": "s"}),
-    ("queue/join", {"fn_index": None, "data": [], "session_hash": "s"}),
-    ("queue/join", {"fn_index": 0, "data": "x", "session_hash": 7}),
-    ("queue/join", {"fn_index": 0, "data": [], "session_hash": None}),
-    ("queue/join", []), ("queue/join", None), ("queue/join", "x"),
-    ("run/predict", {"fn_index": 10**6, "data": []}), ("run/nothing", {"data": []}),
-    ("api/nothing", {"data": [1]}), ("call/nothing", {"data": []}),
-    ("call/v2/nothing", {"a": 1}), ("cancel", {"session_hash": "a", "fn_index": 1}),
-    ("cancel", {"session_hash": "a", "fn_index": 10**9, "event_id": "x"}),
-    ("component_server", {"session_hash": "a", "component_id": 10**9, "fn_name": "x", "data": 1}),
-    ("component_server", {"session_hash": "a", "component_id": 1, "fn_name": "__init__"}),
-    ("component_server", []), ("stream/x", {"data": []}), ("stream/x/close", {}),
-    ("reset", {}), ("vibe-edit/", {"prompt": "x"}), ("run-history/connect", {}),
-    ("process_recording", {}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("path", "body"), BODIES, ids=str)
-def test_a_call_of_what_is_not_there_is_refused_calmly(
-    client: httpx.Client, path: str, body: Any
-) -> None:
-    """A function, component or stream that does not exist is no error of the server's."""
-    answer = client.post(f"/gradio_api/{path}", json=body)
-    assert answer.status_code < 500
-    assert not any(sign in answer.text for sign in SIGNS)
-
-
-def test_calls_of_random_bytes_are_refused_calmly(client: httpx.Client) -> None:
-    """Sixty bodies that are not what they claim to be."""
-    drawn = random.Random(15)
-    kinds = ("application/json", "multipart/form-data; boundary=x", "text/plain", "nonsense")
-    for number in range(60):
-        path = drawn.choice(("queue/join", "upload", "component_server", "cancel", "run/x"))
-        answer = client.post(
-            f"/gradio_api/{path}", content=drawn.randbytes(drawn.randrange(200)),
-            headers={"Content-Type": kinds[number % len(kinds)]},
-        )  # fmt: skip
-        assert answer.status_code < 500, (path, number)
-        assert not any(sign in answer.text for sign in SIGNS)
-
-
-@pytest.mark.parametrize("about", NONSENSE, ids=lambda about: json.dumps(about)[:40])
-def test_every_part_of_a_page_stands_nonsense(
-    client: httpx.Client, workspace: Workspace, about: Any
-) -> None:
-    """Each event of ours says what is wrong with it, as the sender's doing, and changes nothing."""
-    events = [
-        (event, values, about) for event, values in handlers(client)
-        if any(target[1] in ("act", "select") for target in event["targets"])
-    ]  # fmt: skip
-    said = sent(client, events)
-    assert len(said) == len(events) >= 12
-    for text in said:
-        assert "not your fault" not in text
-        assert '"success":false' not in text
-        assert not any(sign in text for sign in SIGNS)
-    assert [row["name"] for row in workspace.store.encoders.list()] == [LISTED]
-    assert workspace.store.runs.list() == []
-
-
-@pytest.mark.parametrize(
-    ("body", "mended"),
-    [(r"\ud83d\ude00", r"\ud83d\ude00"), (r"a\ud83db", r"a\ufffdb"), (r"\uDE00", r"\ufffd"),
-     (r"\\ud83d", r"\\ud83d"), (r"\\\ud83d", r"\\\ufffd"), (r"\u00e9", r"\u00e9"),
-     (r"\ud83d\ud83d\ude00", r"\ufffd\ud83d\ude00")],
-)  # fmt: skip
-def test_halves_of_characters_are_told_from_whole_ones(body: str, mended: str) -> None:
-    """An escaped backslash before a `u` names no character."""
-    assert whole_characters(body.encode()).decode() == mended
-
-
-def test_a_call_has_an_end(client: httpx.Client) -> None:
-    """More than any page sends is not even read to the end."""
-    answer = client.post("/gradio_api/queue/join", content=b"[" * (MOST_BYTES + 1))
-    assert answer.status_code == 413
-
-
-def test_every_control_stands_nonsense(client: httpx.Client) -> None:
-    """Sixty events of any kind with values that no control has: no inside of the app comes out."""
-    drawn = random.Random(29)
-    values = (None, "", "x" * 3000, -1, 1e300, [], ["a", None], {}, {"path": "/etc/passwd"}, True,
-              "dir:/etc", "hub:a/b@main/c.csv", "\ud800")  # fmt: skip
-    events = [
-        (event, [drawn.choice(values) for _ in event["inputs"]], None)
-        for event, _ in drawn.sample(handlers(client), 60)
-    ]
-    for text in sent(client, events):
-        assert not any(sign in text for sign in SIGNS)
-        assert "root:" not in text
