@@ -26,6 +26,7 @@ lint: ## style and mistakes, Python and JavaScript
 	ruff check .
 	ruff format --check .
 	@for f in $$(git ls-files '*.js'); do node --check "$$f" || exit 1; done
+	node --test tests/js/
 
 type: ## static types
 	mypy

@@ -22,6 +22,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from app import theme
 from app.collection import curation_routes
+from app.components import modules
 from app.guard import links
 from app.guard.login import MESSAGE, Login
 from app.guard.middleware import Guard
@@ -224,6 +225,7 @@ def _server(workspace: Workspace, names: list[Middleware], frame_ancestors: str)
         [*names, guard],
         routes=[
             *routes(uploads=not workspace.read_only),
+            *modules.routes(),
             *map_routes.routes(workspace),
             *curation_routes.routes(workspace),
         ],

@@ -42,23 +42,23 @@ FLAGS = (
 FRAME = "<!doctype html><body style='margin:0'><div id='here' style='width:1200px'></div>"
 
 OURS = """
+import { mount } from "./BASE/map/map.js";
+import { choose, pan } from "./BASE/map/tools.js";
 const began = performance.now();
 window.selected = null;
 const trigger = (name) => { if (name === "select") window.selected = [performance.now()]; };
 const element = document.getElementById("here"), props = { value: VALUE, palette: PALETTE };
-const watch = () => {};
-(() => { BODY
-  window.finish = () => stage.firstChild.getContext("webgl")
-    .readPixels(0, 0, 1, 1, 6408, 5121, new Uint8Array(4));
-  const wait = () => {
-    if (!map?.shades || !status.textContent.endsWith("points.")) return setTimeout(wait, 1);
-    window.finish();
-    window.drawn = (performance.now() - began) / 1000;
-  };
-  wait();
-  window.arm = () => choose("lasso");
-  window.step = (k) => pan(k % 2 ? 9 : -9, 0);
-})();
+const ui = mount({ element, props, trigger, watch: () => {} });
+window.finish = () => ui.stage.firstChild.getContext("webgl")
+  .readPixels(0, 0, 1, 1, 6408, 5121, new Uint8Array(4));
+const wait = () => {
+  if (!ui.map?.shades || !ui.status.textContent.endsWith("points.")) return setTimeout(wait, 1);
+  window.finish();
+  window.drawn = (performance.now() - began) / 1000;
+};
+wait();
+window.arm = () => choose(ui, "lasso");
+window.step = (k) => pan(ui, k % 2 ? 9 : -9, 0);
 """
 
 PEER = """
@@ -108,7 +108,8 @@ def cloud(n: int) -> tuple[np.ndarray, np.ndarray]:
 def pages(n: int) -> tuple[str, str]:
     """Our page and the peer's."""
     from app import theme
-    from app.components.map import _JS, Column, points
+    from app.components.map import Column, points
+    from app.components.modules import BASE
     from app.theme import SERIES
 
     names = tuple(f"label {i}" for i in range(LABELS))
@@ -117,7 +118,7 @@ def pages(n: int) -> tuple[str, str]:
     script = (theme.STATIC / "theodolite.js").read_text("utf-8")
     code = OURS.replace("VALUE", json.dumps(value)).replace("PALETTE", json.dumps(list(SERIES)))
     head = f"<style>{theme.css()}</style><script>{script}</script>"
-    mine = f"{FRAME}{head}<script>{code.replace('BODY', _JS)}</script>"
+    mine = f'{FRAME}{head}<script type="module">{code.replace("BASE", BASE)}</script>'
     return mine, f"{FRAME}<script src='plotly.js'></script><script>{PEER}</script>"
 
 
@@ -128,6 +129,7 @@ def serve(n: int) -> tuple[Any, str]:
     from starlette.responses import FileResponse, HTMLResponse, Response
     from starlette.routing import Route
 
+    from app.components import modules
     from app.routes import plotly_file
 
     points, labels = cloud(n)
@@ -140,6 +142,7 @@ def serve(n: int) -> tuple[Any, str]:
         Route("/ours", lambda request: HTMLResponse(mine)),
         Route("/plotly", lambda request: HTMLResponse(peer)),
         Route("/plotly.js", lambda request: FileResponse(plotly_file())),
+        *modules.routes(),
         Route("/m/points", binary(points)),
         Route("/m/column/label", binary(labels)),
     ])  # fmt: skip

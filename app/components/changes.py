@@ -57,7 +57,7 @@ def listed(found: Sequence[Changed], encoders: tuple[str, str], group: str) -> s
     Args:
         found: what changed.
         encoders: their names.
-        group: the linked maps on which a sentence can be shown; see `map_link.js`.
+        group: the linked maps on which a sentence can be shown; see `js/map/link.js`.
     """
     items = "".join(_item(rank, one, encoders) for rank, one in enumerate(found, 1))
     return f'<ol class="t-changes" data-group="{escape(group)}">{items}</ol>'

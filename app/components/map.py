@@ -9,25 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from app.components.map_columns import Column, Region
+from app.components.modules import mount
 from app.theme import SERIES
 
 __all__ = ["Column", "Region", "point_map", "points"]
-
-# Functions first, then the state they work on: together they are one body for `js_on_load`.
-_PARTS = (
-    "map_points", "map_view", "map_colours", "map_scene", "map_over", "map_tools", "map_input",
-    "map_find", "map_address", "map_panel", "map_decode", "map_files", "map_link", "map_moving",
-    "map",
-)  # fmt: skip
-_JS = "\n".join(
-    (Path(__file__).parent / f"{part}.js").read_text(encoding="utf-8") for part in _PARTS
-)
 
 
 def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
@@ -38,8 +28,8 @@ def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
         **kwargs: as `gr.HTML` takes them.
     """
     return gr.HTML(
-        value, html_template="", js_on_load=_JS, apply_default_css=False, palette=list(SERIES),
-        **kwargs,
+        value, html_template="", js_on_load=mount("map/map.js"), apply_default_css=False,
+        palette=list(SERIES), **kwargs,
     )  # fmt: skip
 
 
@@ -104,7 +94,7 @@ def points(
         linked: maps of one page with the same text here hover, select and zoom together.
         towards: `url` of a map of the same points: a slider moves these there; empty for none.
         ends: names of the two ends of that slider.
-        address: whether what is seen is written to the page's address, see `map_address.js`.
+        address: whether what is seen is written to the page's address, see `js/map/address.js`.
     """
     by_size = sorted(regions, key=lambda region: -region.size)
     return {

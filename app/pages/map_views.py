@@ -1,6 +1,6 @@
 """What an address says of a map: place, colour, size, names, filters, words found, selection.
 
-The browser writes it (`components/map_address.js`); it holds for the first map that a page shows.
+The browser writes it (`components/js/map/address.js`); it holds for the first map of a page.
 """
 
 from __future__ import annotations

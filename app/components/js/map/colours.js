@@ -1,16 +1,16 @@
 // Which colour a point has: by label, by number, or one for all. Knows no screen.
 
-const CONTEXT = [150, 156, 160];
+export const CONTEXT = [150, 156, 160];
 
-const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+export const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
 // Colours of the labels 0 … k-1: the palette, then turned hues that stay apart from their neighbours.
-function labelColours(k, palette, dark) {
+export function labelColours(k, palette, dark) {
   return Array.from({ length: k }, (_, i) =>
     i < palette.length ? rgb(palette[i]) : hslToRgb((i * 137.508) % 360, 0.55, (dark ? 0.6 : 0.45) + 0.1 * ((i % 3) - 1)));
 }
 
-function hslToRgb(h, s, l) {
+export function hslToRgb(h, s, l) {
   const f = (n) => {
     const k = (n + h / 30) % 12;
     return Math.round(255 * (l - s * Math.min(l, 1 - l) * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
@@ -19,9 +19,9 @@ function hslToRgb(h, s, l) {
 }
 
 // From low to high: dark violet, teal, yellow on light paper; the reverse would vanish on dark.
-const RAMP = [[68, 20, 110], [59, 82, 139], [33, 145, 140], [94, 201, 98], [240, 200, 40]];
+export const RAMP = [[68, 20, 110], [59, 82, 139], [33, 145, 140], [94, 201, 98], [240, 200, 40]];
 
-function rampColour(share) {
+export function rampColour(share) {
   const at = Math.max(0, Math.min(1, share)) * (RAMP.length - 1);
   const [i, rest] = [Math.min(RAMP.length - 2, Math.floor(at)), at % 1];
   const part = at >= RAMP.length - 1 ? 1 : rest;
@@ -30,7 +30,7 @@ function rampColour(share) {
 
 // How crowded it is around each point, 0 to 63: the points of its cell of the grid and of the eight
 // around it, as a logarithm against the most crowded place.
-function crowding(grid) {
+export function crowding(grid) {
   const { side, starts, order, n } = grid;
   const near = new Float32Array(side * side);
   let most = 1;
@@ -59,7 +59,7 @@ function crowding(grid) {
 //   column: null, or {kind, values, labels | low, high}; allowed(i): whether a filter lets it pass;
 //   chosen: Uint8Array with 1 where selected, or null when nothing is.
 //   crowd: of each point, from `crowding`.
-function painted(rgba, n, column, colours, one, allowed, chosen, crowd) {
+export function painted(rgba, n, column, colours, one, allowed, chosen, crowd) {
   for (let i = 0; i < n; i++) {
     const fits = allowed === null || allowed[i];
     const lit = fits && (chosen === null || chosen[i]);

@@ -1,23 +1,28 @@
 // What lies over the cloud and is drawn without redrawing it: names of regions, the line being drawn,
-// the ring around a point, its neighbours. Function declarations only: map.js holds the state.
+// the ring around a point, its neighbours.
 
-function annotate() {
-  const context = over.getContext("2d");
-  const view = seen();
+import { seen } from "./data.js";
+import { saidMark, sight } from "./decode.js";
+import { ratio, token } from "./dom.js";
+import { placedLabels } from "./view.js";
+
+export function annotate(ui) {
+  const context = ui.over.getContext("2d");
+  const view = seen(ui);
   context.setTransform(ratio(), 0, 0, ratio(), 0, 0);
   context.clearRect(0, 0, view.width, view.height);
-  regionNames(context, view);
-  if (map.point) neighbourLines(context, view);
-  if (map.guest) guestMark(context, view);
-  if (map.said) saidMark(context, view);
-  sight(context, view);
-  if (drag?.line?.length) handDrawn(context, drag.line);
-  if (hovered >= 0) ring(context, placeOf(view, hovered), 7, "ink", 2);
+  regionNames(ui, context, view);
+  if (ui.map.point) neighbourLines(ui, context, view);
+  if (ui.map.guest) guestMark(ui, context, view);
+  if (ui.map.said) saidMark(ui, context, view);
+  sight(ui, context, view);
+  if (ui.drag?.line?.length) handDrawn(context, ui.drag.line);
+  if (ui.hovered >= 0) ring(context, placeOf(ui, view, ui.hovered), 7, "ink", 2);
 }
 
-const placeOf = (view, i) => view.toScreen(map.xy[2 * i], map.xy[2 * i + 1]);
+export const placeOf = (ui, view, i) => view.toScreen(ui.map.xy[2 * i], ui.map.xy[2 * i + 1]);
 
-function ring(context, [x, y], radius, colour, width) {
+export function ring(context, [x, y], radius, colour, width) {
   context.strokeStyle = token("surface");
   context.lineWidth = width + 2;
   context.beginPath();
@@ -43,11 +48,11 @@ function handDrawn(context, line) {
 
 // To the true neighbours of the open point: drawn through where they are near on the map too, dashed
 // where the map put them elsewhere.
-function neighbourLines(context, view) {
-  const { id, neighbours } = map.point;
-  const from = placeOf(view, id);
+function neighbourLines(ui, context, view) {
+  const { id, neighbours } = ui.map.point;
+  const from = placeOf(ui, view, id);
   for (const { id: other, kept } of neighbours) {
-    const to = placeOf(view, other);
+    const to = placeOf(ui, view, other);
     context.setLineDash(kept ? [] : [5, 4]);
     context.strokeStyle = token(kept ? "accent" : "brass");
     context.lineWidth = 1.5;
@@ -62,8 +67,8 @@ function neighbourLines(context, view) {
 }
 
 // A sentence that was placed afterwards.
-function guestMark(context, view) {
-  const [x, y] = view.toScreen(map.guest.x, map.guest.y);
+function guestMark(ui, context, view) {
+  const [x, y] = view.toScreen(ui.map.guest.x, ui.map.guest.y);
   context.strokeStyle = token("bad");
   context.lineWidth = 2.5;
   context.beginPath();
@@ -78,18 +83,18 @@ function guestMark(context, view) {
 const LABEL_FONT = "600 13px 'IBM Plex Sans', sans-serif";
 
 // The names to be seen: of the finest level that this zoom calls for, without overlaps.
-function namesInView(context, view) {
-  const regions = map.value.regions ?? [];
-  const level = Math.max(0, Math.floor(-Math.log2(map.view.span / 1.08) + 0.25));
+export function namesInView(ui, context, view) {
+  const regions = ui.map.value.regions ?? [];
+  const level = Math.max(0, Math.floor(-Math.log2(ui.map.view.span / 1.08) + 0.25));
   const levels = [...new Set(regions.map((r) => r.level))].sort((a, b) => a - b);
   const wanted = levels.filter((l) => l <= level).pop() ?? levels[0];
   context.font = LABEL_FONT;
   return placedLabels(regions.filter((r) => r.level === wanted), view, (text) => context.measureText(text).width);
 }
 
-function regionNames(context, view) {
-  if (!map.names) return;
-  const names = namesInView(context, view);
+function regionNames(ui, context, view) {
+  if (!ui.map.names) return;
+  const names = namesInView(ui, context, view);
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.lineWidth = 4;

@@ -7,11 +7,13 @@
 // The layer of a point says what lies over what and how opaque it is; where it is crowded, points
 // are smaller and thinner, where it is lonely larger and more solid.
 
-const LAYERS = { context: 1, plain: 2, chosen: 3 };
-const FEW = 30000; // points drawn while the view moves
-const CANVAS_POINTS = 20000;
+import { shuffled } from "./points.js";
 
-const VERTEX = `
+export const LAYERS = { context: 1, plain: 2, chosen: 3 };
+export const FEW = 30000; // points drawn while the view moves
+export const CANVAS_POINTS = 20000;
+
+export const VERTEX = `
   attribute vec2 place;
   attribute vec4 colour;
   uniform vec2 scale, shift;
@@ -27,7 +29,7 @@ const VERTEX = `
     float see = layer > 2.5 ? 1.0 : layer > 1.5 ? plain : plain * 0.35;
     shade = vec4(colour.rgb * see, see);
   }`;
-const FRAGMENT = `
+export const FRAGMENT = `
   precision mediump float;
   varying vec4 shade;
   uniform float round;
@@ -37,10 +39,10 @@ const FRAGMENT = `
     gl_FragColor = shade * inside;
   }`;
 
-const layerOf = (code) => code >> 6;
+export const layerOf = (code) => code >> 6;
 
 // Points look alike however many there are: large and solid when few, small and thin when many.
-function pointLook(n, view) {
+export function pointLook(n, view) {
   const area = view.width * view.height;
   const shown = Math.max(1, n * Math.min(1, view.span ** 2)); // about how many are in view
   const size = Math.max(1.5, Math.min(9, Math.sqrt(area / shown) * 0.3));
@@ -48,7 +50,7 @@ function pointLook(n, view) {
 }
 
 // How one point looks, as the shader above has it; for the canvas and for SVG.
-function markLook(look, code) {
+export function markLook(look, code) {
   const [layer, crowd] = [layerOf(code), (code & 63) / 63];
   const plain = Math.min(1, look.opacity * (1.5 - 0.65 * crowd));
   const size = look.size * (1.3 - 0.45 * crowd) + (layer === LAYERS.chosen ? 2 : 0);
@@ -56,7 +58,7 @@ function markLook(look, code) {
 }
 
 // `lost` is called when the browser takes the drawing context away, as it may at any time.
-function webglScene(canvas, xy, lost) {
+export function webglScene(canvas, xy, lost) {
   const gl = canvas.getContext("webgl", { antialias: false, preserveDrawingBuffer: true, premultipliedAlpha: true });
   if (!gl) return null;
   const n = xy.length / 2;
@@ -124,7 +126,7 @@ function webglScene(canvas, xy, lost) {
   return scene;
 }
 
-function linked(gl) {
+export function linked(gl) {
   const program = gl.createProgram();
   for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
     const shader = gl.createShader(kind);
@@ -137,7 +139,7 @@ function linked(gl) {
 }
 
 // Without WebGL: a fair sample, square points.
-function canvasScene(canvas, xy) {
+export function canvasScene(canvas, xy) {
   const context = canvas.getContext("2d");
   const n = xy.length / 2;
   const sample = shuffled(n).subarray(0, CANVAS_POINTS);

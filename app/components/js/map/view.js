@@ -1,16 +1,16 @@
 // What part of the plane is seen, and where a place of it lies on the screen.
 // A view has a centre and `span`, the share of the whole plane that its shorter side shows.
 
-const CLOSEST = 1e-5;
+export const CLOSEST = 1e-5;
 
 // The plane is scaled so that all points fit into the shorter side; `box` is that of the points.
-function fitted(box) {
+export function fitted(box) {
   const size = Math.max(box.right - box.left, box.top - box.bottom) || 1;
   return { x: (box.left + box.right) / 2, y: (box.bottom + box.top) / 2, span: 1.08, size };
 }
 
 // Everything the scene wants to know, from the view and the size of the canvas in pixels.
-function projected(view, width, height, ratio) {
+export function projected(view, width, height, ratio) {
   const shorter = Math.min(width, height);
   const unit = shorter / (view.size * view.span); // pixels a unit of the plane
   const [scaleX, scaleY] = [(2 * unit) / width, (2 * unit) / height];
@@ -25,7 +25,7 @@ function projected(view, width, height, ratio) {
 }
 
 // Closer by a factor (below 1) or farther, with the place under (px, py) staying where it is.
-function zoomed(view, width, height, px, py, factor) {
+export function zoomed(view, width, height, px, py, factor) {
   const before = projected(view, width, height, 1).toPlane(px, py);
   const span = Math.max(CLOSEST, Math.min(4, view.span * factor));
   const next = { ...view, span };
@@ -34,19 +34,19 @@ function zoomed(view, width, height, px, py, factor) {
 }
 
 // `x,y,span` with as many digits as can be seen, for the address.
-function writtenView(view) {
+export function writtenView(view) {
   const digits = Math.max(2, Math.ceil(-Math.log10(view.size * view.span)) + 5);
   return [view.x.toFixed(digits), view.y.toFixed(digits), Number(view.span.toPrecision(6))].join(",");
 }
 
-function readView(text, whole) {
+export function readView(text, whole) {
   const [x, y, span] = String(text || "").split(",").map(Number);
   const sound = [x, y, span].every(Number.isFinite) && span >= CLOSEST && span <= 4;
   return sound ? { ...whole, x, y, span } : whole;
 }
 
 // Names of regions that do not overlap, the larger regions first; `regions` are sorted by size.
-function placedLabels(regions, at, measure) {
+export function placedLabels(regions, at, measure) {
   const taken = [];
   const placed = [];
   for (const region of regions) {

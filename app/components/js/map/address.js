@@ -1,35 +1,40 @@
 // What of the view stands in the page's address, so that a copied link shows what is seen: place and zoom,
 // colour, size, names, filters, what was looked for, and a selection that is not long.
-// Function declarations only: map.js holds the state.
+
+import { column } from "./data.js";
+import { decodeAt, readPlace, writtenPlace } from "./decode.js";
+import { find } from "./find.js";
+import { chosenAnew, chosenNumbers, legendary } from "./tools.js";
+import { writtenView } from "./view.js";
 
 const MOST_IDS = 100;
 const MOST_WRITTEN = 1500; // characters of all filters
 
 // Only the map of a page with one writes to its address, and not before it has read it.
-function noted() {
-  if (!map.value.address || !map.settled) return;
-  const view = writtenView(map.view);
-  const filters = writtenFilters();
-  const ids = chosenNumbers(MOST_IDS + 1);
-  map.unwritten = [
+export function noted(ui) {
+  if (!ui.map.value.address || !ui.map.settled) return;
+  const view = writtenView(ui.map.view);
+  const filters = writtenFilters(ui);
+  const ids = chosenNumbers(ui, MOST_IDS + 1);
+  ui.map.unwritten = [
     filters.join("").length > MOST_WRITTEN ? "the filter" : "", ids.length > MOST_IDS ? "the selection" : "",
   ].filter(Boolean).join(" and ");
   const state = {
-    view: view === writtenView(map.whole) ? "" : view,
-    colour: map.colour === map.value.plain ? "" : map.colour ?? "none",
-    size: map.size === "usual" ? "" : map.size,
-    names: map.names ? "" : "none",
-    find: map.sought?.text ?? "",
-    pattern: map.sought?.pattern ? "1" : "",
+    view: view === writtenView(ui.map.whole) ? "" : view,
+    colour: ui.map.colour === ui.map.value.plain ? "" : ui.map.colour ?? "none",
+    size: ui.map.size === "usual" ? "" : ui.map.size,
+    names: ui.map.names ? "" : "none",
+    find: ui.map.sought?.text ?? "",
+    pattern: ui.map.sought?.pattern ? "1" : "",
     filter: filters.join("").length > MOST_WRITTEN ? [] : filters,
-    said: map.said ? writtenPlace(map.said) : "",
+    said: ui.map.said ? writtenPlace(ui.map.said) : "",
     ids: ids.length > MOST_IDS ? "" : ids.join(","),
   };
   window.theodolite.address(Object.keys(state), Object.values(state), {});
 }
 
 // `label:sea` for every label that is kept, `length:12~50` for a range.
-function writtenFilters(of = map) {
+export function writtenFilters(ui, of = ui.map) {
   return Object.entries(of.filters).flatMap(([key, filter]) => {
     const { kind, labels } = of.columns[key];
     return kind === "number" ? [`${key}:${filter.join("~")}`] : [...filter].map((i) => `${key}:${labels[i]}`);
@@ -37,12 +42,12 @@ function writtenFilters(of = map) {
 }
 
 // What is no filter of this map is left out.
-async function readFilters(texts) {
+export async function readFilters(ui, texts) {
   const filters = {};
   for (const text of texts) {
     const at = text.indexOf(":");
     const [key, value] = [text.slice(0, at), text.slice(at + 1)];
-    const by = await column(key);
+    const by = await column(ui, key);
     if (by?.kind === "number") {
       const ends = value.split("~").map(Number);
       if (ends.length === 2 && ends.every(Number.isFinite)) filters[key] = ends;
@@ -52,17 +57,17 @@ async function readFilters(texts) {
 }
 
 // As the address has it, once, when the first map of a page is there.
-async function opened(value) {
-  const mine = map;
+export async function opened(ui, value) {
+  const mine = ui.map;
   if (value.chosen.length) {
-    const chosen = new Uint8Array(map.n);
-    for (const i of value.chosen) if (i < map.n) chosen[i] = 1;
-    map.chosen = chosen.includes(1) ? chosen : null;
+    const chosen = new Uint8Array(ui.map.n);
+    for (const i of value.chosen) if (i < ui.map.n) chosen[i] = 1;
+    ui.map.chosen = chosen.includes(1) ? chosen : null;
   }
-  map.settled = true;
-  chosenAnew();
-  legendary();
-  if (value.find) await find(value.find, value.pattern);
+  ui.map.settled = true;
+  chosenAnew(ui);
+  legendary(ui);
+  if (value.find) await find(ui, value.find, value.pattern);
   const place = value.decoding ? readPlace(value.said) : null;
-  if (place && map === mine) decodeAt(...place);
+  if (place && ui.map === mine) decodeAt(ui, ...place);
 }

@@ -1,19 +1,25 @@
-// What can be taken away from the map as a file. Function declarations only: map.js holds the state.
+// What can be taken away from the map as a file.
+
+import { passes, seen } from "./data.js";
+import { el, token } from "./dom.js";
+import { namesInView, placeOf } from "./overlay.js";
+import { layerOf, markLook, pointLook } from "./scene.js";
+import { chosenNumbers, inView } from "./tools.js";
 
 const SVG_POINTS = 50000;
-const TABLES = { CSV: "table.csv", "CSV for spreadsheets": "spreadsheet.csv", Parquet: "table.parquet" };
+export const TABLES = { CSV: "table.csv", "CSV for spreadsheets": "spreadsheet.csv", Parquet: "table.parquet" };
 
-async function save(kind) {
-  const name = map.value.name;
-  if (kind === "PNG") return file(`${name}.png`, await new Promise((done) => picture().toBlob(done)));
-  if (kind === "SVG") return file(`${name}.svg`, new Blob([drawing()], { type: "image/svg+xml" }));
+export async function save(ui, kind) {
+  const name = ui.map.value.name;
+  if (kind === "PNG") return file(`${name}.png`, await new Promise((done) => picture(ui).toBlob(done)));
+  if (kind === "SVG") return file(`${name}.svg`, new Blob([drawing(ui)], { type: "image/svg+xml" }));
   const table = TABLES[kind];
-  const numbers = map.chosen ? chosenNumbers() : Array.from(inView()).filter(passes).sort((a, b) => a - b);
-  const answer = await fetch(`${map.value.url}/${table}`, {
+  const numbers = ui.map.chosen ? chosenNumbers(ui) : Array.from(inView(ui)).filter((i) => passes(ui, i)).sort((a, b) => a - b);
+  const answer = await fetch(`${ui.map.value.url}/${table}`, {
     method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: Uint32Array.from(numbers),
   });
   if (!answer.ok) {
-    status.textContent = "The table could not be made.";
+    ui.status.textContent = "The table could not be made.";
     return;
   }
   file(`${name}.${table.split(".")[1]}`, await answer.blob());
@@ -26,14 +32,14 @@ function file(name, blob) {
 }
 
 // The cloud and what lies over it, on paper.
-function picture() {
-  const whole = el("canvas", { width: over.width, height: over.height });
+function picture(ui) {
+  const whole = el("canvas", { width: ui.over.width, height: ui.over.height });
   const context = whole.getContext("2d");
   context.fillStyle = token("surface");
   context.fillRect(0, 0, whole.width, whole.height);
-  map.scene.draw(seen(), false);
-  context.drawImage(stage.firstChild, 0, 0);
-  context.drawImage(over, 0, 0);
+  ui.map.scene.draw(seen(ui), false);
+  context.drawImage(ui.stage.firstChild, 0, 0);
+  context.drawImage(ui.over, 0, 0);
   return whole;
 }
 
@@ -42,32 +48,32 @@ const escapedText = (text) =>
     .replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 
 // Circles and texts while they are few enough for other programs; otherwise the picture.
-function drawing() {
-  const view = seen();
-  const inside = Array.from(inView());
+function drawing(ui) {
+  const view = seen(ui);
+  const inside = Array.from(inView(ui));
   const frame = `width="${view.width}" height="${view.height}"`;
   const few = inside.length <= SVG_POINTS;
-  const body = few ? circles(view, inside) + writtenNames(view) : `<image ${frame} href="${picture().toDataURL()}"/>`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" ${frame} role="img" aria-label="${escapedText(map.value.label)}">` +
+  const body = few ? circles(ui, view, inside) + writtenNames(ui, view) : `<image ${frame} href="${picture(ui).toDataURL()}"/>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${frame} role="img" aria-label="${escapedText(ui.map.value.label)}">` +
     `<rect width="100%" height="100%" fill="${token("surface")}"/>${body}</svg>`;
 }
 
-function circles(view, numbers) {
-  const look = pointLook(map.n, view);
-  const { rgba } = map;
+function circles(ui, view, numbers) {
+  const look = pointLook(ui.map.n, view);
+  const { rgba } = ui.map;
   numbers.sort((a, b) => layerOf(rgba[4 * a + 3]) - layerOf(rgba[4 * b + 3]));
   return numbers.map((i) => {
-    const [x, y] = placeOf(view, i);
+    const [x, y] = placeOf(ui, view, i);
     const mark = markLook(look, rgba[4 * i + 3]);
     return `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${(mark.size / 2).toFixed(2)}" ` +
       `fill="rgb(${rgba.subarray(4 * i, 4 * i + 3).join(" ")})" fill-opacity="${mark.opacity.toFixed(2)}"/>`;
   }).join("");
 }
 
-function writtenNames(view) {
-  if (!map.names) return "";
+function writtenNames(ui, view) {
+  if (!ui.map.names) return "";
   const style = `font-family="IBM Plex Sans, sans-serif" font-size="13" font-weight="600" text-anchor="middle" ` +
     `dominant-baseline="central" paint-order="stroke" stroke="${token("surface")}" stroke-width="4" fill="${token("ink")}"`;
-  const names = namesInView(over.getContext("2d"), view);
+  const names = namesInView(ui, ui.over.getContext("2d"), view);
   return names.map(({ text, x, y }) => `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${style}>${escapedText(text)}</text>`).join("");
 }

@@ -1,48 +1,55 @@
 // A place of the map in words: what the decoder says of it, through its nearest points.
-// Function declarations only: map.js holds the state.
+//
+
+import { noted } from "./address.js";
+import { asked } from "./data.js";
+import { el, pressable, token } from "./dom.js";
+import { busy, say } from "./draw.js";
+import { annotate, placeOf, ring } from "./overlay.js";
+import { closePoint, openPoint, panelled, searchLink } from "./panel.js";
 
 const CROSS = 9;
 
 // Under the key: the point that is gone to, else the middle of what is seen.
-function decodeHere() {
-  if (!map.value.decoding) return;
-  if (hovered >= 0) decodeAt(map.xy[2 * hovered], map.xy[2 * hovered + 1]);
-  else decodeAt(map.view.x, map.view.y);
+export function decodeHere(ui) {
+  if (!ui.map.value.decoding) return;
+  if (ui.hovered >= 0) decodeAt(ui, ui.map.xy[2 * ui.hovered], ui.map.xy[2 * ui.hovered + 1]);
+  else decodeAt(ui, ui.map.view.x, ui.map.view.y);
 }
 
-async function decodeAt(x, y) {
-  const mine = map;
+export async function decodeAt(ui, x, y) {
+  const mine = ui.map;
   const ticket = (mine.asking = (mine.asking ?? 0) + 1);
   mine.said = { x, y };
   [mine.point, mine.guest] = [null, null];
-  annotate();
-  busy("Decoding that place; a decoder that is not loaded yet takes some seconds");
+  annotate(ui);
+  busy(ui, "Decoding that place; a decoder that is not loaded yet takes some seconds");
   try {
-    const said = await (await asked(`decode?x=${x}&y=${y}`)).json();
-    if (map !== mine || mine.asking !== ticket || !mine.said) return; // another place meanwhile
+    const said = await (await asked(ui, `decode?x=${x}&y=${y}`)).json();
+    if (ui.map !== mine || mine.asking !== ticket || !mine.said) return; // another place meanwhile
     mine.said = said;
-    say();
-    annotate();
-    panelled();
-    noted();
-    status.textContent += ` ${said.trouble ?? (said.lacking ? `There is no decoder for ${said.lacking} yet.` : `Decoded: ${said.sentence}`)}`;
+    say(ui);
+    annotate(ui);
+    panelled(ui);
+    noted(ui);
+    ui.status.textContent += ` ${said.trouble ?? (said.lacking ? `There is no decoder for ${said.lacking} yet.` : `Decoded: ${said.sentence}`)}`;
   } catch (error) {
-    if (map === mine && mine.asking === ticket) status.textContent = error.message;
+    if (ui.map === mine && mine.asking === ticket) ui.status.textContent = error.message;
   }
 }
 
-function readPlace(text) {
+export function readPlace(text) {
   const place = String(text || "").split(",").map(Number);
   return place.length === 2 && place.every(Number.isFinite) ? place : null;
 }
 
-const writtenPlace = ({ x, y }) => [x, y].map((v) => Number(v.toPrecision(7))).join(",");
+export const writtenPlace = ({ x, y }) => [x, y].map((v) => Number(v.toPrecision(7))).join(",");
 
-function saidCard(said) {
-  const close = pressable("Close", closePoint);
+export function saidCard(ui, said) {
+  const close = pressable("Close", () => closePoint(ui));
   if (said.lacking) {
-    const way = map.value.training
-      ? el("a", { href: `${map.value.training}?encoder=${encodeURIComponent(said.lacking)}` }, "Train a decoder") : "";
+    const way = ui.map.value.training
+      ? el("a", { href: `${ui.map.value.training}?encoder=${encodeURIComponent(said.lacking)}` }, "Train a decoder") : "";
     return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
       el("h3", {}, `No decoder for ${said.lacking} yet`),
       el("p", {}, "A place can be put into words when the encoder has a decoder; it is trained once, in the background." +
@@ -55,7 +62,7 @@ function saidCard(said) {
   }
   if (said.sentence === undefined) return ""; // on its way
   const rows = said.neighbours.map((one) => el("tr", {},
-    el("td", {}, pressable(one.text, () => openPoint(one.id))), el("td", { class: "t-num" }, `${(100 * one.weight).toFixed(1)} %`)));
+    el("td", {}, pressable(one.text, () => openPoint(ui, one.id))), el("td", { class: "t-num" }, `${(100 * one.weight).toFixed(1)} %`)));
   const n = said.neighbours.length;
   return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
     el("h3", { dir: "auto" }, said.sentence || "The decoder says nothing at all."),
@@ -65,27 +72,27 @@ function saidCard(said) {
       el("table", { class: "t-table" },
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Nearest on the map"), el("th", { scope: "col", class: "t-num" }, "Weight"))),
         el("tbody", {}, ...rows))),
-    el("p", { class: "t-map-acts" }, said.sentence ? searchLink(said.sentence) ?? "" : "", close));
+    el("p", { class: "t-map-acts" }, said.sentence ? searchLink(ui, said.sentence) ?? "" : "", close));
 }
 
 // The place, with lines to the points that have a say, wider for those with more.
-function saidMark(context, view) {
-  const at = view.toScreen(map.said.x, map.said.y);
-  for (const { id, weight } of map.said.neighbours ?? []) {
+export function saidMark(ui, context, view) {
+  const at = view.toScreen(ui.map.said.x, ui.map.said.y);
+  for (const { id, weight } of ui.map.said.neighbours ?? []) {
     context.strokeStyle = token("accent");
     context.lineWidth = 0.5 + 4 * weight;
     context.beginPath();
     context.moveTo(...at);
     context.lineTo(...placeOf(view, id));
     context.stroke();
-    ring(context, placeOf(view, id), 5, "accent", 1.5);
+    ring(context, placeOf(ui, view, id), 5, "accent", 1.5);
   }
   cross(context, at, "ink", 2.5);
 }
 
 // Where the key would decode, while it is of use to somebody at the keyboard.
-function sight(context, view) {
-  if (mode !== "decode" || hovered >= 0 || !over.matches(":focus-visible")) return;
+export function sight(ui, context, view) {
+  if (ui.mode !== "decode" || ui.hovered >= 0 || !ui.over.matches(":focus-visible")) return;
   cross(context, [view.width / 2, view.height / 2], "muted", 1.5);
 }
 

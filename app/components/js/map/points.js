@@ -2,7 +2,7 @@
 // Knows neither colours nor the screen. Coordinates are those of the data, x and y in turn.
 
 // A grid of square cells over all points; `order` holds point numbers cell by cell.
-function pointGrid(xy) {
+export function pointGrid(xy) {
   const n = xy.length / 2;
   const side = Math.max(1, Math.min(1024, Math.ceil(Math.sqrt(n / 4))));
   let [left, bottom, right, top] = [Infinity, Infinity, -Infinity, -Infinity];
@@ -31,7 +31,7 @@ function pointGrid(xy) {
 }
 
 // The point nearest to a place within a radius among those that `may` be found, or -1.
-function nearestPoint(grid, x, y, radius, may = () => true) {
+export function nearestPoint(grid, x, y, radius, may = () => true) {
   const clamp = (value) => Math.max(0, Math.min(grid.side - 1, Math.floor(value)));
   let best = -1;
   let closest = radius * radius;
@@ -52,7 +52,7 @@ function nearestPoint(grid, x, y, radius, may = () => true) {
 
 // The points inside a closed line, by the even-odd rule: Uint32Array of numbers, in no order.
 // Only cells that the line passes through are looked at point by point.
-function pointsInside(grid, polygon) {
+export function pointsInside(grid, polygon) {
   const line = polygon.map(([x, y]) => [grid.column(x), grid.row(y)]);
   const edges = line.map((a, i) => [a, line[(i + 1) % line.length]]).filter(([a, b]) => a[1] !== b[1] || a[0] !== b[0]);
   const touched = touchedCells(edges, grid.side);
@@ -78,7 +78,7 @@ function pointsInside(grid, polygon) {
 }
 
 // Where the edges cross a horizontal line, from left to right.
-function crossingsAt(edges, y) {
+export function crossingsAt(edges, y) {
   const places = [];
   for (const [[ax, ay], [bx, by]] of edges) {
     if (ay > y !== by > y) places.push(ax + ((y - ay) * (bx - ax)) / (by - ay));
@@ -86,7 +86,7 @@ function crossingsAt(edges, y) {
   return places.sort((a, b) => a - b);
 }
 
-function isInside(edges, x, y) {
+export function isInside(edges, x, y) {
   let inside = false;
   for (const [[ax, ay], [bx, by]] of edges) {
     if (ay > y !== by > y && x < ax + ((y - ay) * (bx - ax)) / (by - ay)) inside = !inside;
@@ -95,7 +95,7 @@ function isInside(edges, x, y) {
 }
 
 // Marks every cell that an edge passes through.
-function touchedCells(edges, side) {
+export function touchedCells(edges, side) {
   const touched = new Uint8Array(side * side);
   const within = (value) => Math.max(0, Math.min(side - 1, Math.floor(value)));
   for (const [[ax, ay], [bx, by]] of edges) {
@@ -114,7 +114,7 @@ function touchedCells(edges, side) {
 }
 
 // A permutation of 0 … n-1 that is the same on every visit: its first m make a fair sample.
-function shuffled(n) {
+export function shuffled(n) {
   const order = Uint32Array.from({ length: n }, (_, i) => i);
   let state = 0x9e3779b9;
   for (let i = n - 1; i > 0; i--) {

@@ -1,11 +1,19 @@
 // Finding points by their text, and placing a sentence that is not on the map. The server looks: it can
-// stop a pattern that would take for ever. Function declarations only: map.js holds the state.
+// stop a pattern that would take for ever.
 
-function finding() {
-  const { sought } = map;
+import { asked } from "./data.js";
+import { el } from "./dom.js";
+import { busy, repaint, say } from "./draw.js";
+import { tellOthers } from "./link.js";
+import { annotate } from "./overlay.js";
+import { panelled } from "./panel.js";
+import { select } from "./tools.js";
+
+export function finding(ui) {
+  const { sought } = ui.map;
   const words = el("input", { type: "search", placeholder: "Words in a sentence", "aria-label": "Find", maxlength: "500", value: sought?.text ?? "" });
   const pattern = el("input", { type: "checkbox", checked: Boolean(sought?.pattern) });
-  const go = () => find(words.value, pattern.checked);
+  const go = () => find(ui, words.value, pattern.checked);
   words.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
   words.addEventListener("search", () => { if (!words.value) go(); });
   const act = (label, run) => {
@@ -13,80 +21,80 @@ function finding() {
     button.addEventListener("click", run);
     return button;
   };
-  finder.replaceChildren(...[
+  ui.finder.replaceChildren(...[
     el("label", {}, "Find ", words), el("label", {}, pattern, " Regular expression"),
-    act("Find", go), act("Select what was found", () => map.found && select(foundNumbers(), "add")),
-    map.value.placing ? placing(act) : null,
+    act("Find", go), act("Select what was found", () => ui.map.found && select(ui, foundNumbers(ui), "add")),
+    ui.map.value.placing ? placing(ui, act) : null,
   ].filter(Boolean));
 }
 
-function placing(act) {
+function placing(ui, act) {
   const words = el("input", { type: "text", placeholder: "A sentence of your own", "aria-label": "Place a sentence", maxlength: "2000" });
-  const go = () => words.value.trim() && place(words.value);
+  const go = () => words.value.trim() && place(ui, words.value);
   words.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
   return el("span", { class: "t-map-group" }, words, act("Place it on the map", go));
 }
 
-function foundNumbers() {
+function foundNumbers(ui) {
   const numbers = [];
-  for (let i = 0; i < map.n; i++) if (map.found[i]) numbers.push(i);
+  for (let i = 0; i < ui.map.n; i++) if (ui.map.found[i]) numbers.push(i);
   return numbers;
 }
 
-async function find(text, pattern = false, own = true) {
-  const mine = map;
+export async function find(ui, text, pattern = false, own = true) {
+  const mine = ui.map;
   const sought = text.trim() ? { text: text.trim(), pattern } : null;
   mine.sought = sought;
   let [found, trouble] = [null, ""];
   if (sought) {
-    busy(pattern ? "Looking; a pattern that takes too long is stopped" : "Looking");
+    busy(ui, pattern ? "Looking; a pattern that takes too long is stopped" : "Looking");
     try {
-      found = await foundThere(sought);
+      found = await foundThere(ui, sought);
     } catch (error) {
       trouble = error.message;
     }
-    if (map !== mine || mine.sought !== sought) return; // something else was looked for meanwhile
+    if (ui.map !== mine || mine.sought !== sought) return; // something else was looked for meanwhile
     if (trouble) mine.sought = null;
   }
-  lit(found, mine.sought);
-  if (own) tellOthers({ found, sought: mine.sought });
-  if (trouble) status.textContent = trouble;
+  lit(ui, found, mine.sought);
+  if (own) tellOthers(ui, { found, sought: mine.sought });
+  if (trouble) ui.status.textContent = trouble;
 }
 
 // The points that were found stand out; the boxes say what was looked for.
-function lit(found, sought) {
-  map.found = found;
-  map.sought = sought;
-  const [words, pattern] = finder.querySelectorAll("input");
+export function lit(ui, found, sought) {
+  ui.map.found = found;
+  ui.map.sought = sought;
+  const [words, pattern] = ui.finder.querySelectorAll("input");
   if (sought || !found) words.value = sought?.text ?? (document.activeElement === words ? words.value : "");
   if (sought) pattern.checked = sought.pattern;
-  repaint();
+  repaint(ui);
 }
 
-async function foundThere({ text, pattern }) {
-  const answer = await asked(`find?text=${encodeURIComponent(text)}${pattern ? "&pattern=1" : ""}`);
+async function foundThere(ui, { text, pattern }) {
+  const answer = await asked(ui, `find?text=${encodeURIComponent(text)}${pattern ? "&pattern=1" : ""}`);
   if (answer.headers.get("Content-Type").startsWith("text/")) throw new Error(await answer.text());
-  const found = new Uint8Array(map.n);
+  const found = new Uint8Array(ui.map.n);
   for (const i of new Uint32Array(await answer.arrayBuffer())) found[i] = 1;
   return found;
 }
 
-async function place(text) {
-  const mine = map;
-  busy("Placing it; a model that is not loaded yet takes some seconds");
+async function place(ui, text) {
+  const mine = ui.map;
+  busy(ui, "Placing it; a model that is not loaded yet takes some seconds");
   try {
     const answer = await fetch(`${mine.value.url}/place`, {
       method: "POST", headers: { "Content-Type": "text/plain; charset=utf-8" }, body: text,
     });
     if (!answer.ok) throw new Error(await answer.text());
     const placed = await answer.json();
-    if (map !== mine) return;
+    if (ui.map !== mine) return;
     mine.guest = { ...placed, text };
     [mine.point, mine.said] = [null, null];
-    say();
-    annotate();
-    panelled();
+    say(ui);
+    annotate(ui);
+    panelled(ui);
   } catch (error) {
-    status.textContent = error.message;
+    ui.status.textContent = error.message;
   }
 }

@@ -1,0 +1,44 @@
+// What the map fetches from the server, and what of it is seen: coordinates, columns, texts.
+
+import { ratio } from "./dom.js";
+import { SIZES } from "./sizes.js";
+import { projected } from "./view.js";
+
+export async function asked(ui, part) {
+  const answer = await fetch(`${ui.props.value.url}/${part}`);
+  if (!answer.ok) throw new Error(`The map's ${part.split("?")[0]} could not be read (${answer.status}).`);
+  return answer;
+}
+
+export const binary = async (ui, part) => (await asked(ui, part)).arrayBuffer();
+
+export async function column(ui, key) {
+  if (key === null) return null;
+  if (!ui.map.columns[key]) {
+    const about = ui.map.value.columns.find((c) => c.key === key);
+    if (!about) return null;
+    const [mine, data] = [ui.map, await binary(ui, `column/${encodeURIComponent(key)}`)];
+    const values = about.kind === "label" ? new Uint16Array(data) : new Float32Array(data);
+    mine.columns[key] = { ...about, values };
+    if (mine !== ui.map) return null;
+  }
+  return ui.map.columns[key];
+}
+
+export async function texts(ui, numbers) {
+  const mine = ui.map;
+  const missing = numbers.filter((i) => !mine.texts.has(i));
+  for (let k = 0; k < missing.length; k += 100) {
+    const part = missing.slice(k, k + 100);
+    const answer = await fetch(`${mine.value.url}/texts?ids=${part.join(",")}`);
+    const found = answer.ok ? await answer.json() : part.map(() => "");
+    part.forEach((i, at) => mine.texts.set(i, String(found[at])));
+  }
+  return numbers.map((i) => mine.texts.get(i));
+}
+
+// Where on the screen a place of the plane lies, as things stand.
+export const seen = (ui) => ({ ...projected(ui.map.view, ui.stage.clientWidth, ui.stage.clientHeight, ratio()), grow: SIZES[ui.map.size] });
+
+// Whether a point passes the filters.
+export const passes = (ui, i) => ui.map.allowed === null || ui.map.allowed[i] === 1;

@@ -1,0 +1,105 @@
+// Under the map: the point that is open with its true neighbours, and the sentences selected.
+//
+
+import { noted } from "./address.js";
+import { asked, texts } from "./data.js";
+import { saidCard } from "./decode.js";
+import { count, el, pressable, sum } from "./dom.js";
+import { busy, say } from "./draw.js";
+import { save } from "./files.js";
+import { tellOthers } from "./link.js";
+import { annotate } from "./overlay.js";
+import { chosenNumbers, clear, select } from "./tools.js";
+
+const IN_PANEL = 100;
+
+export async function openPoint(ui, id, own = true) {
+  ui.trigger("click", { id });
+  if (own) tellOthers(ui, { opened: id });
+  if (!ui.map.value.neighbours) return;
+  const mine = ui.map;
+  busy(ui, "Looking for its neighbours in the full space");
+  try {
+    const found = await (await asked(ui, `point?id=${id}`)).json();
+    if (ui.map !== mine) return;
+    [mine.guest, mine.said] = [null, null];
+    mine.point = { id, ...found };
+    say(ui);
+    annotate(ui);
+    panelled(ui);
+  } catch (error) {
+    ui.status.textContent = error.message;
+  }
+}
+
+export function closePoint(ui) {
+  ui.map.point = null;
+  ui.map.guest = null;
+  ui.map.said = null;
+  annotate(ui);
+  panelled(ui);
+  noted(ui);
+}
+
+export function panelled(ui) {
+  const parts = [];
+  if (ui.map.point) parts.push(pointCard(ui, ui.map.point));
+  if (ui.map.guest) parts.push(guestCard(ui, ui.map.guest));
+  if (ui.map.said) parts.push(saidCard(ui, ui.map.said));
+  if (ui.map.chosen) parts.push(chosenCard(ui));
+  ui.panel.replaceChildren(...parts);
+}
+
+export function searchLink(ui, sentence) {
+  if (!ui.map.value.search) return null;
+  return el("a", { href: `${ui.map.value.search}&q=${encodeURIComponent(sentence.slice(0, 1000))}` }, "Open in Search");
+}
+
+function pointCard(ui, point) {
+  const near = point.neighbours.filter((one) => one.kept).length;
+  const all = point.neighbours.length;
+  const facts = point.facts.map(([name, value]) => el("span", {}, `${name}: ${value}`));
+  return el("section", { class: "t-map-card", "aria-label": "The open point" },
+    el("h3", {}, point.text),
+    el("p", { class: "t-small t-muted t-map-facts" }, ...facts),
+    el("p", { class: "t-small" }, all
+      ? `Of its ${all} nearest in the full space, ${near} are among its ${all} nearest on the map; the others, dashed, the map put elsewhere.`
+      : "It has no neighbours."),
+    neighbourTable(ui, point.neighbours),
+    el("p", { class: "t-map-acts" }, searchLink(ui, point.text) ?? "",
+      pressable("Select it and its neighbours", () => select(ui, [point.id, ...point.neighbours.map((one) => one.id)], "replace")),
+      pressable("Close", () => closePoint(ui))));
+}
+
+function guestCard(ui, guest) {
+  return el("section", { class: "t-map-card", "aria-label": "The sentence placed" },
+    el("h3", {}, guest.text),
+    el("p", { class: "t-small" }, "Placed, at the cross, where its nearest sentences lie; the map itself did not move for it."),
+    neighbourTable(ui, guest.neighbours),
+    el("p", { class: "t-map-acts" }, searchLink(ui, guest.text) ?? "", pressable("Close", () => closePoint(ui))));
+}
+
+function neighbourTable(ui, neighbours) {
+  const rows = neighbours.map((one) => el("tr", {},
+    el("td", {}, pressable(one.text, () => openPoint(ui, one.id))),
+    el("td", { class: "t-num" }, one.cosine.toFixed(3)),
+    el("td", {}, one.kept === undefined ? "" : one.kept ? "near" : "elsewhere")));
+  const heads = ["Nearest in the full space", "Cosine", "On the map"];
+  return el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "Nearest in the full space" },
+    el("table", { class: "t-table" },
+      el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, ...rows)));
+}
+
+function chosenCard(ui) {
+  const [numbers, all] = [chosenNumbers(ui, IN_PANEL), sum(ui.map.chosen)];
+  const items = el("ol", {});
+  const card = el("section", { class: "t-map-card", "aria-label": "Selected" },
+    el("h3", {}, `${count(all)} selected`),
+    el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "Sentences selected" }, items),
+    all > IN_PANEL ? el("p", { class: "t-small t-muted" }, `The first ${IN_PANEL}; a CSV has all.`) : "",
+    el("p", { class: "t-map-acts" }, pressable("CSV", () => save(ui, "CSV")), pressable("Parquet", () => save(ui, "Parquet")), pressable("Clear", () => clear(ui))));
+  texts(ui, numbers).then((words) => {
+    items.replaceChildren(...words.map((text, k) => el("li", {}, pressable(text, () => openPoint(ui, numbers[k])))));
+  });
+  return card;
+}

@@ -1,0 +1,47 @@
+"""The JavaScript modules of the components, served under a hash of what they hold.
+
+They are read once, when the app starts: an address names a constant of ours and never a path, and a
+browser may keep what it fetched for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from app.routes import FOREVER
+
+_FOLDER = Path(__file__).parent / "js"
+_SOURCES = {
+    file.relative_to(_FOLDER).as_posix(): file.read_bytes()
+    for file in sorted(_FOLDER.rglob("*.js"))
+}
+BASE = "theodolite/js-" + sha256(b"\0".join(_SOURCES.values())).hexdigest()[:16]
+
+
+def mount(name: str) -> str:
+    """The `js_on_load` of a component whose module exports `mount`, such as `map/map.js`."""
+    if name not in _SOURCES:
+        raise ValueError(f"there is no module {name!r}; there are {', '.join(_SOURCES)}")
+    return (
+        # Written out: a relative one would count from Gradio's own script.
+        f"import(new URL('./{BASE}/{name}', document.baseURI).href).then((module) => "
+        "module.mount({ element, props, trigger, watch }));"
+    )
+
+
+def routes() -> list[Route]:
+    """One address a module."""
+    return [Route(f"/{BASE}/{name}", _answer(source)) for name, source in _SOURCES.items()]
+
+
+def _answer(source: bytes) -> Callable[[Request], Response]:
+    def module(request: Request) -> Response:
+        return Response(source, media_type="text/javascript", headers=FOREVER)
+
+    return module

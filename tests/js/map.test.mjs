@@ -1,0 +1,136 @@
+// The parts of the map that need no browser: places, colours, what is seen of the plane.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { crowding, labelColours, painted, rampColour, rgb } from "../../app/components/js/map/colours.js";
+import { nearestPoint, pointGrid, pointsInside, shuffled } from "../../app/components/js/map/points.js";
+import { markLook, pointLook } from "../../app/components/js/map/scene.js";
+import { fitted, placedLabels, projected, readView, writtenView, zoomed } from "../../app/components/js/map/view.js";
+
+// Points drawn with a fixed seed, and the slow way to each answer.
+function cloud(n, seed = 7) {
+  let state = seed;
+  const draw = () => ((state = (1103515245 * state + 12345) % 2147483648) / 2147483648);
+  return Float32Array.from({ length: 2 * n }, draw);
+}
+
+function inside(polygon, x, y) {
+  let crossed = false;
+  polygon.forEach(([ax, ay], i) => {
+    const [bx, by] = polygon[(i + 1) % polygon.length];
+    if (ay > y !== by > y && x < ax + ((y - ay) * (bx - ax)) / (by - ay)) crossed = !crossed;
+  });
+  return crossed;
+}
+
+test("the nearest point is the one that looking at all would find", () => {
+  const xy = cloud(500);
+  const grid = pointGrid(xy);
+  for (const [x, y] of [[0.5, 0.5], [0, 0], [1, 0.2], [0.31, 0.77]]) {
+    let [best, closest] = [-1, 0.2 ** 2];
+    for (let i = 0; i < 500; i++) {
+      const distance = (xy[2 * i] - x) ** 2 + (xy[2 * i + 1] - y) ** 2;
+      if (distance < closest) [best, closest] = [i, distance];
+    }
+    assert.equal(nearestPoint(grid, x, y, 0.2), best);
+  }
+});
+
+test("a point that may not be found is passed over, and far ones are none", () => {
+  const grid = pointGrid(Float32Array.of(0, 0, 1, 1, 0.1, 0.1));
+  assert.equal(nearestPoint(grid, 0.02, 0.02, 0.5, (i) => i !== 0), 2);
+  assert.equal(nearestPoint(grid, 0.5, 0.5, 0.1), -1);
+});
+
+test("a lasso takes the points that the even-odd rule takes, also of a line that crosses itself", () => {
+  const xy = cloud(800, 3);
+  const star = [[0.5, 0.05], [0.8, 0.95], [0.05, 0.35], [0.95, 0.35], [0.2, 0.95]];
+  const found = Array.from(pointsInside(pointGrid(xy), star)).sort((a, b) => a - b);
+  const expected = [];
+  for (let i = 0; i < 800; i++) if (inside(star, xy[2 * i], xy[2 * i + 1])) expected.push(i);
+  assert.deepEqual(found, expected);
+  assert.ok(expected.length > 100);
+});
+
+test("no points and points on one spot make a grid too", () => {
+  assert.equal(pointsInside(pointGrid(new Float32Array(0)), [[0, 0], [1, 0], [1, 1]]).length, 0);
+  assert.equal(nearestPoint(pointGrid(Float32Array.of(2, 2, 2, 2)), 2, 2, 1), 1);
+});
+
+test("a shuffled order has every number once and is the same on every visit", () => {
+  const order = shuffled(1000);
+  assert.deepEqual(Array.from(order).sort((a, b) => a - b), Array.from({ length: 1000 }, (_, i) => i));
+  assert.deepEqual(order, shuffled(1000));
+  assert.notEqual(order[0] + order[1], 1);
+});
+
+test("a place on the screen goes to the plane and back", () => {
+  const view = { ...fitted({ left: -2, right: 6, bottom: 1, top: 3 }), span: 0.4 };
+  const at = projected(view, 900, 600, 2);
+  const [x, y] = at.toPlane(...at.toScreen(1.25, 2.5));
+  assert.ok(Math.abs(x - 1.25) < 1e-9 && Math.abs(y - 2.5) < 1e-9);
+});
+
+test("zooming leaves the place under the pointer where it is, and has an end", () => {
+  const view = fitted({ left: 0, right: 1, bottom: 0, top: 1 });
+  const before = projected(view, 800, 600, 1).toPlane(200, 450);
+  const closer = zoomed(view, 800, 600, 200, 450, 0.25);
+  const after = projected(closer, 800, 600, 1).toPlane(200, 450);
+  assert.ok(Math.hypot(before[0] - after[0], before[1] - after[1]) < 1e-9);
+  assert.equal(zoomed(view, 800, 600, 0, 0, 1e-12).span, 1e-5);
+});
+
+test("a view in the address is read as it was written; what is none is the whole", () => {
+  const whole = fitted({ left: 0, right: 10, bottom: 0, top: 10 });
+  const view = { ...whole, x: 1.23456, y: 9.87654, span: 0.015 };
+  const again = readView(writtenView(view), whole);
+  assert.ok(Math.abs(again.x - view.x) < 1e-4 && Math.abs(again.y - view.y) < 1e-4);
+  assert.equal(again.span, 0.015);
+  for (const text of ["", "1,2", "a,b,c", "1,2,0", "1,2,9", "NaN,1,1"]) assert.equal(readView(text, whole), whole);
+});
+
+test("names do not lie over each other, and the larger region keeps its own", () => {
+  const at = projected(fitted({ left: 0, right: 1, bottom: 0, top: 1 }), 600, 600, 1);
+  const regions = [{ text: "large", x: 0.5, y: 0.5 }, { text: "small", x: 0.505, y: 0.5 }, { text: "far", x: 0.2, y: 0.8 }];
+  assert.deepEqual(placedLabels(regions, at, () => 60).map((one) => one.text), ["large", "far"]);
+});
+
+test("labels beyond the palette have colours of their own", () => {
+  const colours = labelColours(40, ["#010203"], false);
+  assert.deepEqual(colours[0], [1, 2, 3]);
+  assert.equal(new Set(colours.map(String)).size, 40);
+  assert.deepEqual(rgb("#0aff10"), [10, 255, 16]);
+});
+
+test("the ramp begins and ends as it should, and holds still beyond its ends", () => {
+  assert.deepEqual(rampColour(0), rampColour(-3));
+  assert.deepEqual(rampColour(1), rampColour(7));
+  assert.deepEqual(rampColour(0), [68, 20, 110]);
+  assert.deepEqual(rampColour(1), [240, 200, 40]);
+});
+
+test("a selected point lies above others, a filtered one below, and what was not measured is grey", () => {
+  const column = { kind: "number", values: Float32Array.of(0, 1, NaN), low: 0, high: 1 };
+  const colours = Array.from({ length: 256 }, (_, i) => [i, i, i]);
+  const crowd = Uint8Array.of(5, 6, 7);
+  const rgba = painted(new Uint8Array(12), 3, column, colours, [9, 9, 9], Uint8Array.of(1, 0, 1), Uint8Array.of(1, 0, 0), crowd);
+  assert.deepEqual([3, 7, 11].map((at) => rgba[at] >> 6), [3, 1, 1]);
+  assert.deepEqual([3, 7, 11].map((at) => rgba[at] & 63), [5, 6, 7]);
+  assert.deepEqual(Array.from(rgba.subarray(0, 3)), [0, 0, 0]);
+  assert.deepEqual(Array.from(rgba.subarray(8, 11)), [150, 156, 160]);
+});
+
+test("the most crowded place counts most", () => {
+  const xy = Float32Array.from([...Array(30).fill([0.1, 0.1]).flat(), 0.9, 0.9]);
+  const crowd = crowding(pointGrid(xy));
+  assert.equal(crowd[0], 63);
+  assert.ok(crowd[30] < 30);
+});
+
+test("few points are large, many small, and a selected one stands out", () => {
+  const view = { width: 800, height: 600, span: 1, grow: 1 };
+  const [few, many] = [pointLook(100, view), pointLook(1_000_000, view)];
+  assert.ok(few.size > many.size && few.opacity >= many.opacity);
+  assert.equal(markLook(many, 3 << 6).opacity, 1);
+  assert.ok(markLook(many, 1 << 6).opacity < markLook(many, 2 << 6).opacity);
+});
