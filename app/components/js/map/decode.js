@@ -83,7 +83,7 @@ export function saidMark(ui, context, view) {
     context.lineWidth = 0.5 + 4 * weight;
     context.beginPath();
     context.moveTo(...at);
-    context.lineTo(...placeOf(view, id));
+    context.lineTo(...placeOf(ui, view, id));
     context.stroke();
     ring(context, placeOf(ui, view, id), 5, "accent", 1.5);
   }

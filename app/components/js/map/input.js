@@ -90,7 +90,7 @@ function under(ui, x, y) {
 }
 
 function press(ui, x, y, event) {
-  if (ui.mode === "decode") return decodeAt(ui, ...seen().toPlane(x, y));
+  if (ui.mode === "decode") return decodeAt(ui, ...seen(ui).toPlane(x, y));
   const found = under(ui, x, y);
   if (found >= 0 && (event.shiftKey || event.altKey)) select(ui, [found], how(event));
   else if (found >= 0) openPoint(ui, found);
@@ -127,7 +127,7 @@ export async function hoverOn(ui, found, own = true) {
 // From point to point by key: those in view from left to right, row by row.
 function walk(ui, step) {
   const view = seen(ui);
-  const places = Array.from(inView(ui)).filter((i) => passes(ui, i)).slice(0, 20000).map((i) => [i, ...placeOf(view, i)]);
+  const places = Array.from(inView(ui)).filter((i) => passes(ui, i)).slice(0, 20000).map((i) => [i, ...placeOf(ui, view, i)]);
   if (!places.length) return;
   places.sort((a, b) => Math.floor(a[2] / 24) - Math.floor(b[2] / 24) || a[1] - b[1] || a[0] - b[0]);
   const at = places.findIndex(([i]) => i === ui.hovered);
