@@ -62,9 +62,9 @@ export function listen(ui) {
   ui.over.addEventListener("wheel", (event) => {
     if (!ui.map) return;
     event.preventDefault();
-    zoom(ui, Math.exp(Math.max(-60, Math.min(60, event.deltaY)) / 200), ...pointer(event));
+    zoom(ui, Math.exp(Math.max(-60, Math.min(60, event.deltaY)) / 200), ...pointer(ui, event));
   }, { passive: false });
-  ui.over.addEventListener("dblclick", (event) => ui.map && zoom(ui, 0.5, ...pointer(event)));
+  ui.over.addEventListener("dblclick", (event) => ui.map && zoom(ui, 0.5, ...pointer(ui, event)));
   ui.over.addEventListener("keydown", (event) => key(ui, event));
 }
 
