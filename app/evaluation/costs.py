@@ -65,7 +65,7 @@ def estimates(
     seed: int | None = None,
     seeds: int = 1,
 ) -> Iterator[Step]:
-    """Yield one estimate an encoder, after a probe of about two seconds each, and steps between.
+    """Yield one estimate an encoder, after short runs of what takes the time, and steps between.
 
     What is in the store already costs nothing. Sentences encoded by the probe stay in the cache.
     """
@@ -152,9 +152,9 @@ def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
 
 def _training(works: dict[str, Work], times: dict[str, int], dim: int) -> float:
     """Seconds for all tasks; tasks whose classifiers are alike share a probe."""
-    from engine.cost import training_seconds
+    from engine.speed import Speed, training_seconds
 
-    probed: dict[object, float] = {}
+    probed: dict[object, Speed] = {}
     return sum(training_seconds(work, dim, probed) * times[task] for task, work in works.items())
 
 
@@ -195,8 +195,8 @@ def table(found: Sequence[Estimate]) -> str:
              "Memory", "Disk")  # fmt: skip
     return (
         f"{parts.table(heads, rows, 'Estimated cost', range(1, 8))}"
-        '<p class="t-small t-muted">Estimated from a probe of about two seconds an encoder on this '
-        "machine as busy as it is now: right in magnitude, no more. Memory comes on top of the "
+        '<p class="t-small t-muted">Estimated from short runs on this machine, as busy as it is now: mostly '
+        "within a factor of two. Memory comes on top of the "
         "program and the model. What is in the store already costs nothing.</p>"
     )
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from engine import cost, evaluate, tasks
+from engine import cost, evaluate, speed, tasks
 from engine.datasets import Catalog
 from engine.errors import UserError
 from tests.fakes import folder
@@ -78,26 +83,87 @@ def test_a_protocol_that_does_not_fit_is_said(data: Catalog) -> None:
         work(data, "MR", "simcse-2021")
 
 
-@pytest.mark.parametrize(
-    ("task", "protocol"),
-    [("MR", "senteval"), ("SST5", "senteval-exact"), ("StarterTopics", "starter-1")],
-)
-def test_seconds_are_of_the_right_magnitude(data: Catalog, task: str, protocol: str) -> None:
-    """Within a factor of ten of a real run on this very machine: more is not promised."""
-    encoder = HashEncoder(32)
-    evaluation = evaluate(encoder, [task], protocol=protocol, data=data)
-    next(evaluate(HashEncoder(4), [task], protocol=protocol, data=data))  # libraries are loaded
-    (done,) = evaluation
-    estimated = cost.training_seconds(work(data, task, protocol), 32)
-    assert done.seconds / 10 < estimated < done.seconds * 10
+COLD = """
+import json, sys, time
+import numpy as np
+from engine import cost, speed, tasks
+from engine.classifiers.setting import nobody
+from engine.datasets.types import LabelledSentences
+from engine.tasks import transfer
+
+protocol, splits = sys.argv[1], ["train"] * 1000 + ["dev"] * 100 + ["test"] * 100
+random = np.random.default_rng(0)
+labels = random.integers(0, 3, 1200)
+vectors = (random.normal(size=(3, 24))[labels] + random.normal(size=(1200, 24)) * 3).astype("f")
+sentences, names = [f"s {i}" for i in range(1200)], labels.astype(str).tolist()
+data = LabelledSentences("clouds", sentences, names, splits)
+work = cost.work_of(tasks.TASKS["SST5"], data, protocol, 1111)
+said = speed.training_seconds(work, 24)
+start = time.perf_counter()
+found = transfer.measure(data, vectors, transfer.SETTINGS[protocol], 1111, nobody)
+taken = time.perf_counter() - start
+passes = found.details["passes"] / work.fits or work.passes
+print(json.dumps({"said": said, "taken": taken * work.passes / passes}))
+"""
+
+
+@pytest.mark.parametrize("protocol", ["senteval-exact", "senteval-fast", "senteval"])
+def test_an_estimate_in_a_fresh_process_is_within_a_factor_of_two(protocol: str) -> None:
+    """Where libraries are loaded by the probe itself; as many passes as foreseen.
+
+    The best of three, since others may take the processor away from either half.
+    """
+    ratios = []
+    for _ in range(3):
+        ran = subprocess.run(
+            [sys.executable, "-c", COLD, protocol], check=True, capture_output=True, text=True
+        )
+        found = json.loads(ran.stdout)
+        ratios.append(found["said"] / found["taken"])
+        if 0.5 < ratios[-1] < 2:
+            return
+    pytest.fail(f"said over taken: {ratios}")
+
+
+def test_every_kind_of_work_has_a_speed(data: Catalog) -> None:
+    """Also where nothing is trained; twice the work takes twice the time."""
+    probed: dict[object, speed.Speed] = {}
+    for name, protocol in (
+        ("MR", "senteval-sklearn"),
+        ("StarterSTS", "simcse-2021"),
+        ("StarterSTS", "pitfalls"),
+        ("StarterTopics", "starter-1"),
+        ("StarterSearch", "starter-1"),
+    ):
+        counted = work(data, name, protocol)
+        seconds = speed.training_seconds(counted, 16, probed)
+        assert 0 < seconds < 60
+        twice = replace(counted, pairs=2 * counted.pairs, fit_rows=2 * counted.fit_rows)
+        assert speed.training_seconds(twice, 16, probed) == pytest.approx(2 * seconds, rel=0.5)
+    assert len({key[0] for key in probed}) == 5  # type: ignore[index]
+
+
+def test_captions_have_a_speed() -> None:
+    """Training on captioned images, of which none are needed to tell; and plain cosines."""
+    counted = cost.Work([], "retrieval", rows=5000, fits=1, fit_rows=5000, passes=2, image_dim=32)
+    assert 0 < speed.training_seconds(counted, 16) < 60
+    assert 0 < speed.training_seconds(cost.Work([], pairs=1000), 16) < 1
+
+
+def test_a_fit_that_is_trained_alone_is_timed_alone(data: Catalog) -> None:
+    """TREC's forty fits are columns of one matrix; the chosen one follows by itself."""
+    found = work(data, "TREC", "senteval")
+    assert [call.fits for call in found.calls] == [40, 1]
+    assert sum(call.fit_rows for call in found.calls) == found.fit_rows
+    assert not work(data, "TREC", "senteval-exact").calls
 
 
 def test_a_sample_keeps_what_fits_share(data: Catalog) -> None:
     """Fits that share rows do so in the probe as well, or it would time another solver."""
     found = work(data, "MR", "senteval")
-    fits, used = cost._sampled(found)
+    fits, used = speed.sampled(found, 1024)
     assert len(fits) == found.fits
-    assert len({id(fit.train) for fit in fits}) == len({id(fit.train) for fit in found._asked})
+    assert len({id(fit.train) for fit in fits}) == len({id(fit.train) for fit in found.asked})
     assert max(int(fit.train.max()) for fit in fits) < len(used)
 
 

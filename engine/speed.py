@@ -1,0 +1,233 @@
+"""How fast this machine does the work of a measurement, now: a short, warm run of the real thing.
+
+Vectors are drawn at random, labels are the data's own. Each probe first runs once for nothing:
+libraries are loaded then, and caches filled. Knows neither stores nor pages.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from engine.classifiers.setting import Fit, Setting, nobody
+from engine.cost import By, Work
+
+_MOST, _FEWEST = 1024, 128
+"""Rows that a timed pass goes through."""
+_SECONDS = 0.3
+"""About how long each thing is timed."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Seconds that work takes.
+
+    Attributes:
+        each: for a pair compared, or for a row in one pass of one fit.
+        once: for what a round does beside its passes.
+    """
+
+    each: float
+    once: float = 0.0
+
+    def seconds(self, work: Work) -> float:
+        """For all of the work."""
+        if not work.fits:
+            return self.each * work.pairs
+        rounds = work.passes / work.setting.passes if work.setting is not None else 0.0
+        together = work.by == "columns"
+        return self.each * work.fit_rows * work.passes + self.once * rounds * (
+            1 if together else work.fits
+        )
+
+
+def training_seconds(work: Work, dim: int, probed: dict[object, Speed] | None = None) -> float:
+    """Estimate how long a task trains and compares.
+
+    Args:
+        work: of the task.
+        dim: of the vectors.
+        probed: keeps probes for tasks whose classifiers are alike.
+    """
+    known = {} if probed is None else probed
+    if len(work.calls) > 1:  # columns that are trained together cost less than each alone
+        return sum(training_seconds(call, dim, known) for call in work.calls)
+    alike = (work.by, work.setting, work.width * dim, work.classes, work.fits,
+             work.image_dim)  # fmt: skip
+    if alike not in known:
+        known[alike] = _PROBES[work.by](work, dim)
+    return known[alike].seconds(work)
+
+
+def _timed(run: Callable[[], object]) -> float:
+    """Median seconds of a run that is warm."""
+    seconds: list[float] = []
+    while not seconds or (len(seconds) < 9 and sum(seconds) < _SECONDS):
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def _fitting(work: Work, dim: int) -> Speed:
+    """A round of one pass and a round of three: what they differ by is two passes."""
+    from engine.classifiers import columns, exact
+    from engine.classifiers.features import Features, accelerator, one_thread
+
+    setting = work.setting or Setting()
+    solve = columns.solve if work.by == "columns" else exact.solve
+    device = accelerator() if work.by == "columns" else "cpu"
+
+    def round_of(rows: int) -> tuple[Callable[[int], float], int]:
+        fits, used = sampled(work, rows)
+        labels = work.labels[used].copy()
+        labels[0] = work.classes - 1  # a sample may lack the last class, and with it its weights
+        features = Features(_drawn(len(used), work.width * dim), np.arange(len(used)),
+                            device=device)  # fmt: skip
+
+        def seconds(passes: int) -> float:
+            one_round = replace(setting, passes=passes, max_passes=0)
+            return _timed(lambda: solve(features, labels, fits, one_round, 1111, nobody))
+
+        return seconds, sum(len(fit.train) for fit in fits)
+
+    with one_thread():
+        few, _ = round_of(_FEWEST)
+        few(1)
+        rows = int(np.clip(_FEWEST * _SECONDS / few(1), _FEWEST, _MOST))
+        seconds, fit_rows = round_of(rows)
+        one, three = seconds(1), seconds(3)
+    a_pass = max(three - one, 0.0) / 2
+    return Speed(a_pass / fit_rows, max(one - a_pass, 0.0))
+
+
+def sampled(work: Work, rows: int) -> tuple[list[Fit], np.ndarray]:
+    """The fits of a plan on a sample of its rows; one of them where they are trained in turn."""
+    fits = work.asked if work.by == "columns" else work.asked[:1]
+    random = np.random.default_rng(1111)
+    first = [a[0] for fit in fits for a in (fit.train, fit.stop, fit.test) if a is not None]
+    sample = random.choice(work.rows, min(rows, work.rows), replace=False)
+    used = np.unique(np.concatenate([sample, first]))
+    place = np.full(work.rows, -1)
+    place[used] = np.arange(len(used))
+    known: dict[int, np.ndarray] = {}
+
+    def part(rows: np.ndarray) -> np.ndarray:
+        # The same array again where it was the same: the solver shares what fits share.
+        if id(rows) not in known:
+            found = place[rows]
+            known[id(rows)] = found[found >= 0]
+        return known[id(rows)]
+
+    return [
+        replace(
+            fit,
+            train=part(fit.train),
+            stop=None if fit.stop is None else part(fit.stop),
+            test=None if fit.test is None else part(fit.test),
+        )
+        for fit in fits
+    ], used
+
+
+def _regression(work: Work, dim: int) -> Speed:
+    """Iterations of lbfgs on a sample of rows."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    from engine.classifiers.features import one_blas_thread
+
+    used = np.random.default_rng(1111).permutation(work.asked[0].train)[: 4 * _MOST]
+    labels, x = work.labels[used], _drawn(len(used), work.width * dim)
+    labels[0] = (labels[-1] + 1) % work.classes  # a small sample may have a single class
+    if work.by == "standardised":
+        x = x.astype(np.float64)
+    classifier = LogisticRegression(max_iter=20, tol=0.0)
+    with one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        classifier.fit(x, labels)
+        seconds = _timed(lambda: classifier.fit(x, labels))
+    return Speed(seconds / len(x) / int(classifier.n_iter_[0]))
+
+
+def _relatedness(work: Work, dim: int) -> Speed:
+    """Training of the regressor that never gets better, and so ends after 250 passes."""
+    from engine.classifiers import relatedness
+    from engine.classifiers.features import Features
+
+    n = min(2 * _FEWEST, work.fit_rows)
+    rows = np.arange(n)
+    features = Features(_drawn(n, dim), rows, rows[::-1].copy(), "|u-v|, u*v")
+    splits = dict.fromkeys(("train", "dev", "test"), rows)
+    passes = 0
+
+    def fit() -> None:
+        nonlocal passes
+        _, _, passes = relatedness.fit(
+            features, 1.0 + rows % 4, splits, lambda a, b: 0.0, 1111, nobody
+        )
+
+    fit()
+    return Speed(_timed(fit) / n / passes)
+
+
+def _retrieval(work: Work, dim: int) -> Speed:
+    """A few batches of captions, with as many images as their contrasts need."""
+    from engine.classifiers.ranking import BATCH, Matched, Projections
+    from engine.datasets.types import CAPTIONS
+
+    batches, images = 4, BATCH
+    train = Matched(_drawn(CAPTIONS * images, dim), _drawn(images, work.image_dim))
+    model = Projections(work.image_dim, dim, 1111)
+    list(islice(model.train(train), 1))
+    return Speed(_timed(lambda: list(islice(model.train(train), batches))) / batches / BATCH)
+
+
+def _uniformity(work: Work, dim: int) -> Speed:
+    from engine.space.geometry import uniformity
+
+    return _compared(uniformity, dim)
+
+
+def _neighbours(work: Work, dim: int) -> Speed:
+    from engine.neighbours import neighbours_of_each
+
+    return _compared(lambda vectors: neighbours_of_each(vectors, 10), dim)
+
+
+def _compared(compare: Callable[[np.ndarray], object], dim: int) -> Speed:
+    """All pairs of a few thousand vectors."""
+    vectors = _drawn(4 * _MOST, dim)  # several blocks of either
+    compare(vectors[:_FEWEST])
+    return Speed(_timed(lambda: compare(vectors)) / len(vectors) ** 2)
+
+
+def _cosines(work: Work, dim: int) -> Speed:
+    from engine.space.geometry import cosine
+
+    vectors = _drawn(_MOST, dim)
+    cosine(vectors, vectors)
+    return Speed(_timed(lambda: cosine(vectors, vectors)) / len(vectors))
+
+
+def _drawn(rows: int, dim: int) -> np.ndarray:
+    return np.random.default_rng(1111).standard_normal((rows, dim), np.float32)
+
+
+_PROBES: dict[By, Callable[[Work, int], Speed]] = {
+    "exact": _fitting,
+    "columns": _fitting,
+    "logistic": _regression,
+    "standardised": _regression,
+    "relatedness": _relatedness,
+    "retrieval": _retrieval,
+    "uniformity": _uniformity,
+    "neighbours": _neighbours,
+    "cosines": _cosines,
+}
