@@ -236,7 +236,7 @@ def _print_estimate(
     emit([costs.row_in_words(made) for made in found],
          ("encoder", "results", "new_sentences", "encoding", "training", "in_all", "memory", "disk",
           "error"), False)  # fmt: skip
-    say("Estimates: right in magnitude on this machine as busy as it is now, no more.")
+    say("Estimates, on this machine as busy as it is now: mostly within a factor of two.")
 
 
 def _emit_scores(workspace: Workspace, row: dict[str, Any]) -> None:

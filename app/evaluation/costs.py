@@ -195,9 +195,9 @@ def table(found: Sequence[Estimate]) -> str:
              "Memory", "Disk")  # fmt: skip
     return (
         f"{parts.table(heads, rows, 'Estimated cost', range(1, 8))}"
-        '<p class="t-small t-muted">Estimated from short runs on this machine, as busy as it is now: mostly '
-        "within a factor of two. Memory comes on top of the "
-        "program and the model. What is in the store already costs nothing.</p>"
+        '<p class="t-small t-muted">Estimated from short runs on this machine, as busy as it is '
+        "now: mostly within a factor of two. Memory comes on top of the program and the model. "
+        "What is in the store already costs nothing.</p>"
     )
 
 
