@@ -179,7 +179,9 @@ def _of_labels(name: str) -> Task | None:
         return None
     match ending:
         case "classify":
-            return _classification(name, dataset, f"Tell the labels of {dataset} apart.")
+            return _classification(
+                name, dataset, f"Tell the labels of {dataset} apart, in five folds of the whole."
+            )
         case "search":
             return _search(name, dataset, f"Find sentences of {dataset} with the same label.")
         case "probe":
@@ -290,7 +292,11 @@ def _tasks_of(info: DatasetInfo) -> list[Task]:
         return [_probing(info.task, info.name, info.description)]
     if info.kind == "labels" and info.origin in ("upload", "hub"):
         return [
-            _classification(f"{info.name}/classify", info.name, f"Labels of {info.name}."),
+            _classification(
+                f"{info.name}/classify",
+                info.name,
+                f"Labels of {info.name}, in five folds of the whole.",
+            ),
             _search(f"{info.name}/search", info.name, f"Same label in {info.name}."),
         ]
     return []
