@@ -12,11 +12,21 @@ from collections.abc import Mapping, Sequence
 
 import gradio as gr
 
+from engine.encoders.spec import of_before
+
 
 def every(request: gr.Request, name: str) -> list[str]:
     """All values of one name, in order; empty when the address has none."""
     query = request.request.query_params if request.request else {}
-    return list(query.getlist(name)) if hasattr(query, "getlist") else []
+    values = query.getlist(name) if hasattr(query, "getlist") else []
+    return [_of_today(name, value) for value in values]
+
+
+def _of_today(name: str, value: str) -> str:
+    """What an old link meant, where `cls` was a pooling: raw in a training, else the pooler's."""
+    if name == "pooling":
+        return "cls_token" if value == "cls" else value
+    return of_before(value)
 
 
 def first(request: gr.Request, name: str, default: str = "") -> str:

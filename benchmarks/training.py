@@ -116,7 +116,7 @@ def peer_of(
     folder = str(checkpoint_of(spec.base)[1].root)
     transformer = modules.Transformer(folder)
     transformer.max_seq_length = spec.max_length
-    mode = {"cls": "cls", "avg": "mean"}[spec.pooling]
+    mode = {"cls_token": "cls", "avg": "mean"}[spec.pooling]
     pooling = modules.Pooling(transformer.get_embedding_dimension(), pooling_mode=mode)
     device = "cuda" if spec.device is None and torch.cuda.is_available() else spec.device or "cpu"
     model = SentenceTransformer(modules=[transformer, pooling], device=device)
@@ -307,7 +307,9 @@ def main() -> int:
     """Measure, print tables, then JSON lines of claims; 1 when a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--base", default="minilm")
-    parser.add_argument("--pooling", choices=("cls", "avg"), default="cls", help="SimCSE's is cls")
+    parser.add_argument(
+        "--pooling", choices=("cls_token", "avg"), default="cls_token", help="SimCSE's is cls_token"
+    )
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=24, help="updates of each")
     parser.add_argument("--every", type=int, default=4, help="updates a turn")

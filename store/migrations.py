@@ -258,6 +258,14 @@ def m016_unsaid_precisions(db: sqlite_utils.Database) -> None:
         AND (encoder LIKE '%hf:%' OR encoder LIKE '%dir:%' OR encoder LIKE '%minilm%')""")
 
 
+@migrations()
+def m017_renamed_poolings(db: sqlite_utils.Database) -> None:
+    """`cls` meant two things: every stored spec says which; see `store.renamed_poolings`."""
+    from store import renamed_poolings
+
+    renamed_poolings.rename(db)
+
+
 @migrations(transactional=False)
 def m018_partly_failed(db: sqlite_utils.Database) -> None:
     """A run of which some parts failed is neither done nor failed; a part may be left out as asked.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EncodersArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="ENCODER…", help="Spec strings, e.g. minilm, random:256, hf:ID?pooling=cls."
+        metavar="ENCODER…", help="Spec strings, e.g. minilm, random:256, hf:ID?pooling=cls_token."
     ),
 ]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.encoders.spec import of_before
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
             f"{folder.name} holds no decoder that can be read.",
             "Give a folder that `theodolite train-decoder` wrote.",
         ) from error
-    return found
+    return found | {"encoder": of_before(str(found["encoder"]))}
 
 
 _LISTED = ("dim", "architecture", "words", "sentences", "loss", "step", "seconds")

@@ -221,7 +221,9 @@ KINDS: dict[str, Kind] = {
     "geometry": _of("app.space.shapes"),
     "index": _of("app.collection.indexes"),
     "curate": _of("app.collection.curations"),
-    "train": replace(_of("app.training.making"), version=training.VERSION),
+    "train": replace(
+        _of("app.training.making"), version=training.VERSION, upgrades={1: training.of_today}
+    ),
     "sweep": _sweep(),
     "train-decoder": replace(_of("app.decoding.making"), version=decoding.VERSION),
     "diagnose": _of("app.decoding.diagnosing"),

@@ -74,7 +74,7 @@ def _add(workspace: Workspace, listing: gr.HTML) -> None:
     )
     with gr.Group():
         spec = gr.Textbox(
-            label="Spec", placeholder="hf:bert-base-uncased?pooling=cls_before_pooler | normalise",
+            label="Spec", placeholder="hf:bert-base-uncased?pooling=cls_token | normalise",
             elem_id="spec", elem_classes=["t-mono"], max_lines=1,
         )  # fmt: skip
     verdict = parts.static("", elem_id="verdict")

@@ -15,6 +15,7 @@ from app import formats
 from app.jobs.kinds import versioned
 from app.space import maps
 from app.space.maps import StoredMap
+from engine.encoders.spec import as_before
 from engine.errors import UserError
 from store.database import hash_of, to_json
 
@@ -107,7 +108,7 @@ def keys(workspace: Workspace, question: Asked) -> tuple[str, str]:
         "format": FORMAT, "maps": of, "k": question.k, "clustering": question.clustering,
         "size": question.size, "library": f"scikit-learn {version('scikit-learn')}",
         # Names stand in what is kept: other names for the same vectors are another pair.
-        "names": [question.first, question.second],
+        "names": [as_before(question.first), as_before(question.second)],
     }  # fmt: skip
     return hash_of(to_json(facts | {"side": 0})), hash_of(to_json(facts | {"side": 1}))
 

@@ -25,6 +25,7 @@ from engine.decoding.material import Material
 from engine.decoding.prefix import PrefixTransformer
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.vocabulary import Vocabulary, Words
+from engine.encoders.spec import of_before
 from engine.errors import UserError
 
 FORMAT = 1
@@ -146,7 +147,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
         raise _missing(folder) from error
     except Exception as error:  # as above
         raise _damaged(folder, error) from error
-    return dict(facts)
+    return facts | {"encoder": of_before(str(facts.get("encoder", "")))}
 
 
 def _stored(model: nn.Module) -> dict[str, Tensor]:

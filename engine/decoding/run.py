@@ -249,10 +249,11 @@ class Run:
         kept = checkpoint.peek(self.folder)
         if kept is None:
             return
+        then = DecoderSpec.from_dict(kept["spec"]).to_dict()
         other = [
             name.replace("_", " ")
             for name, value in self.state["spec"].items()
-            if name != "out" and kept["spec"].get(name) != value
+            if name != "out" and then.get(name) != value
         ]
         other += ["training sentences"] * (kept["data_hash"] != self.state["data_hash"])
         other += ["encoder's weights"] * (kept["fingerprint"] != self.state["fingerprint"])

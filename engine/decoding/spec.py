@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from engine.encoders.spec import as_before, of_before
 from engine.errors import UserError
 
 VERSION = 1
@@ -128,12 +129,14 @@ class DecoderSpec:
             raise UserError(f"The training of a decoder has no field {unknown[0]!r}.")
         if missing := sorted({"encoder", "train", "out"} - wanted.keys()):
             raise UserError(f"The training of a decoder needs the field {missing[0]!r}.")
-        return cls(**wanted | {"train": tuple(wanted["train"])})
+        encoder = of_before(wanted["encoder"])
+        return cls(**wanted | {"encoder": encoder, "train": tuple(wanted["train"])})
 
     @property
     def hash(self) -> str:
         """32 hexadecimal digits over everything that decides the weights; `out` does not."""
         facts = {name: value for name, value in self.to_dict().items() if name != "out"}
+        facts["encoder"] = as_before(self.encoder)  # decoders of before are known by that
         text = json.dumps(facts, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.pooling import MEANING
+from engine.encoders.pooling import MEANING, NAMED_BEFORE
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Diagnosis:
 
 
 def diagnose(source: str) -> Diagnosis:
-    """Diagnose a source as it is written in a spec, e.g. `hf:ID?pooling=cls` or `dir:FOLDER`.
+    """Diagnose a source as it is written in a spec, e.g. `hf:ID?pooling=cls_token` or `dir:FOLDER`.
 
     Raises:
         UserError: the source cannot be read, has no checkpoint, or is more than one source.
@@ -54,7 +54,7 @@ def examine(checkpoint: Checkpoint, chosen: str | None = None) -> Diagnosis:
     """Diagnose a checkpoint; `chosen` is the pooling that was asked for.
 
     Raises:
-        UserError: `cls` was asked for and the checkpoint has no pooler.
+        UserError: `pooler_output` was asked for and the checkpoint has no pooler.
     """
     pooling, reason = _recommend(checkpoint)
     if chosen is None or chosen == pooling:
@@ -62,7 +62,7 @@ def examine(checkpoint: Checkpoint, chosen: str | None = None) -> Diagnosis:
         return Diagnosis(pooling, (reason,))
     _refuse_random_pooler(checkpoint, chosen)
     warnings = [f"pooling={chosen} on {checkpoint.label}, where {pooling} fits: {reason}"]
-    if chosen in ("cls", "cls_before_pooler") and checkpoint.is_decoder:
+    if chosen in ("cls_token", "pooler_output") and checkpoint.is_decoder:
         warnings.append("The first token of a decoder sees nothing of the text behind it.")
     if checkpoint.modules:
         left_out = [str(m["type"]).rsplit(".", 1)[-1] for m in checkpoint.modules[2:]]
@@ -82,13 +82,13 @@ def _recommend(checkpoint: Checkpoint) -> tuple[str, str]:
     if any(tensor.startswith("mlp.dense") for tensor in checkpoint.shapes):
         return _of_training_code(checkpoint, name)
     if "simcse" in name and "unsup" in name:
-        return "cls_before_pooler", (
+        return "cls_token", (
             "it is an unsupervised SimCSE model, whose head was used in training only."
         )
     if "simcse" in name:
         if checkpoint.has_pooler:
-            return "cls", "it is a SimCSE model, whose trained head is its pooler."
-        return "cls_before_pooler", "it is a SimCSE model without a head."
+            return "pooler_output", "it is a SimCSE model, whose trained head is its pooler."
+        return "cls_token", "it is a SimCSE model without a head."
     if _is_raw(checkpoint):
         return "avg_first_last", (
             "it is a language model not tuned for sentences, where the mean of the first and last "
@@ -100,18 +100,18 @@ def _recommend(checkpoint: Checkpoint) -> tuple[str, str]:
 def _of_training_code(checkpoint: Checkpoint, name: str) -> tuple[str, str]:
     what = "it is a SimCSE training checkpoint that was not converted, with a head called mlp"
     if checkpoint.has_simcse_head and re.search(r"(^|[^a-z])sup[-_]", name):
-        return "cls", f"{what}, which a supervised one keeps."
+        return "pooler_output", f"{what}, which a supervised one keeps."
     return (
-        "cls_before_pooler",
+        "cls_token",
         f"{what}; only a supervised one, which its name would say, keeps it.",
     )
 
 
 def _refuse_random_pooler(checkpoint: Checkpoint, pooling: str) -> None:
-    if pooling == "cls" and not checkpoint.has_pooler:
+    if pooling == "pooler_output" and not checkpoint.has_pooler:
         raise UserError(
-            f"{checkpoint.label} has no pooler weights: pooling=cls would use random ones.",
-            "Use pooling=cls_before_pooler for the first token without the pooler.",
+            f"{checkpoint.label} has no pooler weights: {pooling} would use random ones.",
+            "Use pooling=cls_token for the first token without the pooler.",
         )
 
 
@@ -120,8 +120,10 @@ def _own_pooling(checkpoint: Checkpoint) -> str | None:
 
     What we trained says so itself: a mean over two layers takes several modules.
     """
-    if checkpoint.modules and checkpoint.trained.get("pooling") in MEANING:
-        return str(checkpoint.trained["pooling"])
+    own = str(checkpoint.trained.get("pooling"))
+    own = NAMED_BEFORE.get(own, own)
+    if checkpoint.modules and own in MEANING:
+        return own
     for module in checkpoint.modules:
         if str(module.get("type", "")).endswith(".Pooling"):
             return st_pooling(checkpoint.folder / str(module.get("path", "")))
@@ -134,7 +136,7 @@ def st_pooling(folder: Path) -> str | None:
         config = json.loads((folder / "config.json").read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    names = {"cls": "cls_before_pooler", "mean": "avg", "max": "max", "lasttoken": "last"}
+    names = {"cls": "cls_token", "mean": "avg", "max": "max", "lasttoken": "last"}
     mode = config.get("pooling_mode")
     modes = [mode] if isinstance(mode, str) else list(mode or [])
     flags = {
@@ -176,7 +178,7 @@ def check_poolings(
 
     _, checkpoint = checkpoint_of(source)
     checkpoint.check()
-    allowed = [p for p in poolings or POOLINGS if p != "cls" or checkpoint.has_pooler]
+    allowed = [p for p in poolings or POOLINGS if p != "pooler_output" or checkpoint.has_pooler]
     model = TransformerSource(source, checkpoint, Settings("avg"), device=device).transformer
     started = time.perf_counter()
     parts: list[list[np.ndarray]] = [[] for _ in allowed]

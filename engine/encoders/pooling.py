@@ -1,7 +1,9 @@
 """From a transformer's hidden states to one vector a text.
 
-The names and meanings are those of SimCSE's evaluation (Gao et al. 2021, `evaluation.py`), with
-`max` and `last` added. All means are over the tokens of the text, padding left out, in float32.
+The meanings are those of SimCSE's evaluation (Gao et al. 2021, `evaluation.py`), with `max` and
+`last` added; so are the names, but for `cls`, which others use for the raw token: that one is
+`cls_token` here, and what the head makes of it `pooler_output`. All means are over the tokens of
+the text, padding left out, in float32.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
     import torch
 
 MEANING = {
-    "cls": "the pooler's output: the first token through the trained dense layer and tanh",
-    "cls_before_pooler": "the first token's last hidden state",
+    "cls_token": "the first token's last hidden state",
+    "pooler_output": "the same through the model's head, a trained dense layer and tanh",
     "avg": "mean over tokens of the last layer",
     "avg_top2": "mean over tokens of the mean of the last two layers",
     "avg_first_last": "mean over tokens of the mean of the first and the last layer",
@@ -23,6 +25,9 @@ MEANING = {
     "max": "largest value over tokens of the last layer",
     "last": "the last token's last hidden state",
 }
+HASHED_AS = {"cls_token": "cls_before_pooler", "pooler_output": "cls"}
+"""The names of before, of which fingerprints are made: what they name has not changed."""
+NAMED_BEFORE = {name: today for today, name in HASHED_AS.items()}
 ALL_LAYERS = frozenset({"avg_top2", "avg_first_last", "avg_first_last_2021"})
 """Poolings that look at more than the last layer, and so take no `layer`."""
 
@@ -55,11 +60,11 @@ def pool(states: States, pooling: str, layer: int = -1) -> torch.Tensor:
     """
     hidden, mask = states.hidden, states.mask
     last = hidden[layer].float()
-    if pooling == "cls":
+    if pooling == "pooler_output":
         if states.pooler is None:
             raise ValueError("the model has no pooler")
         return states.pooler.float()
-    if pooling == "cls_before_pooler":
+    if pooling == "cls_token":
         return last[:, 0]
     if pooling == "last":
         return _last_token(last, mask)

@@ -26,8 +26,8 @@ TASK_DATA = "@task"
 """As a step's data: the sentences of the task being measured."""
 
 POOLINGS = (
-    "cls",
-    "cls_before_pooler",
+    "cls_token",
+    "pooler_output",
     "avg",
     "avg_top2",
     "avg_first_last",
@@ -35,6 +35,13 @@ POOLINGS = (
     "max",
     "last",
 )
+_ALIASES = {"cls_before_pooler": "cls_token"}
+TWO_MEANINGS = (
+    "pooling=cls means two things: SimCSE's code and sentence-transformers do not agree.",
+    "Write pooling=cls_token for the first token's last hidden state, or pooling=pooler_output for "
+    "what the model's head makes of it.",
+)
+"""What is said of the word that was a pooling once, and what to do."""
 WORD_POOLINGS = ("avg", "max", "sif", "pmean", "gem", "hier")
 """Of word vectors: see `engine.encoders.averaging`."""
 DTYPES = ("float32", "float16", "bfloat16")
@@ -170,6 +177,27 @@ def parse(spec: str) -> EncoderSpec:
     )
 
 
+def of_before(spec: str) -> str:
+    """A spec of an old link or record in the words of today, where `cls` was the pooler's output.
+
+    Any text: what is no such spec comes back as it is.
+    """
+    return re.sub(
+        r"(?<=[?&]pooling=)(cls_before_pooler|cls)(?!\w)",
+        lambda found: "pooler_output" if found[1] == "cls" else "cls_token",
+        spec,
+    )
+
+
+def as_before(spec: str) -> str:
+    """The other way: what hashes were made of before, and so are made of still."""
+    return re.sub(
+        r"(?<=[?&]pooling=)(cls_token|pooler_output)(?!\w)",
+        lambda found: "cls" if found[1] == "pooler_output" else "cls_before_pooler",
+        spec,
+    )
+
+
 def _source(piece: str, spec: str) -> SourceSpec:
     head, mark, tail = piece.partition("?")
     kind, _, value = head.partition(":")
@@ -217,6 +245,10 @@ def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
 
 def _option_value(kind: str, name: str, value: str) -> str:
     allowed = {"pooling": SOURCES[kind].poolings, "dtype": DTYPES}
+    if name == "pooling" and SOURCES[kind].poolings is POOLINGS:
+        value = _ALIASES.get(value, value)
+        if value == "cls":
+            raise UserError(*TWO_MEANINGS)
     if name in allowed and value not in allowed[name]:
         raise UserError(
             f"Unknown {name} '{value}'.",

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.doctor import examine
 from engine.encoders.fingerprint import fingerprint
 from engine.encoders.float32 import exact_float32
-from engine.encoders.pooling import ALL_LAYERS, States, pool
+from engine.encoders.pooling import ALL_LAYERS, HASHED_AS, States, pool
 from engine.encoders.source import CHUNK, Source, clean, slices
 from engine.errors import UserError, first_line
 from engine.stamps import check_unchanged
@@ -154,9 +154,9 @@ class TransformerSource(Source):
         self._loaded: Transformer | None = None
         _check_settings(checkpoint, settings)
         self._hashes = checkpoint.hashes
-        self.fingerprint = fingerprint(
-            "transformer", *self._hashes, *astuple(settings), self._dtype
-        )
+        pooling = HASHED_AS.get(settings.pooling, settings.pooling)
+        hashed = astuple(replace(settings, pooling=pooling))
+        self.fingerprint = fingerprint("transformer", *self._hashes, *hashed, self._dtype)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -336,11 +336,11 @@ def token_limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None = Non
 
 def _check_settings(checkpoint: Checkpoint, settings: Settings) -> None:
     layers = checkpoint.config.get("num_hidden_layers") or checkpoint.config.get("n_layer")
-    if settings.layer != -1 and settings.pooling in ALL_LAYERS | {"cls"}:
+    if settings.layer != -1 and settings.pooling in ALL_LAYERS | {"pooler_output"}:
         raise UserError(
             f"pooling={settings.pooling} chooses its own layers; layer={settings.layer} cannot be "
             "given with it.",
-            "Use layer with avg, max, last or cls_before_pooler.",
+            "Use layer with avg, max, last or cls_token.",
         )
     if isinstance(layers, int) and not -layers - 1 <= settings.layer <= layers:
         raise UserError(

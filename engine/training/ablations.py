@@ -131,9 +131,10 @@ _PAIRS = Ablation(
 )  # fmt: skip
 
 _POOLERS = (
-    ("[CLS] with MLP", {"pooling": "cls", "head": "mlp"}, 81.7, 86.2),
-    ("[CLS] with MLP in training only", {"pooling": "cls", "head": "mlp-train-only"}, 82.5, 85.8),
-    ("[CLS] without MLP", {"pooling": "cls", "head": "none"}, 80.9, 86.2),
+    ("[CLS] with MLP", {"pooling": "cls_token", "head": "mlp"}, 81.7, 86.2),
+    ("[CLS] with MLP in training only", {"pooling": "cls_token", "head": "mlp-train-only"},
+     82.5, 85.8),
+    ("[CLS] without MLP", {"pooling": "cls_token", "head": "none"}, 80.9, 86.2),
     ("mean of first and last layer", {"pooling": "avg_first_last", "head": "none"}, 81.2, 86.1),
 )  # fmt: skip
 _POOLING = (

@@ -128,7 +128,7 @@ def _plainly(spec: TrainSpec) -> str:
     """How transformers gives the same vectors."""
     kept = spec.head == "mlp" and spec.objective != "mlm"
     states = {
-        "cls": "the first token's last hidden state",
+        "cls_token": "the first token's last hidden state",
         "avg": "the mean of the last hidden states over the tokens, padding left out",
         "avg_first_last": "the mean over the tokens, padding left out, of "
         "`(hidden_states[1] + hidden_states[-1]) / 2`",
@@ -136,7 +136,7 @@ def _plainly(spec: TrainSpec) -> str:
         "`(hidden_states[-2] + hidden_states[-1]) / 2`",
         "max": "the largest value of the last hidden states over the tokens, padding left out",
     }[spec.pooling]
-    if kept and spec.pooling == "cls":
+    if kept and spec.pooling == "cls_token":
         return "With `transformers` alone the vector is `pooler_output` (of a BERT or RoBERTa)."
     if kept:
         return (

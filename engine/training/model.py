@@ -185,7 +185,7 @@ class TrainingModel(nn.Module):
 
     def _pooled(self, layout: Layout, side: int) -> torch.Tensor:
         pooling = self.spec.pooling
-        if self.packed and pooling == "cls":
+        if self.packed and pooling == "cls_token":
             return exact(self._states(layout, side, first_only=True)[-1])
         return pooled(self._states(layout, side, every=pooling in ALL_LAYERS), layout, pooling)
 

@@ -37,7 +37,7 @@ from engine.training.spec import TrainSpec
 
 VERSION = 1
 RECORD = "theodolite.json"
-_ST_POOLING = {"cls": "cls_token", "max": "max_tokens"}
+_ST_POOLING = {"cls_token": "cls_token", "max": "max_tokens"}
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ def pooling_of(model: TrainingModel) -> str | None:
     """The outcome's pooling in the words of `engine.encoders`; None when it needs a dense layer."""
     pooling = str(model.spec.pooling)
     if _keeps_head(model):
-        return "cls" if _has_place_for_head(model) else None
-    return "cls_before_pooler" if pooling == "cls" else pooling
+        return "pooler_output" if _has_place_for_head(model) else None
+    return pooling
 
 
 def _keeps_head(model: TrainingModel) -> bool:
@@ -167,7 +167,7 @@ def _keeps_head(model: TrainingModel) -> bool:
 def _has_place_for_head(model: TrainingModel) -> bool:
     """Whether transformers can hold the head as the pooler."""
     kind = model.encoder().config.model_type
-    return model.spec.pooling == "cls" and kind in FAMILIES
+    return model.spec.pooling == "cls_token" and kind in FAMILIES
 
 
 def _write_transformer(model: TrainingModel, folder: Path) -> None:

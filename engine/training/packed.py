@@ -133,16 +133,16 @@ def pooled(states: Sequence[torch.Tensor], layout: Layout, pooling: str) -> torc
     """One vector a sentence, as `engine.encoders.pooling` defines it.
 
     Args:
-        states: of each layer (t, d); only the last is needed for `cls`, `avg` and `max`.
+        states: of each layer (t, d); only the last is needed for `cls_token`, `avg` and `max`.
         layout: of the sentences.
-        pooling: `cls` (the first token, before any pooler), `avg`, `avg_first_last`, `avg_top2`
+        pooling: `cls_token` (before any pooler), `avg`, `avg_first_last`, `avg_top2`
             or `max`.
 
     Returns:
         (n, d), float32 or, of a float64 model, float64.
     """
     last = exact(states[-1])
-    if pooling == "cls":
+    if pooling == "cls_token":
         return last.index_select(0, layout.starts)
     if pooling == "max":
         return layout.pad(last, float("-inf")).amax(1)

@@ -22,7 +22,7 @@ _STARTER = "starter"
 _DEV = ("STSBenchmark", "starter-pairs")
 
 UNSUPERVISED: dict[str, Any] = {
-    "objective": "unsup", "epochs": 1.0, "pooling": "cls", "head": "mlp-train-only",
+    "objective": "unsup", "epochs": 1.0, "pooling": "cls_token", "head": "mlp-train-only",
     "temperature": 0.05, "max_length": 32, "dev_every": 125,
 }  # fmt: skip
 """What all unsupervised runs of the paper share."""

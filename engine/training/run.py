@@ -21,7 +21,7 @@ from engine.training.objectives import objective_of
 from engine.training.optimiser import adamw
 from engine.training.order import steps_of
 from engine.training.precision import Precision
-from engine.training.spec import TrainSpec
+from engine.training.spec import TrainSpec, of_today
 
 CHECKPOINT_SECONDS = 120.0
 """The longest between two checkpoints."""
@@ -313,7 +313,7 @@ def _check_batch(spec: TrainSpec, examples: Examples, ranks: Ranks) -> None:
 
 def _check_same(spec: TrainSpec, examples: Examples, kept: dict[str, Any], folder: Path) -> None:
     """Refuse to go on with the checkpoint of another run."""
-    then, now = kept["spec"], spec.to_dict()
+    then, now = of_today(kept["spec"]), spec.to_dict()
     other = [
         f"{name.replace('_', ' ')} was {then.get(name)!r} and is {now[name]!r}"
         for name in now

@@ -12,14 +12,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args, get_type_hints
 
+from engine.encoders.spec import TWO_MEANINGS, as_before, of_before
 from engine.errors import UserError
 
-VERSION = 1
+VERSION = 2
+"""1 called the pooling `cls_token` `cls`."""
 
 ObjectiveName = Literal["unsup", "sup", "mlm", "next-sentence"]
 Similarity = Literal["cosine", "dot"]
 Augmentation = Literal["none", "crop", "delete", "delete-one", "mlm"]
-Pooling = Literal["cls", "avg", "avg_first_last", "avg_top2", "max"]
+Pooling = Literal["cls_token", "avg", "avg_first_last", "avg_top2", "max"]
 Head = Literal["none", "mlp", "mlp-train-only"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 
@@ -101,7 +103,7 @@ class TrainSpec:
     augmentation: Augmentation = "none"
     augmentation_rate: float = 0.1
     dual: bool = False
-    pooling: Pooling = "cls"
+    pooling: Pooling = "cls_token"
     head: Head = "mlp-train-only"
     dev: str | None = "STSBenchmark"
     dev_every: int = 125
@@ -117,6 +119,8 @@ class TrainSpec:
         Raises:
             UserError: names the field, what was given and what fits.
         """
+        if self.pooling in _OF_ENCODERS:
+            raise UserError(*_OF_ENCODERS[self.pooling])
         for name, choices in _CHOICES.items():
             given = getattr(self, name)
             if given not in choices:
@@ -137,6 +141,7 @@ class TrainSpec:
         Raises:
             UserError: an unknown field, a missing one, or a later version.
         """
+        given = of_today(given)
         if given.get("version", VERSION) != VERSION:
             raise UserError(
                 f"This training spec is of version {given['version']}, not {VERSION}.",
@@ -159,10 +164,32 @@ class TrainSpec:
     def hash(self) -> str:
         """32 hexadecimal digits over everything that decides the weights; `out` does not."""
         facts = {name: value for name, value in self.to_dict().items() if name != "out"}
+        # In the words of version 1, so that what was trained before is known again.
+        pooling = "cls" if self.pooling == "cls_token" else self.pooling
+        facts |= {"version": 1, "pooling": pooling, "base": as_before(self.base)}
         text = json.dumps(facts, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
+def of_today(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What `to_dict` wrote in any version, as it writes it now."""
+    if given.get("version") != 1:
+        return dict(given)
+    today = {**given, "version": VERSION}
+    if "base" in today:
+        today["base"] = of_before(str(today["base"]))
+    if today.get("pooling") == "cls":
+        today["pooling"] = "cls_token"
+    return today
+
+
+_OF_ENCODERS = {
+    "cls": TWO_MEANINGS,
+    "pooler_output": (
+        "A training pools with cls_token and puts its head on that.",
+        "Write pooling=cls_token with head=mlp: the encoder that comes of it has pooler_output.",
+    ),
+}
 _HINTS = get_type_hints(TrainSpec)
 _CHOICES = {
     name: get_args(_HINTS[name])

@@ -15,8 +15,8 @@ from tests.engine.encoders.models import SENTENCES, edit_config, save, save_sent
 @pytest.mark.parametrize(
     ("name", "kind", "head", "pooling", "because"),
     [
-        ("unsup-simcse-bert", "bert", "Model", "cls_before_pooler", "training only"),
-        ("sup-simcse-bert", "bert", "Model", "cls", "trained head is its pooler"),
+        ("unsup-simcse-bert", "bert", "Model", "cls_token", "training only"),
+        ("sup-simcse-bert", "bert", "Model", "pooler_output", "trained head is its pooler"),
         ("my-bert", "bert", "ForMaskedLM", "avg_first_last", "not tuned"),
         ("my-encoder", "bert", "Model", "avg", "common choice"),
         ("my-gpt", "gpt2", "LMHeadModel", "last", "decoder"),
@@ -41,17 +41,17 @@ def test_a_checkpoint_that_was_not_converted_is_recognised(tmp_path):
     tensors = {f"bert.{k}": v for k, v in load_file(folder / "model.safetensors").items()}
     tensors |= {"mlp.dense.weight": tensors["bert.pooler.dense.weight"].clone()}
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    diagnosis = diagnose(f"dir:{folder}?pooling=cls")
-    assert diagnosis.pooling == "cls_before_pooler"
+    diagnosis = diagnose(f"dir:{folder}?pooling=pooler_output")
+    assert diagnosis.pooling == "cls_token"
     assert "mlp" in diagnosis.warnings[0]
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "pooling", "words"),
     [
-        ("unsup-simcse-x", "bert", "cls", "cls_before_pooler fits"),
-        ("sup-simcse-x", "bert", "avg", "cls fits"),
-        ("gpt", "gpt2", "cls_before_pooler", "first token of a decoder sees nothing"),
+        ("unsup-simcse-x", "bert", "pooler_output", "cls_token fits"),
+        ("sup-simcse-x", "bert", "avg", "pooler_output fits"),
+        ("gpt", "gpt2", "cls_token", "first token of a decoder sees nothing"),
     ],
 )
 def test_a_wrong_pooling_is_warned_of_before_the_run(tmp_path, name, kind, pooling, words):
@@ -66,11 +66,11 @@ def test_a_wrong_pooling_is_warned_of_before_the_run(tmp_path, name, kind, pooli
 def test_a_pooler_that_is_not_there_is_never_made_up(tmp_path):
     """Transformers would add a random one."""
     folder = save(tmp_path / "mlm", head="ForMaskedLM")
-    with pytest.raises(UserError, match=r"no pooler weights.*cls_before_pooler"):
-        load(f"dir:{folder}?pooling=cls")
+    with pytest.raises(UserError, match=r"no pooler weights.*cls_token"):
+        load(f"dir:{folder}?pooling=pooler_output")
     decoder = save(tmp_path / "gpt", "gpt2")
     with pytest.raises(UserError, match="no pooler weights"):
-        load(f"dir:{decoder}?pooling=cls")
+        load(f"dir:{decoder}?pooling=pooler_output")
 
 
 @pytest.mark.parametrize(("mode", "pooling"), [("mean", "avg"), ("lasttoken", "last")])
@@ -78,7 +78,7 @@ def test_a_sentence_transformer_names_its_own(tmp_path, mode, pooling):
     """Read from its Pooling module."""
     folder = save_sentence_transformer(tmp_path / "st", mode)
     assert diagnose(f"dir:{folder}").pooling == pooling
-    assert diagnose("minilm?pooling=cls").pooling == "avg"
+    assert diagnose("minilm?pooling=pooler_output").pooling == "avg"
 
 
 def test_only_a_transformer_can_be_diagnosed(tmp_path):
@@ -104,7 +104,9 @@ def test_every_pooling_is_measured_in_one_pass(tmp_path):
         expected = 100 * spearmanr(np.round(cosine, 5), pairs.gold).statistic
         assert score == pytest.approx(expected, abs=10)  # few pairs: a near tie moves it
     without = save(tmp_path / "mlm", head="ForMaskedLM")
-    assert "cls" not in [row[0] for row in check_poolings(f"dir:{without}", pairs, device="cpu")]
+    assert "pooler_output" not in [
+        row[0] for row in check_poolings(f"dir:{without}", pairs, device="cpu")
+    ]
 
 
 def test_old_models_with_their_transformer_in_a_folder_beneath(tmp_path):
@@ -123,4 +125,4 @@ def test_old_models_with_their_transformer_in_a_folder_beneath(tmp_path):
 def test_hints_in_the_config_count_as_the_name(tmp_path):
     """A copy in a folder of another name still says what it was."""
     folder = edit_config(save(tmp_path / "copy"), _name_or_path="x/unsup-simcse-bert-base")
-    assert diagnose(f"dir:{folder}").pooling == "cls_before_pooler"
+    assert diagnose(f"dir:{folder}").pooling == "cls_token"

@@ -65,7 +65,7 @@ def test_models_revisions_and_no_network(root, tmp_path):
     local = load(f"dir:{folder}", device="cpu")
     np.testing.assert_allclose(first["rows"], local.encode(SENTENCES), atol=1e-6)
     assert first["fingerprint"] == local.fingerprint != second["fingerprint"]
-    assert (first["pooling"], first["before"]) == ("cls_before_pooler", False)
+    assert (first["pooling"], first["before"]) == ("cls_token", False)
     assert not any("msgpack" in r for r in asked)
     assert sum(r.endswith("model.safetensors") for r in asked) == 2
 

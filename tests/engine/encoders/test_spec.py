@@ -70,7 +70,7 @@ def test_knows_whether_it_needs_a_task():
         ("random:many", "many", "whole number"),
         ("random:0", "'0'", "16384"),
         ("api:http://x#m", "api", "not available in this version"),
-        ("hf:a/b?poling=cls", "poling", "'pooling'"),
+        ("hf:a/b?poling=avg", "poling", "'pooling'"),
         ("hf:a/b?pooling=avg_frist_last", "avg_frist_last", "'avg_first_last'"),
         ("hf:a/b?layer=first", "first", "whole number"),
         ("hf:a/b?dtype=int4", "int4", "bfloat16"),

@@ -48,8 +48,8 @@ def plainly(folder, pooling, sentence, layer=-1):
         out = model(input_ids=words["input_ids"], output_hidden_states=True)
     states = [s[0].numpy() for s in out.hidden_states]
     vector = {
-        "cls": lambda: out.pooler_output[0].numpy(),
-        "cls_before_pooler": lambda: states[layer][0],
+        "pooler_output": lambda: out.pooler_output[0].numpy(),
+        "cls_token": lambda: states[layer][0],
         "avg": lambda: states[layer].mean(0),
         "avg_top2": lambda: ((states[-1] + states[-2]) / 2).mean(0),
         "avg_first_last": lambda: ((states[1] + states[-1]) / 2).mean(0),
@@ -62,7 +62,12 @@ def plainly(folder, pooling, sentence, layer=-1):
 
 @pytest.mark.parametrize(
     ("family", "pooling"),
-    [(f, p) for f in ("bert", "roberta", "gpt2") for p in POOLINGS if (f, p) != ("gpt2", "cls")],
+    [
+        (f, p)
+        for f in ("bert", "roberta", "gpt2")
+        for p in POOLINGS
+        if (f, p) != ("gpt2", "pooler_output")
+    ],
 )
 def test_every_pooling_is_what_it_says(folders, family, pooling):
     """Batches of several lengths give what each sentence gives alone."""
@@ -141,8 +146,8 @@ def test_weights_as_bin_give_the_same_vectors(bert, tmp_path):
     tensors = load_file(folder / "model.safetensors")
     torch.save(tensors, folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    rows = load(f"dir:{folder}?pooling=cls", device="cpu").encode(SENTENCES)
-    expected = load(f"dir:{bert}?pooling=cls", device="cpu").encode(SENTENCES)
+    rows = load(f"dir:{folder}?pooling=pooler_output", device="cpu").encode(SENTENCES)
+    expected = load(f"dir:{bert}?pooling=pooler_output", device="cpu").encode(SENTENCES)
     np.testing.assert_allclose(rows, expected, atol=1e-6)
 
 
@@ -243,7 +248,7 @@ def test_a_model_that_gives_nan_is_reported(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [("pooling=avg&layer=4", "no layer 4"), ("pooling=cls&layer=1", "its own layers")],
+    [("pooling=avg&layer=4", "no layer 4"), ("pooling=pooler_output&layer=1", "its own layers")],
 )
 def test_a_layer_that_does_not_fit_is_refused(bert, options, words):
     """Before anything is loaded."""

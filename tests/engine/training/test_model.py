@@ -28,12 +28,11 @@ def opened(folder, objective="unsup", **changes):
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2"])
-@pytest.mark.parametrize("pooling", ["cls", "avg", "avg_first_last", "avg_top2", "max"])
+@pytest.mark.parametrize("pooling", ["cls_token", "avg", "avg_first_last", "avg_top2", "max"])
 def test_an_untrained_model_gives_the_vectors_of_its_encoder(folders, kind, pooling):
-    """`cls` is the first token's state, before any pooler."""
+    """`cls_token` is the first token's state, before any pooler."""
     model = opened(folders[kind], pooling=pooling)
-    name = "cls_before_pooler" if pooling == "cls" else pooling
-    expected = load(f"dir:{folders[kind]}?pooling={name}", device="cpu").encode(SENTENCES)
+    expected = load(f"dir:{folders[kind]}?pooling={pooling}", device="cpu").encode(SENTENCES)
     np.testing.assert_allclose(model.encode(SENTENCES), expected, atol=1e-5)
     assert model.training and model.packed == (kind != "gpt2") and model.dim == 32
 
@@ -45,7 +44,7 @@ def test_tokens_are_those_of_transformers_cut_to_the_length(folders):
     expected = words(SENTENCES, truncation=True, max_length=6)["input_ids"]
     assert model.ids(SENTENCES) == expected
     assert model.ids([""]) == [words("")["input_ids"]]
-    whole = load(f"dir:{folders['bert']}?pooling=cls_before_pooler", device="cpu")
+    whole = load(f"dir:{folders['bert']}?pooling=cls_token", device="cpu")
     np.testing.assert_allclose(model.encode(SENTENCES), whole.encode(SENTENCES), atol=1e-5)
     assert model.ids(SENTENCES) == expected  # the limits do not mix
 
@@ -201,7 +200,7 @@ def test_a_checkpoint_that_lacks_weights_is_refused(folders, tmp_path):
         opened(folder)
 
 
-@pytest.mark.parametrize("pooling", ["cls", "avg", "max", "avg_top2"])
+@pytest.mark.parametrize("pooling", ["cls_token", "avg", "max", "avg_top2"])
 def test_half_precision_is_near(folders, pooling):
     """Under autocast, as on a GPU; weights and gradients stay float32."""
     model = opened(folders["bert"], pooling=pooling, head="mlp", dropout=0.0)

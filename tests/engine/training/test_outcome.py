@@ -55,7 +55,7 @@ def plainly(folder, pooling, sentence):
         out = model(input_ids=words["input_ids"], output_hidden_states=True)
     states = [state[0] for state in out.hidden_states]
     vector = {
-        "cls": lambda: states[-1][0],
+        "cls_token": lambda: states[-1][0],
         "pooler": lambda: out.pooler_output[0],
         "avg": lambda: states[-1].mean(0),
         "avg_top2": lambda: ((states[-1] + states[-2]) / 2).mean(0),
@@ -66,14 +66,14 @@ def plainly(folder, pooling, sentence):
 
 
 CASES = [
-    ("bert", "cls", "mlp-train-only"),
-    ("bert", "cls", "mlp"),
-    ("bert", "cls", "none"),
+    ("bert", "cls_token", "mlp-train-only"),
+    ("bert", "cls_token", "mlp"),
+    ("bert", "cls_token", "none"),
     ("bert", "avg", "none"),
     ("bert", "avg_top2", "none"),
     ("bert", "avg_first_last", "mlp-train-only"),
     ("bert", "max", "none"),
-    ("roberta", "cls", "mlp"),
+    ("roberta", "cls_token", "mlp"),
     ("roberta", "avg_first_last", "none"),
     ("gpt2", "avg", "none"),
 ]
@@ -94,13 +94,13 @@ def test_three_libraries_give_the_vectors_of_training(folders, tmp_path, kind, p
         warnings.simplefilter("error")
         peer = SentenceTransformer(str(tmp_path / "out"), device="cpu")
     np.testing.assert_allclose(peer.encode(texts), expected, atol=1e-5)
-    name = "pooler" if (head, pooling) == ("mlp", "cls") else pooling
+    name = "pooler" if (head, pooling) == ("mlp", "cls_token") else pooling
     for place in (0, 1, -2, -1):
         by_hand = plainly(tmp_path / "out", name, texts[place])
         np.testing.assert_allclose(by_hand, expected[place], atol=1e-5)
 
     named = describe(spec)["pooling"]
-    assert named == {"cls": "cls_before_pooler", "pooler": "cls"}.get(name, name)
+    assert named == {"pooler": "pooler_output"}.get(name, name)
     plain = load(f"{spec}?pooling={named}", device="cpu")
     np.testing.assert_allclose(plain.encode(texts), expected, atol=1e-5)
     assert plain.warnings == ()
@@ -160,7 +160,9 @@ def test_a_fresh_model_is_written_with_its_own_words(tmp_path):
     np.testing.assert_allclose(load(made, device="cpu").encode(TEXTS), expected, atol=1e-5)
     peer = SentenceTransformer(str(tmp_path / "out"), device="cpu")
     np.testing.assert_allclose(peer.encode(TEXTS), expected, atol=1e-5)
-    np.testing.assert_allclose(plainly(tmp_path / "out", "cls", LONG), expected[-2], atol=1e-5)
+    np.testing.assert_allclose(
+        plainly(tmp_path / "out", "cls_token", LONG), expected[-2], atol=1e-5
+    )
 
 
 def test_the_dropout_of_the_base_comes_back(folders, tmp_path):
@@ -237,8 +239,11 @@ def test_a_folder_that_is_handed_on_names_no_folders_of_its_maker(folders, tmp_p
         ("C:\\me\\s.txt", "s.txt"),
         ("s.txt", "s.txt"),
         ("unlabelled/wiki_split", "unlabelled/wiki_split"),
-        ("hf:a/b?pooling=cls", "hf:a/b?pooling=cls"),
-        ("dir:/home/me/my enc?pooling=cls | normalise", "dir:my enc?pooling=cls | normalise"),
+        ("hf:a/b?pooling=cls_token", "hf:a/b?pooling=cls_token"),
+        (
+            "dir:/home/me/my enc?pooling=cls_token | normalise",
+            "dir:my enc?pooling=cls_token | normalise",
+        ),
         ("dir:/x/y + words:/z/w.txt + hf:a/b", "dir:y + words:w.txt + hf:a/b"),
     ],
 )

@@ -100,17 +100,16 @@ def test_any_other_model_goes_padded(folders, kind):
 
 
 @pytest.mark.parametrize("sentences", [SENTENCES, EVEN])
-@pytest.mark.parametrize("pooling", ["cls", "avg", "avg_first_last", "avg_top2", "max"])
+@pytest.mark.parametrize("pooling", ["cls_token", "avg", "avg_first_last", "avg_top2", "max"])
 def test_pooling_is_that_of_the_encoders(folders, sentences, pooling):
-    """`cls` is the first token before the pooler."""
+    """`cls_token` is the first token before the pooler."""
     model, words = opened(folders["bert"])
     inputs = words(sentences, padding=True, return_tensors="pt")
     with torch.no_grad():
         hidden = model(**inputs, output_hidden_states=True).hidden_states
         layout = Layout.of(ids_of(words, sentences), torch.device("cpu"))
         own = pooled(packed_states(model, layout, every=True), layout, pooling)
-    name = "cls_before_pooler" if pooling == "cls" else pooling
-    expected = pool(States(hidden, None, inputs["attention_mask"]), name)
+    expected = pool(States(hidden, None, inputs["attention_mask"]), pooling)
     torch.testing.assert_close(own, expected, atol=1e-5, rtol=1e-5)
 
 

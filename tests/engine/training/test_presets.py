@@ -50,7 +50,7 @@ def test_the_settings_of_the_paper(catalog, name, batch, rate) -> None:
     assert (spec.batch_size, spec.learning_rate) == (batch, rate)
     unsup = name.startswith("unsup")
     assert (spec.epochs, spec.head) == ((1.0, "mlp-train-only") if unsup else (3.0, "mlp"))
-    assert (spec.max_length, spec.temperature, spec.pooling) == (32, 0.05, "cls")
+    assert (spec.max_length, spec.temperature, spec.pooling) == (32, 0.05, "cls_token")
 
 
 def test_a_small_memory_takes_smaller_micro_batches(catalog) -> None:

@@ -63,8 +63,8 @@ def by_hand(model, folder, head):
 @pytest.mark.parametrize(
     ("name", "pooling", "kept"),
     [
-        ("unsup-simcse-bert-base-uncased", "cls_before_pooler", False),
-        ("sup-simcse-bert-base-uncased", "cls", True),
+        ("unsup-simcse-bert-base-uncased", "cls_token", False),
+        ("sup-simcse-bert-base-uncased", "pooler_output", True),
     ],
 )
 def test_released_models_have_their_own_pooling(tmp_path, name, pooling, kept, kind):
@@ -83,9 +83,9 @@ def test_released_models_have_their_own_pooling(tmp_path, name, pooling, kept, k
 @pytest.mark.parametrize(
     ("name", "pooling", "kept"),
     [
-        ("my-unsup-simcse-bert-base-uncased", "cls_before_pooler", False),
-        ("my-sup-simcse-bert-base-uncased", "cls", True),
-        ("result", "cls_before_pooler", False),
+        ("my-unsup-simcse-bert-base-uncased", "cls_token", False),
+        ("my-sup-simcse-bert-base-uncased", "pooler_output", True),
+        ("result", "cls_token", False),
     ],
 )
 def test_unconverted_ones_too(tmp_path, name, pooling, kept, kind):
@@ -99,7 +99,7 @@ def test_unconverted_ones_too(tmp_path, name, pooling, kept, kind):
     assert describe(f"dir:{folder}")["pooling"] == pooling and encoder.warnings == ()
     expected = by_hand(model, folder, head if kept else None)
     np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-5)
-    asked = load(f"dir:{folder}?pooling=cls", device="cpu")
+    asked = load(f"dir:{folder}?pooling=pooler_output", device="cpu")
     np.testing.assert_allclose(asked.encode(SENTENCES), by_hand(model, folder, head), atol=1e-5)
     assert bool(asked.warnings) == (not kept)
 
