@@ -17,9 +17,11 @@ from app.commands import (
     manage,
     measure,
     project,
+    results,
     runs,
     serve,
     spaces,
+    store,
     train,
     train_decoder,
 )
@@ -57,7 +59,8 @@ app.add_typer(manage.encoder_verbs, name="encoders")
 app.add_typer(decoders.decoder_verbs, name="decoders")
 app.add_typer(data.data_verbs, name="data")
 app.add_typer(manage.job_verbs, name="jobs")
-app.add_typer(manage.store_verbs, name="store")
+app.add_typer(results.result_verbs, name="results")
+app.add_typer(store.store_verbs, name="store")
 app.command()(serve.worker)
 
 

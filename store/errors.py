@@ -32,6 +32,10 @@ class StoreError(Exception):
         return type(self), (self.message, self.hint)
 
 
+class NoSuchRun(StoreError):
+    """There is no run of that id, or not any more."""
+
+
 @contextmanager
 def said_plainly(place: Path) -> Iterator[None]:
     """Turn errors of the disk and of SQLite into a `StoreError` about `place`."""

@@ -9,6 +9,9 @@ from typing import Any
 
 from store.database import Database, to_json
 
+_ROW = 64
+"""About the bytes of an event beside its data, in the table and its indexes."""
+
 
 class Events:
     """Events of the units of runs, in the order they happened."""
@@ -40,6 +43,15 @@ class Events:
             [run_id, position, after, limit],
         )
         return [row | {"data": json.loads(row["data"])} for row in rows]
+
+    def sizes(self, run_id: str | None = None) -> dict[str, int]:
+        """About how many bytes the events of each run take; of one run alone if it is named."""
+        only, given = ("", []) if run_id is None else ("WHERE run = ?", [run_id])
+        rows = self._database.rows(
+            f"SELECT run, sum(length(data) + {_ROW}) AS size FROM events {only} GROUP BY run",  # noqa: S608
+            given,
+        )
+        return {row["run"]: int(row["size"]) for row in rows}
 
     def last(
         self, run_id: str, kind: str, position: int = 0, having: str = ""

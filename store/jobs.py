@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from store import forget
 from store.runs import LIVE, RunRow
 from store.workers import WorkerRow
 
@@ -54,6 +55,28 @@ class Jobs:
         """
         self._store.runs.retry(run_id)
         return self._store.runs.get(run_id)["id"]
+
+    def remove(self, run_id: str) -> bool:
+        """Forget a run that is over: its parts, events and log; say whether it was over.
+
+        Results, encoders and decoders that came of it stay; so does a checkpoint, until the store
+        is cleaned.
+
+        Raises:
+            StoreError: when there is no such run.
+        """
+        return forget.run(self._store, run_id)
+
+    def sizes(self) -> dict[str, int]:
+        """About how many bytes each run's events and log take."""
+        logs, events = self._store.logs.sizes(), self._store.events.sizes()
+        return {name: logs.get(name, 0) + events.get(name, 0) for name in logs | events}
+
+    def size(self, run_id: str) -> int:
+        """The same of one run."""
+        log = self._store.logs.path(run_id)
+        size = log.stat().st_size if log.exists() else 0
+        return size + self._store.events.sizes(run_id).get(run_id, 0)
 
     def prioritise(self, run_id: str, priority: int | None = None) -> bool:
         """Give a waiting run another priority: lower runs earlier, None before all that wait."""

@@ -104,13 +104,16 @@ class Results:
             )
         return _read(row)
 
-    def newest(self) -> int:
-        """The id of the newest result, 0 before there is any.
+    def edition(self) -> tuple[int, int]:
+        """What changes whenever a result comes or goes: what was made of them holds until then.
 
-        Results never change and ids are never given twice: what was made of them holds until then.
+        The highest id that was ever given, as none is given twice, and how many results there are.
         """
-        row = self._database.row("SELECT max(id) AS newest FROM results")
-        return int(row["newest"] or 0) if row else 0
+        row = self._database.row(
+            "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'results') AS newest,"
+            " count(*) AS many FROM results"
+        )
+        return (int(row["newest"] or 0), int(row["many"])) if row else (0, 0)
 
     def table(
         self,
@@ -202,6 +205,24 @@ class Results:
         """Ids of those rows whose file of per-example values is gone; nothing is read for that."""
         there = {path.name for path in self.folder.glob("*")}
         return {row["id"] for row in rows if row["examples"] and row["examples"] not in there}
+
+    def sizes(self, rows: Iterable[Mapping[str, Any]]) -> dict[int, int]:
+        """Bytes of the values per example of some rows, by id."""
+        named = [(row["id"], self.folder / (row["examples"] or "none")) for row in rows]
+        return {number: path.stat().st_size if path.is_file() else 0 for number, path in named}
+
+    def remove(self, result_ids: Sequence[int]) -> int:
+        """Forget results, with their values where no other result has the same; return how many."""
+        with self._database.write() as connection:
+            given = [json.dumps([int(number) for number in result_ids])]
+            chosen = "FROM results WHERE id IN (SELECT value FROM json_each(?))"
+            files = connection.execute(f"SELECT DISTINCT examples {chosen}", given).fetchall()
+            count = connection.execute(f"DELETE {chosen}", given).rowcount
+            for (file,) in files:
+                used = connection.execute("SELECT 1 FROM results WHERE examples = ?", [file])
+                if file and used.fetchone() is None:
+                    (self.folder / file).unlink(missing_ok=True)
+        return int(count)
 
     def _write_examples(self, arrays: Mapping[str, np.ndarray]) -> str | None:
         if not arrays:

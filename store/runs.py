@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from store.database import Database, hash_of, to_json
-from store.errors import StoreError
+from store.errors import NoSuchRun
 from store.run_progress import count, time_left, weigh
 
 State = Literal["queued", "running", "done", "partly failed", "failed", "cancelled"]
@@ -118,11 +118,11 @@ class Runs:
         """The run of that id.
 
         Raises:
-            StoreError: when there is none.
+            NoSuchRun: when there is none.
         """
         row = self._database.row(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", [run_id])  # noqa: S608
         if row is None:
-            raise StoreError(f"There is no run {run_id[:40]!r}.", "`theodolite jobs list` has all.")
+            raise NoSuchRun(f"There is no run {run_id[:40]!r}.", "`theodolite jobs list` has all.")
         return _read(row)
 
     def list(
@@ -208,6 +208,10 @@ class Runs:
             [time.time(), priority, run_id],
         )
         return changed > 0
+
+    def ids(self) -> set[str]:
+        """Of all runs."""
+        return {row["id"] for row in self._database.rows("SELECT id FROM runs")}
 
     # What a worker does
 

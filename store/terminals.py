@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 
 from store.database import Database, hash_of, to_json
 from store.errors import StoreError
+from store.logs import RUN
 from store.runs import RunRow, Runs
 
 NAME = "terminal"
@@ -81,6 +82,11 @@ class Terminals:
                     error="The terminal that it ran in is gone.",
                     hint="Try it again, here or there: what was done is kept.",
                 )  # fmt: skip
+
+    def remove(self, run_id: str) -> None:
+        """Delete the lock of a run that is over and forgotten, if it had one."""
+        if RUN.fullmatch(run_id):
+            (self._folder / f"{run_id}.lock").unlink(missing_ok=True)
 
     def _forget(self, run_id: str) -> None:
         """Forget a run in which nothing happened: whoever asked for it was told why."""

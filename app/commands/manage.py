@@ -1,13 +1,14 @@
-"""`theodolite encoders | jobs | store`: what the store holds."""
+"""`theodolite encoders | jobs`: what the store lists, and what is worked on."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from app import formats
 from app.commands.measure import open_workspace
 from app.commands.output import (
     DataOption,
@@ -21,9 +22,6 @@ from app.commands.output import (
 )
 from engine.errors import UserError
 
-if TYPE_CHECKING:
-    from app.workspace import Workspace
-
 
 def verbs(help_text: str) -> typer.Typer:
     """Make a group of verbs."""
@@ -33,7 +31,6 @@ def verbs(help_text: str) -> typer.Typer:
 
 encoder_verbs = verbs("List, add, examine and remove encoders.")
 job_verbs = verbs("Queue, follow, cancel and retry background runs.")
-store_verbs = verbs("Verify the store and reclaim its space.")
 
 SpecArgument = Annotated[str, typer.Argument(metavar="ENCODER", help="A spec string.")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id; see `jobs list`.")]
@@ -155,12 +152,18 @@ def remove_encoder(
 def list_jobs(
     store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """Show all runs, newest first.
+    """Show the runs, newest first, with the bytes that their events and logs take.
 
     theodolite jobs list --json
     """
-    rows = open_workspace(store, data).store.runs.list()
-    emit(rows, ("id", "state", "title", "done", "failed", "total", "eta_seconds", "error"), as_json)
+    workspace = open_workspace(store, data)
+    sizes = workspace.jobs.sizes()
+    rows = [{**run, "bytes": sizes.get(run["id"], 0)} for run in workspace.jobs.list()]
+    emit(
+        rows,
+        ("id", "state", "title", "done", "failed", "total", "eta_seconds", "bytes", "error"),
+        as_json,
+    )
 
 
 @job_verbs.command("add")
@@ -291,6 +294,26 @@ def retry_job(
     done({"id": run}, f"{run} is queued again.", as_json)
 
 
+@job_verbs.command("remove")
+@plain_errors
+def remove_jobs(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN…", help="Ids; see `jobs list`.")],
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget runs that are over: their parts, events and logs. Results and models stay.
+
+    theodolite jobs remove 36e4305ecb44 8fd1c09a77e2
+    """
+    workspace = open_workspace(store, data)
+    for run in runs:
+        size = workspace.jobs.size(run)
+        if not workspace.jobs.remove(run):
+            raise UserError(f"Run {run!r} is not over yet.", f"First: theodolite jobs cancel {run}")
+        done({"removed": run, "bytes": size}, f"{run} is removed: {formats.size(size)}.", as_json)
+
+
 @job_verbs.command("wait")
 @plain_errors
 def wait_for_job(
@@ -311,62 +334,6 @@ def wait_for_job(
     emit([row], ("id", "state", "title", "done", "failed", "total", "error"), as_json)
     if row["state"] != "done":
         raise typer.Exit(1)
-
-
-@store_verbs.command("check")
-@plain_errors
-def check_store(
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Queue results that cannot be read again.")
-    ] = False,
-    store: StoreOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Verify the database, every file of results and every vector; exit 1 on a finding.
-
-    theodolite store check --json
-
-    theodolite store check --repair
-    """
-    workspace = open_workspace(store, data)
-    findings = workspace.store.check()
-    rows = [{"finding": str(finding)} for finding in findings]
-    if rows or as_json:
-        emit(rows, ("finding",), as_json)
-    if not as_json:
-        say(f"{len(rows)} findings." if rows else "Everything is in order.")
-    if repair:
-        _repair(workspace, as_json)
-    if rows:
-        raise typer.Exit(1)
-
-
-def _repair(workspace: Workspace, as_json: bool) -> None:
-    from app.evaluation import repair
-
-    done = repair.queue(workspace)
-    if as_json:
-        emit_json({"queued": list(done.runs), "left": list(done.left)})
-        return
-    for run in done.runs:
-        title = workspace.store.runs.get(run)["title"]
-        say(f"Queued again as {run}: {title}. Follow it: theodolite jobs wait {run}")
-    for sentence in done.left:
-        say(sentence)
-
-
-@store_verbs.command("clean")
-@plain_errors
-def clean_store(
-    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
-) -> None:
-    """Remove what nothing refers to any more, and say how much space that freed.
-
-    theodolite store clean --store /shared/theodolite
-    """
-    freed = open_workspace(store, data).store.clean()
-    done({"bytes": freed}, f"{freed / 2**20:.1f} MiB reclaimed.", as_json)
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

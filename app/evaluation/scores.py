@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import address, formats, parts
+from app.components.actions import button
 from app.components.heatmap import Cell, Column, Row
 from app.evaluation import protocol_card, spread
 from app.evaluation.order import in_order
@@ -301,6 +302,13 @@ def card(workspace: Workspace, result_id: int) -> str:
         notes = parts.warn([*(result["details"].get("notes") or []), *_lost(workspace, result)])
         body = _numbers(workspace.store.results.scores(result_id)) + _moved(workspace, result)
         body += notes
+    remove = ""
+    if not workspace.read_only:
+        size = formats.size(workspace.store.results.sizes([result])[result_id])
+        about = f"Remove this result of {result['encoder']} on {result['task']} for good"
+        remove = button("Remove this result", "remove", str(result_id), about=about,
+                        param=("result", ""))  # fmt: skip
+        remove += f' <span class="t-muted t-small">{size} of values per example</span>'
     links = "".join(
         f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
         for label, path, state in (
@@ -310,7 +318,8 @@ def card(workspace: Workspace, result_id: int) -> str:
     )
     return (
         f'<section class="t-card" aria-label="Result">{title}<div class="t-two"><div>{body}'
-        f'<p class="t-actions">{links}</p></div><div>{_protocol(result)}</div></div></section>'
+        f'<p class="t-actions">{links}{remove}</p></div><div>{_protocol(result)}</div></div>'
+        "</section>"
     )
 
 

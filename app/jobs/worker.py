@@ -33,6 +33,7 @@ from app.jobs.kinds import Kind, conclude, spec_of
 from engine.errors import UserError
 from store import Store, StoreError
 from store.check import JOBS_FILE
+from store.errors import NoSuchRun
 from store.runs import RunRow
 
 QUEUE = "runs"
@@ -155,6 +156,7 @@ class Worker:
 
         DBOS.launch()
         DBOS.register_queue(QUEUE, worker_concurrency=1, polling_interval_sec=_SWEEP_EVERY)
+        self._forget_removed()
 
     def serve(self) -> None:
         """Move waiting runs into the queue, and say that this worker is there, for ever."""
@@ -177,7 +179,10 @@ class Worker:
     def work(self, run_id: str, attempt: int) -> str:
         """The workflow: all units of a run in order."""
         runs = self._store.runs
-        run = runs.get(run_id)
+        try:
+            run = runs.get(run_id)
+        except NoSuchRun:  # removed while it stood in the queue
+            return "not wanted"
         try:
             spec, kind = spec_of(run, self._kinds), self._kinds[run["kind"]]
             labels = kind.units(spec)
@@ -200,7 +205,10 @@ class Worker:
     def unit(self, run_id: str, attempt: int, position: int) -> str:
         """The step: one unit, by the child; with another child when that one dies."""
         runs = self._store.runs
-        run, unit = runs.get(run_id), runs.units(run_id)[position]
+        try:
+            run, unit = runs.get(run_id), runs.units(run_id)[position]
+        except (NoSuchRun, IndexError):  # cancelled and removed
+            return "stopped"
         if unit["state"] != "waiting":
             return "ended"
         question = {
@@ -277,6 +285,16 @@ class Worker:
                     hint="Try it again; what was done is kept.",
                 )
 
+    def _forget_removed(self) -> None:
+        """Delete what the queue still holds of runs that a person removed."""
+        ended = DBOS.list_workflows(
+            status=["SUCCESS", "ERROR", "CANCELLED"], load_input=False, load_output=False
+        )
+        known = self._store.runs.ids()
+        gone = [w.workflow_id for w in ended if w.workflow_id.rpartition("-")[0] not in known]
+        if gone:
+            DBOS.delete_workflows(gone)
+
     def _take_over(self, status: WorkflowStatus) -> None:
         """Put back into the queue what a worker had begun that is gone for good."""
         slot = status.executor_id
@@ -295,7 +313,7 @@ class Worker:
     def _note(self, run_id: str, line: str) -> None:
         stamp = time.strftime("%H:%M:%S")
         with (
-            contextlib.suppress(OSError),  # a full disk costs the log only
+            contextlib.suppress(OSError, NoSuchRun),  # a full disk costs the log only
             self._store.logs.path(run_id).open("a", encoding="utf-8") as file,
         ):
             file.write(f"{stamp}  {line}\n")

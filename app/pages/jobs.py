@@ -53,6 +53,8 @@ def build(workspace: Workspace) -> None:
             run_id = "" if event.id == run_id else event.id
         elif not workspace.read_only:
             said = _do(workspace, event.act, event.id)
+            if event.act == "remove" and event.id == run_id:
+                run_id = ""
         return (*drawn(run_id), parts.say(said) if said else "")
 
     shown = [queue, detail, chosen, seen]
@@ -70,6 +72,11 @@ def _do(workspace: Workspace, act: str, run_id: str) -> str:
     if act == "retry":
         workspace.jobs.retry(run_id)
         return f"Queued again: {title}. What is done is not done twice."
+    if act == "remove":
+        size = workspace.jobs.size(run_id)
+        if not workspace.jobs.remove(run_id):
+            return f"Not over yet: {title}."
+        return f"Removed: {title}, {formats.size(size)} of events and log. Its results are kept."
     if act == "next":
         moved = workspace.jobs.prioritise(run_id)
         return f"Next in line: {title}." if moved else f"No longer waiting: {title}."
@@ -134,9 +141,11 @@ def _verbs(run: dict[str, Any], can_move: bool) -> str:
         if run["state"] == "queued" and can_move:
             first = button("Run next", "next", run["id"], about=f"Run {run['title']} next")
         return first + button("Cancel", "cancel", run["id"], about=f"Cancel {run['title']}")
+    retry = ""
     if run["state"] in ("failed", "partly failed", "cancelled"):
-        return button("Retry", "retry", run["id"], about=f"Retry {run['title']}")
-    return ""
+        retry = button("Retry", "retry", run["id"], about=f"Retry {run['title']}")
+    about = f"Remove {run['title']} with its events and log; results are kept"
+    return retry + button("Remove", "remove", run["id"], about=about)
 
 
 def _detail(workspace: Workspace, run_id: str) -> str:
@@ -173,5 +182,6 @@ def _detail(workspace: Workspace, run_id: str) -> str:
         f"<small>{escape(run['state'])}</small></h2>{error}"
         f'<div class="t-two"><div>{table}</div><div><h3>Log</h3>'
         '<pre class="t-log" role="log" tabindex="0" aria-label="Log">'
-        f"{escape(log)}</pre></div></div>{close}</section>"
+        f'{escape(log)}</pre><p class="t-muted t-small">Events and log take '
+        f"{formats.size(workspace.jobs.size(run_id))}.</p></div></div>{close}</section>"
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import address, parts, progress
+from app.components.actions import actions
 from app.components.heatmap import grid, heatmap
 from app.evaluation import scores
 from app.events import PageEvent
@@ -48,7 +49,7 @@ def build(workspace: Workspace) -> None:
     )
     footnote = parts.static("")
     notice = parts.notice()
-    card = parts.static("", elem_id="result")
+    card = actions(elem_id="result")
     seen = gr.State([])
 
     def everything() -> tuple[Any, ...]:
@@ -81,6 +82,13 @@ def build(workspace: Workspace) -> None:
     def open_card(event: PageEvent) -> str:
         return scores.card(workspace, event.number("result"))
 
+    def act(event: PageEvent) -> tuple[Any, ...]:
+        if event.act != "remove":
+            return tuple(gr.skip() for _ in (*shown, card))
+        row = workspace.remove_result(event.number("id"))
+        said = f"Removed: {row['encoder']} on {row['task']} under {row['protocol']}."
+        return (*everything(), "", parts.say(said))
+
     shown = [welcome, strip, nothing, board, footnote, seen]
     opened = parts.on_load(parts.telling(load, 7), None, [*shown, card, notice])
     parts.poll(POLL_SECONDS, opened, poll, seen, shown)
@@ -88,6 +96,7 @@ def build(workspace: Workspace) -> None:
         parts.telling(open_card, 1), None, [card, notice],
         show_progress="hidden", scroll_to_output=True,
     )  # fmt: skip
+    card.act(parts.telling(act, 7), None, [*shown, card, notice], show_progress="hidden")
 
 
 def _live(workspace: Workspace) -> list[Any]:

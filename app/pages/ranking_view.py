@@ -64,12 +64,16 @@ def stable(
     workspace: Workspace, report: Comparison, kind: str, protocol: str | None
 ) -> tuple[str, Any, str]:
     """Sentences, the picture, and beneath it how far the orders agree and what is missing."""
-    return _stable(workspace, report, kind, protocol, workspace.store.results.newest())
+    return _stable(workspace, report, kind, protocol, workspace.store.results.edition())
 
 
 @lru_cache(maxsize=16)
 def _stable(
-    workspace: Workspace, report: Comparison, kind: str, protocol: str | None, _newest: int
+    workspace: Workspace,
+    report: Comparison,
+    kind: str,
+    protocol: str | None,
+    _edition: tuple[int, int],
 ) -> tuple[str, Any, str]:
     found = stability.stability(workspace, kind, report.encoders, report.tasks, protocol)
     lines = stability.sentences(found, report.groups)

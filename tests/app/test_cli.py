@@ -298,6 +298,34 @@ def test_a_queued_run_waits_and_can_be_moved_and_cancelled(home: Path) -> None:
     assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
 
 
+def test_runs_and_results_can_be_let_go(home: Path) -> None:
+    """Each with its size; what is not there, or not over, is said."""
+    theodolite("evaluate", "random:16", "random:24", "--tasks", "StarterSTS,StarterTopics")
+    listed = objects(theodolite("results", "list", "--json"))
+    assert len(listed) == 4
+    assert all(row["bytes"] > 0 for row in listed)
+    one = str(listed[0]["id"])
+    (said,) = objects(theodolite("results", "remove", one, "--json"))
+    assert said == {"removed": [listed[0]["id"]], "bytes": listed[0]["bytes"]}
+    assert "There is no such result" in theodolite("results", "remove", one, code=2)[-1]
+    assert "Which results" in theodolite("results", "remove", code=2)[-1]
+    theodolite("results", "remove", "--encoder", "random:24", "--task", "StarterSTS")
+    left = objects(theodolite("results", "list", "--encoder", "random:24", "--json"))
+    assert [row["task"] for row in left] == ["StarterTopics"]
+    run = objects(theodolite("jobs", "add", "random:16", "--tasks", "StarterSTS", "--json"))[0][
+        "id"
+    ]
+    assert "is not over yet" in theodolite("jobs", "remove", run, code=2)[-1]
+    theodolite("jobs", "cancel", run)
+    assert "bytes" in objects(theodolite("jobs", "list", "--json"))[0]
+    assert objects(theodolite("jobs", "remove", run, "--json"))[0]["removed"] == run
+    assert theodolite("jobs", "list", "--json") == []
+    aged = ["store", "clean", "--runs-older-than", "0", "--results-older-than", "0", "--json"]
+    cleaned = objects(theodolite(*aged))[0]
+    assert (cleaned["runs"], cleaned["results"]) == (0, 2)
+    assert theodolite("results", "list", "--json") == []
+
+
 @pytest.mark.parametrize(("failing", "state"), [(0, "done"), (7, "partly failed"), (9, "failed")])
 def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: str) -> None:
     """In the list, in JSON and in the exit status of those who wait for it."""

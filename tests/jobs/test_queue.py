@@ -1,5 +1,6 @@
 """What the queue promises while nothing is killed."""
 
+import contextlib
 import json
 import signal
 import sqlite3
@@ -174,6 +175,30 @@ def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
     run = shared.measure("after it ended", 1, 0.01)
     assert shared.over(run)["state"] == "done"
     assert shared.store.runs.units(run)[0]["crashes"] == 0
+
+
+def test_a_run_that_was_removed_is_gone_from_the_queue_too(bench: Bench) -> None:
+    """As soon as a worker starts; cancelled and removed while it waits, it is never begun."""
+    worker = bench.start_worker()
+    first = bench.measure("first", 1, 1.0)
+    removed = bench.measure("removed", 1, 0.01)
+    until(lambda: not bench.store.runs.not_enqueued())
+    assert bench.jobs.cancel(removed)
+    assert bench.jobs.remove(removed)
+    assert bench.over(first)["state"] == "done"
+    assert bench.over(bench.measure("last", 1, 0.01))["state"] == "done"
+    assert {line[0] for line in bench.begun()} == {"first", "last"}
+    assert bench.jobs.remove(first)
+    worker.kill()
+    worker.wait()
+    bench.start_worker()
+
+    def queued() -> str:
+        with contextlib.closing(sqlite3.connect(bench.store.folder / JOBS_FILE)) as connection:
+            rows = connection.execute("SELECT workflow_uuid FROM workflow_status").fetchall()
+        return " ".join(row[0] for row in rows)
+
+    until(lambda: first not in queued() and removed not in queued())
 
 
 def test_the_queue_is_watched(shared: Bench) -> None:

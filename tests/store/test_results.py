@@ -102,13 +102,32 @@ def test_an_error_gives_way_to_a_success(store: Store, error: dict[str, str]) ->
     ]
 
 
-def test_the_newest_id_grows_with_every_result(store: Store) -> None:
-    """Also where a success takes the place of an error; so an answer can be kept until then."""
-    seen = [store.results.newest()]
+def test_the_edition_changes_with_every_result(store: Store) -> None:
+    """Also where a success takes the place of an error, and where one goes."""
+    seen = [store.results.edition()]
     for given in (failed(), result(), result(task="STS12")):
         store.results.put(given)
-        seen.append(store.results.newest())
-    assert seen[0] == 0 and seen == sorted(set(seen))
+        seen.append(store.results.edition())
+    store.results.remove([2])
+    seen.append(store.results.edition())
+    store.results.put(result())
+    seen.append(store.results.edition())
+    assert len(set(seen)) == len(seen) == 6
+
+
+def test_a_result_can_be_removed(store: Store) -> None:
+    """With its numbers, and its values where no other result has the same."""
+    first = store.results.put(result())
+    second = store.results.put(result(task="STS12"))
+    assert store.results.sizes(store.results.table())[first] > 100
+    assert store.results.remove([first, 99]) == 1
+    assert len(store.results.examples(second)) == 2
+    assert store.results.remove([second]) == 1
+    assert store.results.table() == []
+    assert list(store.results.folder.iterdir()) == []
+    assert store.database.rows("SELECT * FROM scores") == []
+    assert store.results.put(result()) > second
+    assert store.check() == []
 
 
 @pytest.mark.parametrize(

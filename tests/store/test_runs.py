@@ -1,7 +1,8 @@
 import pytest
 
-from store import Store, StoreError
+from store import Store, StoreError, forget
 from store.jobs import Jobs
+from tests.store.test_results import result
 
 SPEC = {
     "version": 1,
@@ -205,6 +206,47 @@ def test_time_left_is_measured_from_where_a_unit_went_on(store: Store, run: str)
     assert left == pytest.approx(110, rel=0.05)  # 5 % of the whole took 10 s, 55 % are left
     store.runs.got_on(run, 0)
     assert store.runs.units(run)[0]["crashes"] == 0
+
+
+def test_a_run_that_is_over_can_be_forgotten(store: Store, run: str) -> None:
+    """With its parts, events and log; one that waits or runs cannot."""
+    jobs = Jobs(store)
+    other = store.runs.create("encode", {"a": 1}, title="another")
+    for one in (run, other):
+        store.events.add(one, "metric", {"step": 1})
+        store.logs.path(one).write_bytes(b"x" * 100)
+    assert not jobs.remove(run)
+    store.runs.start(run, 1, "local-0", LABELS)
+    assert not jobs.remove(run)
+    store.runs.cancel(run)
+    assert jobs.sizes() == {run: jobs.size(run), other: jobs.size(other)}
+    assert jobs.size(run) > 100
+    assert jobs.remove(run)
+    assert [row["id"] for row in store.runs.list()] == [other]
+    assert store.runs.units(run) == []
+    assert store.events.of(run) == []
+    assert [path.stem for path in store.logs.folder.iterdir()] == [other]
+    assert len(store.events.of(other)) == 1
+    with pytest.raises(StoreError, match="There is no run"):
+        jobs.remove(run)
+    assert store.check() == []
+
+
+def test_old_runs_and_results_are_forgotten_by_age(store: Store, run: str) -> None:
+    """By when they ended and were measured; what is not over stays however old."""
+    old = store.runs.create("encode", {"a": 1}, title="old")
+    young = store.runs.create("encode", {"a": 2}, title="young")
+    for one in (old, young):
+        store.runs.cancel(one)
+    store.database.change("UPDATE runs SET finished = finished - 864000 WHERE id = ?", [old])
+    store.database.change("UPDATE runs SET created = created - 864000, updated = 0")
+    assert forget.runs_older(store, 9.0) == 1
+    assert {row["id"] for row in store.runs.list()} == {run, young}
+    for task in ("STS12", "STS13"):
+        store.results.put(result(task=task))
+    store.database.change("UPDATE results SET created = created - 864000 WHERE task = 'STS12'")
+    assert forget.results_older(store, 9.0) == 1
+    assert [row["task"] for row in store.results.table()] == ["STS13"]
 
 
 def test_the_log_is_read_by_line(store: Store, run: str) -> None:

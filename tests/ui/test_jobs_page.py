@@ -43,6 +43,25 @@ def test_a_run_is_cancelled_and_retried(visit, workspace, run):
     assert workspace.store.runs.get(run)["done"] == 1
 
 
+def test_a_run_that_failed_in_part_says_so_and_can_be_removed(visit, workspace, run):
+    """With what went wrong first; removed it leaves the list, and its details close."""
+    attempt = workspace.store.runs.get(run)["attempt"]
+    workspace.store.runs.end_unit(run, 1, 0.5, "No space is left.")
+    page = visit.open(f"jobs?run={run}")
+    first = page.locator(".t-runs li.t-open")
+    expect(first).to_contain_text("running")
+    expect(first.get_by_text("Remove")).to_have_count(0)
+    workspace.store.runs.finish(run, attempt, "done", "1 of 2 failed.", "No space is left.")
+    expect(first).to_contain_text("partly failed")
+    expect(first).to_contain_text("1 of 2 done, 1 failed")
+    expect(first).to_contain_text("No space is left.")
+    expect(page.get_by_label("Run", exact=True)).to_contain_text("Events and log take")
+    first.get_by_text("Remove").click()
+    expect(page.get_by_role("status").filter(has_text="Removed")).to_be_visible()
+    expect(page.get_by_label("Run", exact=True)).to_have_count(0)
+    assert run not in workspace.store.runs.ids()
+
+
 def test_an_open_page_follows_the_run(visit, workspace, run):
     """Nothing is pressed: the page sees the end by itself."""
     page = visit.open("jobs")

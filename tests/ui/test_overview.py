@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tests.fakes.results import invent
 from tests.ui.addresses import address_of
 
 GRID = ".t-heat-table tbody tr"
@@ -39,6 +40,20 @@ def test_an_average_says_how_many_tasks_it_has(page):
     """A missing task is left out and said, never counted as zero."""
     expect(cell(page, "random:256", "average:starter")).to_contain_text("2 of 3 tasks")
     expect(cell(page, "random:64", "average:starter")).to_contain_text("1 of 3 tasks")
+
+
+def test_a_result_can_be_removed(visit, workspace):
+    """From its card; the table is drawn without it."""
+    row = invent(workspace, "random:48", "StarterTopics", 0.5, protocol="starter-1")
+    try:
+        page = visit.open(f"?result={row['id']}")
+        page.get_by_text("Remove this result").click()
+        expect(page.get_by_role("status").filter(has_text="Removed: random:48")).to_be_visible()
+        expect(cell(page, "random:48", "StarterTopics")).to_have_text("–")
+        expect(page.get_by_text("Remove this result")).to_have_count(0)
+        assert workspace.store.results.table(encoders=["random:48"]) == []
+    finally:
+        workspace.store.encoders.remove("random:48")
 
 
 def test_averages_over_other_tasks_are_not_compared(page):
