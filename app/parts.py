@@ -20,7 +20,7 @@ import gradio as gr
 from gradio.context import Context
 
 from engine.errors import PlacedError, UserError
-from store.errors import StoreError
+from store.errors import StoreError, StoreGone
 
 log = logging.getLogger("theodolite")
 QUIET: dict[str, Any] = {"show_progress": "hidden"}
@@ -197,10 +197,22 @@ def poll(seconds: float, opened: Any, fn: Callable[..., Any],
         fn: says what is new, or `gr.skip()`.
         inputs: what it is given.
         outputs: what it fills.
+
+    It ends with a warning when the store is gone.
     """
     timer = gr.Timer(seconds, active=False)
     opened.then(None, None, timer, js="() => ({ __type__: 'update', active: true })")
-    timer.tick(fn, inputs, outputs, **QUIET)
+
+    @functools.wraps(fn)
+    def look(*args: Any) -> tuple[Any, ...]:
+        try:
+            values = fn(*args)
+        except StoreGone as error:  # said once: it will be so the next time too
+            gr.Warning(escape(str(error)), duration=None)
+            return (*(gr.skip() for _ in outputs), gr.Timer(active=False))
+        return (*(values if isinstance(values, tuple) else (values,)), gr.skip())
+
+    timer.tick(look, inputs, [*outputs, timer], **QUIET)
 
 
 def shape(fn: Callable[..., Any], choices: Mapping[Any, Iterable[Any]],

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from filelock import FileLock
 
-from store.errors import StoreError, said_plainly
+from store.errors import StoreError, StoreGone, said_plainly
 
 if TYPE_CHECKING:
     import sqlite_utils
@@ -76,11 +76,11 @@ class Database:
         """This thread's connection, in autocommit: transactions begin where `write` says so.
 
         Raises:
-            StoreError: when the file was removed or replaced. An open one would go on to answer,
+            StoreGone: when the file was removed or replaced. An open one would go on to answer,
                 and what is written to it would be lost.
         """
         if self._file is not None and _identity(self._name) != self._file:
-            raise StoreError(
+            raise StoreGone(
                 f"The store at {self.path.parent} was removed or replaced while it was in use.",
                 "Put it back, or start Theodolite again to use what is there now.",
             )

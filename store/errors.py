@@ -32,6 +32,10 @@ class StoreError(Exception):
         return type(self), (self.message, self.hint)
 
 
+class StoreGone(StoreError):
+    """The folder was removed or replaced while it was in use: nothing more can come of it."""
+
+
 class NoSuchRun(StoreError):
     """There is no run of that id, or not any more."""
 

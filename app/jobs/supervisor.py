@@ -78,6 +78,9 @@ class Supervisor:
         pause = _LOOK_EVERY
         try:
             while not self._ending.is_set():
+                if not self._folder.is_dir():  # a worker would begin an empty one in its place
+                    self._ending.wait(_LOOK_EVERY)
+                    continue
                 started = time.monotonic()
                 self._run_worker()
                 pause = _LOOK_EVERY if time.monotonic() - started > _WELL_AFTER else pause * 2

@@ -10,17 +10,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
-import json
 import logging
 import os
-import queue
 import signal
 import sqlite3
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +24,12 @@ from dbos import DBOSPortableJSONSerializer as JSONSerializer
 from filelock import BaseFileLock, FileLock, Timeout
 
 from app.jobs import processes
+from app.jobs.asking import Child, ChildCrashed, Stopped
 from app.jobs.kinds import Kind, conclude, spec_of
 from engine.errors import UserError
 from store import Store, StoreError
 from store.check import JOBS_FILE
-from store.errors import NoSuchRun
+from store.errors import NoSuchRun, StoreGone
 from store.runs import RunRow
 
 QUEUE = "runs"
@@ -46,73 +42,6 @@ _LOOK_EVERY = 5.0
 _MIDDLE_PRIORITY = 1 << 30  # dbos counts from 0, we count both ways from 0
 
 log = logging.getLogger("theodolite.worker")
-
-
-class ChildCrashed(Exception):
-    """The child ended while it was asked; says how in words."""
-
-
-class Stopped(Exception):
-    """The work is no longer wanted."""
-
-
-class Child:
-    """The process that does the units; started when first asked, and again when it died."""
-
-    def __init__(self, arguments: list[str]) -> None:
-        self._arguments = arguments
-        self._process: subprocess.Popen[bytes] | None = None
-        self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-
-    def ask(self, question: dict[str, Any], wanted: Callable[[], bool]) -> dict[str, Any]:
-        """Send one unit and wait for the answer.
-
-        Raises:
-            ChildCrashed: it ended without one.
-            Stopped: `wanted()` became false; the child and all it started are gone.
-        """
-        if self._process is None or self._process.poll() is not None:
-            self._start()
-        process = self._process
-        if process is None or process.stdin is None:
-            raise ChildCrashed("could not be started")
-        with contextlib.suppress(OSError):  # it has just ended: the answer below says so
-            process.stdin.write(json.dumps(question).encode() + b"\n")
-            process.stdin.flush()
-        while True:
-            try:
-                line = self._answers.get(timeout=0.2)
-            except queue.Empty:
-                if not wanted():
-                    self.kill()
-                    raise Stopped from None
-                continue
-            if not line:
-                self.kill()
-                raise ChildCrashed(processes.death(process.returncode))
-            return dict(json.loads(line))
-
-    def kill(self) -> None:
-        """End it with everything it started."""
-        if self._process is not None and self._process.returncode is None:
-            processes.kill_tree(self._process)
-
-    def _start(self) -> None:
-        self.kill()
-        process = self._process = processes.start(
-            "app.jobs.child", self._arguments, stdout=subprocess.PIPE, stderr=None
-        )
-        answers = self._answers = queue.SimpleQueue()
-
-        def drain() -> None:
-            for line in process.stdout or ():
-                answers.put(line)
-            # It has ended, perhaps long before it is next asked: no zombie is left, nor what it
-            # started. Later its number may be that of another process.
-            processes.kill_tree(process)
-            answers.put(b"")
-
-        threading.Thread(target=drain, name="child", daemon=True).start()
 
 
 class Worker:
@@ -170,6 +99,9 @@ class Worker:
                     self._store.terminals.end_forsaken()
                 for run in self._store.runs.not_enqueued():
                     self._enqueue(run)
+            except StoreGone as error:  # the supervisor starts another when there is one again
+                log.error("%s", error)
+                os._exit(1)
             except StoreError as error:  # a full disk, a lock: it may pass
                 log.error("%s", error)
             except Exception:  # the queue's own troubles come as they are, and may pass too

@@ -147,6 +147,21 @@ def test_two_apps_on_one_store(bench: Bench) -> None:
     assert not child_of(psutil.Process())
 
 
+def test_a_store_that_is_removed_ends_its_worker(bench: Bench) -> None:
+    """No empty one is begun in its place; put back, the work goes on."""
+    away = bench.store.folder.with_name("away")
+    with Supervisor(bench.store.folder, kinds=KINDS):
+        until(lambda: bench.jobs.status()["workers"])
+        (worker,) = bench.jobs.status()["workers"]
+        bench.store.folder.rename(away)
+        until(lambda: not alive(worker["pid"]))
+        time.sleep(1.5)  # a supervisor that starts another does so after 0.5 s and one
+        assert not bench.store.folder.exists()
+        away.rename(bench.store.folder)
+        run_id = bench.measure("back", 2, 0.05)
+        assert_done_once(bench, run_id, 2, 0)
+
+
 def test_a_disk_that_fills_up(tmp_path: Path) -> None:
     """The run pauses or fails in words; once there is room all is done, and once."""
     small = tmp_path / "small"

@@ -6,6 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from app.pages.jobs import POLL_SECONDS
+from app.workspace import Workspace
+from tests.ui.conftest import served
 
 HOSTILE = '<img src=x onerror="alert(1)">'
 
@@ -103,3 +105,19 @@ def test_the_focus_outlives_a_change_of_the_list(visit, workspace, run):
     workspace.store.runs.end_unit(run, 1, 0.5)
     expect(page.locator(".t-runs li").first).to_contain_text("2 of 2 done")
     assert page.evaluate("document.activeElement.dataset.act") == "cancel"
+
+
+def test_a_store_that_is_removed_meanwhile_is_said(visitor, tmp_path):
+    """By an open page by itself, once, and by everything that is pressed; put back, all is well."""
+    made = Workspace(tmp_path / "store")
+    run = made.jobs.enqueue("evaluate", {"encoders": [], "tasks": []}, title="waits")
+    with served(made) as address:
+        page = visitor(address).open("jobs")
+        expect(page.locator(".t-runs li")).to_contain_text("waits")
+        made.store.folder.rename(tmp_path / "away")
+        expect(page.get_by_text("was removed or replaced")).to_be_visible()
+        page.locator("[data-act=cancel]").click()
+        expect(page.get_by_role("alert").filter(has_text="Put it back")).to_be_visible()
+        (tmp_path / "away").rename(made.store.folder)
+        assert made.store.runs.get(run)["state"] == "queued"
+    made.close()

@@ -1,0 +1,80 @@
+"""The worker's side of its child: start it, ask it, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import subprocess
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from app.jobs import processes
+
+
+class ChildCrashed(Exception):
+    """The child ended while it was asked; says how in words."""
+
+
+class Stopped(Exception):
+    """The work is no longer wanted."""
+
+
+class Child:
+    """The process that does the units; started when first asked, and again when it died."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._arguments = arguments
+        self._process: subprocess.Popen[bytes] | None = None
+        self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def ask(self, question: dict[str, Any], wanted: Callable[[], bool]) -> dict[str, Any]:
+        """Send one unit and wait for the answer.
+
+        Raises:
+            ChildCrashed: it ended without one.
+            Stopped: `wanted()` became false; the child and all it started are gone.
+        """
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+        process = self._process
+        if process is None or process.stdin is None:
+            raise ChildCrashed("could not be started")
+        with contextlib.suppress(OSError):  # it has just ended: the answer below says so
+            process.stdin.write(json.dumps(question).encode() + b"\n")
+            process.stdin.flush()
+        while True:
+            try:
+                line = self._answers.get(timeout=0.2)
+            except queue.Empty:
+                if not wanted():
+                    self.kill()
+                    raise Stopped from None
+                continue
+            if not line:
+                self.kill()
+                raise ChildCrashed(processes.death(process.returncode))
+            return dict(json.loads(line))
+
+    def kill(self) -> None:
+        """End it with everything it started."""
+        if self._process is not None and self._process.returncode is None:
+            processes.kill_tree(self._process)
+
+    def _start(self) -> None:
+        self.kill()
+        process = self._process = processes.start(
+            "app.jobs.child", self._arguments, stdout=subprocess.PIPE, stderr=None
+        )
+        answers = self._answers = queue.SimpleQueue()
+
+        def drain() -> None:
+            for line in process.stdout or ():
+                answers.put(line)
+            # It has ended, perhaps long before it is next asked: no zombie is left, nor what it
+            # started. Later its number may be that of another process.
+            processes.kill_tree(process)
+            answers.put(b"")
+
+        threading.Thread(target=drain, name="child", daemon=True).start()
