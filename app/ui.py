@@ -21,6 +21,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from app import theme
+from app.blocks import Pages, keep_signatures
 from app.collection import curation_routes
 from app.components import modules
 from app.guard import links
@@ -87,7 +88,8 @@ _ARRIVED = "document.title = `${props.page} · Theodolite`;"
 def build(workspace: Workspace) -> gr.Blocks:
     """Lay out every page over one workspace."""
     first, *others = PAGES
-    demo = gr.Blocks(
+    keep_signatures()
+    demo = Pages(
         title="Theodolite", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     )
     with demo:
@@ -100,7 +102,9 @@ def build(workspace: Workspace) -> gr.Blocks:
             _frame(page, workspace)
     for event in demo.fns.values():
         event.api_visibility = "private"  # the pages' own; the command line is for programs
-    return demo.queue(default_concurrency_limit=8, max_size=64)
+    demo.queue(default_concurrency_limit=8, max_size=64)
+    demo.laid_out = True
+    return demo
 
 
 def _frame(page: Any, workspace: Workspace) -> None:
