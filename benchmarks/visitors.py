@@ -1,0 +1,355 @@
+"""How long the pages take with fifty visitors at once, each request one that was not made before.
+
+    python -m benchmarks.visitors [--seconds 20] [--rounds 3] [--rate 12] [--visitors 50]
+                                  [--store FOLDER]
+
+The app runs in a process of its own as a hosted demo does: for looking only, on this machine's
+loopback, without a worker, over a store with three encoders, invented results, and the starter
+topics encoded and laid out on maps. Requests fall due at the times of a Poisson process whatever
+becomes of those before (an open loop), in equal shares:
+
+- search: a new sentence, three encoders;
+- compare: a new choice of encoders and tasks;
+- map: another encoder's map, then the neighbours of a point not clicked before;
+- decode: a new sentence, three encoders, beam search, as the page has it when it is opened;
+- pages: each page of the app in turn.
+
+A request is taken by a visitor who waits for nothing, with the page open since before, and its time
+runs from when it was due to the last word of the answer. First each kind is asked once, all at the
+same moment: that loads models, and is told apart. With `--store`, what is there is used again, and
+what is lacking is made and kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import psutil
+
+from app.collection import retrieval
+from app.space import map_making
+from app.workspace import STARTER_ENCODERS, Workspace
+from benchmarks.claims import at_most, within
+from benchmarks.startup import served
+from tests.fakes.results import invent
+
+LIMIT = 2.0
+"""Seconds within which 95 of 100 answers are to be there, on every page."""
+GIVEN_UP = 60.0
+COLLECTION = "starter-topics"
+INVENTED = [f"random:{32 + place}" for place in range(10)]
+TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC", "Length", "WordContent", "Depth",
+         "TopConstituents", "BigramShift")  # fmt: skip
+EVENTS: dict[str, tuple[str, str]] = {
+    "search": ("search-button", "click"),
+    "compare": ("baseline", "input"),
+    "map": ("distance", "input"),
+    "decode": ("decode-button", "click"),
+}
+OPENED: dict[str, dict[str, list[str]]] = {"compare": {"encoder": INVENTED}}
+"""What the address of a tab names."""
+KINDS = (*EVENTS, "pages")
+POINTS = 2000
+DESCRIPTORS_MORE = 20
+"""Connections of visitors who have not hung up yet."""
+MEBIBYTES_MORE = 200.0
+VISITORS = """
+import sys
+from pathlib import Path
+from app import ui
+from app.workspace import Workspace
+workspace = Workspace(Path(sys.argv[2]), read_only=True)
+ui.launch(workspace, port=int(sys.argv[1]), open_browser=False)
+"""
+WORDS = {
+    "how": "old young tired happy quiet small tall clever careful famous angry friendly".split(),
+    "who": "dog teacher singer farmer doctor child painter sailor neighbour student cat".split(),
+    "does": "sleeps sings waits works laughs reads writes runs dances cooks swims cries".split(),
+    "where": "near behind under inside outside beside above before".split(),
+    "what": "house river bridge school garden station market church hotel forest lake".split(),
+}
+
+
+@dataclass
+class Times:
+    """Seconds from due to answered, by kind and round, and what went wrong."""
+
+    rounds: list[dict[str, list[float]]] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def of(self, kind: str) -> list[float]:
+        """All rounds of one kind."""
+        return [seconds for one in self.rounds for seconds in one[kind]]
+
+
+def fill(store: Path) -> None:
+    """What a demo shows."""
+    workspace = Workspace(store)
+    for name in STARTER_ENCODERS:
+        workspace.add_encoder(name)
+        retrieval.nearest(workspace, name, COLLECTION, ["a first query"], 1)
+        map_making.quick(workspace, name, COLLECTION)
+    for name, accuracy in zip(INVENTED, np.linspace(0.6, 0.9, len(INVENTED)), strict=True):
+        for task in TASKS:
+            invent(workspace, name, task, float(accuracy))
+    workspace.close()
+
+
+class Site:
+    """The app from outside: its events by the element that fires them."""
+
+    def __init__(self, client: httpx.AsyncClient, config: dict[str, Any], seed: int) -> None:
+        self.client, self.chance = client, random.Random(seed)
+        self._events = [one for one in config["dependencies"] if one["backend_fn"]]
+        self._names = {one["id"]: one["props"].get("elem_id") for one in config["components"]}
+        self._asked: set[str] = set()
+        self.pages = cycle([path for path, *_ in config["pages"]])
+        self.encoders = cycle(STARTER_ENCODERS)
+
+    async def fire(self, session: str, element: str, event: str, **values: Any) -> str:
+        """Send an event as the page would; all that came back."""
+        found = self._event(element, event, values)
+        data = [values.get(self._names[one] or "") for one in found["inputs"]]
+        return await self._answer(session, found["id"], data, {})
+
+    async def open(
+        self, session: str, element: str, event: str, query: dict[str, list[str]]
+    ) -> None:
+        """Have the page of an event filled: choices that were not offered are refused."""
+        wanted = set(self._event(element, event, {})["inputs"])
+        for one in self._events:
+            loads = any(name == "load" for _, name in one["targets"])
+            if loads and not one["inputs"] and wanted & set(one["outputs"]):
+                await self._answer(session, one["id"], [], query)
+
+    async def _answer(
+        self, session: str, number: int, data: list[Any], query: dict[str, list[str]]
+    ) -> str:
+        body = {"fn_index": number, "data": data, "session_hash": session}
+        joined = await self.client.post("gradio_api/queue/join", json=body, params=query)
+        joined.raise_for_status()
+        url, about = "gradio_api/queue/data", {"session_hash": session}
+        said = ""
+        async with self.client.stream("GET", url, params=about) as lines:
+            async for line in lines.aiter_lines():
+                said += line
+                if '"process_completed"' in line:
+                    if '"success":true' not in line or "t-notice t-bad" in said:
+                        raise RuntimeError(line[:300])
+                    return said
+        raise RuntimeError("no answer")
+
+    def _event(self, element: str, event: str, values: dict[str, Any]) -> dict[str, Any]:
+        """The event of an element that takes all of these values."""
+        for one in self._events:
+            fired = {(self._names.get(target), name) for target, name in one["targets"]}
+            taken = {self._names.get(number) for number in one["inputs"]}
+            if (element, event) in fired and taken >= values.keys():
+                return dict(one)
+        raise RuntimeError(f"no event of {element} takes {sorted(values)}")
+
+    def sentence(self) -> str:
+        """One that nobody has written yet."""
+
+        def draw() -> str:
+            how, who, does, where, what = (self.chance.choice(words) for words in WORDS.values())
+            return f"The {how} {who} {does} {where} the {self.chance.choice(WORDS['how'])} {what}."
+
+        return str(self.new(draw))
+
+    def new(self, draw: Callable[[], Any]) -> Any:
+        """Something drawn that was not drawn before."""
+        while True:
+            drawn = draw()
+            if repr(drawn) not in self._asked:
+                self._asked.add(repr(drawn))
+                return drawn
+
+
+class Visitor:
+    """Someone with each of the pages open in a tab."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.tabs = {kind: f"{site.chance.getrandbits(48):x}" for kind in EVENTS}
+
+    async def open(self) -> None:
+        """Open the tabs."""
+        for kind, asked in EVENTS.items():
+            await self.site.open(self.tabs[kind], *asked, OPENED.get(kind, {}))
+
+    async def ask(self, kind: str) -> None:
+        """One request."""
+        await getattr(self, kind)()
+
+    async def search(self) -> None:
+        """Three columns of hits."""
+        await self._fire("search", query=self.site.sentence(), collection=COLLECTION,
+                         mode="meaning", k=10, only=[], unlike="",
+                         encoders=list(STARTER_ENCODERS))  # fmt: skip
+
+    async def compare(self) -> None:
+        """Some encoders on some tasks."""
+        draw = self.site.chance.sample
+        chosen, tasks = self.site.new(lambda: (draw(INVENTED, 3), draw(TASKS, 6)))
+        await self._fire("compare", encoders=chosen, baseline=chosen[0], protocol="", tasks=tasks,
+                         published=[], drawn="within",
+                         **{"stability-by": "classifier"})  # fmt: skip
+
+    async def map(self) -> None:
+        """A map, and the neighbours of a point."""
+        encoder = next(self.site.encoders)
+        shown = await self._fire(
+            "map", encoder=encoder, collection=COLLECTION, method="pca", neighbours=15,
+            distance=0.1, seed="0", **{"following-run": ""},
+        )  # fmt: skip
+        url = re.findall(r"theodolite/map/\w+", shown)[-1]
+        _, number = self.site.new(lambda: (encoder, self.site.chance.randrange(POINTS)))
+        (await self.site.client.get(f"{url}/point", params={"id": number})).raise_for_status()
+
+    async def decode(self) -> None:
+        """What three encoders keep of a sentence."""
+        await self._fire("decode", sentence=self.site.sentence(), encoders=list(STARTER_ENCODERS),
+                         method="beam", beams=5, temperature=1, share=0.9, seed=0,
+                         corrections=0)  # fmt: skip
+
+    async def pages(self) -> None:
+        """The HTML of a page."""
+        (await self.site.client.get(next(self.site.pages))).raise_for_status()
+
+    async def _fire(self, kind: str, **values: Any) -> str:
+        return await self.site.fire(self.tabs[kind], *EVENTS[kind], **values)
+
+
+async def load(visitors: list[Visitor], options: argparse.Namespace) -> Times:
+    """The rounds, one right behind the other."""
+    free: asyncio.Queue[Visitor] = asyncio.Queue()
+    for visitor in visitors:
+        free.put_nowait(visitor)
+    times = Times([defaultdict(list) for _ in range(options.rounds)])
+    chance = random.Random(options.seed)
+    began = time.perf_counter()
+
+    async def ask(due: float, kind: str) -> None:
+        visitor = await free.get()
+        try:
+            await asyncio.wait_for(visitor.ask(kind), GIVEN_UP)
+        except (httpx.HTTPError, RuntimeError, TimeoutError) as error:
+            times.failed.append(f"{kind}: {error!r}"[:400])
+        took = time.perf_counter() - began - due
+        times.rounds[int(due / options.seconds)][kind].append(took)
+        free.put_nowait(visitor)
+
+    asking = []
+    for due, kind in dues(chance, options.rate, options.seconds * options.rounds):
+        await asyncio.sleep(max(0.0, began + due - time.perf_counter()))
+        asking.append(asyncio.create_task(ask(due, kind)))
+    await asyncio.gather(*asking)
+    return times
+
+
+def dues(chance: random.Random, rate: float, seconds: float) -> Iterator[tuple[float, str]]:
+    """When requests fall due, and of which kind: each kind once in every so many, in any order."""
+    now, waiting = 0.0, list[str]()
+    while (now := now + chance.expovariate(rate)) < seconds:
+        waiting = waiting or chance.sample(KINDS, len(KINDS))
+        yield now, waiting.pop()
+
+
+async def firsts(visitor: Visitor) -> dict[str, float]:
+    """Seconds of the first answer of each kind, all asked for at the same moment."""
+
+    async def one(kind: str) -> tuple[str, float]:
+        began = time.perf_counter()
+        await visitor.ask(kind)
+        return kind, time.perf_counter() - began
+
+    return dict(await asyncio.gather(*(one(kind) for kind in KINDS)))
+
+
+def held(server: psutil.Process) -> tuple[int, float]:
+    """File descriptors and resident MiB of the server."""
+    return server.num_fds(), server.memory_info().rss / 2**20
+
+
+async def visited(address: str, options: argparse.Namespace) -> bool:
+    """Load a running app and report; whether all targets are met."""
+    (server,) = psutil.Process().children()
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=options.visitors)
+    async with httpx.AsyncClient(base_url=address, timeout=GIVEN_UP, limits=limits) as client:
+        config = (await client.get("config")).raise_for_status().json()
+        site = Site(client, config, options.seed)
+        visitors = [Visitor(site) for _ in range(options.visitors)]
+        for visitor in visitors:
+            await visitor.open()
+        first = await firsts(visitors[0])
+        before, used = held(server), server.cpu_times()
+        times = await load(visitors, options)
+        after, spent = held(server), server.cpu_times()
+    return report(times, first, before, after, spent.user + spent.system - used.user - used.system)
+
+
+def report(
+    times: Times, first: dict[str, float], before: tuple[int, float], after: tuple[int, float],
+    cpu: float,
+) -> bool:  # fmt: skip
+    """Print a table, then a line a claim."""
+    print(f"{'':10}{'first':>8}{'p50':>8}{'p95':>8}{'most':>8}{'answers':>9}   seconds")
+    for kind, took in first.items():
+        found = times.of(kind)
+        print(f"{kind:10}{took:8.2f}{statistics.median(found):8.2f}{p95(found):8.2f}"
+              f"{max(found):8.2f}{len(found):9}")  # fmt: skip
+    print(f"server: {cpu:.1f} CPU s; {before[0]} descriptors before, {after[0]} after; "
+          f"{before[1]:.0f} MiB before, {after[1]:.0f} MiB after")  # fmt: skip
+    for failure in times.failed[:5]:
+        print(f"failed: {failure}")
+    met = [
+        at_most("requests that failed", len(times.failed), 0),
+        at_most("descriptors more", after[0] - before[0], DESCRIPTORS_MORE),
+        at_most("MiB more", after[1] - before[1], MEBIBYTES_MORE),
+        *(within(f"visitors.{kind}.p95", LIMIT, [p95(one[kind]) for one in times.rounds])
+          for kind in first),
+    ]  # fmt: skip
+    return all(met)
+
+
+def p95(seconds: list[float]) -> float:
+    """The time that 95 of 100 are within."""
+    return float(np.quantile(seconds, 0.95))
+
+
+def main() -> int:
+    """Measure and report; 1 when a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--visitors", type=int, default=50)
+    parser.add_argument("--rate", type=float, default=12.0, help="requests a second")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of a round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--store", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        store = options.store or Path(folder)
+        fill(store)
+        with served(VISITORS, store) as address:
+            met = asyncio.run(visited(address, options))
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
