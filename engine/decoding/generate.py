@@ -142,40 +142,42 @@ def beam(
     score[:, 0] = 0.0
     written = torch.zeros((n, width, 0), dtype=torch.long, device=device)
     done: list[list[Candidate]] = [[] for _ in range(n)]
+    going = done  # those of the vectors that are not done yet
     most = ((5 + longest + 1) / 6) ** penalty
     for place in range(longest + 1):
         logits, state = model.step(state, last)
-        chance = F.log_softmax(_writable(logits), -1).view(n, width, -1)
+        chance = F.log_softmax(_writable(logits), -1).view(len(going), width, -1)
         total = score[..., None] + chance
         size = ((5 + place + 1) / 6) ** penalty
-        _finish(done, written, total[..., END], size, width)
+        _finish(going, written, total[..., END], size, width)
         total[..., END] = -torch.inf
         best = total.amax((1, 2)).tolist()
-        if place == longest or all(
-            _settled(*at, most, width) for at in zip(done, best, strict=True)
-        ):
+        rest = [i for i, at in enumerate(best) if not _settled(going[i], at, most, width)]
+        if place == longest or not rest:
             break
-        score, flat = total.view(n, -1).topk(width, -1)
+        going, left = [going[i] for i in rest], torch.tensor(rest, device=device)
+        score, flat = total[left].view(len(rest), -1).topk(width, -1)
         origin, piece = flat // total.shape[-1], flat % total.shape[-1]
-        written = torch.cat([written.gather(1, origin[..., None].expand(-1, -1, place)),
-                             piece[..., None]], -1)  # fmt: skip
-        rows = (torch.arange(n, device=device)[:, None] * width + origin).view(-1)
-        state, last = model.chosen(state, rows), piece.view(-1)
+        before = written[left].gather(1, origin[..., None].expand(-1, -1, place))
+        written = torch.cat([before, piece[..., None]], -1)
+        state = model.chosen(state, (left[:, None] * width + origin).view(-1))
+        last = piece.view(-1)
     if place == longest:  # the best of what had no time to end may still be better, and says so
-        for kept, row, open_score in zip(done, written.tolist(), score.tolist(), strict=True):
+        for kept, row, open_score in zip(going, written.tolist(), score.tolist(), strict=True):
             kept.append(Candidate(tuple(row[0]), open_score[0] / size, False))
     return [sorted(kept, key=lambda c: -c.score)[:width] for kept in done]
 
 
 def _finish(
-    done: list[list[Candidate]], written: Tensor, ends: Tensor, size: float, width: int
+    going: list[list[Candidate]], written: Tensor, ends: Tensor, size: float, width: int
 ) -> None:
-    for kept, rows, scores in zip(done, written.tolist(), ends.tolist(), strict=True):
-        for ids, score in zip(rows, scores, strict=True):
-            if score > -torch.inf:
-                kept.append(Candidate(tuple(ids), score / size, True))
-        kept.sort(key=lambda c: -c.score)
-        del kept[width:]
+    """Keep what ends here and is among the best that ended."""
+    for kept, rows, scores in zip(going, written, ends.tolist(), strict=True):
+        for row, total in zip(rows, scores, strict=True):
+            if total / size > (kept[-1].score if len(kept) == width else -torch.inf):
+                kept.append(Candidate(tuple(row.tolist()), total / size, True))
+                kept.sort(key=lambda c: -c.score)
+                del kept[width:]
 
 
 def _settled(kept: list[Candidate], best_open: float, most: float, width: int) -> bool:

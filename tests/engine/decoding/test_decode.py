@@ -10,7 +10,9 @@ import pytest
 from scipy.spatial import geometric_slerp
 from scipy.spatial.distance import cosine as cosine_distance
 
+from engine.datasets import Catalog
 from engine.decode import Decoder, interpolate, open_decoder
+from engine.decoding.shipped import shipped
 from engine.encoders import load
 from engine.encoders.base import Encoder
 from engine.errors import UserError
@@ -246,3 +248,17 @@ def test_ways_that_are_none() -> None:
         interpolate(np.ones(2), np.ones(2), 1)
     with pytest.raises(UserError, match="2 and 3 dimensions"):
         interpolate(np.ones(2), np.ones(3), 4)
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+def test_a_batch_says_what_each_says_alone(method: str) -> None:
+    """Of a decoder that ships and sentences that it never saw: candidates and cosines too."""
+    encoder, opened = load("random:256"), open_decoder(shipped()["random:256"])
+    sentences = Catalog(None).sentences("starter-topics")[0][::100]
+    vectors = encoder.encode(sentences)
+    together = opened.decode(vectors, encoder=encoder, method=method)
+    for vector, found in zip(vectors, together, strict=True):
+        (alone,) = opened.decode(vector[None], encoder=encoder, method=method)
+        assert (found.sentence, found.cut) == (alone.sentence, alone.cut)
+        assert found.cosine == pytest.approx(alone.cosine, abs=1e-6)
+        assert [o.sentence for o in found.others] == [o.sentence for o in alone.others]
