@@ -6,12 +6,15 @@ loaded encoder knows the fingerprint of that time.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
+from functools import cached_property
 from typing import TYPE_CHECKING
+
+from app import typed
+from app.recent import Recent
 
 if TYPE_CHECKING:
     from engine.datasets import Catalog
+    from engine.encoders import MemoryCache
     from engine.encoders.base import Encoder
     from store import Store
 
@@ -29,36 +32,36 @@ class Loaded:
     def __init__(self, store: Store, catalog: Catalog) -> None:
         self._store = store
         self._catalog = catalog
-        self._encoders: OrderedDict[str, tuple[object, Encoder]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._encoders: Recent[tuple[str, object], Encoder] = Recent(IN_MEMORY)
+
+    @cached_property
+    def _typed(self) -> MemoryCache:
+        """Vectors of what people type, whichever the encoder."""
+        from engine.encoders import MemoryCache
+
+        return MemoryCache(typed.MEMORY_BYTES)
 
     def get(self, name: str) -> Encoder:
         """The encoder of a canonical spec, loaded if it is not there or no longer what it was.
 
-        Loading is serialised: two pages that ask for one model at the same moment share it.
+        Two pages that ask for one model at the same moment share it.
 
         Raises:
             UserError: for files or weights that cannot be used.
         """
         from engine import encoders
 
-        with self._lock:
-            stamp = encoders.stamp_of(name, self._catalog.stamp)
-            held = self._encoders.pop(name, None)
-            if held is None or held[0] != stamp:
-                encoder = encoders.load(
-                    name,
-                    cache=self._store.vectors.of(name),
-                    datasets=self._catalog.every_sentence,
-                )
-                self._settle_precision(name)
-                # What the hub gave is there only now; it is of one commit and never changes.
-                held = (encoders.stamp_of(name, self._catalog.stamp) if "hf:" in name else stamp,
-                        encoder)  # fmt: skip
-            self._encoders[name] = held
-            while len(self._encoders) > IN_MEMORY:
-                self._encoders.popitem(last=False)
-            return held[1]
+        stamp = encoders.stamp_of(name, self._catalog.stamp)
+        self._encoders.forget(lambda key: key[0] == name and key[1] != stamp)
+        return self._encoders.get((name, stamp), lambda: self._load(name))
+
+    def _load(self, name: str) -> Encoder:
+        from engine import encoders
+
+        cache = typed.TypedApart(self._store.vectors.of(name), self._typed)
+        encoder = encoders.load(name, cache=cache, datasets=self._catalog.every_sentence)
+        self._settle_precision(name)
+        return encoder
 
     def _settle_precision(self, name: str) -> None:
         """Half-precision results of a spec that does not say so go under the one that does."""

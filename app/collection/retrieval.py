@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.collection.searchable import Searchable, whole
+from app.typed import Typed
 from engine.encoders.base import Progress
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def nearest_in(opened: Searchable, queries: Sequence[str], limits: int | Limits)
 
     if not queries or not all(query.strip() for query in queries):
         raise UserError("The query is empty.", "Write a sentence or a few words.")
-    return _found(opened, opened.encoder.encode(list(queries)), limits)
+    return _found(opened, Typed(opened.encoder).encode(list(queries)), limits)
 
 
 def around(
@@ -147,9 +148,9 @@ def alike_in(
 
     if not any(text.strip() for text in like):
         raise UserError("There is no example.", "Write at least one sentence to be like.")
-    query = unit_rows(opened.encoder.encode(list(like))).mean(axis=0)
+    query = unit_rows(Typed(opened.encoder).encode(list(like))).mean(axis=0)
     if unlike:
-        query = query - UNLIKE * unit_rows(opened.encoder.encode(list(unlike))).mean(axis=0)
+        query = query - UNLIKE * unit_rows(Typed(opened.encoder).encode(list(unlike))).mean(axis=0)
     wide = limits if isinstance(limits, Limits) else Limits(limits)
     known = {*like, *unlike}
     more = replace(wide, k=wide.k + len(known))

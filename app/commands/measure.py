@@ -62,6 +62,7 @@ def encode(
 
     theodolite encode "wordllama | whiten:starter,64" --file sentences.txt --out vectors.npy
     """
+    from app.typed import Typed
     from engine.errors import UserError
 
     sentences = _sentences(texts, file)
@@ -73,8 +74,9 @@ def encode(
     if out is not None:
         check_writable(out)
     workspace = open_workspace(store, data)
+    model = workspace.load(encoder)
     with progress_bar("encoding") as move:
-        vectors = workspace.load(encoder).encode(
+        vectors = (Typed(model) if texts else model).encode(
             sentences, lambda done, total: move(done, total, "encoding")
         )
     if out is not None:

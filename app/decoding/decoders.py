@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.recent import Recent
 from engine.encoders.spec import of_before
 from engine.errors import UserError
 
@@ -104,19 +103,13 @@ def opened(workspace: Workspace, row: DecoderRow) -> tuple[Decoder, Encoder]:
     from engine.decode import open_decoder
 
     encoder = workspace.load(row.encoder)
-    with _lock:
-        try:
-            key = (str(row.folder), (row.folder / FACTS).stat().st_mtime_ns)
-        except OSError as error:
-            raise UserError(
-                f"The decoder {row.name} is gone.", f"It was in {row.folder.name}; train it again."
-            ) from error
-        if key not in _opened:
-            _opened[key] = open_decoder(row.folder)
-            while len(_opened) > KEPT:
-                _opened.popitem(last=False)
-        _opened.move_to_end(key)
-        return _opened[key], encoder
+    try:
+        key = (str(row.folder), (row.folder / FACTS).stat().st_mtime_ns)
+    except OSError as error:
+        raise UserError(
+            f"The decoder {row.name} is gone.", f"It was in {row.folder.name}; train it again."
+        ) from error
+    return _opened.get(key, lambda: open_decoder(row.folder)), encoder
 
 
 def register(workspace: Workspace, folder: Path) -> DecoderRow:
@@ -172,9 +165,7 @@ def remove(workspace: Workspace, name: str) -> Removed:
         raise _unknown(name)
     folder, deleted = row["folder"], inside(workspace, row["folder"])
     kept.remove(name)
-    with _lock:
-        for key in [key for key in _opened if key[0] == str(folder)]:
-            del _opened[key]
+    _opened.forget(lambda key: key[0] == str(folder))
     if deleted and folder.exists():
         try:
             shutil.rmtree(folder)
@@ -238,8 +229,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
 
 
 _LISTED = ("dim", "architecture", "words", "sentences", "loss", "step", "seconds")
-_opened: OrderedDict[tuple[str, int], Decoder] = OrderedDict()
-_lock = threading.Lock()
+_opened: Recent[tuple[str, int], Decoder] = Recent(KEPT)
 
 
 def _row(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from app.components.map_columns import Column, Region
 from app.jobs.kinds import versioned
 from app.space.finite import finite
+from app.typed import Typed
 from engine.errors import UserError
 from store.database import hash_of, to_json
 
@@ -313,7 +314,7 @@ def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str
     if not text.strip():
         raise UserError("There is no sentence to place.", "Write one.")
     asked = Wanted(found.info["encoder"], found.info["dataset"])
-    vector = bound(workspace, asked).encode([text])
+    vector = Typed(bound(workspace, asked)).encode([text])
     rows = _unit_vectors(workspace, found)
     ((x, y),) = placed(vector, rows, found.points)
     return {"x": float(x), "y": float(y), "neighbours": _nearest(found, rows, vector[0], k)}

@@ -20,7 +20,10 @@ BLOCK = 16_384
 
 
 class MemoryCache:
-    """A `VectorCache` in memory that forgets its oldest rows beyond `max_bytes`. Thread-safe."""
+    """A `VectorCache` in memory. Thread-safe.
+
+    Beyond `max_bytes` of rows, those that were not asked for longest are forgotten.
+    """
 
     def __init__(self, max_bytes: int = 512 * 2**20) -> None:
         self.max_bytes = max_bytes
@@ -34,6 +37,9 @@ class MemoryCache:
         """See `VectorCache.get`."""
         with self._lock:
             rows = [self._rows.get((fingerprint, key)) for key in keys]
+            for key, row in zip(keys, rows, strict=True):
+                if row is not None:
+                    self._rows.move_to_end((fingerprint, key))
         found = np.array([row is not None for row in rows], bool)
         known = [row for row in rows if row is not None]
         return found, np.stack(known) if known else np.empty((0, dim), np.float32)

@@ -1,0 +1,102 @@
+"""Sentences that people type: encoded together with those that wait, and forgotten again.
+
+The sentences of data sets are encoded once and kept on disk for ever. What is typed into a page or
+comes out of a decoder is asked for once or twice: it is held in memory, as much as has room there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import compress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.batches import Batches
+
+if TYPE_CHECKING:
+    from engine.encoders.base import Encoder, Progress, VectorCache
+
+MEMORY_BYTES = 64 * 2**20
+"""Room for the vectors of typed sentences: 40,000 of 384 numbers."""
+TOGETHER = 64
+"""Sentences encoded in one batch."""
+
+_typing: ContextVar[frozenset[bytes]] = ContextVar("typing", default=frozenset())
+"""Keys of the sentences that are encoded now because they were typed: the data that a step is
+fitted on in passing is not among them."""
+_batches = Batches(at_once=4)
+
+
+class TypedApart:
+    """A `VectorCache` that writes to disk what data sets hold, and holds in memory what is typed.
+
+    Args:
+        disk: of the sentences of data sets; typed ones are looked up there too.
+        memory: of typed sentences.
+    """
+
+    def __init__(self, disk: VectorCache, memory: VectorCache) -> None:
+        self._disk, self._memory = disk, memory
+
+    def get(
+        self, fingerprint: str, keys: Sequence[bytes], dim: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `VectorCache.get`."""
+        found, known = self._disk.get(fingerprint, keys, dim)
+        typed = _typing.get()
+        rest = [i for i in np.flatnonzero(~found).tolist() if keys[i] in typed]
+        if not rest:
+            return found, known
+        vectors = np.empty((len(keys), dim), np.float32)
+        vectors[found] = known
+        here, held = self._memory.get(fingerprint, [keys[i] for i in rest], dim)
+        remembered = np.array(rest)[here]
+        vectors[remembered] = held
+        found[remembered] = True
+        return found, vectors[found]
+
+    def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
+        """See `VectorCache.put`."""
+        typed = np.array([key in _typing.get() for key in keys], bool)
+        for cache, chosen in ((self._memory, typed), (self._disk, ~typed)):
+            if chosen.any():
+                cache.put(fingerprint, list(compress(keys, chosen)), vectors[chosen])
+
+
+class Typed:
+    """An encoder of a workspace, for typed sentences; the rest is the encoder's own."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.name, self.dim = encoder.name, encoder.dim
+        self.fingerprint, self.warnings = encoder.fingerprint, encoder.warnings
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """See `Encoder.encode`."""
+
+        def work(texts: list[str]) -> Sequence[np.ndarray]:
+            from engine.classifiers.features import one_thread
+
+            # Sentences are few: a second thread would only be taken from other visitors.
+            with _typed(texts), one_thread():
+                return list(self._encoder.encode(texts))
+
+        rows = _batches.ask(self.fingerprint, sentences, work, TOGETHER)
+        if progress:
+            progress(len(rows), len(rows))
+        return np.stack(rows) if rows else np.empty((0, self.dim), np.float32)
+
+
+@contextmanager
+def _typed(sentences: Sequence[str]) -> Iterator[None]:
+    """Say that what is encoded now was typed."""
+    from engine.encoders.base import sentence_key
+
+    before = _typing.set(frozenset(map(sentence_key, sentences)))
+    try:
+        yield
+    finally:
+        _typing.reset(before)

@@ -1,0 +1,175 @@
+"""Requests that wait for one model are answered together, and none spoils another's answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from app.batches import Batches
+from engine.errors import UserError
+
+PATIENCE = 20
+
+
+class Model:
+    """Doubles numbers, remembers its batches, and can be held up in the middle of one."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.inside, self.go = threading.Event(), threading.Event()
+
+    def work(self, items: list[int]) -> list[int]:
+        """Twice each; a negative number cannot be doubled."""
+        self.batches.append(list(items))
+        self.inside.set()
+        assert self.go.wait(PATIENCE)
+        if min(items) < 0:
+            raise UserError(f"{min(items)} is no number of ours.")
+        return [2 * item for item in items]
+
+
+class Line:
+    """Callers in threads of their own, begun one behind the other."""
+
+    def __init__(self, batches: Batches, pool: ThreadPoolExecutor) -> None:
+        self.batches, self._pool = batches, pool
+
+    def ask(
+        self, items: list[int], model: Model, key: str = "one", most: int = 16,
+        then: Callable[[int], None] | None = None,
+    ) -> Future[list[Any]]:  # fmt: skip
+        """Ask, and return once the request stands in the line."""
+        standing = threading.Event()
+
+        def told(ahead: int) -> None:
+            standing.set()
+            if then:
+                then(ahead)
+
+        asked = self._pool.submit(self.batches.ask, key, items, model.work, most, told)
+        asked.add_done_callback(lambda _: standing.set())
+        if model.inside.is_set():
+            assert standing.wait(PATIENCE)
+        else:
+            assert model.inside.wait(PATIENCE)
+        return asked
+
+
+@pytest.fixture
+def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
+    """A line that tells its callers often."""
+    monkeypatch.setattr("app.batches.TOLD_EVERY_SECONDS", 0.01)
+    with ThreadPoolExecutor(16) as pool:
+        yield Line(Batches(), pool)
+
+
+def test_what_waits_is_answered_together(line: Line) -> None:
+    """While one batch is computed four come; the next batch is all of them, in order."""
+    model = Model()
+    first = line.ask([1], model)
+    others = [line.ask([n, n + 1], model) for n in (10, 20, 30, 40)]
+    model.go.set()
+    assert first.result(PATIENCE) == [2]
+    assert [one.result(PATIENCE) for one in others] == [
+        [2 * n, 2 * n + 2] for n in (10, 20, 30, 40)
+    ]
+    assert model.batches == [[1], [10, 11, 20, 21, 30, 31, 40, 41]]
+
+
+def test_a_bad_one_fails_alone(line: Line) -> None:
+    """Its neighbours in the batch are answered."""
+    model = Model()
+    first = line.ask([1], model)
+    good, bad, other = (line.ask([n], model) for n in (2, -3, 4))
+    model.go.set()
+    assert [one.result(PATIENCE) for one in (first, good, other)] == [[2], [4], [8]]
+    with pytest.raises(UserError, match="-3"):
+        bad.result(PATIENCE)
+
+
+def test_who_gives_up_leaves_no_work_behind(line: Line) -> None:
+    """What is given up while it waits is never computed."""
+    model = Model()
+    gone = threading.Event()
+
+    def leave(ahead: int) -> None:
+        if gone.is_set():
+            raise InterruptedError
+
+    first = line.ask([1], model)
+    left = line.ask([2], model, then=leave)
+    stayed = line.ask([3], model)
+    gone.set()
+    assert isinstance(left.exception(PATIENCE), InterruptedError)
+    model.go.set()
+    assert (first.result(PATIENCE), stayed.result(PATIENCE)) == ([2], [6])
+    assert model.batches == [[1], [3]]
+
+
+def test_how_many_come_before_is_told(line: Line) -> None:
+    """Two others, until they are answered."""
+    model, told = Model(), []
+    others = [line.ask([n], model) for n in (1, 2)]
+    last = line.ask([3], model, then=told.append)
+    model.go.set()
+    assert last.result(PATIENCE) == [6]
+    assert told[0] == 2
+    assert [one.result(PATIENCE) for one in others] == [[2], [4]]
+
+
+def test_a_long_request_is_cut(line: Line) -> None:
+    """No batch is larger than allowed, and the answers keep their order."""
+    model = Model()
+    first = line.ask([1], model, most=4)
+    long = line.ask([*range(10)], model, most=4)
+    short = line.ask([100], model, most=4)
+    model.go.set()
+    assert long.result(PATIENCE) == [2 * n for n in range(10)]
+    assert (first.result(PATIENCE), short.result(PATIENCE)) == ([2], [200])
+    assert model.batches == [[1], [0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 100]]
+
+
+def test_another_model_waits_only_for_its_turn(line: Line) -> None:
+    """Under another key nothing is mixed; who came first comes first."""
+    model, other = Model(), Model()
+    first = line.ask([1], model)
+    other.inside.set()  # its request is to wait in the line
+    second, third = line.ask([5], other, key="two"), line.ask([2], model)
+    other.go.set()
+    model.go.set()
+    assert [one.result(PATIENCE) for one in (first, second, third)] == [[2], [10], [4]]
+    assert (model.batches, other.batches) == ([[1], [2]], [[5]])
+
+
+def test_two_batches_of_different_models_run_at_once() -> None:
+    """As many as are allowed: the second is answered while the first is still at work."""
+    batches, model, other = Batches(at_once=2), Model(), Model()
+    other.go.set()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(batches.ask, "one", [1], model.work, 4)
+        assert model.inside.wait(PATIENCE)
+        assert batches.ask("two", [2], other.work, 4) == [4]
+        assert not first.done()
+        model.go.set()
+        assert first.result(PATIENCE) == [2]
+
+
+def test_a_thread_that_is_ended_leaves_nobody_waiting() -> None:
+    """Even what ends a program is raised where it is waited for, and the next one is answered."""
+
+    def ended(items: list[int]) -> list[int]:
+        raise SystemExit
+
+    batches = Batches()
+    with pytest.raises(SystemExit):
+        batches.ask("one", [1], ended, 4)
+    assert batches.ask("one", [1], lambda items: items, 4) == [1]
+
+
+def test_nothing_is_asked_for_nothing() -> None:
+    """No items, no work."""
+    assert Batches().ask("one", [], Model().work, 4) == []

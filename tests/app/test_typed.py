@@ -1,0 +1,93 @@
+"""What people type is not kept on disk for ever; what data sets hold is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from app.collection import retrieval
+from app.decoding import saying
+from app.space import map_making, maps
+from app.typed import Typed
+from app.workspace import Workspace
+from engine.encoders import MemoryCache
+from engine.encoders.base import sentence_key
+
+ENCODER = "random:64"
+COLLECTION = "starter-topics"
+
+
+def kept(workspace: Workspace) -> int:
+    """Bytes of vectors on disk."""
+    return sum(workspace.store.vectors.usage().values())
+
+
+def test_what_is_decoded_is_not_kept(decoding: Workspace) -> None:
+    """Neither sentences that are typed nor candidates of the decoder."""
+    decoding.load(ENCODER).encode(["One sentence of a data set."])
+    before = kept(decoding)
+    (said,) = saying.decoded(decoding, [ENCODER], "Some words that nobody wrote.")
+    assert said.sentence
+    saying.walked(decoding, ENCODER, "A first end here.", "A second end there.", 3)
+    saying.calculated(decoding, [ENCODER], "a - b", {"a": "Nine lives.", "b": "Ten lives."})
+    assert kept(decoding) == before > 0
+
+
+def test_what_is_searched_for_is_not_kept(workspace: Workspace) -> None:
+    """The collection is, and a query that is one of its sentences is not encoded again."""
+    sentences, _ = workspace.catalog.sentences(COLLECTION)
+    retrieval.nearest(workspace, ENCODER, COLLECTION, [sentences[0]], 1)
+    before = kept(workspace)
+    assert before > 4 * 64 * len(sentences)
+    retrieval.nearest(workspace, ENCODER, COLLECTION, ["A query of mine."], 1)
+    retrieval.alike(workspace, ENCODER, COLLECTION, ["Like this one."], ["Not like it."], 1)
+    found = map_making.quick(workspace, ENCODER, COLLECTION)
+    maps.place(workspace, found, "A sentence that is placed.", 3)
+    assert kept(workspace) == before
+
+
+def test_what_a_step_is_fitted_on_is_kept(workspace: Workspace) -> None:
+    """Though it is encoded because of a typed sentence."""
+    sentences, _ = workspace.catalog.sentences("starter")
+    Typed(workspace.load(f"{ENCODER} | center:starter")).encode(["A typed one."])
+    assert retrieval.missing(workspace, ENCODER, "starter-topics") == 0
+    assert kept(workspace) < (4 * 64 + 200) * (len(sentences) + 1)
+    (source,) = retrieval.sources(workspace.load(ENCODER))
+    assert retrieval.uncached(source, ["A typed one."]) == ["A typed one."]
+
+
+def test_vectors_are_those_of_the_encoder(workspace: Workspace) -> None:
+    """Typed before, typed now, of a data set, twice, or none at all."""
+    encoder = workspace.load(ENCODER)
+    typed = Typed(encoder)
+    encoder.encode(["kept"])
+    typed.encode(["typed"])
+    texts = ["typed", "kept", "new", "typed"]
+    assert np.array_equal(typed.encode(texts), workspace.load(ENCODER).encode(texts))
+    assert typed.encode([]).shape == (0, 64)
+    assert (typed.name, typed.dim, typed.fingerprint) == (ENCODER, 64, encoder.fingerprint)
+
+
+def test_memory_holds_what_was_asked_for_last() -> None:
+    """No more than it has room for; what is asked for stays."""
+    cache = MemoryCache(3 * 4 * 8)
+    keys = [sentence_key(str(n)) for n in range(4)]
+    rows = np.arange(32, dtype=np.float32).reshape(4, 8)
+    cache.put("f", keys[:3], rows[:3])
+    cache.get("f", keys[:1], 8)
+    cache.put("f", keys[3:], rows[3:])
+    found, held = cache.get("f", keys, 8)
+    assert found.tolist() == [True, False, True, True]
+    assert np.array_equal(held, rows[[0, 2, 3]])
+
+
+@pytest.mark.parametrize("spec", [ENCODER, "random:32 + random:64"])
+def test_visitors_fill_no_disk(workspace: Workspace, spec: str) -> None:
+    """A hundred different queries, not a byte."""
+    workspace.add_encoder(spec)
+    workspace.read_only = True
+    retrieval.nearest(workspace, spec, COLLECTION, ["one"], 1)
+    before = kept(workspace)
+    for number in range(100):
+        retrieval.nearest(workspace, spec, COLLECTION, [f"query number {number}"], 1)
+    assert kept(workspace) == before
