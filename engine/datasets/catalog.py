@@ -86,6 +86,7 @@ class Catalog:
         self._uploads = uploads
         self._hub_files = hub_files
         self._kept: OrderedDict[object, Dataset] = OrderedDict()
+        self._distinct: OrderedDict[str, tuple[Dataset, builtins.list[str], str]] = OrderedDict()
         self._lock = Lock()  # pages and jobs ask from several threads
 
     @classmethod
@@ -130,8 +131,16 @@ class Catalog:
         What is searched and shown.
         """
         dataset = self.load(name)
-        distinct = list(dict.fromkeys(dataset.sentences))
-        return distinct, Sentences(name, distinct).hash
+        with self._lock:
+            known = self._distinct.get(name)
+        if known is None or known[0] is not dataset:
+            distinct = list(dict.fromkeys(dataset.sentences))
+            known = dataset, distinct, Sentences(name, distinct).hash
+            with self._lock:
+                self._distinct[name] = known
+                while len(self._distinct) > _KEPT:
+                    self._distinct.popitem(last=False)
+        return known[1], known[2]
 
     def every_sentence(self, name: str) -> tuple[builtins.list[str], str]:
         """Return the sentences of a data set as often as it has them, and the hash of that list.
@@ -159,7 +168,9 @@ class Catalog:
             return name, partial(hub.load, name)
         if name.startswith(_UPLOAD):
             return self._found_upload(name)
-        source = self._sources().get(name)
+        # The starter set is at hand: data folders are not looked through for it.
+        starters = {source.info.name: source for source in starter.sources()}
+        source = starters.get(name) or self._sources().get(name)
         if source is None:
             raise self._unknown(name)
         return (name, source.stamp), source.read
