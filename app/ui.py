@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 # Read by Gradio when it is imported: nothing is sent anywhere.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+# Nor is a table of the last ten thousand events summed up at the end of each: nobody reads it.
+os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
+os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(2**62)
 
 import gradio as gr
 from starlette.middleware import Middleware
@@ -72,6 +75,8 @@ PAGES = tuple(page for pages in GROUPS.values() for page in pages)
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
 MAX_FILE_SIZE = "200mb"
+MOST_THREADS = 80
+"""Of handlers. Those that wait for a decoder are to leave room for all others."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 MARK = (
@@ -209,6 +214,7 @@ def launch(
         pwa=True,
         strict_cors=True,
         show_error=False,
+        max_threads=MOST_THREADS,
         max_file_size=MAX_FILE_SIZE,
         _app=_server(workspace, _names(host, auth, root_path), frame_ancestors),
     )

@@ -6,18 +6,19 @@ its `Said` has the error in `problem`.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from app.typed import Typed
 from engine.decoding.differing import Word, differing
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from app.batches import Waiting
     from app.collection.retrieval import Hit
     from app.decoding.decoders import DecoderRow
     from app.workspace import Workspace
@@ -30,9 +31,6 @@ MOST_BEAMS = 20
 MOST_ROUNDS = 20
 MOST_STEPS = 41
 MOST_CHARACTERS = 2000
-
-_one_at_a_time = threading.Lock()
-"""How many threads PyTorch takes is set for all of the process."""
 
 
 class NoDecoder(UserError):
@@ -148,15 +146,23 @@ class Step:
 
 
 def decoded(
-    workspace: Workspace, encoders: Sequence[str], sentence: str, how: How | None = None
-) -> list[Said]:
+    workspace: Workspace, encoders: Sequence[str], sentence: str, how: How | None = None,
+    waiting: Waiting | None = None,
+) -> list[Said]:  # fmt: skip
     """Encode a sentence with each encoder and decode its vector again.
+
+    Args:
+        workspace: where everything is.
+        encoders: specs.
+        sentence: what is encoded.
+        how: of the decoding.
+        waiting: told how many requests of others come before, while it waits; may raise.
 
     Raises:
         UserError: an empty or endless sentence.
     """
     text = checked(sentence)
-    return [_of_sentence(workspace, name, text, how or How()) for name in encoders]
+    return [_of_sentence(workspace, name, text, how or How(), waiting) for name in encoders]
 
 
 def walked(
@@ -170,6 +176,7 @@ def walked(
     spherical: bool = False,
     collection: str | None = None,
     near: int = 3,
+    waiting: Waiting | None = None,
 ) -> list[Step]:
     """Decode points between two sentences, both ends included.
 
@@ -183,6 +190,7 @@ def walked(
         spherical: along the great circle instead of the line.
         collection: whose nearest sentences stand beneath each step; None for none.
         near: how many of them.
+        waiting: as of `decoded`.
 
     Raises:
         NoDecoder: there is none for this encoder.
@@ -197,7 +205,7 @@ def walked(
     row, decoder, model = _opened(workspace, encoder)
     vectors = model.encode(ends)
     points = interpolate(vectors[0], vectors[1], steps, spherical=spherical)
-    found = _said(encoder, row, decoder, model, points, how or How())
+    found = _said(encoder, row, decoder, model, points, how or How(), waiting)
     again = model.encode([said.sentence for said in found])
     real: Sequence[Sequence[Hit]] = [()] * steps
     if collection:
@@ -217,6 +225,7 @@ def calculated(
     expression: str,
     named: Mapping[str, str],
     how: How | None = None,
+    waiting: Waiting | None = None,
 ) -> list[Said]:
     """Decode the point of an expression over named sentences, such as `a - b + c`.
 
@@ -237,7 +246,7 @@ def calculated(
         row, decoder, model = _opened(workspace, encoder)
         vectors = dict(zip(used, model.encode(texts), strict=True))
         point = arithmetic.evaluate(expression, vectors)[None].astype(np.float32)
-        return _said(encoder, row, decoder, model, point, how or How())[0]
+        return _said(encoder, row, decoder, model, point, how or How(), waiting)[0]
 
     return [_or_problem(encoder, one) for encoder in encoders]
 
@@ -250,7 +259,7 @@ def at(workspace: Workspace, encoder: str, point: np.ndarray, how: How | None = 
         UserError: an encoder or point that cannot be used.
     """
     row, decoder, model = _opened(workspace, encoder)
-    return _said(encoder, row, decoder, model, point[None], how or How())[0]
+    return _said(encoder, row, decoder, model, point[None], how or How(), None)[0]
 
 
 def training_time(workspace: Workspace, encoder: str) -> str:
@@ -281,13 +290,15 @@ def checked(sentence: str, what: str = "The sentence") -> str:
     return text
 
 
-def _of_sentence(workspace: Workspace, encoder: str, text: str, how: How) -> Said:
+def _of_sentence(
+    workspace: Workspace, encoder: str, text: str, how: How, waiting: Waiting | None
+) -> Said:
     from engine.decoding.text import words
 
     def one(name: str) -> Said:
         row, decoder, model = _opened(workspace, name)
         begun = time.perf_counter()
-        (said,) = _said(name, row, decoder, model, model.encode([text]), how)
+        (said,) = _said(name, row, decoder, model, model.encode([text]), how, waiting)
         took = time.perf_counter() - begun
         given = words(text)
         return replace(said, words=differing(text, said.sentence), given=given, seconds=took)
@@ -308,24 +319,18 @@ def _opened(workspace: Workspace, encoder: str) -> tuple[DecoderRow, Decoder, En
     row = decoders.decoder_of(workspace, encoder)
     if row is None:
         raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")
-    return (row, *decoders.opened(workspace, row))
+    decoder, model = decoders.opened(workspace, row)
+    return row, decoder, Typed(model)
 
 
 def _said(
-    encoder: str, row: DecoderRow, decoder: Decoder, model: Encoder, points: np.ndarray, how: How
-) -> list[Said]:
-    from engine.classifiers.features import one_thread
+    encoder: str, row: DecoderRow, decoder: Decoder, model: Encoder, points: np.ndarray, how: How,
+    waiting: Waiting | None,
+) -> list[Said]:  # fmt: skip
+    from app.decoding import answering
 
     begun = time.perf_counter()
-    options: dict[str, Any] = {
-        "method": how.method, "beams": how.beams, "temperature": how.temperature,
-        "top_p": how.top_p, "seed": how.seed,
-    }  # fmt: skip
-    with _one_at_a_time, one_thread():  # its steps are so small that a second thread only waits
-        if how.rounds:
-            found = decoder.correct(points, model, rounds=how.rounds, **options)
-        else:
-            found = decoder.decode(points, encoder=model, **options)
+    found = answering.decode(decoder, model, points, how, waiting)
     took = (time.perf_counter() - begun) / len(points)
     known = int(row.words or 0)
     return [

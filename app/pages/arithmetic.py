@@ -12,12 +12,13 @@ from app import address, parts
 from app.components import told
 from app.decoding import saying
 from app.decoding.analogies import ANALOGY, PRESETS, named
-from app.pages import choices, working
+from app.pages import choices
 from app.pages import decode_form as form
 from app.parts import LATEST
 from engine.errors import UserError
 
 if TYPE_CHECKING:
+    from app.batches import Waiting
     from app.decoding.saying import How, Said
     from app.workspace import Workspace
 
@@ -91,13 +92,13 @@ def build(workspace: Workspace) -> None:
     calculated, again = parts.telling(calculate, 1), parts.telling(reopen, 1)
     opened = parts.on_load(parts.telling(load, len(controls) + 1), None,
                            [preset, *controls, notice])  # fmt: skip
-    opened.success(again, controls, [found, notice], **LATEST)
+    opened.success(again, controls, [found, notice], **form.MANY)
     gr.on([go.click, expression.submit, sentences.submit], calculated, controls, [found, notice],
-          **LATEST)  # fmt: skip
+          **form.MANY)  # fmt: skip
     gr.on([box.input for box in (encoders, *options.values())], again, controls, [found, notice],
-          **LATEST)  # fmt: skip
+          **form.MANY)  # fmt: skip
     preset.input(take, preset, [expression, sentences], **LATEST).then(
-        again, controls, [found, notice], **LATEST
+        again, controls, [found, notice], **form.MANY
     )
     gr.on(
         [expression.input, sentences.input], _preset_of, [expression, sentences], preset, **LATEST
@@ -120,23 +121,12 @@ def _answered(
         raise UserError("The expression is empty.", f"Write one, such as {ANALOGY}.")
     sentences = named(lines)
     used = _used(expression, sentences)
-    done: list[Any] = [(name, working.card("Waiting for its turn", None, None)) for name in names]
-    for place, name in enumerate(names):
 
-        def work(say: working.Say, name: str = name) -> list[Said]:
-            return saying.calculated(workspace, [name], expression, sentences, how)
+    def ask(name: str, waiting: Waiting) -> list[Said]:
+        return saying.calculated(workspace, [name], expression, sentences, how, waiting)
 
-        first = f"Opening {name} and its decoder; a model that was not used yet takes some seconds"
-        answer = None
-        for progress, answer in working.followed(work, first, session):
-            if answer is None:
-                done[place] = (name, progress)
-                yield _table(expression, lines, used, done)
-        if answer is None:
-            return  # asked for something else meanwhile
-        (said,) = answer
-        done[place] = (name, form.instead(workspace, name, said.problem)) if said.problem else said
-    yield _table(expression, lines, used, done)
+    for done in form.answered(workspace, names, ask, session):
+        yield _table(expression, lines, used, done)
 
 
 def _used(expression: str, sentences: Mapping[str, str]) -> dict[str, str]:

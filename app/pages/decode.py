@@ -11,11 +11,12 @@ import gradio as gr
 from app import address, parts
 from app.components import told
 from app.decoding import saying
-from app.pages import choices, working
+from app.pages import choices
 from app.pages import decode_form as form
-from app.parts import LATEST, QUIET
+from app.parts import QUIET
 
 if TYPE_CHECKING:
+    from app.batches import Waiting
     from app.decoding.saying import How, Said
     from app.workspace import Workspace
 
@@ -66,12 +67,12 @@ def build(workspace: Workspace) -> None:
 
     decoded, reopened = parts.telling(decode, 1), parts.telling(reopen, 1)
     opened = parts.on_load(parts.telling(load, len(controls)), None, [*controls, notice])
-    opened.then(reopened, controls, [found, notice], **LATEST)
+    opened.then(reopened, controls, [found, notice], **form.MANY)
     again = [box.input for box in (encoders, *options.values())]
-    gr.on([go.click, sentence.submit], decoded, controls, [found, notice], **LATEST)
-    gr.on(again, reopened, controls, [found, notice], **LATEST)
+    gr.on([go.click, sentence.submit], decoded, controls, [found, notice], **form.MANY)
+    gr.on(again, reopened, controls, [found, notice], **form.MANY)
     pick.click(parts.telling(lambda: _drawn(workspace), 1), None, [sentence, notice], **QUIET).then(
-        decoded, controls, [found, notice], **LATEST
+        decoded, controls, [found, notice], **form.MANY
     )
     address.keep({"q": sentence, "encoder": encoders, **options}, form.PLAIN)
 
@@ -81,26 +82,13 @@ def _answered(
 ) -> Iterator[str]:
     """The cards, one after another as they are ready; quick ones without a word before."""
     text = saying.checked(text)
-    done: list[Any] = [(name, working.card("Waiting for its turn", None, None)) for name in names]
-    for place, name in enumerate(names):
 
-        def work(say: working.Say, name: str = name) -> list[Said]:
-            return saying.decoded(workspace, [name], text, how)
+    def ask(name: str, waiting: Waiting) -> list[Said]:
+        return saying.decoded(workspace, [name], text, how, waiting)
 
-        first = f"Opening {name} and its decoder; a model that was not used yet takes some seconds"
-        answer = None
-        for progress, answer in working.followed(work, first, request.session_hash):
-            if answer is None:
-                done[place] = (name, progress)
-                yield told.cards(done)
-        if answer is None:
-            return  # asked for something else meanwhile
-        (said,) = answer
-        done[place] = said
-        if said.problem:
-            done[place] = (name, form.instead(workspace, name, said.problem))
-    heard = any(not isinstance(one, tuple) for one in done)
-    yield told.cards(done) + (told.LEGEND if heard else "")
+    for done in form.answered(workspace, names, ask, request.session_hash):
+        heard = any(not isinstance(one, tuple) for one in done)
+        yield told.cards(done) + (told.LEGEND if heard else "")
 
 
 def _drawn(workspace: Workspace) -> str:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gradio as gr
 
 from app import address, parts
 from app.decoding import saying
 from app.decoding.saying import How, NoDecoder
-from app.pages import choices
+from app.pages import choices, working
+from app.parts import LATEST
 
 if TYPE_CHECKING:
+    from app.batches import Waiting
+    from app.decoding.saying import Said
     from app.workspace import Workspace
     from engine.errors import UserError
 
@@ -28,6 +32,10 @@ PLAIN: dict[str, Any] = {
     "corrections": 0,
 }
 NAMES = tuple(PLAIN)
+MANY: dict[str, Any] = {**LATEST, "concurrency_limit": 32}
+"""Of an event that decodes: most of them only wait, and the more wait, the larger the batches."""
+Answer: TypeAlias = "Said | tuple[str, str]"
+"""What an encoder said, or (its spec, HTML that stands in its place)."""
 
 
 def options() -> dict[str, Any]:
@@ -109,6 +117,48 @@ def first_encoders(workspace: Workspace) -> list[str]:
     kept = [name for name in choices.names(workspace) if name in decoded]
     own = [name for name in kept if name not in choices.STARTERS]
     return [*own, *(name for name in choices.STARTERS if name in kept)][:3]
+
+
+def answered(
+    workspace: Workspace,
+    encoders: Sequence[str],
+    ask: Callable[[str, Waiting], list[Said]],
+    session: str | None,
+) -> Iterator[list[Answer]]:
+    """What several encoders say, all asked at the same moment.
+
+    Args:
+        workspace: where everything is.
+        encoders: specs.
+        ask: asks one of them; given its spec, and whom to tell how many requests come before.
+        session: the tab that asks.
+
+    Yields:
+        Of each encoder what it said, or (its spec, HTML that stands in its place: how far it is,
+        or why there is nothing).
+    """
+
+    def work(encoder: str) -> Callable[[working.Say], Answer]:
+        def do(say: working.Say) -> Answer:
+            (said,) = ask(encoder, working.waiting(say))
+            if said.problem:
+                return encoder, instead(workspace, encoder, said.problem)
+            return said
+
+        return do
+
+    works = {encoder: work(encoder) for encoder in encoders}
+    firsts = {encoder: opening(encoder) for encoder in encoders}
+    for found in working.together(works, firsts, session):
+        yield [
+            (encoder, progress) if answer is None else answer
+            for encoder, (progress, answer) in found.items()
+        ]
+
+
+def opening(encoder: str) -> str:
+    """What is done first, in words."""
+    return f"Opening {encoder} and its decoder; a model that was not used yet takes some seconds"
 
 
 def instead(workspace: Workspace, encoder: str, problem: UserError) -> str:

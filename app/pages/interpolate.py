@@ -17,7 +17,7 @@ from app.decoding import pictures, saying
 from app.decoding.saying import NoDecoder
 from app.pages import choices, search_columns, working
 from app.pages import decode_form as form
-from app.parts import LATEST, QUIET
+from app.parts import QUIET
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -86,15 +86,15 @@ def build(workspace: Workspace) -> None:
         yield from _shown(workspace, request, None, *values)
 
     opened = parts.on_load(parts.telling(load, len(controls) + 1), None, [*controls, at, notice])
-    opened.then(parts.telling(reopen, 3), [at, *controls], [*views, notice], **LATEST)
+    opened.then(parts.telling(reopen, 3), [at, *controls], [*views, notice], **form.MANY)
     walked = parts.telling(start, 3)
     gr.on([go.click, first.submit, second.submit, steps.submit], walked, controls,
-          [*views, notice], **LATEST)  # fmt: skip
+          [*views, notice], **form.MANY)  # fmt: skip
     again = (encoder, path, collection, *options.values())
     gr.on([box.input for box in again], parts.telling(change, 3), controls,
-          [*views, notice], **LATEST)  # fmt: skip
+          [*views, notice], **form.MANY)  # fmt: skip
     pick.click(parts.telling(lambda: random.choice(EXAMPLES), 2), None, [first, second, notice],
-               **QUIET).then(walked, controls, [*views, notice], **LATEST)  # fmt: skip
+               **QUIET).then(walked, controls, [*views, notice], **form.MANY)  # fmt: skip
     address.keep(
         {"a": first, "b": second, "encoder": encoder, "path": path, "steps": steps,
          "in": collection, **options}, PLAIN,
@@ -135,14 +135,13 @@ def _shown(
     def work(say: working.Say) -> tuple[list[Step], str]:
         lacking = _lacking(workspace, encoder, place) if place else ""
         near = None if lacking else place
-        say(f"Walking {many} steps with {encoder}", None, None)
         found = saying.walked(workspace, encoder, *ends, many, how, spherical=path == "spherical",
-                              collection=near, near=NEAR)  # fmt: skip
+                              collection=near, near=NEAR,
+                              waiting=working.waiting(say))  # fmt: skip
         return found, lacking
 
-    begin = f"Opening {encoder} and its decoder; a model that was not used yet takes some seconds"
     try:
-        for progress, found in working.followed(work, begin, request.session_hash):
+        for progress, found in working.followed(work, form.opening(encoder), request.session_hash):
             if found is None:
                 yield progress, gr.skip(), gr.skip()
             else:

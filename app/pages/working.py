@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -25,37 +25,61 @@ PART = 128
 VISITORS_PATIENCE_SECONDS = 4.0
 
 
+ALIVE_SECONDS = 2.0
+"""So often an answer that has nothing new says so all the same: a tab that was closed meanwhile is
+noticed then."""
+
 _MOST_TABS = 1000
-_latest: dict[str, _Work] = {}
-"""The work that each tab waits for."""
+_latest: dict[str, _Question] = {}
+"""What each tab waits for."""
 
 
 class _Superseded(Exception):
-    """The person has asked for something else meanwhile."""
+    """The person has asked for something else meanwhile, or closed the tab."""
+
+
+class _Question:
+    """What a tab asks, which several works may answer."""
+
+    def __init__(self, session: str | None) -> None:
+        self.changed = threading.Event()
+        self.over = False
+        self._session = session
+        if session:
+            _latest[session] = self
+            while len(_latest) > _MOST_TABS:
+                del _latest[next(iter(_latest))]
+
+    @property
+    def stale(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self.over or (self._session is not None and _latest.get(self._session) is not self)
+
+    def end(self) -> None:
+        """Nobody waits for it any more."""
+        self.over = True
+        if self._session and _latest.get(self._session) is self:
+            del _latest[self._session]
 
 
 class _Work:
     """Work in a thread of its own, and what it says of itself."""
 
-    def __init__(self, do: Callable[[Say], Any], first: str, session: str | None) -> None:
+    def __init__(self, do: Callable[[Say], Any], first: str, question: _Question) -> None:
         self.said: tuple[str, float | None, float | None] = (first, None, None)
         self.error: BaseException | None = None
         self.result: Any = None
-        self.session = session
-        if session:
-            _latest[session] = self
-            while len(_latest) > _MOST_TABS:
-                del _latest[next(iter(_latest))]
-        self.thread = threading.Thread(target=self._run, args=(do,), name="page", daemon=True)
-        self.thread.start()
+        self._question = question
+        self._thread = threading.Thread(target=self._run, args=(do,), name="page", daemon=True)
+        self._thread.start()
 
     @property
-    def stale(self) -> bool:
-        """Whether nobody waits for it any more."""
-        return self.session is not None and _latest.get(self.session) is not self
+    def done(self) -> bool:
+        """Whether it has returned or raised."""
+        return self.result is not None or self.error is not None
 
     def _say(self, text: str, share: float | None, left: float | None) -> None:
-        if self.stale:
+        if self._question.stale:
             raise _Superseded
         self.said = (text, share, left)
 
@@ -64,37 +88,68 @@ class _Work:
             self.result = do(self._say)
         except BaseException as error:  # raised again where it is waited for
             self.error = error
+        self._question.changed.set()
+
+
+def together(
+    works: Mapping[str, Callable[[Say], Any]], firsts: Mapping[str, str], session: str | None = None
+) -> Iterator[dict[str, tuple[str, Any]]]:
+    """Work in a thread each and tell how far each is.
+
+    Args:
+        works: by name; each is given a `Say` to call as it goes on; returns what is wanted, never
+            None.
+        firsts: what each does first, in words.
+        session: the tab that asks, `request.session_hash`. What it asked before is given up, as
+            this is when the tab is closed.
+
+    Yields:
+        By name (HTML of the progress, None) while it works, then ("", what it returned).
+
+    Raises:
+        Exception: what one of them raised.
+    """
+    question = _Question(session)
+    running = {name: _Work(do, firsts[name], question) for name, do in works.items()}
+    try:
+        until = time.monotonic() + SOON_SECONDS
+        shown, told = None, until
+        while not question.stale:
+            question.changed.clear()
+            if error := next((work.error for work in running.values() if work.error), None):
+                if isinstance(error, _Superseded):
+                    return
+                raise error
+            over = all(work.done for work in running.values())
+            now = time.monotonic()
+            state = [work.done or work.said for work in running.values()]
+            if over or (now >= until and (state != shown or now >= told + ALIVE_SECONDS)):
+                shown, told = state, now
+                yield {name: ("", work.result) if work.done else (card(*work.said), None)
+                       for name, work in running.items()}  # fmt: skip
+            if over:
+                return
+            question.changed.wait(max(until - now, 0) or EVERY_SECONDS)
+    finally:
+        question.end()
 
 
 def followed(
     work: Callable[[Say], Any], first: str, session: str | None = None
 ) -> Iterator[tuple[str, Any]]:
-    """Work in a thread and tell how far it is.
+    """The same for one work: (HTML of the progress, None), then ("", what it returned)."""
+    for found in together({"": work}, {"": first}, session):
+        yield found[""]
 
-    Args:
-        work: is given a `Say` to call as it goes on; returns what is wanted, never None.
-        first: what it does first, in words.
-        session: the tab that asks, `request.session_hash`. What it asked before is given up.
 
-    Yields:
-        (HTML of the progress, None) while it works, then ("", what it returned).
+def waiting(say: Say) -> Callable[[int], None]:
+    """Say how many requests of others come before."""
 
-    Raises:
-        Exception: what it raised.
-    """
-    mine = _Work(work, first, session)
-    mine.thread.join(SOON_SECONDS)
-    shown = None
-    while mine.thread.is_alive() and not mine.stale:
-        if mine.said != shown:
-            shown = mine.said
-            yield card(*shown), None
-        mine.thread.join(EVERY_SECONDS)
-    if mine.stale:
-        return
-    if mine.error:
-        raise mine.error
-    yield "", mine.result
+    def tell(ahead: int) -> None:
+        before = f"Waiting for its turn, {formats.plural(ahead, 'request')} before it"
+        say(before if ahead else "Decoding", None, None)
+
+    return tell
 
 
 def card(text: str, share: float | None, left: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.collection import retrieval
+from app.collection import retrieval, searchable
 from app.decoding import saying
 from app.space import map_making, maps
 from app.typed import Typed
@@ -50,10 +50,10 @@ def test_what_a_step_is_fitted_on_is_kept(workspace: Workspace) -> None:
     """Though it is encoded because of a typed sentence."""
     sentences, _ = workspace.catalog.sentences("starter")
     Typed(workspace.load(f"{ENCODER} | center:starter")).encode(["A typed one."])
-    assert retrieval.missing(workspace, ENCODER, "starter-topics") == 0
+    assert searchable.missing(workspace, ENCODER, "starter-topics") == 0
     assert kept(workspace) < (4 * 64 + 200) * (len(sentences) + 1)
-    (source,) = retrieval.sources(workspace.load(ENCODER))
-    assert retrieval.uncached(source, ["A typed one."]) == ["A typed one."]
+    (source,) = searchable.sources(workspace.load(ENCODER))
+    assert searchable.uncached(source, ["A typed one."]) == ["A typed one."]
 
 
 def test_vectors_are_those_of_the_encoder(workspace: Workspace) -> None:

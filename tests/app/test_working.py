@@ -90,6 +90,52 @@ def test_a_new_question_of_a_tab_ends_the_old_one(monkeypatch: pytest.MonkeyPatc
     assert list(other)[-1] == ("", [2])
 
 
+def test_a_closed_tab_ends_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradio closes the generator; the work stops at its next word, without a further one."""
+    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
+    ended, go = threading.Event(), threading.Event()
+
+    def work(say: working.Say) -> list[int]:
+        try:
+            go.wait(5)
+            say("Still at it", None, None)
+        finally:
+            ended.set()
+        raise AssertionError("nobody stopped it")
+
+    steps = working.followed(work, "Loading", "a closed tab")
+    assert next(steps)[1] is None
+    steps.close()  # type: ignore[attr-defined]
+    go.set()
+    assert ended.wait(5)
+
+
+def test_an_answer_that_waits_says_so_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nothing new in it: only what is sent tells the server that a tab was closed."""
+    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
+    monkeypatch.setattr(working, "EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(working, "ALIVE_SECONDS", 0.02)
+    go = threading.Event()
+    steps = working.followed(lambda say: (go.wait(5), [7])[1], "Loading")
+    assert next(steps) == next(steps) == next(steps)
+    go.set()
+    assert list(steps)[-1] == ("", [7])
+
+
+def test_several_works_are_told_of_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is there is shown while the other is still at work."""
+    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
+    monkeypatch.setattr(working, "EVERY_SECONDS", 0.01)
+    go = threading.Event()
+    works = {"quick": lambda say: [1], "slow": lambda say: (go.wait(5), [2])[1]}
+    steps = working.together(works, {"quick": "Quick", "slow": "Slow"})
+    first = next(steps)
+    assert first["quick"] == ("", [1])
+    assert "Slow" in first["slow"][0]
+    go.set()
+    assert list(steps)[-1] == {"quick": ("", [1]), "slow": ("", [2])}
+
+
 def test_encoding_goes_part_by_part(workspace: Workspace) -> None:
     """Shares that grow to one, and nothing lacks afterwards."""
     said: list[tuple[str, float | None, float | None]] = []

@@ -1,0 +1,138 @@
+"""Points decoded for many who ask at the same moment."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.decoding import answering, saying
+from app.decoding.saying import How
+from app.workspace import Workspace
+from engine.decode import Decoded, Decoder, open_decoder
+from engine.encoders.base import Encoder
+from engine.errors import UserError
+from tests.fakes.decoders import known_sentences
+
+ENCODER = "random:64"
+PATIENCE = 60
+
+
+class Counting(Decoder):
+    """A decoder that remembers how many points it was given at a time, and can be held up."""
+
+    def __init__(self, opened: Decoder) -> None:
+        super().__init__(opened.model, opened.vocabulary, opened.facts)
+        self.passes: list[int] = []
+        self.inside, self.go = threading.Event(), threading.Event()
+
+    def decode(self, vectors: np.ndarray, **how: Any) -> list[Decoded]:
+        """As it is."""
+        self.passes.append(len(vectors))
+        self.inside.set()
+        assert self.go.wait(PATIENCE)
+        return super().decode(vectors, **how)
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> Iterator[None]:
+    """Nothing is remembered from one test to the next."""
+    answering.forget()
+    yield
+    answering.forget()
+
+
+@pytest.fixture
+def decoder(decoder_folder: Path) -> Counting:
+    """It knows sixty sentences by heart."""
+    return Counting(open_decoder(decoder_folder))
+
+
+@pytest.fixture
+def encoder(decoding: Workspace) -> Encoder:
+    """Whose vectors it reads."""
+    return decoding.load(ENCODER)
+
+
+def asked_behind_each_other(
+    pool: ThreadPoolExecutor, decoder: Counting, encoder: Encoder, points: np.ndarray, how: How
+) -> list[Future[list[Decoded]]]:
+    """A request a point; the first is held up while the others come to stand in the line."""
+    asked = []
+    for point in points:
+        told = threading.Semaphore(0)
+        asked.append(
+            pool.submit(answering.decode, decoder, encoder, point[None], how,
+                        lambda ahead, told=told: told.release())
+        )  # fmt: skip
+        for _ in range(2):  # before it stands in the line, and while it does
+            assert told.acquire(timeout=PATIENCE)
+        assert decoder.inside.wait(PATIENCE)
+    decoder.go.set()
+    return asked
+
+
+@pytest.mark.parametrize("how", [How("greedy"), How("beam"), How("beam", rounds=1)])
+def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: How) -> None:
+    """While one is decoded twelve ask: the next pass takes all, and says what it says alone."""
+    points = encoder.encode(known_sentences()[:13])
+    with ThreadPoolExecutor(13) as pool:
+        asked = asked_behind_each_other(pool, decoder, encoder, points, how)
+        together = [one.result(PATIENCE)[0] for one in asked]
+    assert set(decoder.passes) == {1, 12}
+    answering.forget()
+    alone = [answering.decode(decoder, encoder, point[None], how)[0] for point in points]
+    assert [one.sentence for one in together] == [one.sentence for one in alone]
+    assert [one.cosine for one in together] == pytest.approx([one.cosine for one in alone])
+    assert [[o.sentence for o in one.others] for one in together] == [
+        [o.sentence for o in one.others] for one in alone
+    ]
+
+
+def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: Encoder) -> None:
+    """The same point with the same options; another option is another question."""
+    decoder.go.set()
+    points = encoder.encode(known_sentences()[:3])
+    first = answering.decode(decoder, encoder, points, How("greedy"))
+    assert answering.decode(decoder, encoder, points[::-1], How("greedy")) == first[::-1]
+    assert answering.decode(decoder, encoder, points[[1, 1]], How("greedy")) == [first[1]] * 2
+    assert decoder.passes == [3]
+    answering.decode(decoder, encoder, points[:1], How("beam"))
+    assert decoder.passes == [3, 1]
+
+
+def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Encoder) -> None:
+    """The draws of a request are its own, whoever asks beside it."""
+    decoder.go.set()
+    points = encoder.encode(known_sentences()[:4])
+    how = How("sample", beams=3)
+    found = answering.decode(decoder, encoder, points, how)
+    drawn = decoder.decode(points, encoder=encoder, method="sample", beams=3, temperature=1.0,
+                           top_p=0.9, seed=0)  # fmt: skip
+    assert [one.sentence for one in found] == [one.sentence for one in drawn]
+
+
+def test_a_point_that_is_none_fails_alone(decoder: Counting, encoder: Encoder) -> None:
+    """Numbers that are not finite are refused; whoever waited with them is answered."""
+    good = encoder.encode(known_sentences()[:2])
+    points = np.stack([good[0], np.full(64, np.nan, np.float32), good[1]])
+    with ThreadPoolExecutor(3) as pool:
+        asked = asked_behind_each_other(pool, decoder, encoder, points, How("greedy"))
+        assert [len(asked[place].result(PATIENCE)) for place in (0, 2)] == [1, 1]
+        with pytest.raises(UserError, match="no numbers"):
+            asked[1].result(PATIENCE)
+
+
+def test_who_leaves_is_not_decoded(decoding: Workspace) -> None:
+    """What is told to one who is gone ends the request before anything is computed."""
+
+    def gone(ahead: int) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        saying.decoded(decoding, [ENCODER], "A sentence of nobody.", waiting=gone)
