@@ -25,7 +25,7 @@ WITHIN = 0.5
 CASES = (
     ("simcse-2021", "STSBenchmark"),
     ("simcse-2021", "STS12"),
-    ("starter-1", "banking77/classify"),
+    ("starter-2", "banking77/classify"),
     ("starter-1", "TREC/classify"),
     ("starter-1", "banking77/search"),
     ("senteval", "TREC"),

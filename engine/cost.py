@@ -119,7 +119,7 @@ def work_of(task: Task, dataset: Dataset, protocol: str, seed: int) -> Work:
     if kind in ("transfer", "probing") and isinstance(dataset, LabelledSentences | LabelledPairs):
         return _planned(dataset, sentences, SETTINGS[protocol], seed)
     if kind == "classification" and isinstance(dataset, LabelledSentences):
-        return _cross_validated(dataset, sentences)
+        return _classified(dataset, sentences, own_splits=protocol != "starter-1")
     return Work(sentences, "neighbours", pairs=len(sentences) ** 2)
 
 
@@ -183,13 +183,21 @@ def _expected_passes(setting: Setting, classes: int) -> float:
     return rounds * setting.passes
 
 
-def _cross_validated(data: LabelledSentences, sentences: list[str]) -> Work:
-    """Five folds of logistic regression, as `starter-1` has them."""
+def _classified(data: LabelledSentences, sentences: list[str], own_splits: bool) -> Work:
+    """One fit on the data's own split, or five folds, as `engine.tasks.classification` has them."""
+    from engine.tasks.classification import FOLDS, PENALTY, has_own_splits
+
     _, labels = np.unique(np.array(data.labels), return_inverse=True)
     n = len(labels)
-    fits = [Fit(np.flatnonzero(np.arange(n) % 5 != k), np.arange(k, n, 5), 0.01) for k in range(5)]
+    if own_splits and has_own_splits(data):
+        names = np.array(data.splits)
+        parts = [(np.flatnonzero(names == "train"), np.flatnonzero(names == "test"))]
+    else:
+        parts = [(np.flatnonzero(np.arange(n) % FOLDS != k), np.arange(k, n, FOLDS))
+                 for k in range(FOLDS)]  # fmt: skip
+    fits = [Fit(fitted, predicted, PENALTY) for fitted, predicted in parts]
     return Work(
-        sentences, "standardised", rows=n, classes=int(labels.max()) + 1, fits=5,
+        sentences, "standardised", rows=n, classes=int(labels.max()) + 1, fits=len(fits),
         fit_rows=_rows(fits), setting=Setting("logistic"), asked=fits,
         labels=labels, passes=_STANDARDISED,
     )  # fmt: skip

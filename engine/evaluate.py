@@ -271,7 +271,8 @@ def _measure(
     if not isinstance(dataset, LabelledSentences):
         raise TypeError(f"{task.name} cannot be measured on {type(dataset).__name__}")
     if kind == "classification":
-        return classification.measure(dataset, vectors, result.seed)
+        own = result.protocol != "starter-1"
+        return classification.measure(dataset, vectors, result.seed, own_splits=own)
     return search.measure(dataset, vectors)
 
 

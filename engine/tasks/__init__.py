@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from engine.errors import UserError
@@ -179,9 +179,8 @@ def _of_labels(name: str) -> Task | None:
         return None
     match ending:
         case "classify":
-            return _classification(
-                name, dataset, f"Tell the labels of {dataset} apart, in five folds of the whole."
-            )
+            said = f"Tell the labels of {dataset} apart, in its own splits or else in five folds."
+            return replace(_classification(name, dataset, said), protocol="starter-2")
         case "search":
             return _search(name, dataset, f"Find sentences of {dataset} with the same label.")
         case "probe":
@@ -292,11 +291,7 @@ def _tasks_of(info: DatasetInfo) -> list[Task]:
         return [_probing(info.task, info.name, info.description)]
     if info.kind == "labels" and info.origin in ("upload", "hub"):
         return [
-            _classification(
-                f"{info.name}/classify",
-                info.name,
-                f"Labels of {info.name}, in five folds of the whole.",
-            ),
+            named(f"{info.name}/classify"),
             _search(f"{info.name}/search", info.name, f"Same label in {info.name}."),
         ]
     return []
@@ -318,8 +313,8 @@ def _unknown(name: str, catalog: Catalog | None) -> UserError:
         if _is_dataset(name, "labels", catalog):
             return UserError(
                 f"{name!r} holds labelled sentences and can be measured in several ways.",
-                f"Name {name}/classify (five folds), {name}/probe (in its own train and test "
-                f"splits) or {name}/search.",
+                f"Name {name}/classify, {name}/probe (in its own train, dev and test splits, as "
+                f"SentEval probes) or {name}/search.",
             )
     folded = {task.casefold(): task for task in known}
     close = [folded[c] for c in difflib.get_close_matches(name.casefold(), folded, n=3)]

@@ -1,13 +1,15 @@
 """Classification: can a linear classifier read the labels off the vectors?
 
-Protocol `starter-1`: five stratified folds, standardised columns, logistic regression. Knows
-vectors and labels; neither encoders nor files.
+Protocols `starter-1` (five stratified folds of the whole) and `starter-2` (the data's own train and
+test splits where it has them): standardised columns, logistic regression. Knows vectors and labels;
+neither encoders nor files.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -24,16 +26,20 @@ columns and a hundred sentences a label, its default of 1 hardly penalises, and 
 MAX_ITER = 500
 
 
-def measure(data: LabelledSentences, vectors: np.ndarray, seed: int) -> Measurement:
-    """Predict every sentence by a classifier that was fitted on the other folds.
+def measure(
+    data: LabelledSentences, vectors: np.ndarray, seed: int, *, own_splits: bool = False
+) -> Measurement:
+    """Predict sentences by a classifier that was fitted on others.
 
-    Columns are standardised with the mean and deviation of the folds fitted on: the penalty would
+    Columns are standardised with the mean and deviation of what is fitted on: the penalty would
     otherwise weigh short vectors more than long ones and measure length instead of content.
 
     Args:
-        data: sentences with labels; its splits, if any, are not used.
+        data: sentences with labels.
         vectors: float32 (len(data.sentences), dim), finite.
-        seed: of the folds.
+        seed: of the folds; nothing is drawn where the data's own splits are used.
+        own_splits: fit on the split `train` and predict the split `test`, where the data has both;
+            else every sentence is predicted once, in five folds.
 
     Raises:
         UserError: fewer than two labels with at least five sentences.
@@ -41,16 +47,16 @@ def measure(data: LabelledSentences, vectors: np.ndarray, seed: int) -> Measurem
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import f1_score
-    from sklearn.model_selection import StratifiedKFold
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    rows, labels = _enough(data)
+    split = own_splits and has_own_splits(data)
+    rows, labels = _enough(data, "train" if split else None)
     features = vectors[rows].astype(np.float64)
     predicted = np.empty_like(labels)
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    tested = np.zeros(len(labels), bool)
     unfinished = 0
-    for fitted, held_out in folds.split(features, labels):
+    for fitted, held_out in _parts(data, rows, labels, seed, split):
         classifier = make_pipeline(
             StandardScaler(), LogisticRegression(C=PENALTY, max_iter=MAX_ITER)
         )
@@ -59,25 +65,47 @@ def measure(data: LabelledSentences, vectors: np.ndarray, seed: int) -> Measurem
             classifier.fit(features[fitted], labels[fitted])
         unfinished += any(issubclass(w.category, ConvergenceWarning) for w in caught)
         predicted[held_out] = classifier.predict(features[held_out])
+        tested[held_out] = True
+    predicted, labels = predicted[tested], labels[tested]
     correct = predicted == labels
     n = len(labels)
+    name = "test" if split else "all"
     scores = (
-        Score("all", None, "accuracy", 100.0 * float(correct.mean()), n, main=True),
-        Score("all", None, "macro_f1", 100.0 * f1_score(labels, predicted, average="macro"), n),
+        Score(name, None, "accuracy", 100.0 * float(correct.mean()), n, main=True),
+        Score(name, None, "macro_f1", 100.0 * f1_score(labels, predicted, average="macro"), n),
     )
     names, counts = np.unique(labels, return_counts=True)
     details = {
         "labels": {str(y): int(c) for y, c in zip(names, counts, strict=True)},
         "recall": {str(y): 100.0 * float(correct[labels == y].mean()) for y in names},
-        "left_out": len(data.labels) - n,
+        "left_out": len(data.labels) - len(rows),
         "fits_not_converged": unfinished,
     }
     return Measurement(scores, {"correct": correct}, details)
 
 
-def _enough(data: LabelledSentences) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and labels of the sentences whose label occurs at least once a fold."""
-    counts = Counter(data.labels)
+def has_own_splits(data: LabelledSentences) -> bool:
+    """Whether the data says what to fit on and what to predict."""
+    return {"train", "test"} <= set(data.splits)
+
+
+def _parts(
+    data: LabelledSentences, rows: np.ndarray, labels: np.ndarray, seed: int, split: bool
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Positions in `rows` to fit on, and to predict."""
+    from sklearn.model_selection import StratifiedKFold
+
+    if split:
+        names = np.array(data.splits)[rows]
+        yield np.flatnonzero(names == "train"), np.flatnonzero(names == "test")
+        return
+    yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(rows, labels)
+
+
+def _enough(data: LabelledSentences, split: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and labels of the sentences whose label occurs often enough, in one split."""
+    every = data.splits or [""] * len(data.labels)
+    counts = Counter(y for y, name in zip(data.labels, every, strict=True) if split in (None, name))
     kept = {label for label, count in counts.items() if count >= FOLDS}
     if len(kept) < 2:
         raise UserError(

@@ -12,6 +12,7 @@ from engine.protocols.published import TABLE_B1
 HASHES = {
     "simcse-2021": "86c6bd5812e8e51a",
     "starter-1": "ae7b103ce3fd6da0",
+    "starter-2": "f770f027c2157570",
     "senteval": "9a20c4f445526fa2",
     "senteval-exact": "54203e3cb2a709cc",
     "senteval-fast": "bcc677f6dffcc84e",

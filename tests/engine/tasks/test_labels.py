@@ -40,6 +40,34 @@ def test_accuracy_is_that_of_cross_val_predict() -> None:
     assert 40 < main.score < 100, "neither chance nor trivial, or the test says nothing"
 
 
+def test_the_own_split_is_fitted_on_train_and_scored_on_test() -> None:
+    """Under starter-2, against scikit-learn; what is dev counts for nothing."""
+    data, vectors = topics(60, 3, 2.0)
+    splits = np.array(["train", "dev", "test"])[np.random.default_rng(2).integers(0, 3, 180)]
+    data = LabelledSentences("split", data.sentences, data.labels, list(splits))
+    measured = classification.measure(data, vectors, seed=1111, own_splits=True)
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=500))
+    labels, train, test = np.array(data.labels), splits == "train", splits == "test"
+    model.fit(vectors[train].astype(np.float64), labels[train])
+    correct = model.predict(vectors[test].astype(np.float64)) == labels[test]
+    np.testing.assert_array_equal(measured.examples["correct"], correct)
+    main = measured.scores[0]
+    assert (main.split, main.n) == ("test", test.sum())
+    assert main.score == pytest.approx(100 * correct.mean())
+    folds = classification.measure(data, vectors, seed=1111)
+    assert (folds.scores[0].split, folds.scores[0].n) == ("all", 180)
+
+
+def test_without_a_split_there_are_folds_under_both_protocols() -> None:
+    """Data with no split, or with none to test on."""
+    data, vectors = topics(30, 4, 2.0)
+    expected = classification.measure(data, vectors, seed=1).examples["correct"]
+    for splits in ([], ["train"] * 120):
+        whole = LabelledSentences("whole", data.sentences, data.labels, splits)
+        found = classification.measure(whole, vectors, seed=1, own_splits=True)
+        np.testing.assert_array_equal(found.examples["correct"], expected)
+
+
 def test_length_of_the_vectors_does_not_matter() -> None:
     """Columns are standardised: scaling all vectors changes nothing."""
     data, vectors = topics(20, 3, 2.0)
