@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.encoders.fingerprint import file_sha256, fingerprint
-from engine.encoders.source import Word, WordSource, clean
+from engine.encoders.source import TableSource, clean
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def minilm(
     return TransformerSource(name, checkpoint, settings, dtype=dtype, device=device)
 
 
-class WordLlama(WordSource):
+class WordLlama(TableSource):
     """Static vectors: the float32 mean of the rows of a sentence's tokens.
 
     32,000 x 256, float16 on disk, derived from the token embeddings of Llama 2. No special tokens,
@@ -131,7 +131,3 @@ class WordLlama(WordSource):
         """See `WordSource.words`: numbers of tokens, which are rows of `table`."""
         texts = [clean(s) for s in sentences]
         return [e.ids for e in self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
-
-    def vectors(self, words: Sequence[Word]) -> np.ndarray:
-        """See `WordSource.vectors`."""
-        return self.table[np.asarray(words, np.intp)]

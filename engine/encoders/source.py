@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -91,6 +92,27 @@ class WordSource(Source):
         return in_chunks(sentences, lambda chunk: mean_rows(*self.bag(chunk)[1:]))
 
 
+class TableSource(WordSource):
+    """A source whose words are rows of a table."""
+
+    @property
+    @abstractmethod
+    def table(self) -> np.ndarray:
+        """Word vectors, float32 (v, d)."""
+
+    @abstractmethod
+    def words(self, sentences: Sequence[str]) -> list[list[int]]:
+        """See `WordSource.words`: rows of `table`."""
+
+    def vectors(self, words: Sequence[Word]) -> np.ndarray:
+        """See `WordSource.vectors`."""
+        return np.asarray(self.table[np.asarray(words, np.intp)])
+
+    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
+        """See `Source.chunks`; distinct words need not be found for a mean of rows."""
+        return in_chunks(sentences, lambda chunk: mean_rows(self.table, self.words(chunk)))
+
+
 def check_finite(rows: np.ndarray, name: str, indices: Sequence[int] | np.ndarray) -> None:
     """Refuse rows with NaN or infinity; `indices` are the rows' places in the person's list."""
     finite = np.isfinite(rows).all(axis=1)
@@ -136,8 +158,11 @@ def mean_rows(table: np.ndarray, ids: Sequence[Sequence[int]]) -> np.ndarray:
     Returns:
         float32 (n, d).
     """
-    out = np.zeros((len(ids), table.shape[1]), np.float32)
-    for i, row_ids in enumerate(ids):
-        if row_ids:
-            out[i] = table[np.asarray(row_ids)].mean(axis=0)
-    return out
+    from scipy.sparse import csr_array
+
+    lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+    places = np.concatenate([[0], np.cumsum(lengths)])
+    rows = np.fromiter(chain.from_iterable(ids), np.int64, places[-1])
+    # One sparse product adds in the order of the words, and so to the very numbers of a loop.
+    counts = csr_array((np.ones(len(rows), np.float32), rows, places), (len(ids), len(table)))
+    return np.asarray((counts @ table) / np.maximum(lengths, 1).astype(np.float32)[:, None])

@@ -19,7 +19,7 @@ import numpy as np
 from engine.encoders.averaging import Pool
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.random_words import split_words
-from engine.encoders.source import Source, Word, WordSource, in_chunks, mean_rows
+from engine.encoders.source import Source, TableSource, Word, WordSource, in_chunks, mean_rows
 from engine.encoders.spec import MAX_DIM
 from engine.errors import UserError
 from engine.stamps import check_unchanged
@@ -27,7 +27,7 @@ from engine.stamps import check_unchanged
 _HEADER = re.compile(rb"\s*(\d+)\s+(\d+)\s*$")
 
 
-class WordVectors(WordSource):
+class WordVectors(TableSource):
     """Mean of the vectors of the known words; a sentence without one is the zero vector.
 
     Words are separated by white space, as in SentEval's tokenized files; a piece is looked up as it
@@ -59,10 +59,6 @@ class WordVectors(WordSource):
         """See `WordSource.words`: rows of `table`."""
         rows = self._words[0]
         return [list(_known(s.split(), rows, split=True)) for s in sentences]
-
-    def vectors(self, words: Sequence[Word]) -> np.ndarray:
-        """See `WordSource.vectors`."""
-        return self.table[np.asarray(words, np.intp)]
 
     def estimate(self, words: Sequence[Word]) -> np.ndarray:
         """Zipf's law over the order of the file: the r-th word has a probability like 1 / r.

@@ -15,6 +15,7 @@ import pytest
 from engine.encoders import load, packaged
 from engine.encoders.packaged import WORDLLAMA, WORDLLAMA_FILES, WordLlama, verified_folder
 from engine.encoders.random_words import split_words
+from engine.encoders.source import mean_rows
 from engine.encoders.words import read_vectors
 from engine.errors import UserError
 
@@ -241,3 +242,15 @@ def load_facts(spec: str) -> dict:
     from engine.encoders import describe
 
     return describe(spec)
+
+
+def test_means_of_rows_are_those_of_a_loop():
+    """To the last bit, so that cached vectors stay; repeated rows count as often, none is zero."""
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((50, 17)).astype(np.float32)
+    ids = [rng.integers(0, 50, n).tolist() for n in (1, 3, 0, 40, 7, 0)]
+    expected = [table[rows].mean(0) if rows else np.zeros(17, np.float32) for rows in ids]
+    found = mean_rows(table, ids)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, expected)
+    assert mean_rows(table, []).shape == (0, 17)
