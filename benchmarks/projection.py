@@ -26,9 +26,9 @@ import numpy as np
 
 from app.space.map_facts import density
 from benchmarks.claims import at_most, claim, within
-from engine import projection
 from engine.datasets import Catalog
 from engine.encoders import MemoryCache, load
+from engine.space import projection
 
 POINTS, PCA_POINTS = 20_000, 100_000
 WARMING = 5000  # above 4,096 points umap-learn runs other code, which is compiled too

@@ -36,7 +36,7 @@ import numpy as np
 
 from benchmarks.claims import at_least, at_most, claim, within
 from engine import load
-from engine.index_ladder import MappedIndex, build, mapped_rows, recall
+from engine.search.ann_index import MappedIndex, build, mapped_rows, recall
 
 N, DIM, SMALL = 1_000_000, 384, 200_000
 MEDIAN_SECONDS, OPEN_SECONDS, RECALL, RESIDENT_GIB = 0.010, 0.2, 0.99, 2.5
@@ -104,7 +104,7 @@ def one_by_one(search: Callable[[np.ndarray], np.ndarray], queries: np.ndarray) 
 _OPEN = """
 import sys, time, numpy as np, faiss, psutil
 from pathlib import Path
-from engine.index_ladder import MappedIndex
+from engine.search.ann_index import MappedIndex
 queries = np.load(sys.argv[2])
 began = time.perf_counter()
 rows = np.load(sys.argv[4], mmap_mode="r")

@@ -36,10 +36,10 @@ from engine.datasets.catalog import Catalog
 from engine.train import one_update
 from engine.training import TrainSpec
 from engine.training.examples import Examples, open_examples
+from engine.training.loop import Run
 from engine.training.model import open_model
 from engine.training.order import batches
 from engine.training.precision import Precision
-from engine.training.run import Run
 
 DATA = {"unsup": "unlabelled/wiki_split", "sup": "nli"}
 SPEED, MEMORY, LOSS = {"cpu": 1.3, "cuda": 1.5}, 1.0, 1e-3

@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 
 from engine.classifiers.setting import Fit, Setting, nobody
-from engine.cost import By, Work
+from engine.tasks.cost import By, Work
 
 _MOST, _FEWEST = 1024, 128
 """Rows that a timed pass goes through."""
@@ -196,7 +196,7 @@ def _uniformity(work: Work, dim: int) -> Speed:
 
 
 def _neighbours(work: Work, dim: int) -> Speed:
-    from engine.neighbours import neighbours_of_each
+    from engine.search.index import neighbours_of_each
 
     return _compared(lambda vectors: neighbours_of_each(vectors, 10), dim)
 

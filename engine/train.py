@@ -25,7 +25,6 @@ import numpy as np
 import torch
 
 from engine import memory
-from engine.alone import alone
 from engine.datasets.catalog import Catalog
 from engine.errors import UserError, first_line
 from engine.training import checkpoint, distributed, outcome
@@ -34,12 +33,13 @@ from engine.training.distributed import Ranks
 from engine.training.events import Event, Finished, Looked, Noted
 from engine.training.examples import Examples, examples_of
 from engine.training.gradients import backward
+from engine.training.lock import alone
+from engine.training.loop import Run, out_folder, working_folder
 from engine.training.model import open_model
 from engine.training.objectives import Column
 from engine.training.optimiser import learning_rate, update
 from engine.training.order import batches
 from engine.training.precision import Precision
-from engine.training.run import Run, out_folder, working_folder
 from engine.training.spec import TrainSpec
 
 _REASONS = ("", "stopped", "patience", "diverged")

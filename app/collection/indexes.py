@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from app.workspace import Workspace
     from engine.encoders.base import Encoder
-    from engine.index_ladder import Built, MappedIndex
-    from engine.neighbours import Index
+    from engine.search.ann_index import Built, MappedIndex
+    from engine.search.index import Index
 
 Progress = Callable[[int, int], None]
 
@@ -28,7 +28,7 @@ FORMAT = 2
 
 def is_large(n: int) -> bool:
     """Whether a collection of so many sentences is worth an index."""
-    from engine.index_ladder import EXACT_BELOW
+    from engine.search.ann_index import EXACT_BELOW
 
     return n > EXACT_BELOW
 
@@ -42,7 +42,7 @@ def opened(
     workspace: Workspace, encoder: Encoder, sentences: Sequence[str], data_hash: str
 ) -> MappedIndex | None:
     """The index if it was made; what a query needs of the vectors is read from their cache."""
-    from engine.index_ladder import MappedIndex
+    from engine.search.ann_index import MappedIndex
 
     row = workspace.store.derived.get(key(encoder.fingerprint, data_hash))
     if row is None:
@@ -52,14 +52,14 @@ def opened(
 
 def _rows(encoder: Encoder, sentences: Sequence[str]) -> Callable[[np.ndarray], np.ndarray]:
     """Vectors by position, out of the cache: on the disk they stand once."""
-    from engine.neighbours import unit_rows
+    from engine.search.index import unit_rows
 
     return lambda positions: unit_rows(encoder.encode([sentences[i] for i in positions.tolist()]))
 
 
 def facts(workspace: Workspace, fingerprint: str, data_hash: str) -> Built | None:
     """What is known of an index: its recall against comparing with all, and its times."""
-    from engine.index_ladder import Built
+    from engine.search.ann_index import Built
 
     row = workspace.store.derived.get(key(fingerprint, data_hash))
     if row is None:
@@ -76,7 +76,7 @@ def make(
         UserError: an encoder or data set that cannot be used, or vectors that hold no numbers.
     """
     from app.space import maps
-    from engine import index_ladder
+    from engine.search import ann_index as index_ladder
 
     bound = maps.bound(workspace, maps.Wanted(encoder, dataset))
     sentences, data_hash = workspace.catalog.sentences(dataset)
@@ -100,7 +100,8 @@ def _room(workspace: Workspace) -> tempfile.TemporaryDirectory[str]:
 
 def passing(vectors: np.ndarray) -> Index | MappedIndex:
     """An index for one use: exact, or with lists where there are many vectors."""
-    from engine import index_ladder, neighbours
+    from engine.search import ann_index as index_ladder
+    from engine.search import index as neighbours
 
     if not is_large(len(vectors)):
         return neighbours.Index(vectors)

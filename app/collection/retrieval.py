@@ -144,7 +144,7 @@ def alike_in(
     import numpy as np
 
     from engine.errors import UserError
-    from engine.neighbours import unit_rows
+    from engine.search.index import unit_rows
 
     if not any(text.strip() for text in like):
         raise UserError("There is no example.", "Write at least one sentence to be like.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.encoders.base import Encoder
     from engine.encoders.cached import CachedEncoder
-    from engine.index_ladder import MappedIndex
+    from engine.search.ann_index import MappedIndex
 
 IN_MEMORY = 2 * 2**30
 """Bytes of vectors that are kept for exact search; the longest unused collection goes first."""
@@ -78,7 +78,7 @@ class Exact:
     def __init__(self, encoder: Encoder, sentences: Sequence[str]) -> None:
         import numpy as np
 
-        from engine.neighbours import Index
+        from engine.search.index import Index
 
         self.encoder = encoder
         self._sentences = sentences
@@ -105,7 +105,7 @@ class Exact:
     def search(
         self, queries: np.ndarray, k: int, among: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As `engine.neighbours.Index.search`, among what is there."""
+        """As `engine.search.index.Index.search`, among what is there."""
         if self._there.all():
             return self._index.search(queries, k, among)
         with self._lock:

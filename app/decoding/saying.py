@@ -345,6 +345,6 @@ def _others(found: Decoded) -> tuple[Other, ...]:
 
 def _cosines(rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Of every row to every end, float32; 0 for a row or end of nothing."""
-    from engine.neighbours import unit_rows
+    from engine.search.index import unit_rows
 
     return unit_rows(rows) @ unit_rows(ends).T

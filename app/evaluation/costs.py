@@ -14,8 +14,8 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.cost import Work
     from engine.encoders.base import Encoder
+    from engine.tasks.cost import Work
 
 PROBE_SECONDS = 2.0
 _SAMPLE = 4096
@@ -90,8 +90,8 @@ def estimates(
 def _work(workspace: Workspace, task: str, protocol: str | None, seed: int | None) -> Work | None:
     """Count the work of a task; None for one that will be an error, which costs nothing."""
     from engine import protocols
-    from engine.cost import work_of
     from engine.tasks import get
+    from engine.tasks.cost import work_of
 
     try:
         found = get(task, workspace.catalog)
@@ -110,8 +110,8 @@ def _estimate(
     seed: int | None,
     seeds: int,
 ) -> Estimate:
-    from engine.cost import memory_bytes
     from engine.tasks import seeds_of
+    from engine.tasks.cost import memory_bytes
 
     encoder = workspace.load(name)
     lacking = {
@@ -138,7 +138,7 @@ def _estimate(
 def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
     """Sentences to encode, seconds for them, and bytes they take in the cache."""
     from app.collection.searchable import sources, uncached
-    from engine.cost import disk_bytes, sentences_per_second
+    from engine.tasks.cost import disk_bytes, sentences_per_second
 
     most, seconds, disk = 0, 0.0, 0
     for source in sources(encoder):

@@ -146,7 +146,7 @@ def trusted(
     facts: Facts, vectors: np.ndarray, points: np.ndarray, tick: Tick
 ) -> dict[str, float | int]:
     """Add trustworthiness, continuity and recall of neighbours; see `measured`."""
-    from engine.projection import trust
+    from engine.space.projection import trust
 
     n = len(points)
     k = min(NEIGHBOURS, (n - 1) // 2)

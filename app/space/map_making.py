@@ -78,7 +78,7 @@ def _project(
     """
     import numpy as np
 
-    from engine import projection
+    from engine.space import projection
 
     if len(vectors) < 2:
         return np.zeros((len(vectors), 2), np.float32), None
@@ -146,7 +146,7 @@ def work(
     if position == 0:
         maps.vectors(workspace, asked.encoder, asked.dataset, progress)
     elif position == 1 and asked.method == "umap":
-        from engine.projection import warm_umap
+        from engine.space.projection import warm_umap
 
         warm_umap(seeded=asked.seed is not None)
     else:

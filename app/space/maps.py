@@ -237,7 +237,7 @@ def queue(workspace: Workspace, encoder: str, dataset: str, **how: Any) -> str:
 
 def refuse_too_many(workspace: Workspace, asked: Wanted) -> None:
     """Raise a UserError where t-SNE is asked for more sentences than it can lay out in minutes."""
-    from engine.projection import TSNE_POINTS
+    from engine.space.projection import TSNE_POINTS
 
     sentences, _ = workspace.catalog.sentences(asked.dataset)
     if asked.method == "tsne" and len(sentences) > TSNE_POINTS:
@@ -309,7 +309,7 @@ def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str
     Raises:
         UserError: an empty sentence, or an encoder that cannot be loaded.
     """
-    from engine.projection import placed
+    from engine.space.projection import placed
 
     if not text.strip():
         raise UserError("There is no sentence to place.", "Write one.")
@@ -335,7 +335,7 @@ def _nearest(
 
 
 def _unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
-    from engine.projection import unit
+    from engine.space.projection import unit
 
     return unit(vectors(workspace, found.info["encoder"], found.info["dataset"]))
 

@@ -268,7 +268,7 @@ def _measured(
     """
     import numpy as np
 
-    from engine.neighbours import neighbours_of_each
+    from engine.search.index import neighbours_of_each
     from engine.space import geometry, isotropy
 
     rows = vectors[taken.rows]

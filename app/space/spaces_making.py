@@ -49,7 +49,7 @@ Part = Callable[["Workspace", Callable[[int, int], None]], object]
 
 def _parts(question: Asked) -> list[tuple[str, Part]]:
     """What a run does, in order: a label for people and the doing."""
-    from engine.projection import warm_umap
+    from engine.space.projection import warm_umap
 
     encoders, dataset = (question.first, question.second), question.dataset
     name = maps.NAMES[question.method]
@@ -131,7 +131,7 @@ def _onto(second: maps.StoredMap, first: maps.StoredMap) -> tuple[np.ndarray, li
     """
     import numpy as np
 
-    from engine.projection import procrustes
+    from engine.space.projection import procrustes
 
     middle, width = first.points.mean(axis=0), float(first.points.std())
     points = procrustes(second.points, first.points) - middle

@@ -169,7 +169,7 @@ def _others(n: int, seed: int) -> np.ndarray:
 def _nearest(
     encoder: Encoder, vectors: np.ndarray, known: Sequence[str], tell: Tick
 ) -> tuple[list[str], np.ndarray]:
-    from engine.neighbours import Index
+    from engine.search.index import Index
 
     there = encoder.encode(known, lambda done, total: tell(done / max(total, 1)))
     _, places = Index(there).search(vectors, 1)

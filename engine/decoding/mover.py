@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.decoding.diagnostics import tokens
 from engine.encoders.base import Encoder
-from engine.neighbours import unit_rows
+from engine.search.index import unit_rows
 
 AT_ONCE = 40
 """Pairs of sentences that are solved as one linear programme: far quicker than one by one."""

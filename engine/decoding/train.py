@@ -17,7 +17,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 
-from engine.alone import alone
 from engine.datasets.catalog import Catalog
 from engine.decoding import folder as folders
 from engine.decoding.events import Finished, Noted
@@ -28,6 +27,7 @@ from engine.encoders import load
 from engine.encoders.base import Encoder
 from engine.errors import UserError
 from engine.training.events import Event
+from engine.training.lock import alone
 
 
 def train_decoder(

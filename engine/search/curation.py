@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.neighbours import neighbours_of_each, unit_rows
+from engine.search.index import neighbours_of_each, unit_rows
 
 Progress = Callable[[int, int], None]
 
@@ -169,7 +169,7 @@ def leaks(
         progress: called with (sentences done, sentences); may raise.
         use_index: makes the index of `seen_vectors`; by default an exact one.
     """
-    from engine.neighbours import Index
+    from engine.search.index import Index
 
     words: dict[str, int] = {}
     for position, sentence in enumerate(seen):

@@ -11,8 +11,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from engine.neighbours import Index
-from engine.projection import unit
+from engine.search.index import Index
+from engine.space.projection import unit
 
 Method = Literal["k-means", "hdbscan"]
 NOISE = -1

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.neighbours import Index
-from engine.projection import unit
+from engine.search.index import Index
 from engine.space.geometry import sample_pair_cosines
+from engine.space.projection import unit
 
 Tick = Callable[[float], None]
 """Called with the share done; what it raises stops the work."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from engine.datasets.types import LabelledSentences
 from engine.errors import UserError
-from engine.neighbours import neighbours_of_each
 from engine.results import Score
+from engine.search.index import neighbours_of_each
 from engine.tasks.measurement import Measurement
 
 NEAREST = 10

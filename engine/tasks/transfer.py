@@ -91,7 +91,7 @@ def measure(
         setting: how classifiers are trained, usually `SETTINGS[protocol]`.
         seed: of the classifiers, and of the folds of data sets with a test split.
         tick: called during training; what it raises stops it.
-        trainer_type: another one sees the plan without training (`engine.cost`).
+        trainer_type: another one sees the plan without training (`engine.tasks.cost`).
 
     Raises:
         UserError: a single class, fewer examples than folds, or a split without known labels.

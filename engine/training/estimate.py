@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import torch
 
     from engine.training.dev import DevSet
-    from engine.training.run import Run
+    from engine.training.loop import Run
 
 _WARM = 2
 """Examples of the first batch, which pays for what is only made once."""
@@ -114,9 +114,9 @@ def estimate(spec: TrainSpec, catalog: Catalog | None = None, seconds: float = 2
 
 def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> Estimate:
     from engine.training.dev import DevSet
+    from engine.training.loop import Run
     from engine.training.model import open_model
     from engine.training.precision import Precision
-    from engine.training.run import Run
 
     began = time.perf_counter()
     precision = Precision.of(spec)

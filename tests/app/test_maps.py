@@ -18,9 +18,9 @@ from app.collection.uploads import keep
 from app.jobs.kinds import KINDS
 from app.space import map_facts, map_making, maps
 from app.workspace import Workspace
-from engine import projection
 from engine.datasets.tables import preview
 from engine.errors import UserError
+from engine.space import projection
 
 ENCODER = "random:16"
 HOSTILE = "=1+1 <b>bold</b>"

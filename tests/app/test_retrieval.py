@@ -16,8 +16,8 @@ from app.collection.retrieval import Limits
 from app.pages import search_columns
 from app.pages.search_columns import Question
 from app.workspace import Workspace
-from engine import index_ladder
 from engine.errors import UserError
+from engine.search import ann_index as index_ladder
 
 A, TOPICS = "random:48", "starter-topics"
 

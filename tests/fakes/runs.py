@@ -14,9 +14,9 @@ from engine.datasets.types import Dataset, PairPart, ScoredPairs
 from engine.training.dev import DevSet
 from engine.training.distributed import Ranks
 from engine.training.examples import examples_of
+from engine.training.loop import Run, working_folder
 from engine.training.model import open_model
 from engine.training.precision import Precision
-from engine.training.run import Run, working_folder
 from engine.training.spec import TrainSpec
 
 BASE = "new:layers=2,hidden=32,heads=2,vocab=120,positions=32"

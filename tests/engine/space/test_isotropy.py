@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from engine import load
 from engine.datasets import Catalog
-from engine.neighbours import neighbours_of_each
+from engine.search.index import neighbours_of_each
 from engine.space import geometry, isotropy
 
 RNG = np.random.default_rng(3)

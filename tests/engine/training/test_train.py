@@ -20,9 +20,9 @@ from engine.errors import UserError
 from engine.memory import ran_out
 from engine.train import events, train
 from engine.training import checkpoint
+from engine.training.loop import Run
 from engine.training.meter import Meter
 from engine.training.optimiser import adamw, learning_rate
-from engine.training.run import Run
 from engine.training.spec import TrainSpec
 from tests.engine.training.test_checkpoint import full_disk
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec

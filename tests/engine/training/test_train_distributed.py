@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from engine.train import train
 from engine.training import checkpoint
-from engine.training.run import working_folder
+from engine.training.loop import working_folder
 from tests.fakes.runs import TinyCatalog, sentences, tiny_run, tiny_spec
 
 ROOT = Path(__file__).parents[3]

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import index_ladder
-from engine.neighbours import Index, neighbours_of_each, unit_rows
+from engine.search import ann_index
+from engine.search.index import Index, neighbours_of_each, unit_rows
 
 pytest.importorskip("faiss")
 RNG = np.random.default_rng(6)
@@ -22,41 +22,41 @@ def rows_at(positions: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, index_ladder.Built]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ann_index.Built]:
     """An index of the vectors above, and what it says of itself."""
     lists = tmp_path_factory.mktemp("index") / "lists.faiss"
-    return lists, index_ladder.build(VECTORS, lists)
+    return lists, ann_index.build(VECTORS, lists)
 
 
-def test_its_recall_is_what_it_says(built: tuple[Path, index_ladder.Built]) -> None:
+def test_its_recall_is_what_it_says(built: tuple[Path, ann_index.Built]) -> None:
     """Over every vector it finds about the share of exact neighbours that it measured on 400."""
     lists, said = built
     assert said.recall >= 0.99
     assert said.probed < said.lists == 253
-    mapped = index_ladder.MappedIndex(lists, rows_at, said.probed)
+    mapped = ann_index.MappedIndex(lists, rows_at, said.probed)
     exact = neighbours_of_each(VECTORS, 10)[1]
     found = neighbours_of_each(VECTORS, 10, mapped)[1]
-    assert index_ladder.recall(found, exact) == pytest.approx(said.recall, abs=0.01)
+    assert ann_index.recall(found, exact) == pytest.approx(said.recall, abs=0.01)
     mapped.probing(said.probed * 3 // 4)  # no more lists than are needed: each costs time
     fewer = neighbours_of_each(VECTORS, 10, mapped)[1]
-    assert index_ladder.recall(fewer, exact) < index_ladder.WANTED_RECALL
+    assert ann_index.recall(fewer, exact) < ann_index.WANTED_RECALL
 
 
-def test_cosines_are_those_of_the_vectors(built: tuple[Path, index_ladder.Built]) -> None:
+def test_cosines_are_those_of_the_vectors(built: tuple[Path, ann_index.Built]) -> None:
     """Not those of the codes: what is found has the flat index's cosine, in its order."""
-    mapped = index_ladder.MappedIndex(built[0], rows_at, 253)
+    mapped = ann_index.MappedIndex(built[0], rows_at, 253)
     scores, ids = mapped.search(VECTORS[:20], 12)
     expected, places = Index(VECTORS).search(VECTORS[:20], 12)
-    assert index_ladder.recall(ids, places) > 0.98
+    assert ann_index.recall(ids, places) > 0.98
     np.testing.assert_array_equal(ids[:, 0], np.arange(20))
     same = ids == places
     np.testing.assert_allclose(scores[same], expected[same], atol=1e-6)
     assert (np.diff(scores, axis=1) <= 0).all()
 
 
-def test_among_some_positions_it_is_exact(built: tuple[Path, index_ladder.Built]) -> None:
+def test_among_some_positions_it_is_exact(built: tuple[Path, ann_index.Built]) -> None:
     """Positions and cosines of the flat index, however few lists are looked into otherwise."""
-    mapped = index_ladder.MappedIndex(built[0], rows_at, 1)
+    mapped = ann_index.MappedIndex(built[0], rows_at, 1)
     queries, among = RNG.normal(size=(9, 16)), np.arange(5, 4000, 7)
     scores, ids = mapped.search(queries, 12, among)
     expected, places = Index(VECTORS).search(queries, 12, among)
@@ -66,25 +66,25 @@ def test_among_some_positions_it_is_exact(built: tuple[Path, index_ladder.Built]
 
 def test_recall_by_hand() -> None:
     """One of two, then both."""
-    assert index_ladder.recall(np.array([[1, 9], [3, 4]]), np.array([[1, 2], [4, 3]])) == 0.75
+    assert ann_index.recall(np.array([[1, 9], [3, 4]]), np.array([[1, 2], [4, 3]])) == 0.75
 
 
 def test_progress_and_refusals(tmp_path: Path) -> None:
     """Steps are counted to the end; too few vectors and NaN are refused."""
     lists = tmp_path / "lists"
     said: list[tuple[int, int]] = []
-    index_ladder.build(VECTORS[:300], lists, progress=lambda done, n: said.append((done, n)))
+    ann_index.build(VECTORS[:300], lists, progress=lambda done, n: said.append((done, n)))
     assert [done for done, _ in said] == list(range(1, said[-1][1] + 1))
     with pytest.raises(ValueError, match="100 vectors"):
-        index_ladder.build(VECTORS[:99], lists)
+        ann_index.build(VECTORS[:99], lists)
     faulty = VECTORS[:300].copy()
     faulty[5, 5] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        index_ladder.build(faulty, lists)
+        ann_index.build(faulty, lists)
 
 
 def test_rows_in_a_file_are_those_at_length_one(tmp_path: Path) -> None:
     """What is searched out of memory is the same as in it."""
-    rows = index_ladder.mapped_rows(VECTORS, tmp_path / "rows.npy")
+    rows = ann_index.mapped_rows(VECTORS, tmp_path / "rows.npy")
     np.testing.assert_array_equal(rows, unit_rows(VECTORS))
     assert isinstance(rows, np.memmap)

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine import cost, evaluate, speed, tasks
+from engine import evaluate, speed, tasks
 from engine.datasets import Catalog
 from engine.errors import UserError
+from engine.tasks import cost
 from tests.fakes import folder
 from tests.fakes.encoders import HashEncoder
 

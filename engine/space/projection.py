@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.neighbours import Index, Sifted, neighbours_of_each
+from engine.search.index import Index, Sifted, neighbours_of_each
 
 Tick = Callable[[float], None]
 """Called with the share done; what it raises stops the work."""

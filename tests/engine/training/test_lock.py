@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.alone import alone
 from engine.errors import UserError
+from engine.training.lock import alone
 
 HOLDER = """
 import sys
 from pathlib import Path
-from engine.alone import alone
+from engine.training.lock import alone
 with alone(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

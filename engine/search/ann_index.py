@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import UserError
-from engine.neighbours import checked, unit_rows
+from engine.search.index import checked, unit_rows
 
 EXACT_BELOW = 200_000
 RECALL_AT = 10

@@ -9,7 +9,7 @@ from scipy.spatial import procrustes as scipy_procrustes
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE, trustworthiness
 
-from engine import projection
+from engine.space import projection
 
 
 def _cloud(n: int = 300, dim: int = 12, seed: int = 0) -> np.ndarray:
