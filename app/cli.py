@@ -7,24 +7,22 @@ from importlib.metadata import version
 
 import typer
 
-from app.commands import (
-    data,
-    decode,
-    decoders,
-    diagnose,
-    explore,
-    fair,
-    manage,
-    measure,
-    project,
-    results,
-    runs,
-    serve,
-    spaces,
-    store,
-    train,
-    train_decoder,
-)
+from app import serve
+from app import store_command as store
+from app.pages.data import command as data
+from app.pages.decode import command as decode
+from app.pages.diagnose import command as diagnose
+from app.pages.evaluate import command as measure
+from app.pages.fair import command as fair
+from app.pages.geometry import command as explore
+from app.pages.jobs import command as manage
+from app.pages.map import command as project
+from app.pages.overview import command as results
+from app.pages.spaces import command as spaces
+from app.pages.train import command as train
+from app.pages.train import decoder_command as train_decoder
+from app.pages.train import decoders_command as decoders
+from app.pages.trainings import command as runs
 
 app = typer.Typer(
     name="theodolite",

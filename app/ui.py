@@ -23,38 +23,35 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from app import theme
-from app.blocks import Pages, keep_signatures
-from app.collection import curation_routes
 from app.components import modules
-from app.guard import links
-from app.guard.login import MESSAGE, Login
-from app.guard.middleware import Guard
-from app.guard.server import GuardedApp
-from app.pages import (
-    arithmetic,
-    compare,
-    curate,
-    data,
-    decode,
-    diagnose,
-    distributions,
-    encoders,
-    evaluate,
-    fair_play,
-    geometry,
-    interpolate,
-    jobs,
-    map,
-    overview,
-    runs,
-    search,
-    spaces,
-    train,
-    train_decoder,
-)
-from app.routes import routes
-from app.space import map_routes
+from app.pages.compare import page as compare
+from app.pages.curate import page as curate
+from app.pages.curate import routes as curation_routes
+from app.pages.data import page as data
+from app.pages.decode import arithmetic, interpolate
+from app.pages.decode import page as decode
+from app.pages.diagnose import page as diagnose
+from app.pages.encoders import page as encoders
+from app.pages.evaluate import page as evaluate
+from app.pages.fair import page as fair_play
+from app.pages.geometry import distributions
+from app.pages.geometry import page as geometry
+from app.pages.jobs import page as jobs
+from app.pages.map import page as map
+from app.pages.map import routes as map_routes
+from app.pages.overview import page as overview
+from app.pages.search import page as search
+from app.pages.spaces import page as spaces
+from app.pages.train import decoder_page as train_decoder
+from app.pages.train import page as train
+from app.pages.trainings import page as runs
+from app.web import theme
+from app.web.blocks import Pages, keep_signatures
+from app.web.guard import links
+from app.web.guard.login import MESSAGE, Login
+from app.web.guard.middleware import Guard
+from app.web.guard.server import GuardedApp
+from app.web.routes import routes
 from engine.errors import UserError
 
 if TYPE_CHECKING:

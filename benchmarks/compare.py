@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from app.pages import compare
+from app.pages.compare import page as compare
 from app.workspace import Workspace
 from benchmarks.claims import within
 from engine.protocols import PROTOCOLS

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from app.decoding.analogies import PRESETS
+from app.pages.decode.analogies import PRESETS
 from app.workspace import Workspace, default_data
 from engine.decode import open_decoder
 from engine.decoding import folder as folders

@@ -16,7 +16,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from app.evaluation.costs import estimates
+from app.pages.evaluate.costs import estimates
 from app.workspace import Workspace
 from benchmarks.claims import claim
 

@@ -107,10 +107,10 @@ def cloud(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def pages(n: int) -> tuple[str, str]:
     """Our page and the peer's."""
-    from app import theme
     from app.components.map import Column, points
     from app.components.modules import BASE
-    from app.theme import SERIES
+    from app.web import theme
+    from app.web.theme import SERIES
 
     names = tuple(f"label {i}" for i in range(LABELS))
     value = points("m", f"{n} points", columns=[Column("label", "Label", "label", names)],
@@ -130,7 +130,7 @@ def serve(n: int) -> tuple[Any, str]:
     from starlette.routing import Route
 
     from app.components import modules
-    from app.routes import plotly_file
+    from app.web.routes import plotly_file
 
     points, labels = cloud(n)
     mine, peer = pages(n)

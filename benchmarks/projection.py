@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.space.map_facts import density
+from app.pages.map.facts import density
 from benchmarks.claims import at_most, claim, within
 from engine.datasets import Catalog
 from engine.encoders import MemoryCache, load

@@ -41,8 +41,8 @@ import httpx
 import numpy as np
 import psutil
 
-from app.collection import retrieval
-from app.space import map_making
+from app.pages.map import making as map_making
+from app.pages.search import service as retrieval
 from app.workspace import STARTER_ENCODERS, Workspace
 from benchmarks.claims import at_most, within
 from benchmarks.startup import served

@@ -13,8 +13,8 @@ from typing import Any
 
 import gradio as gr
 
-from app import theme
-from app.routes import PLOTLY_JS
+from app.web import theme
+from app.web.routes import PLOTLY_JS
 
 _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 

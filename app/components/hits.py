@@ -14,9 +14,10 @@ from typing import Any
 
 import gradio as gr
 
-from app import formats, parts
-from app.collection.retrieval import Hit
-from app.theme import SERIES
+from app import formats
+from app.pages.search.service import Hit
+from app.web import parts
+from app.web.theme import SERIES
 
 More = Callable[[str], Sequence[tuple[str, str]]]
 """From a sentence to links that stand beside it: words and address."""

@@ -15,7 +15,7 @@ import gradio as gr
 
 from app.components.map_columns import Column, Region
 from app.components.modules import mount
-from app.theme import SERIES
+from app.web.theme import SERIES
 
 __all__ = ["Column", "Region", "point_map", "points"]
 
@@ -67,7 +67,7 @@ def points(
 
     Args:
         url: where `points` (float32 x, y in turn), `column/KEY`, `texts?ids=`, `find?text=`,
-            `point?id=`, `decode?x=&y=`, `place` and `table.csv` are; see `app.space.map_routes`.
+            `point?id=`, `decode?x=&y=`, `place` and `table.csv` are; see `app.pages.map.routes`.
         label: what is seen, in a sentence, for those who cannot see it.
         name: of saved files, without ending.
         columns: to colour and filter by.

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 
-from app import formats, parts
-from app.decoding.saying import Other, Said
+from app import formats
+from app.pages.decode.service import Other, Said
+from app.web import parts
 from engine.decoding.differing import Fate, Word
 
 _TAGS: dict[Fate, tuple[str, str]] = {

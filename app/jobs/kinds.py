@@ -186,11 +186,11 @@ def _drawn_by_umap(spec: Spec) -> Spec:
 
 
 def _sweep_ending(store: Store, run_id: str) -> str:
-    return import_module("app.training.sweeping").ending(store, run_id)
+    return import_module("app.pages.train.sweeping").ending(store, run_id)
 
 
 def _sweep() -> Kind:
-    return replace(_of("app.training.sweeping"), ending=_sweep_ending, continue_on_crash=True)
+    return replace(_of("app.pages.train.sweeping"), ending=_sweep_ending, continue_on_crash=True)
 
 
 def conclude(store: Store, run_id: str, attempt: int, kind: Kind) -> None:
@@ -216,15 +216,15 @@ KINDS: dict[str, Kind] = {
         _evaluate_units, _evaluate, version=2, upgrades={1: _one_seed}, weights=_evaluate_weights
     ),
     "encode": Kind(_encode_units, _encode),
-    "project": _of("app.space.map_making"),
-    "spaces": replace(_of("app.space.spaces_making"), version=2, upgrades={1: _drawn_by_umap}),
-    "geometry": _of("app.space.shapes"),
-    "index": _of("app.collection.indexes"),
-    "curate": _of("app.collection.curations"),
+    "project": _of("app.pages.map.making"),
+    "spaces": replace(_of("app.pages.spaces.making"), version=2, upgrades={1: _drawn_by_umap}),
+    "geometry": _of("app.pages.geometry.service"),
+    "index": _of("app.pages.search.indexes"),
+    "curate": _of("app.pages.curate.service"),
     "train": replace(
-        _of("app.training.making"), version=training.VERSION, upgrades={1: training.of_today}
+        _of("app.pages.train.making"), version=training.VERSION, upgrades={1: training.of_today}
     ),
     "sweep": _sweep(),
-    "train-decoder": replace(_of("app.decoding.making"), version=decoding.VERSION),
-    "diagnose": _of("app.decoding.diagnosing"),
+    "train-decoder": replace(_of("app.pages.train.decoder_making"), version=decoding.VERSION),
+    "diagnose": _of("app.pages.diagnose.service"),
 }

@@ -1,18 +1,23 @@
-"""One module a page. The frame is `app.ui`; what a page is made of is `app.parts`.
+"""One folder a page. The frame is `app.ui`; what a page is made of is `app.web`.
 
-A page module has `TITLE` (in the bar), `PATH` (one segment, empty for the first page) and
+A folder holds all of its page: `service.py` (what it does; no Gradio, no Typer, no HTML), `page.py`
+(its face in the browser), `command.py` (its face in the terminal), `views.py` (HTML and figures).
+Several pages of one subject share a folder.
+
+A page's module has `TITLE` (in the bar), `PATH` (one segment, empty for the first page) and
 `build(workspace)`, which lays out its components and attaches its events. It is called once, when
 the app starts, and must be quick and import nothing heavy: torch, scikit-learn, plotly and the
 engine's working parts belong inside the handlers. Data is read when the page is opened, with
 `parts.on_load`, never while building.
 
-- Handlers are wrapped in `parts.telling(handler, outputs=n)` and have a `parts.notice()` as their
-  last output, so that a UserError or StoreError becomes a calm notice.
+- Controls are declared with `app.web.controls`, whose `on` has a handler answer events: it returns
+  {component: value}, and a UserError or StoreError becomes a calm notice. (Older handlers are
+  wrapped in `parts.telling(handler, outputs=n)` with a `parts.notice()` as their last output.)
 - A handler of an event of our own HTML takes `event: PageEvent`: what it reads of it is checked.
 - Controls that make up the view are given to `address.keep({"encoder": box, …})` and read back
   with `address.first`, `address.every`, `address.choice` in the `on_load` handler. A name whose
-  values are free text is listed in `app.guard.links.TEXTS`: of others a link that names an encoder
-  which is not listed asks first.
+  values are free text is listed in `app.web.guard.links.TEXTS`: of others a link that names an
+  encoder which is not listed asks first.
 - `workspace.read_only`: leave out (do not merely disable) uploads, local paths, deletes and runs.
 - Text from outside is escaped with `html.escape` in HTML of ours and `chart.plain` in figures.
   Never put it into a `gr.HTML` template with `{{ }}`: what stands there is evaluated as JavaScript.

@@ -24,7 +24,7 @@ from typing import Any
 import gradio as gr
 from gradio.context import Context
 
-from app import address, parts
+from app.web import address, parts
 
 Asked = SimpleNamespace
 """What the controls of a page say, by name."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from app import address
+from app.web import address
 
 
 def asked(query: str) -> Any:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.decoding import answering, saying
-from app.decoding.saying import How
+from app.pages.decode import answering
+from app.pages.decode import service as saying
+from app.pages.decode.service import How
 from app.workspace import Workspace
 from engine.decode import Decoded, Decoder, open_decoder
 from engine.encoders.base import Encoder

@@ -11,7 +11,7 @@ import pytest
 from gradio.blocks import Blocks, BlocksConfigDict
 
 from app import ui
-from app.blocks import Pages, keep_signatures
+from app.web.blocks import Pages, keep_signatures
 from app.workspace import Workspace
 
 

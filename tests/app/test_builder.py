@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.pages import builder
+from app.pages.encoders import builder
 from engine.encoders.spec import POOLINGS, SOURCES, WORD_POOLINGS, parse
 
 

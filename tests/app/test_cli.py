@@ -18,11 +18,11 @@ from rich.console import Console
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from app import terminal as output
 from app.cli import app
-from app.commands import output
 from app.formats import p_value
 from app.jobs.kinds import KINDS, conclude
-from app.training.runs import command_of
+from app.pages.trainings.service import command_of
 from store import Store
 from tests.fakes.small_training import small, write_sentences
 from tests.fakes.terminals import heed_interrupts
@@ -197,7 +197,7 @@ def test_json_is_whole_whatever_the_terminal_speaks(
 
 def test_what_is_not_a_number_is_null(capfd: pytest.CaptureFixture[str]) -> None:
     """JSON has no NaN and no infinity, however deep they lie."""
-    from app.commands.output import emit_json
+    from app.terminal import emit_json
 
     emit_json({"score": float("nan"), "vector": [1.0, float("inf")], "n": 3})
     assert capfd.readouterr().out == '{"score": null, "vector": [1.0, null], "n": 3}\n'

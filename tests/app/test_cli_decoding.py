@@ -10,9 +10,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
-from app.decoding import decoders, estimates, queue
-from app.decoding.queue import command_of
-from app.training import runs
+from app.pages.train import decoder_estimates as estimates
+from app.pages.train import decoder_queue as queue
+from app.pages.train import decoders
+from app.pages.train.decoder_queue import command_of
+from app.pages.trainings import service as runs
 from app.workspace import Workspace
 from engine.decoding.events import Looked
 from engine.decoding.presets import PRESETS

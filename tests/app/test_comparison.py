@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.pages import compare, compare_board, compare_table, published
-from app.ranking import comparison, tested
-from app.ranking.verdicts import Verdict, verdicts
+from app.pages.compare import board as compare_board
+from app.pages.compare import page as compare
+from app.pages.compare import published, tested
+from app.pages.compare import service as comparison
+from app.pages.compare import table as compare_table
+from app.pages.compare.verdicts import Verdict, verdicts
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.stats.significance import Difference

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.evaluation.costs import Estimate, estimates, rough_size, roughly, table
+from app.pages.evaluate.costs import Estimate, estimates, rough_size, roughly, table
 from app.workspace import Workspace
 from tests.fakes import folder
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from app.collection import curation_tables, curations, uploads
+from app.pages.curate import service as curations
+from app.pages.curate import tables as curation_tables
+from app.pages.data import service as uploads
 from app.workspace import Workspace
 from engine.errors import UserError
 

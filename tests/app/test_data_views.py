@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 
-from app.pages import data_views
+from app.pages.data import views as data_views
 from engine.datasets import CaptionPart, Captions, LabelledPairs
 from engine.datasets.types import Kind
 

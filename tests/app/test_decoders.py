@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from app.decoding import decoders, making, queue
-from app.decoding.course import course
+from app.jobs.foreground import perform
 from app.jobs.reporter import Reporter
-from app.pages.decode_form import first_encoders
-from app.training import runs
-from app.training.terminal import perform
+from app.pages.decode.form import first_encoders
+from app.pages.train import decoder_making as making
+from app.pages.train import decoder_queue as queue
+from app.pages.train import decoders
+from app.pages.trainings import service as runs
+from app.pages.trainings.decoder_course import course
 from app.workspace import Workspace
 from engine.datasets.catalog import Catalog
 from engine.decoding.events import Encoded, Finished, Looked, Started, Stepped

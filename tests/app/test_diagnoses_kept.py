@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.evaluation import scores
-from app.ranking.comparison import compare
+from app.pages.compare.service import compare
+from app.pages.overview import service as scores
 from app.workspace import Workspace
 from engine import protocols
 from engine.decoding.diagnosis import to_result

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 from scipy.stats import spearmanr
 
-from app.decoding import decoders, diagnosing, diagnosis_figures, making, queue
-from app.decoding.relations import across
-from app.decoding.saying import NoDecoder
+from app.jobs.foreground import perform
 from app.jobs.kinds import KINDS
-from app.training.terminal import perform
+from app.pages.decode.service import NoDecoder
+from app.pages.diagnose import figures as diagnosis_figures
+from app.pages.diagnose import service as diagnosing
+from app.pages.diagnose.relations import across
+from app.pages.train import decoder_making as making
+from app.pages.train import decoder_queue as queue
+from app.pages.train import decoders
 from app.workspace import Workspace
 from engine.datasets.starter import read_topics
 from engine.decoding.diagnosis import Diagnosis, to_result

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from app import cli
-from app.fair.fairness import advise
-from app.fair.points import Grid, Point, few
+from app.pages.fair.points import Grid, Point, few
+from app.pages.fair.service import advise
 from app.workspace import Workspace
 from engine.errors import UserError
 from tests.fakes.measured import put, put_trained

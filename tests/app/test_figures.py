@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from app import figures
-from app.theme import PALETTE, SERIES
+from app.web import figures
+from app.web.theme import PALETTE, SERIES
 
 GRID = np.linspace(-1.0, 1.0, 401)
 

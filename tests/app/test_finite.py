@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.space.finite import finite
+from app.finite import finite
 from engine.errors import UserError
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.evaluation.spread import spreads
 from app.jobs.kinds import KINDS, spec_of
+from app.pages.evaluate.spread import spreads
 from app.workspace import Workspace
 from engine.errors import UserError
 

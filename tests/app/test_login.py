@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from app import ui
-from app.guard.login import FREE_BY_ADDRESS, FREE_BY_NAME, LONGEST_WAIT, Login, visitor
+from app.web.guard.login import FREE_BY_ADDRESS, FREE_BY_NAME, LONGEST_WAIT, Login, visitor
 from app.workspace import Workspace
 
 LOGIN = ("ada", "lovelace")

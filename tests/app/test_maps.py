@@ -14,9 +14,11 @@ import pandas as pd
 import pytest
 
 from app import ui
-from app.collection.uploads import keep
 from app.jobs.kinds import KINDS
-from app.space import map_facts, map_making, maps
+from app.pages.data.service import keep
+from app.pages.map import facts as map_facts
+from app.pages.map import making as map_making
+from app.pages.map import service as maps
 from app.workspace import Workspace
 from engine.datasets.tables import preview
 from engine.errors import UserError

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from app import ui
-from app.guard.bodies import MOST_BYTES, whole_characters
+from app.web.guard.bodies import MOST_BYTES, whole_characters
 from app.workspace import Workspace
 
 LISTED = "random:16"

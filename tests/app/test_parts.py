@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app import parts
+from app.web import parts
 from engine.errors import PlacedError, UserError
 
 

@@ -11,10 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from app import cli
-from app.collection import indexes, retrieval, searchable
-from app.collection.retrieval import Limits
-from app.pages import search_columns
-from app.pages.search_columns import Question
+from app.pages.search import indexes, searchable
+from app.pages.search import service as retrieval
+from app.pages.search import views as search_columns
+from app.pages.search.service import Limits
+from app.pages.search.views import Question
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.search import ann_index as index_ladder

@@ -9,10 +9,14 @@ import pytest
 from scipy.spatial import geometric_slerp
 from scipy.spatial.distance import cosine as cosine_distance
 
-from app.decoding import analogies, decoders, saying
-from app.decoding.saying import How, NoDecoder
-from app.pages import decode_form
-from app.space import map_decoding, map_making, maps
+from app.pages.decode import analogies
+from app.pages.decode import form as decode_form
+from app.pages.decode import service as saying
+from app.pages.decode.service import How, NoDecoder
+from app.pages.map import decoding as map_decoding
+from app.pages.map import making as map_making
+from app.pages.map import service as maps
+from app.pages.train import decoders
 from app.workspace import Workspace
 from engine.decoding.differing import differing
 from engine.errors import UserError

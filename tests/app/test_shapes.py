@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy.spatial import distance
 
-from app.space import shape_views, shapes
+from app.pages.geometry import service as shapes
+from app.pages.geometry import views as shape_views
 from app.workspace import Workspace
 from engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
 from engine.errors import UserError

@@ -16,11 +16,14 @@ from typer.testing import CliRunner
 
 from app import formats
 from app.cli import app
-from app.collection.uploads import keep
-from app.components.changes import Changed, Near, listed
 from app.jobs.kinds import KINDS
-from app.pages import spaces_views
-from app.space import flow, maps, spaces, spaces_making
+from app.pages.data.service import keep
+from app.pages.map import service as maps
+from app.pages.spaces import flow
+from app.pages.spaces import making as spaces_making
+from app.pages.spaces import service as spaces
+from app.pages.spaces import views as spaces_views
+from app.pages.spaces.changes import Changed, Near, listed
 from app.workspace import Workspace
 from engine.datasets.tables import preview
 from engine.errors import UserError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.ranking import stability
+from app.pages.compare import stability
 from app.workspace import Workspace
 from tests.fakes.results import invent
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from app.components import told
-from app.decoding.saying import Other, Said
+from app.pages.decode.service import Other, Said
 from engine.decoding.differing import differing
 
 

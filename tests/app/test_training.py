@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from app.commands.train_options import about_fields
+from app.jobs.foreground import perform
 from app.jobs.reporter import Reporter
-from app.training import making, runs, sweeping
-from app.training.terminal import perform
+from app.pages.train import making, sweeping
+from app.pages.train.options import about_fields
+from app.pages.trainings import service as runs
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.training import Event, Finished, Looked, Started, TrainSpec

@@ -6,8 +6,7 @@ import json
 
 import numpy as np
 
-from app.figures import style
-from app.training.figures import (
+from app.pages.trainings.figures import (
     Curve,
     Path,
     curves,
@@ -16,6 +15,7 @@ from app.training.figures import (
     trajectory,
     trajectory_drawing,
 )
+from app.web.figures import style
 
 
 def test_a_short_curve_is_drawn_as_it_is():

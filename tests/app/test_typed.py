@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.collection import retrieval, searchable
-from app.decoding import saying
-from app.space import map_making, maps
+from app.pages.decode import service as saying
+from app.pages.map import making as map_making
+from app.pages.map import service as maps
+from app.pages.search import searchable
+from app.pages.search import service as retrieval
 from app.typed import Typed
 from app.workspace import Workspace
 from engine.encoders import MemoryCache

@@ -10,11 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from app.evaluation import repair, scores
 from app.jobs.kinds import KINDS
-from app.pages import compare_board, compare_table, distributions
-from app.ranking import comparison
-from app.space import densities
+from app.pages.compare import board as compare_board
+from app.pages.compare import service as comparison
+from app.pages.compare import table as compare_table
+from app.pages.evaluate import repair
+from app.pages.geometry import densities, distributions
+from app.pages.overview import service as scores
 from app.workspace import Workspace
 from tests.fakes.results import invent
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.collection.uploads import mapping_of
+from app.pages.data.service import mapping_of
 from engine.errors import UserError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.training.verdicts import children, judged, recognised, row_of
+from app.pages.trainings.verdicts import children, judged, recognised, row_of
 from engine.training.ablations import ABLATIONS
 
 DROPOUT = ABLATIONS["dropout"]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from app.collection import searchable
-from app.pages import working
-from app.space import map_making
+from app.pages.map import making as map_making
+from app.pages.search import searchable
+from app.web import background_call as working
 from app.workspace import Workspace
 from engine.errors import UserError
 

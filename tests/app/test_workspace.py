@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.collection import retrieval, searchable
-from app.ranking import comparison
+from app.pages.compare import service as comparison
+from app.pages.search import searchable
+from app.pages.search import service as retrieval
 from app.workspace import STARTER_ENCODERS, Workspace
 from engine.errors import UserError
 

@@ -11,9 +11,10 @@ import plotly.graph_objects as go
 import pytest
 from playwright.sync_api import expect
 
-from app import parts, theme, ui
+from app import ui
 from app.components.chart import chart, drawing, plain
-from app.routes import routes
+from app.web import parts, theme
+from app.web.routes import routes
 
 HOSTILE = "<b>bold</b> & <img src=x>"
 

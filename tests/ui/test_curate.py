@@ -9,7 +9,8 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from app.collection import curations, uploads
+from app.pages.curate import service as curations
+from app.pages.data import service as uploads
 from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from app.space import shapes
+from app.pages.geometry import service as shapes
 from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW
 

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from app import ui
-from app.collection.uploads import keep
+from app.pages.data.service import keep
 from app.workspace import Workspace
 from engine.datasets.tables import Mapping
 

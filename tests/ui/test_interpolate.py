@@ -139,7 +139,7 @@ def test_an_encoder_without_a_decoder_has_the_way_to_one(visit):
 
 def test_a_collection_that_is_not_encoded_yet_is_no_obstacle(visit, workspace, tmp_path):
     """The way is shown, and how to come to the real sentences."""
-    from app.collection.uploads import keep
+    from app.pages.data.service import keep
     from engine.datasets.tables import preview
 
     file = tmp_path / "lines.txt"

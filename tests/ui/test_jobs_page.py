@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.jobs import POLL_SECONDS
+from app.pages.jobs.page import POLL_SECONDS
 from app.workspace import Workspace
 from tests.ui.conftest import served
 

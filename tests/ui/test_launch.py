@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from app import ui
-from app.routes import PLOTLY_JS
+from app.web.routes import PLOTLY_JS
 from app.workspace import Workspace
 from engine.errors import UserError
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.space import map_making, maps
+from app.pages.map import making as map_making
+from app.pages.map import service as maps
 from tests.ui.addresses import address_of
 from tests.ui.maps import ENCODER, QUERY, drawn, inside, on_screen, over, said, table
 
@@ -38,7 +39,7 @@ def made(workspace):
 @pytest.fixture
 def boats(workspace, tmp_path):
     """A collection of a few sentences, one of them with markup."""
-    from app.collection.uploads import keep
+    from app.pages.data.service import keep
     from engine.datasets.tables import preview
 
     file = tmp_path / "boats.txt"

@@ -7,8 +7,9 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from app.pages import working
-from app.space import map_making, maps
+from app.pages.map import making as map_making
+from app.pages.map import service as maps
+from app.web import background_call as working
 from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.maps import ENCODER, QUERY, drawn, over, said
 

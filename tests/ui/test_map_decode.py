@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.space import map_decoding, map_making
+from app.pages.map import decoding as map_decoding
+from app.pages.map import making as map_making
 from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.decoding import FIRST, WITHOUT, registered
 from tests.ui.maps import ENCODER, drawn, on_screen, over, said

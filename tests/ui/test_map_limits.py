@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from app.space import map_making, maps
+from app.pages.map import making as map_making
+from app.pages.map import service as maps
 from tests.ui.conftest import NARROW
 from tests.ui.maps import ENCODER, QUERY, drawn, over, said, table
 

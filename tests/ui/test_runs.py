@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from app.training import runs
+from app.pages.trainings import service as runs
 from engine.training import Finished, Looked, Noted, Started, Stepped, TrainSpec
 from engine.training.ablations import ABLATIONS
 from tests.ui.addresses import address_of

@@ -15,7 +15,7 @@ TWO = "search?encoder=random:256&encoder=random:64&in=starter-pairs"
 @pytest.fixture
 def boats(workspace, tmp_path):
     """A small collection with markup in it."""
-    from app.collection.uploads import keep
+    from app.pages.data.service import keep
     from engine.datasets.tables import preview
 
     file = tmp_path / "boats.txt"
@@ -71,7 +71,7 @@ def test_text_of_an_upload_stays_text(visit, boats):
 
 def test_a_large_collection_is_encoded_in_the_background(visit, workspace, tmp_path):
     """Search queues a run and shows it; once it is done the hits appear by themselves."""
-    from app.collection.uploads import keep
+    from app.pages.data.service import keep
     from engine.datasets.tables import preview
 
     file = tmp_path / "many.txt"

@@ -7,7 +7,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from app.space import spaces, spaces_making
+from app.pages.spaces import making as spaces_making
+from app.pages.spaces import service as spaces
 from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW
 
@@ -25,7 +26,7 @@ def pair(workspace):
 @pytest.fixture
 def boats(workspace, tmp_path):
     """A collection of a few sentences, one of them with markup."""
-    from app.collection.uploads import keep
+    from app.pages.data.service import keep
     from engine.datasets.tables import preview
 
     file = tmp_path / "boats.txt"

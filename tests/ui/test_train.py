@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.jobs.reporter import Reporter
-from app.training import making
+from app.pages.train import making
 from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW, WIDE
 

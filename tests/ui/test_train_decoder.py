@@ -8,9 +8,11 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
-from app.decoding import decoders, making, queue
 from app.jobs.kinds import KINDS
 from app.jobs.reporter import Reporter
+from app.pages.train import decoder_making as making
+from app.pages.train import decoder_queue as queue
+from app.pages.train import decoders
 from app.workspace import Workspace
 from engine.decoding.diagnosis import to_result
 from engine.decoding.events import Encoded, Looked, Noted, Started, Stepped

@@ -1,1 +1,0 @@
-"""Sentences of a collection: added, found, indexed, looked over."""

@@ -1,0 +1,53 @@
+"""The card of a protocol as HTML: every choice that moves a score, and who chose otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from app.web import parts
+
+
+def card(name: str, more: Sequence[tuple[str, str]] = ()) -> str:
+    """The card of one protocol.
+
+    Args:
+        name: of the protocol.
+        more: (what, said) rows to add, such as the seed of a result.
+
+    Raises:
+        UserError: there is no such protocol.
+    """
+    from engine import protocols
+
+    protocol = protocols.get(name)
+    lines = "".join(
+        f"<dt>{escape(what)}</dt><dd>{code(said)}</dd>"
+        for what, said in [*protocol.card(), *more]
+        if "table B.1" not in what  # shown as a table below
+    )
+    return (
+        f'<p class="t-muted">{code(protocol.description)}</p><dl class="t-facts">{lines}</dl>'
+        + (_table_b1() if "sts" in protocol.types else "")
+    )
+
+
+def code(text: str) -> str:
+    """Escape, and set what stands in backticks as code."""
+    pieces = escape(text).split("`")
+    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
+
+
+def _table_b1() -> str:
+    """How ten papers evaluate STS: why numbers of two papers need not be comparable."""
+    from engine.protocols.published import TABLE_B1
+
+    rows = [
+        (escape(s.paper), "yes" if s.regressor else "no", escape(s.metric), escape(s.aggregation))
+        for s in TABLE_B1
+    ]
+    heads = ("Paper", "Regressor", "Correlation", "Aggregation")
+    return (
+        '<details class="t-twin"><summary>How other papers evaluate STS (SimCSE, table B.1)'
+        f"</summary>{parts.table(heads, rows, 'How papers evaluate similarity')}</details>"
+    )

@@ -1,1 +1,0 @@
-"""Decoding as the app sees it: which decoders there are, their training, what they say."""

@@ -1,0 +1,372 @@
+"""Several encoders on the same tasks: which differences are real, and what a rank is worth.
+
+Reads the store's results and asks `engine.stats`; used by the page Compare and by `theodolite
+compare`. What makes a comparison unfair: `app.pages.compare.cautions`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from app.pages.compare import letters, tested
+from app.pages.compare.cautions import Caution, cautions, unreadable_values
+from app.pages.compare.verdicts import Verdict, verdicts
+from app.pages.evaluate.order import in_order
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.stats.bootstrap import Average
+    from engine.stats.ranks import RankInterval
+    from engine.stats.significance import Difference
+
+Row = Mapping[str, Any]
+_KEPT = 16
+_ANSWERED: dict[Question, Comparison] = {}
+"""The last answers, the oldest first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Scores of several encoders side by side.
+
+    Attributes:
+        encoders: names; the first is what the others are compared with.
+        tasks: tasks that at least one of them has a score on.
+        cells: (encoder, task) -> the store's result row; absent where nothing was measured.
+        unreadable: those cells whose values per example are lost: they have a score and no tests.
+        differences: (encoder, task) -> encoder minus the first one, where both have a score under
+            one protocol, with one seed, on the same data. Its interval looks at this task alone.
+        verdicts: the same keys -> what holds when all tasks of the encoder are tested at once.
+        groups: task -> encoder -> letter, `a` for the best and all that tie with it when all pairs
+            of encoders are tested on the task.
+        averages: encoder -> mean over `common`, the tasks all of them share.
+        average_differences: encoder -> its mean minus the first one's; empty below two such tasks.
+        average_groups: as `groups`, of the means.
+        common: tasks on which every encoder can be compared with the first.
+        ranks: by the means, best first, examples resampled; empty when no task is shared.
+        ranks_over_tasks: the same with the tasks drawn too; empty below two tasks.
+        cautions: what makes the comparison less than fair.
+    """
+
+    encoders: tuple[str, ...]
+    tasks: tuple[str, ...]
+    cells: Mapping[tuple[str, str], Row]
+    unreadable: frozenset[tuple[str, str]]
+    differences: Mapping[tuple[str, str], Difference]
+    verdicts: Mapping[tuple[str, str], Verdict]
+    groups: Mapping[str, Mapping[str, str]]
+    averages: Mapping[str, Average]
+    average_differences: Mapping[str, Difference]
+    average_groups: Mapping[str, str]
+    common: tuple[str, ...]
+    ranks: tuple[RankInterval, ...]
+    ranks_over_tasks: tuple[RankInterval, ...]
+    cautions: tuple[Caution, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The cautions as plain sentences."""
+        return tuple(caution.text for caution in self.cautions)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat object per (task, encoder), as `theodolite compare --json` prints them.
+
+        The last ones are the means, where at least two tasks are shared: with rank intervals.
+        """
+        rows = [self._row(task, name) for task in self.tasks for name in self.encoders]
+        if self.average_differences:
+            rows += [self._mean_row(name) for name in self.encoders]
+        return rows
+
+    def _row(self, task: str, name: str) -> dict[str, Any]:
+        cell = self.cells.get((name, task), {})
+        facts = ("score", "metric", "n", "protocol", "seed")
+        row = {"task": task, "encoder": name, **{fact: cell.get(fact) for fact in facts}}
+        row["tie_group"] = self.groups.get(task, {}).get(name)
+        row["unreadable"] = (name, task) in self.unreadable
+        difference = self.differences.get((name, task))
+        if difference is None:
+            return row | {"against": None, "verdict": None}
+        verdict, base = self.verdicts[name, task], self.encoders[0]
+        return row | asdict(difference) | {
+            "against": base,
+            "tie_group_over": letters.over(self.groups.get(task, {})),
+            "tie_group_note": letters.note(self, name, task),
+            "p_mcnemar": verdict.p if verdict.test == "McNemar" else None,
+            "p_holm": verdict.adjusted,
+            "holm_over": verdict.tasks,
+            "interval_alone": difference.words(name, base),
+            "verdict": verdict.words(name, base),
+        }  # fmt: skip
+
+    def _mean_row(self, name: str) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "task": f"mean of {len(self.common)} tasks",
+            "encoder": name,
+            "score": self.averages[name].score,
+            "tie_group": self.average_groups.get(name),
+        }
+        for prefix, ranks in (("", self.ranks), ("tasks_drawn_", self.ranks_over_tasks)):
+            for found in (found for found in ranks if found.name == name):
+                row |= {
+                    "rank": found.rank,
+                    f"{prefix}rank_low": found.low,
+                    f"{prefix}rank_high": found.high,
+                    f"{prefix}first": found.first,
+                }
+        difference = self.average_differences.get(name)
+        if difference is None:
+            return row | {"against": None, "verdict": None}
+        words = difference.words(name, self.encoders[0])
+        return row | asdict(difference) | {
+            "against": self.encoders[0],
+            "tie_group_over": letters.over(self.average_groups),
+            "tie_group_note": letters.note(self, name, None),
+            "verdict": words,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be compared.
+
+    Two are equal when the same results answer them: results never change, so what was worked out
+    for one holds for the other.
+
+    Attributes:
+        workspace: whose store holds the results.
+        encoders: names; the first is what the others are compared with.
+        tasks: names, or None for every task that one of them has a score on.
+        protocol: for all tasks, or None.
+        results: ids of all results of these encoders on these tasks.
+        remarks: (encoder, what the store remarked about it).
+        rows: the results as the store's rows.
+    """
+
+    workspace: Workspace
+    encoders: tuple[str, ...]
+    tasks: tuple[str, ...] | None
+    protocol: str | None
+    results: tuple[int, ...]
+    remarks: tuple[tuple[str, str], ...]
+    rows: Sequence[Row] = field(compare=False, repr=False)
+
+
+def compare(
+    workspace: Workspace,
+    encoders: Sequence[str],
+    tasks: str | Sequence[str] | None = None,
+    protocol: str | None = None,
+) -> Comparison:
+    """Compare two or more measured encoders with the first of them; `ask`, then `answer`."""
+    return answer(ask(workspace, encoders, tasks, protocol))
+
+
+def ask(
+    workspace: Workspace,
+    encoders: Sequence[str],
+    tasks: str | Sequence[str] | None = None,
+    protocol: str | None = None,
+) -> Question:
+    """Find the results that a comparison is about.
+
+    Args:
+        workspace: whose store holds the results.
+        encoders: spec strings.
+        tasks: names or suites; None for every task that one of them has a score on.
+        protocol: for all tasks; None for each task's own, or what most of the encoders have.
+
+    Raises:
+        UserError: fewer than two encoders, or an unknown task or protocol.
+    """
+    from engine import encoders as engine_encoders
+    from engine import protocols
+    from engine.tasks import expand
+
+    names = tuple(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in encoders))
+    if len(names) < 2:
+        raise UserError(
+            f"A comparison needs two encoders, got {len(names)}.", "Name at least two of them."
+        )
+    rows = workspace.store.results.table(encoders=names)
+    measured = {row["task"] for row in rows}
+    wanted = None if tasks is None else expand(tasks, workspace.catalog, protocol, measured)
+    only = None if protocol is None else protocols.get(protocol).name
+    rows = [row for row in rows if wanted is None or row["task"] in wanted]
+    ids = tuple(row["id"] for row in rows)
+    asked = None if wanted is None else tuple(wanted)
+    return Question(workspace, names, asked, only, ids, _remarks(workspace, names), rows)
+
+
+def _remarks(workspace: Workspace, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    known = {
+        row["name"]: row["info"].get("warnings", ()) for row in workspace.store.encoders.list()
+    }
+    return tuple((name, warning) for name in names for warning in known.get(name, ()))
+
+
+def answer(question: Question) -> Comparison:
+    """Test every difference; at once if that was done before.
+
+    Raises:
+        UserError: nothing was measured yet.
+    """
+    found = _ANSWERED.get(question)
+    if found is None:
+        found = _answer(question)
+        while len(_ANSWERED) >= _KEPT:
+            _ANSWERED.pop(next(iter(_ANSWERED)), None)
+        if not found.unreadable:  # they may be measured again, or put back
+            _ANSWERED[question] = found
+    return found
+
+
+def resampling(question: Question) -> Iterator[tuple[str, int, int]]:
+    """Do the long part of `answer` step by step: a task, how many are done, of how many.
+
+    Yields before each task; nothing when the answer is remembered.
+    """
+    if question in _ANSWERED:
+        return
+    cells = _cells(_asked(question))
+    tasks = _ordered(question, cells)
+    for done, task in enumerate(tasks):
+        yield task, done, len(tasks)
+        _groups(question, task, cells)
+
+
+def _answer(question: Question) -> Comparison:
+    from engine.stats.ranks import rank_intervals
+
+    names = question.encoders
+    cells = _cells(_asked(question))
+    ordered = _ordered(question, cells)
+    if not ordered:
+        under = f" under {question.protocol}" if question.protocol else ""
+        raise UserError(
+            f"None of {', '.join(names)} has been measured on these tasks{under}.",
+            "Measure them first: `theodolite evaluate`, or the page Evaluate.",
+        )
+    unreadable = frozenset(
+        pair for pair, row in cells.items() if row["error"] is None and not _readable(question, row)
+    )
+    differences = {pair: found for t in ordered for pair, found in _tested(question, t, cells)}
+    common = tuple(t for t in ordered if all((name, t) in differences for name in names[1:]))
+    suite = {name: [cells[name, task] for task in common] for name in names}
+    drawn = {name: tested.resampled(question.workspace, rows) for name, rows in suite.items()}
+    several = len(common) > 1
+    mean_differences, mean_groups = tested.of_means(drawn) if several else ({}, {})
+    return Comparison(
+        encoders=names,
+        tasks=ordered,
+        cells=cells,
+        unreadable=unreadable,
+        differences={pair: found for pair, (found, _) in differences.items()},
+        verdicts=verdicts(differences),
+        groups={task: _groups(question, task, cells) for task in ordered},
+        averages=_averages(suite, common),
+        average_differences=mean_differences,
+        average_groups=mean_groups,
+        common=common,
+        ranks=tuple(rank_intervals(drawn, over_tasks=False)) if common else (),
+        ranks_over_tasks=tuple(rank_intervals(drawn, over_tasks=True)) if several else (),
+        cautions=(
+            *(unreadable_values(*pair) for pair in sorted(unreadable)),
+            *cautions(names, ordered, cells, question.rows, question.remarks),
+        ),
+    )
+
+
+def _asked(question: Question) -> list[Row]:
+    """The rows of the protocol asked for."""
+    only = question.protocol
+    return [row for row in question.rows if only is None or row["protocol"] == only]
+
+
+def _ordered(question: Question, cells: Mapping[tuple[str, str], Row]) -> tuple[str, ...]:
+    """The tasks that something was measured on, as asked for or in the registry's order."""
+    present = {task for _, task in cells}
+    return tuple(t for t in question.tasks or in_order(sorted(present)) if t in present)
+
+
+def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
+    """One result for each encoder and task: of the question that most of the encoders answered.
+
+    Else one more seed of one encoder would end the comparison. The task's own protocol comes
+    before any other as soon as two answered under it; among equals the protocol's own seed counts,
+    as on the overview, then the newest; a score hides an error.
+    """
+    from engine.protocols import PROTOCOLS
+    from engine.tasks import TASKS
+
+    asked = Counter(_question(row) for row in rows if row["error"] is None)
+    seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
+
+    def weight(row: Row) -> tuple[Any, ...]:
+        task, answers = TASKS.get(row["task"]), asked[_question(row)]
+        own = task is None or row["protocol"] == task.protocol
+        seed = row["seed"] == seeds.get(row["protocol"])
+        return (row["error"] is None, own and answers > 1, answers, own, seed)
+
+    return {(row["encoder"], row["task"]): row for row in sorted(rows, key=weight)}
+
+
+def _question(row: Row) -> tuple[Any, ...]:
+    return tuple(row[key] for key in ("task", "protocol", "seed", "data_hash"))
+
+
+def _alike(a: Row | None, b: Row | None) -> bool:
+    """Whether two results answer the same question, so that their examples pair up."""
+    if a is None or b is None or a["error"] is not None or b["error"] is not None:
+        return False
+    return _question(a) == _question(b)
+
+
+def _tested(
+    question: Question, task: str, cells: Mapping[tuple[str, str], Row]
+) -> Iterator[tuple[tuple[str, str], tuple[Difference, float | None]]]:
+    """(encoder, task) -> its difference to the first, of those that answered the same question."""
+    base, *others = question.encoders
+    first = cells.get((base, task))
+    if first is None or not _readable(question, first):
+        return
+    alike = [
+        name
+        for name in others
+        if _alike(cells.get((name, task)), first) and _readable(question, cells[name, task])
+    ]
+    ids = tuple(cells[name, task]["id"] for name in alike)
+    differences = tested.against(question.workspace, task, first["id"], ids)
+    for name, found in zip(alike, differences, strict=True):
+        if found is not None:
+            yield (name, task), found
+
+
+def _readable(question: Question, row: Row) -> bool:
+    return row["error"] is not None or tested.is_readable(question.workspace, row)
+
+
+def _groups(question: Question, task: str, cells: Mapping[tuple[str, str], Row]) -> dict[str, str]:
+    """Tie groups among the encoders that answered the question which most of them did."""
+    rows = {name: cells[name, task] for name in question.encoders if (name, task) in cells}
+    rows = {name: row for name, row in rows.items() if _readable(question, row)}
+    asked = Counter(_question(row) for row in rows.values() if row["error"] is None)
+    if not asked:
+        return {}
+    most = asked.most_common(1)[0][0]
+    alike = {n: row for n, row in rows.items() if row["error"] is None and _question(row) == most}
+    ids, scores = (tuple(row[key] for row in alike.values()) for key in ("id", "score"))
+    return dict(zip(alike, tested.letters(question.workspace, task, ids, scores), strict=False))
+
+
+def _averages(suite: Mapping[str, Sequence[Row]], common: Sequence[str]) -> dict[str, Average]:
+    from engine.stats.bootstrap import average
+
+    return {
+        name: average({row["task"]: row["score"] for row in rows}, list(common))
+        for name, rows in suite.items()
+    }

@@ -1,0 +1,35 @@
+"""The tables of curation over HTTP, behind the same login as the pages.
+
+A request names a table by its content key; nothing of it opens a path.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from app.pages.curate import service
+from app.pages.curate import tables as curation_tables
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+
+def routes(workspace: Workspace) -> list[Route]:
+    """`theodolite/curation/KEY.csv`, with `?spreadsheet=1` for spreadsheets."""
+
+    def respond(request: Request) -> Response:
+        found = service.stored(workspace, request.path_params["key"])
+        if found is None:
+            return PlainTextResponse("There is no such table", status_code=404)
+        name = f"theodolite-{found.asked.job}-{found.key[:8]}.csv"
+        return Response(
+            curation_tables.csv(found, spreadsheet="spreadsheet" in request.query_params),
+            media_type="text/csv; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )  # fmt: skip
+
+    return [Route("/theodolite/curation/{key:str}.csv", respond)]

@@ -1,0 +1,135 @@
+"""`theodolite data`: the data sets at hand, and files of your own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.pages.evaluate.command import open_workspace
+from app.pages.jobs.command import done, verbs
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit,
+    emit_json,
+    plain_errors,
+    progress_bar,
+    say,
+)
+from engine.errors import UserError
+
+data_verbs = verbs("List data sets, look into them, add your own.")
+
+
+@data_verbs.command("list")
+@plain_errors
+def list_data(
+    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
+    """Show every data set at hand: starter, folder and uploads.
+
+    theodolite data list --data ~/senteval
+    """
+    from dataclasses import asdict
+
+    catalog = open_workspace(store, data).catalog
+    rows = [asdict(info) for info in catalog.list()]
+    emit(rows, ("name", "kind", "origin", "task", "description"), as_json)
+    unread = catalog.unread()
+    if unread:
+        say(f"In the data folder, but of a kind that cannot be read yet: {', '.join(unread)}.")
+
+
+@data_verbs.command("show")
+@plain_errors
+def show_data(
+    name: Annotated[str, typer.Argument(metavar="DATASET", help="A name from `data list`.")],
+    limit: Annotated[int, typer.Option("-n", min=1, help="How many sentences.")] = 10,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the first sentences of a data set, its size and its hash.
+
+    theodolite data show starter-topics -n 3
+    """
+    dataset = open_workspace(store, data).catalog.load(name)
+    sentences = dataset.sentences
+    if as_json:
+        emit_json({"name": name, "kind": dataset.kind, "hash": dataset.hash, "n": len(sentences)})
+    else:
+        say(f"{name}: {len(sentences)} sentences ({dataset.kind}), hash {dataset.hash}")
+    emit([{"sentence": s} for s in sentences[:limit]], ("sentence",), as_json)
+
+
+@data_verbs.command("add")
+@plain_errors
+def add_data(
+    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL, Parquet or plain text.")],
+    name: Annotated[str | None, typer.Option(help="Name; default: the file's.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="pairs, labels, sentences or triplets; default: a guess.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="role=column,…  e.g. left=text_a,right=text_b,score=grade"),
+    ] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add a file of your own. Without --columns its columns are guessed and shown.
+
+    theodolite data add pairs.csv --name mine --columns left=text_a,right=text_b,score=grade
+
+    theodolite evaluate minilm --tasks upload:mine
+    """
+    from app.pages.data.service import keep, mapping_of
+
+    mapping = mapping_of(file, kind, columns)
+    row = keep(open_workspace(store, data), file, file.name, name or file.stem, mapping)
+    used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
+    done(row, f"Added as upload:{row['name']}: {row['kind']}; {used}.", as_json)
+
+
+@data_verbs.command("import-coco")
+@plain_errors
+def import_coco(
+    folder: Annotated[Path, typer.Argument(help="Holds train.pkl, valid.pkl and test.pkl.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Convert SentEval's COCO files, which are pickles, into plain arrays and text. Once.
+
+    The pickles are read without executing anything in them, and may be removed afterwards.
+
+    theodolite data import-coco ~/senteval/downstream/COCO
+    """
+    from engine.datasets import coco
+
+    with progress_bar("COCO") as move:
+        found = coco.convert(folder, lambda share, what: move(share, 1.0, what))
+    rows = [{"split": split, "images": n, "converted": fresh} for split, n, fresh in found]
+    emit(rows, ("split", "images", "converted"), as_json)
+    if not as_json:
+        fresh = any(row["converted"] for row in rows)
+        say("Ready: the task is ImageCaptionRetrieval." if fresh else "All were converted before.")
+
+
+@data_verbs.command("remove")
+@plain_errors
+def remove_data(
+    name: Annotated[str, typer.Argument(metavar="UPLOAD", help="upload:NAME")],
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove an upload. Results measured on it stay.
+
+    theodolite data remove upload:mine
+    """
+    if not open_workspace(store, data).store.uploads.remove(name.removeprefix("upload:")):
+        raise UserError(f"There is no upload {name!r}.", "`theodolite data list` shows them.")
+    done({"removed": name}, f"{name} is removed.", as_json)

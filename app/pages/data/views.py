@@ -1,0 +1,239 @@
+"""Data sets as HTML: the list, and one of them in full. For the page Data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.actions import button
+from app.web import address, parts
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.datasets.types import Dataset, DatasetInfo
+
+ROWS = 20
+CELL = 400
+KINDS = {
+    "pairs": "scored pairs",
+    "labels": "labelled sentences",
+    "sentences": "sentences",
+    "triplets": "triplets",
+    "labelled-pairs": "labelled pairs",
+    "captions": "captioned images",
+}
+ORIGINS = (
+    ("starter", "Starter set", "Written by us for this app, and small. It shows the instrument at "
+     "work; it is no benchmark. One grader: no agreement was measured."),
+    ("upload", "Your uploads", "Kept in the store, on this machine."),
+    ("hub", "From the hub", "Files of the Hugging Face hub, pinned to a commit."),
+    ("folder", "Data folder", "What --data or THEODOLITE_DATA names, read in place."),
+)  # fmt: skip
+
+
+def listing(workspace: Workspace, find: str, opened: str) -> str:
+    """All data sets by origin; with `find`, those whose name or description holds it."""
+    infos = workspace.catalog.list()
+    shown = [info for info in infos if _matches(info, find)]
+    if not shown:
+        return parts.empty(f"No data set matches {find!r}", "Clear the box to see all of them.")
+    sizes = _sizes(workspace)
+    groups = "".join(
+        _group(title, lead, [info for info in shown if info.origin == origin], sizes, opened)
+        for origin, title, lead in ORIGINS
+    )
+    unread = workspace.catalog.unread()
+    if not unread or find.strip():
+        return groups
+    return groups + (
+        f'<p class="t-muted">In the data folder, but of a kind that cannot be read yet: '
+        f"{escape(', '.join(unread))}.</p>"
+    )
+
+
+def _matches(info: DatasetInfo, find: str) -> bool:
+    words = find.casefold().split()
+    text = f"{info.name} {info.kind} {KINDS[info.kind]} {info.description}".casefold()
+    return all(word in text for word in words)
+
+
+def _group(
+    title: str, lead: str, infos: Sequence[DatasetInfo], sizes: dict[str, int], opened: str
+) -> str:
+    if not infos:
+        return ""
+    rows = "".join(_entry(info, sizes.get(info.name), info.name == opened) for info in infos)
+    return (
+        f'<div class="t-section"><h2>{escape(title)} <small class="t-muted">{len(infos)}</small>'
+        f"</h2><p>{escape(lead)}</p></div>"
+        f'<ul class="t-sets" aria-label="{escape(title)}">{rows}</ul>'
+    )
+
+
+def _entry(info: DatasetInfo, size: int | None, opened: bool) -> str:
+    """One data set as a line: name, what it is, kind and size, licence, task."""
+    name = button(
+        info.name, "open", info.name, about=f"Preview {info.name}", kind="link",
+        param=("set", "" if opened else info.name),
+    )  # fmt: skip
+    holds = KINDS[info.kind]
+    if size is not None and info.kind in ("labels", "sentences"):
+        holds = f"{formats.count(size)} {holds}"
+    elif size is not None:
+        holds = f"{holds}, {formats.plural(size, 'sentence')}"
+    task = parts.tag(info.task, "live") if info.task else ""
+    licence = f"<small>{escape(info.licence)}</small>" if info.licence else ""
+    return (
+        f'<li class="{"t-open" if opened else ""}"><div>{name}</div>'
+        f"<div>{escape(info.description)}{licence}</div>"
+        f"<div>{escape(holds)}</div><div>{task}</div></li>"
+    )
+
+
+def _sizes(workspace: Workspace) -> dict[str, int]:
+    """Sentences of the sets whose size is known without reading a file: uploads, starter set."""
+    sizes = {
+        f"upload:{row['name']}": int(row["info"]["sentences"])
+        for row in workspace.store.uploads.list()
+        if "sentences" in row["info"]
+    }
+    for name in ("starter-pairs", "starter-topics"):  # a few kilobytes, kept in memory
+        sizes[name] = len(workspace.catalog.load(name).sentences)
+    return sizes
+
+
+def preview(workspace: Workspace, name: str, asking: bool = False) -> str:
+    """One data set: facts, first rows, what can be done with it.
+
+    Args:
+        workspace: whose catalog has it.
+        name: of the data set.
+        asking: show the question whether an upload shall go.
+
+    Raises:
+        UserError: an unknown name, or files that cannot be read.
+    """
+    data = workspace.catalog.load(name)
+    known = {info.name: info for info in workspace.catalog.list()}
+    info = known.get(name)
+    heads, rows = _rows(data)
+    table = parts.table(heads, rows, f"First rows of {name}", (0,))
+    facts = "".join(
+        f"<dt>{escape(what)}</dt><dd>{escape(said)}</dd>" for what, said in _facts(data, info)
+    )
+    rubric = _rubric() if info is not None and info.origin == "starter" else ""
+    close = button("Close", "open", "", about="Close the preview", param=("set", ""), kind="link")
+    return (
+        f'<section class="t-card t-dataset" aria-label="Data set"><h2>{escape(name)} '
+        f"<small>{escape(KINDS[data.kind])}</small></h2>"
+        f'<dl class="t-facts">{facts}</dl>{table}{rubric}'
+        f'<p class="t-actions">{_links(workspace, name, data, info, asking)}</p>{close}</section>'
+    )
+
+
+def _links(
+    workspace: Workspace, name: str, data: Dataset, info: DatasetInfo | None, asking: bool
+) -> str:
+    task = (info.task if info else None) or (name if data.kind == "pairs" else None)
+    places: list[tuple[str, str, dict[str, str | list[str]]]]
+    places = [("Search in it", "search", {"in": name})]
+    if data.kind == "labels" and task in (None, f"{name}/classify"):
+        tasks = [f"{name}/classify", f"{name}/search"]
+        places.insert(0, ("Evaluate on it", "evaluate", {"task": tasks}))
+    elif task:
+        places.insert(0, ("Evaluate on it", "evaluate", {"task": task}))
+    if data.kind == "pairs":
+        places.append(("Cosine distributions", "distributions", {"task": task or name}))
+    links = "".join(
+        f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
+        for label, path, state in places
+    )
+    if info is None or info.origin != "upload" or workspace.read_only:
+        return links
+    if asking:
+        return (
+            f"{links}<span>Its file is deleted; results measured on it stay.</span>"
+            + button(
+                "Remove it", "remove", name, about=f"Remove {name} for good", param=("set", "")
+            )
+            + button("Keep it", "open-again", name, about=f"Keep {name}")
+        )
+    return links + button("Remove…", "ask", name, about=f"Remove {name}")
+
+
+def _facts(data: Dataset, info: DatasetInfo | None) -> list[tuple[str, str]]:
+    from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
+
+    facts = [("sentences", formats.count(len(data.sentences)))]
+    if isinstance(data, ScoredPairs):
+        sizes = [f"{part} {formats.count(len(p.gold))}" for part, p in data.parts.items()]
+        facts += [(data.parts_are, ", ".join(sizes)),
+                  ("scores", f"{data.scale[0]:g} to {data.scale[1]:g}")]  # fmt: skip
+    if isinstance(data, Captions):
+        images = [f"{part} {formats.count(len(p.images))}" for part, p in data.parts.items()]
+        facts.append(("images", ", ".join(images)))
+    if isinstance(data, LabelledPairs):
+        facts.append(("pairs", formats.count(len(data.labels))))
+    if isinstance(data, LabelledSentences | LabelledPairs):
+        counts = Counter(data.labels).most_common()
+        few = ", ".join(f"{label} {formats.count(n)}" for label, n in counts[:8])
+        more = f" and {len(counts) - 8} more" if len(counts) > 8 else ""
+        facts.append((formats.plural(len(counts), "label"), few + more))
+        if data.splits:
+            facts.append(
+                ("splits", ", ".join(f"{s} {n:,}" for s, n in Counter(data.splits).items()))
+            )
+    if info is not None:
+        facts += [("what it is", info.description), ("licence", info.licence or "not stated")]
+    return [*facts, ("content hash", data.hash)]
+
+
+def _rows(data: Dataset) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Heads and the first rows, numbered from 1."""
+    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs, Triplets
+
+    rows: Iterable[tuple[Any, ...]]
+    if isinstance(data, ScoredPairs):
+        heads = ("Part", "Left", "Right", "Score")
+        rows = (
+            (part, left, right, f"{gold:g}")
+            for part, p in data.parts.items()
+            for left, right, gold in zip(p.left, p.right, p.gold, strict=True)
+        )
+    elif isinstance(data, LabelledSentences):
+        heads = ("Label", "Sentence")  # type: ignore[assignment]
+        rows = zip(data.labels, data.sentences, strict=True)
+    elif isinstance(data, LabelledPairs):
+        heads = ("Label", "Left", "Right")  # type: ignore[assignment]
+        said, places = data.sentences, zip(data.labels, data.left, data.right, strict=True)
+        rows = ((label, said[left], said[right]) for label, left, right in places)
+    elif isinstance(data, Triplets):
+        heads = ("Anchor", "Positive", "Negative")  # type: ignore[assignment]
+        rows = zip(data.anchors, data.positives, data.negatives, strict=True)
+    else:
+        heads = ("Sentence",)  # type: ignore[assignment]
+        rows = ((sentence,) for sentence in data.sentences)
+    shown = [(str(i), *map(cell, row)) for i, row in enumerate(islice(rows, ROWS), 1)]
+    return ("Row", *heads), shown
+
+
+def cell(value: Any) -> str:
+    """A cell of someone's table as text, long ones cut."""
+    text = str(value)
+    cut = text if len(text) <= CELL else text[: CELL - 1] + "…"
+    return f'<span dir="auto">{escape(cut)}</span>'
+
+
+def _rubric() -> str:
+    """The rubric the starter pairs were graded by, as it is written."""
+    from engine.datasets import starter
+
+    return (
+        '<details class="t-twin"><summary>The rubric it was written and graded by</summary>'
+        '<pre class="t-log t-rubric" tabindex="0" aria-label="Rubric">'
+        f"{escape(starter.rubric())}</pre></details>"
+    )

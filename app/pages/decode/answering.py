@@ -1,0 +1,105 @@
+"""Points decoded for all who ask at the same moment: together, and each point once."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from app.batches import Batches, Waiting
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.pages.decode.service import How
+    from engine.decode import Decoded, Decoder
+    from engine.encoders.base import Encoder
+
+HYPOTHESES = 80
+"""Of a batch: sixteen points by the usual five. More are hardly quicker each, and all wait."""
+REMEMBERED = 2000
+"""Answers in memory; each is some kilobytes of text at most."""
+
+_batches = Batches(at_once=2)
+_remembered: OrderedDict[Hashable, list[Decoded]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def decode(
+    decoder: Decoder,
+    encoder: Encoder,
+    points: np.ndarray,
+    how: How,
+    waiting: Waiting | None = None,
+) -> list[Decoded]:
+    """What a decoder says of points, as `Decoder.decode` and `Decoder.correct` have it.
+
+    Args:
+        decoder: whose answers are remembered by its fingerprint, the point and the options.
+        encoder: ranks the candidates.
+        points: float (n, dim).
+        how: of the decoding.
+        waiting: told how many requests come before, while this one waits.
+    """
+
+    def work(items: list[np.ndarray]) -> list[list[Decoded]]:
+        import numpy as np
+
+        found = iter(_decoded(decoder, encoder, np.concatenate(items), how))
+        return [[next(found) for _ in item] for item in items]
+
+    question = (decoder.fingerprint, encoder.fingerprint, how)
+    # Samples are drawn for all points of a request from one generator: they stay together.
+    whole = how.method == "sample"
+    items = [points] if whole else [points[i : i + 1] for i in range(len(points))]
+    keys = [(question, item.tobytes()) for item in items]
+    known = _recalled(keys)
+    lacking = {key: item for key, item in zip(keys, items, strict=True) if key not in known}
+    if lacking:
+        if waiting:
+            waiting(0)
+        answers = _batches.ask(question, [*lacking.values()], work, _most(how), waiting)
+        found: dict[Hashable, list[Decoded]] = dict(zip(lacking, answers, strict=True))
+        _remember(found)
+        known |= found
+    return [one for key in keys for one in known[key]]
+
+
+def forget() -> None:
+    """Drop all answers."""
+    with _lock:
+        _remembered.clear()
+
+
+def _decoded(decoder: Decoder, encoder: Encoder, points: np.ndarray, how: How) -> Sequence[Decoded]:
+    from engine.classifiers.features import one_thread
+
+    options: dict[str, Any] = {
+        "method": how.method, "beams": how.beams, "temperature": how.temperature,
+        "top_p": how.top_p, "seed": how.seed,
+    }  # fmt: skip
+    with one_thread():  # its steps are so small that a second thread only waits
+        if how.rounds:
+            return decoder.correct(points, encoder, rounds=how.rounds, **options)
+        return decoder.decode(points, encoder=encoder, **options)
+
+
+def _most(how: How) -> int:
+    """Points of a batch; methods that take one after another gain nothing from company."""
+    return {"greedy": HYPOTHESES, "beam": max(1, HYPOTHESES // how.beams)}.get(how.method, 1)
+
+
+def _recalled(keys: Sequence[Hashable]) -> dict[Hashable, list[Decoded]]:
+    with _lock:
+        for key in keys:
+            if key in _remembered:
+                _remembered.move_to_end(key)
+        return {key: _remembered[key] for key in keys if key in _remembered}
+
+
+def _remember(found: dict[Hashable, list[Decoded]]) -> None:
+    with _lock:
+        _remembered.update(found)
+        while len(_remembered) > REMEMBERED:
+            _remembered.popitem(last=False)

@@ -1,0 +1,263 @@
+"""`theodolite decode | interpolate | analogy`: from points of a space back to sentences."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from app.pages.evaluate.command import open_workspace
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit,
+    plain_errors,
+    progress_bar,
+    say,
+)
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.pages.decode.service import Said, Step
+    from app.workspace import Workspace
+
+EncoderOption = Annotated[
+    str, typer.Option("--encoder", "-e", metavar="ENCODER", help="A spec string.")
+]
+EncodersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--encoder", "-e", metavar="ENCODER",
+        help="A spec string; once for each of several. Default: minilm.",
+    ),
+]  # fmt: skip
+MethodOption = Annotated[
+    str, typer.Option(help="beam, greedy, sample, or vec2sent-ref: the beam of the released code.")
+]
+BeamsOption = Annotated[
+    int, typer.Option(help="Candidates of a beam or of the sampling; the best by cosine is kept.")
+]
+TemperatureOption = Annotated[float, typer.Option(help="Of the sampling.")]
+TopPOption = Annotated[float, typer.Option(help="Of the sampling: the share drawn from.")]
+SeedOption = Annotated[int, typer.Option(help="Of the sampling.")]
+CorrectionsOption = Annotated[
+    int, typer.Option(help="Encode what came again, move by what was missed, keep the best.")
+]
+USUAL = "minilm"
+
+
+@plain_errors
+def decode(
+    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="It is encoded first.")],
+    encoders: EncodersOption = None,
+    method: MethodOption = "beam",
+    beams: BeamsOption = 5,
+    temperature: TemperatureOption = 1.0,
+    top_p: TopPOption = 0.9,
+    seed: SeedOption = 0,
+    corrections: CorrectionsOption = 0,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Encode a sentence and decode its vector: what comes back is what the vector kept.
+
+    theodolite decode "The old dog slept by the fire." --encoder minilm
+
+    theodolite decode "He visits Italy." -e minilm -e wordllama --beams 5 --json
+
+    The encoder needs a decoder; `theodolite train-decoder` makes one. With --json every encoder is
+    one object, with the other candidates and what became of each word. Exit 1 when one of several
+    encoders could not answer.
+    """
+    from app.pages.decode import service
+
+    how = service.How(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
+    workspace, names = open_workspace(store, data), encoders or [USUAL]
+    with progress_bar("decoding"):
+        found = [one for name in names for one in service.decoded(workspace, [name], sentence, how)]
+    _tell(workspace, found, as_json)
+
+
+@plain_errors
+def interpolate(
+    first: Annotated[str, typer.Argument(metavar="A", help="The sentence to begin with.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The sentence to end with.")],
+    encoder: EncoderOption = USUAL,
+    steps: Annotated[int, typer.Option(help="Points, both ends included.")] = 9,
+    spherical: Annotated[
+        bool, typer.Option("--spherical", help="Along the great circle instead of the line.")
+    ] = False,
+    collection: Annotated[
+        str | None,
+        typer.Option("--in", metavar="DATASET", help="Tell the nearest sentences of it as well."),
+    ] = None,
+    near: Annotated[int, typer.Option(help="How many of them.")] = 3,
+    method: MethodOption = "beam",
+    beams: BeamsOption = 5,
+    temperature: TemperatureOption = 1.0,
+    top_p: TopPOption = 0.9,
+    seed: SeedOption = 0,
+    corrections: CorrectionsOption = 0,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Decode the points between two sentences.
+
+    theodolite interpolate "The cat sleeps." "The train is late." --encoder minilm --steps 7
+
+    theodolite interpolate "A dog runs." "A dog sleeps." --spherical --in starter-topics --json
+
+    Each step has the cosine of what was decoded to both ends. With --json a step is one object,
+    with the nearest real sentences where --in names a collection.
+    """
+    from app.pages.decode import service
+
+    how = service.How(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
+    workspace = open_workspace(store, data)
+    with progress_bar("decoding"):
+        try:
+            found = service.walked(
+                workspace, encoder, first, second, steps, how,
+                spherical=spherical, collection=collection, near=near,
+            )  # fmt: skip
+        except service.NoDecoder as error:
+            offer(workspace, encoder, error)
+    rows = [_step(step) for step in found]
+    columns = ("share", "to_first", "to_second", "sentence")
+    if as_json:
+        emit(rows, columns, True)
+        return
+    emit([_rounded(row) for row in rows], columns, False)
+    for step in found if collection else ():
+        say(f"Near {step.share:.2f}: " + " | ".join(hit.sentence for hit in step.near))
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "share": step.share, "sentence": step.said.sentence, "to_first": step.to_first,
+        "to_second": step.to_second, "cosine": step.said.cosine,
+        "point_first": step.point_first, "point_second": step.point_second,
+        "cut": step.said.cut,
+        "near": [{"sentence": hit.sentence, "cosine": hit.cosine} for hit in step.near],
+    }  # fmt: skip
+
+
+@plain_errors
+def analogy(
+    expression: Annotated[
+        str,
+        typer.Argument(metavar="EXPRESSION", help='+ - * / ( ), numbers and names: "a - b + c"'),
+    ],
+    named: Annotated[
+        list[str] | None,
+        typer.Option("--let", metavar="NAME=SENTENCE", help="Once for each name."),
+    ] = None,
+    encoders: EncodersOption = None,
+    method: MethodOption = "beam",
+    beams: BeamsOption = 5,
+    temperature: TemperatureOption = 1.0,
+    top_p: TopPOption = 0.9,
+    seed: SeedOption = 0,
+    corrections: CorrectionsOption = 0,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Calculate with sentences and decode where that leads; a : b :: z : c is z = a - b + c.
+
+    theodolite analogy "a - b + c" --let a="he visits italy" --let b="he eats pizza" --let
+    c="she drinks wine"
+
+    theodolite analogy "(a + b) / 2" --let a="A cat sleeps." --let b="A dog runs." -e wordllama
+
+    With --json every encoder is one object. Exit 1 when one of several could not answer.
+    """
+    from app.pages.decode import service
+
+    how = service.How(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
+    workspace, names, sentences = open_workspace(store, data), encoders or [USUAL], _named(named)
+    with progress_bar("decoding"):
+        found = service.calculated(workspace, names, expression, sentences, how)
+    _tell(workspace, found, as_json)
+
+
+def _named(given: Sequence[str] | None) -> dict[str, str]:
+    """Name -> sentence of every --let.
+
+    Raises:
+        UserError: one without a name, or a name given twice.
+    """
+    found: dict[str, str] = {}
+    for text in given or ():
+        name, equals, sentence = text.partition("=")
+        name = name.strip()
+        if not equals or not name.isidentifier():
+            raise UserError(
+                f"--let {text[:60]!r} names no sentence.", 'Write --let a="a sentence".'
+            )
+        if name in found:
+            raise UserError(f"{name} is given twice.", "Take another name for one of them.")
+        found[name] = sentence
+    return found
+
+
+def _tell(workspace: Workspace, found: Sequence[Said], as_json: bool) -> None:
+    """What each encoder said; an error where none did, exit 1 where one did not."""
+    failed = [said for said in found if said.problem]
+    if failed and len(failed) == len(found):
+        offer(workspace, failed[0].encoder, failed[0].problem)
+    rows = [_row(said) for said in found]
+    if as_json:
+        emit(rows, (), True)
+    else:
+        columns = ("encoder", "cosine", "sentence", *(("error",) if failed else ()))
+        emit([_rounded(row) for row in rows], columns, False)
+        for said in found:
+            if said.longer:
+                say(f"{said.encoder}: the sentence has {said.given} words, and the decoder learned "
+                    f"from at most {said.known}: the rest was cut.")  # fmt: skip
+            elif said.cut:
+                say(f"{said.encoder}: it was still going on at its greatest length.")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _row(said: Said) -> dict[str, Any]:
+    if said.problem:
+        return {"encoder": said.encoder, "error": said.problem.message, "hint": said.problem.hint}
+    return {
+        "encoder": said.encoder, "decoder": said.decoder, "sentence": said.sentence,
+        "cosine": said.cosine, "cut": said.cut or said.longer,
+        "words": [{"text": word.text, "fate": word.fate} for word in said.words],
+        "others": [vars(other) for other in said.others], "seconds": said.seconds,
+    }  # fmt: skip
+
+
+def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoReturn:
+    """Say what went wrong; where there is no decoder, how to come to one and how long that takes.
+
+    Raises:
+        UserError: in any case.
+    """
+    from app import formats
+    from app.pages.decode.service import NoDecoder
+    from app.pages.train import decoder_estimates as estimates
+
+    if not isinstance(error, NoDecoder):
+        raise error or UserError("Nothing was decoded.")
+    took = formats.time_left(estimates.usual(workspace, encoder).seconds).removesuffix(" left")
+    raise UserError(
+        f"{encoder} has no decoder yet.",
+        f"Train one, in {took}: theodolite train-decoder {shlex.quote(encoder)} --train FILE "
+        "--out FOLDER",
+    )
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """Cosines need a third decimal, which the tables do not give to points of a hundred."""
+    return {k: f"{v:.3f}" if isinstance(v, float) else v for k, v in row.items()}

@@ -1,0 +1,67 @@
+"""Charts of what decoders say. Numbers in, a Plotly figure out, and a sentence that says them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from app.components.chart import drawing
+from app.web.theme import SERIES
+
+if TYPE_CHECKING:
+    from app.pages.decode.service import Step
+
+COLUMNS = ("share", "decoded", "cosine to the point", "to the first", "to the second",
+           "point to the first", "point to the second")  # fmt: skip
+
+
+def way(steps: Sequence[Step]) -> dict[str, Any]:
+    """Cosine to both ends along a way: of what was decoded, and of the points themselves."""
+    import plotly.graph_objects as go
+
+    shares = [100 * step.share for step in steps]
+    texts = [step.said.sentence for step in steps]
+    lines = (
+        ("decoded, to the first", "to_first", SERIES[0], "solid", "circle"),
+        ("decoded, to the second", "to_second", SERIES[1], "solid", "square"),
+        ("point, to the first", "point_first", SERIES[0], "dot", None),
+        ("point, to the second", "point_second", SERIES[1], "dot", None),
+    )
+    figure = go.Figure(
+        [
+            go.Scatter(
+                x=shares, y=[getattr(step, what) for step in steps], name=name,
+                mode="lines+markers" if mark else "lines",
+                line={"color": colour, "dash": dash, "width": 2 if mark else 1.5},
+                marker={"symbol": mark, "size": 8} if mark else None,
+                hovertemplate=f"{name}: %{{y:.3f}} at %{{x:.0f}} %<extra></extra>",
+            )
+            for name, what, colour, dash, mark in lines
+        ]
+    )  # fmt: skip
+    figure.update_layout(
+        xaxis={"title": "per cent of the way", "range": [-2, 102]}, yaxis={"title": "cosine"},
+        hovermode="closest",
+    )  # fmt: skip
+    rows = [
+        (round(step.share, 4), text, step.said.cosine, step.to_first, step.to_second,
+         step.point_first, step.point_second)
+        for step, text in zip(steps, texts, strict=True)
+    ]  # fmt: skip
+    return drawing(
+        figure, "Cosine to both sentences along the way", name="interpolation", columns=COLUMNS,
+        rows=rows,
+    )  # fmt: skip
+
+
+def told(steps: Sequence[Step]) -> str:
+    """What the way shows, in a sentence."""
+    texts = [step.said.sentence for step in steps]
+    different = len(dict.fromkeys(texts))
+    turn = next((step.share for step in steps if step.to_second > step.to_first), None)
+    said = f"{len(steps)} steps say {different} different sentences"
+    if turn is None:
+        return f"{said}; none is nearer to the second sentence than to the first."
+    if turn == 0:
+        return f"{said}, all of them nearer to the second sentence than to the first."
+    return f"{said}; from {100 * turn:.0f} % of the way on they are nearer to the second sentence."

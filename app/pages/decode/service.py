@@ -1,0 +1,350 @@
+"""What decoders say: of a sentence, between two sentences, of an expression, of a place on a map.
+
+For the pages and the command line alike. One encoder that cannot answer leaves the others standing:
+its `Said` has the error in `problem`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from app.typed import Typed
+from engine.decoding.differing import Word, differing
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.batches import Waiting
+    from app.pages.search.service import Hit
+    from app.pages.train.decoders import DecoderRow
+    from app.workspace import Workspace
+    from engine.decode import Decoded, Decoder
+    from engine.encoders.base import Encoder
+
+Method = Literal["greedy", "beam", "sample", "vec2sent-ref"]
+METHODS: tuple[Method, ...] = ("beam", "greedy", "sample", "vec2sent-ref")
+MOST_BEAMS = 20
+MOST_ROUNDS = 20
+MOST_STEPS = 41
+MOST_CHARACTERS = 2000
+
+
+class NoDecoder(UserError):
+    """There is none for this encoder; one can be trained."""
+
+
+@dataclass(frozen=True)
+class How:
+    """How a point is decoded.
+
+    Attributes:
+        method: as `engine.decode.Method`.
+        beams: hypotheses of the beam, or samples drawn.
+        temperature: of the sampling.
+        top_p: of the sampling.
+        seed: of the sampling.
+        rounds: corrections after the first decoding; 0 for none.
+    """
+
+    method: Method = "beam"
+    beams: int = 5
+    temperature: float = 1.0
+    top_p: float = 0.9
+    seed: int = 0
+    rounds: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be decoded by, before a model is loaded.
+
+        Raises:
+            UserError: names what was given and what fits.
+        """
+        if self.method not in METHODS:
+            raise UserError(
+                f"There is no method {self.method!r}.", f"Choose one of {', '.join(METHODS)}."
+            )
+        if not 1 <= self.beams <= MOST_BEAMS:
+            raise UserError(f"{self.beams} beams cannot be kept.", f"From 1 to {MOST_BEAMS}.")
+        if not 0.05 <= self.temperature <= 5 or not 0 < self.top_p <= 1:
+            raise UserError(
+                f"Sampling at temperature {self.temperature} from a share of {self.top_p} is not "
+                "possible.",
+                "The temperature is from 0.05 to 5, the share above 0 and at most 1.",
+            )
+        if not 0 <= self.rounds <= MOST_ROUNDS:
+            raise UserError(f"{self.rounds} corrections cannot be made.",
+                            f"From 0 to {MOST_ROUNDS}.")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another candidate, and its cosine to the point."""
+
+    sentence: str
+    cosine: float
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one encoder's decoder says of a point.
+
+    Attributes:
+        encoder: its spec string.
+        decoder: name of the decoder; empty where there is none.
+        sentence: the best by cosine.
+        cosine: of the sentence's own vector to the point; None where there is a problem.
+        others: the other candidates, best first.
+        words: what became of each word of the sentence given; empty where none was given.
+        cut: whether the decoder was still going on at its greatest length.
+        given: words of the sentence given; 0 where none was.
+        known: most words that the decoder was trained on; 0 where that is not known.
+        seconds: how long it took once everything was loaded.
+        problem: why there is nothing; `NoDecoder` where one could be trained.
+    """
+
+    encoder: str
+    decoder: str = ""
+    sentence: str = ""
+    cosine: float | None = None
+    others: tuple[Other, ...] = ()
+    words: tuple[Word, ...] = ()
+    cut: bool = False
+    given: int = 0
+    known: int = 0
+    seconds: float = 0.0
+    problem: UserError | None = None
+
+    @property
+    def longer(self) -> bool:
+        """Whether the sentence has more words than the decoder knows."""
+        return 0 < self.known < self.given
+
+
+@dataclass(frozen=True)
+class Step:
+    """A point on the way from one sentence to another.
+
+    Attributes:
+        share: 0 at the first sentence, 1 at the second.
+        said: what stands there.
+        to_first, to_second: cosine of what was decoded to the ends.
+        point_first, point_second: cosine of the point itself to the ends.
+        near: real sentences nearest to the point; empty where no collection was named.
+    """
+
+    share: float
+    said: Said
+    to_first: float
+    to_second: float
+    point_first: float
+    point_second: float
+    near: tuple[Hit, ...] = ()
+
+
+def decoded(
+    workspace: Workspace, encoders: Sequence[str], sentence: str, how: How | None = None,
+    waiting: Waiting | None = None,
+) -> list[Said]:  # fmt: skip
+    """Encode a sentence with each encoder and decode its vector again.
+
+    Args:
+        workspace: where everything is.
+        encoders: specs.
+        sentence: what is encoded.
+        how: of the decoding.
+        waiting: told how many requests of others come before, while it waits; may raise.
+
+    Raises:
+        UserError: an empty or endless sentence.
+    """
+    text = checked(sentence)
+    return [_of_sentence(workspace, name, text, how or How(), waiting) for name in encoders]
+
+
+def walked(
+    workspace: Workspace,
+    encoder: str,
+    first: str,
+    second: str,
+    steps: int = 9,
+    how: How | None = None,
+    *,
+    spherical: bool = False,
+    collection: str | None = None,
+    near: int = 3,
+    waiting: Waiting | None = None,
+) -> list[Step]:
+    """Decode points between two sentences, both ends included.
+
+    Args:
+        workspace: where everything is.
+        encoder: a spec.
+        first: the sentence at share 0.
+        second: the sentence at share 1.
+        steps: how many points, from 2 to `MOST_STEPS`.
+        how: of the decoding.
+        spherical: along the great circle instead of the line.
+        collection: whose nearest sentences stand beneath each step; None for none.
+        near: how many of them.
+        waiting: as of `decoded`.
+
+    Raises:
+        NoDecoder: there is none for this encoder.
+        UserError: a sentence, number, encoder or collection that cannot be used.
+    """
+    from app.pages.search import service as retrieval
+    from engine.decode import interpolate
+
+    if not 2 <= steps <= MOST_STEPS:
+        raise UserError(f"{steps} steps cannot be shown.", f"Choose from 2 to {MOST_STEPS}.")
+    ends = [checked(first, "The first sentence"), checked(second, "The second sentence")]
+    row, decoder, model = _opened(workspace, encoder)
+    vectors = model.encode(ends)
+    points = interpolate(vectors[0], vectors[1], steps, spherical=spherical)
+    found = _said(encoder, row, decoder, model, points, how or How(), waiting)
+    again = model.encode([said.sentence for said in found])
+    real: Sequence[Sequence[Hit]] = [()] * steps
+    if collection:
+        real = retrieval.around(workspace, encoder, collection, points, near)
+    decoded_to, points_to = _cosines(again, vectors), _cosines(points, vectors)
+    return [
+        Step(place / (steps - 1), found[place], float(decoded_to[place, 0]),
+             float(decoded_to[place, 1]), float(points_to[place, 0]), float(points_to[place, 1]),
+             tuple(real[place]))
+        for place in range(steps)
+    ]  # fmt: skip
+
+
+def calculated(
+    workspace: Workspace,
+    encoders: Sequence[str],
+    expression: str,
+    named: Mapping[str, str],
+    how: How | None = None,
+    waiting: Waiting | None = None,
+) -> list[Said]:
+    """Decode the point of an expression over named sentences, such as `a - b + c`.
+
+    Raises:
+        UserError: an expression that cannot be read, or a name in it without a sentence; says
+            where.
+    """
+    import numpy as np
+
+    from engine.decoding import arithmetic
+
+    # With a number for each name it is known at once whether the expression can be worked out.
+    arithmetic.evaluate(expression, {name: np.ones(1) for name in named})
+    used = arithmetic.names(expression)
+    texts = [checked(named[name], f"The sentence named {name}") for name in used]
+
+    def one(encoder: str) -> Said:
+        row, decoder, model = _opened(workspace, encoder)
+        vectors = dict(zip(used, model.encode(texts), strict=True))
+        point = arithmetic.evaluate(expression, vectors)[None].astype(np.float32)
+        return _said(encoder, row, decoder, model, point, how or How(), waiting)[0]
+
+    return [_or_problem(encoder, one) for encoder in encoders]
+
+
+def at(workspace: Workspace, encoder: str, point: np.ndarray, how: How | None = None) -> Said:
+    """Decode a point, float (dim,), in the encoder's own scale.
+
+    Raises:
+        NoDecoder: there is none for this encoder.
+        UserError: an encoder or point that cannot be used.
+    """
+    row, decoder, model = _opened(workspace, encoder)
+    return _said(encoder, row, decoder, model, point[None], how or How(), None)[0]
+
+
+def training_time(workspace: Workspace, encoder: str) -> str:
+    """About how long the training of the usual decoder takes, in words; empty if unknown."""
+    from app import formats
+    from app.pages.train import decoder_estimates as estimates
+
+    try:
+        seconds = estimates.usual(workspace, encoder).seconds
+    except UserError:
+        return ""
+    return formats.time_left(seconds).removesuffix(" left")
+
+
+def checked(sentence: str, what: str = "The sentence") -> str:
+    """The sentence without blanks around it.
+
+    Raises:
+        UserError: it is empty, or longer than anything that is a sentence.
+    """
+    text = " ".join(sentence.encode("utf-8", "replace").decode().split())
+    if not text:
+        raise UserError(f"{what} is empty.", "Write a sentence.")
+    if len(text) > MOST_CHARACTERS:
+        raise UserError(
+            f"{what} has {len(text):,} characters.", f"Give at most {MOST_CHARACTERS:,}."
+        )
+    return text
+
+
+def _of_sentence(
+    workspace: Workspace, encoder: str, text: str, how: How, waiting: Waiting | None
+) -> Said:
+    from engine.decoding.text import words
+
+    def one(name: str) -> Said:
+        row, decoder, model = _opened(workspace, name)
+        begun = time.perf_counter()
+        (said,) = _said(name, row, decoder, model, model.encode([text]), how, waiting)
+        took = time.perf_counter() - begun
+        given = words(text)
+        return replace(said, words=differing(text, said.sentence), given=given, seconds=took)
+
+    return _or_problem(encoder, one)
+
+
+def _or_problem(encoder: str, one: Callable[[str], Said]) -> Said:
+    try:
+        return one(encoder)
+    except UserError as error:
+        return Said(encoder, problem=error)
+
+
+def _opened(workspace: Workspace, encoder: str) -> tuple[DecoderRow, Decoder, Encoder]:
+    from app.pages.train import decoders
+
+    row = decoders.decoder_of(workspace, encoder)
+    if row is None:
+        raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")
+    decoder, model = decoders.opened(workspace, row)
+    return row, decoder, Typed(model)
+
+
+def _said(
+    encoder: str, row: DecoderRow, decoder: Decoder, model: Encoder, points: np.ndarray, how: How,
+    waiting: Waiting | None,
+) -> list[Said]:  # fmt: skip
+    from app.pages.decode import answering
+
+    begun = time.perf_counter()
+    found = answering.decode(decoder, model, points, how, waiting)
+    took = (time.perf_counter() - begun) / len(points)
+    known = int(row.words or 0)
+    return [
+        Said(encoder, row.name, one.sentence, one.cosine, _others(one), (), one.cut, 0, known, took)
+        for one in found
+    ]
+
+
+def _others(found: Decoded) -> tuple[Other, ...]:
+    return tuple(Other(one.sentence, one.cosine or 0.0) for one in found.others)
+
+
+def _cosines(rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Of every row to every end, float32; 0 for a row or end of nothing."""
+    from engine.search.index import unit_rows
+
+    return unit_rows(rows) @ unit_rows(ends).T

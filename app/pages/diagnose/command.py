@@ -1,0 +1,198 @@
+"""`theodolite diagnose`: what a decoder gives back of sentences that it never saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.pages.evaluate.command import open_workspace
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit,
+    emit_json,
+    line,
+    plain_errors,
+    progress_bar,
+    say,
+)
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.decoding.diagnosis import Diagnosis, Figure
+
+SHOWN = 5
+
+
+@plain_errors
+def diagnose(
+    encoder: Annotated[
+        str, typer.Argument(metavar="ENCODER", help="A spec with a decoder; none with --across.")
+    ] = "",
+    text: Annotated[
+        str | None,
+        typer.Option(
+            "--in",
+            metavar="TEXT",
+            help="A data set or file of sentences, or kept-apart: those of "
+            "the training that were not learned from. Default: a text that is new to the decoder.",
+        ),
+    ] = None,
+    sentences: Annotated[int, typer.Option(help="How many of them at most.")] = 1000,
+    across: Annotated[
+        bool,
+        typer.Option(
+            "--across",
+            help="Correlate the figures of all encoders that were diagnosed with "
+            "their other scores, and decoders of different kinds with each other.",
+        ),
+    ] = False,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Leave it to the worker of the app, in the background.")
+    ] = False,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure what a decoder gives back of sentences, beside two baselines, with intervals.
+
+    theodolite diagnose minilm
+
+    theodolite diagnose wordllama --in unlabelled/abc --sentences 500 --json
+
+    theodolite diagnose --across
+
+    The baselines are the nearest sentence that it learned from, and what it says of another
+    sentence's vector: a figure says something only where its interval is apart from theirs. The
+    result is kept like any score. With --json every figure and sample is one object; `what` tells
+    them apart.
+    """
+    from app.pages.decode.command import offer
+    from app.pages.decode.service import NoDecoder
+    from app.pages.diagnose import service
+    from app.pages.train import decoder_queue as decoding
+
+    workspace = open_workspace(store, data)
+    if across or not encoder:
+        if encoder or not across:
+            raise UserError("It is an encoder or --across.", "Name one encoder, or give --across.")
+        _across(workspace, as_json)
+        return
+    try:
+        if queue:
+            run = decoding.queue_diagnosis(workspace, encoder, text, sentences=sentences)
+            _queued(run, as_json)
+            return
+        spec = service.asked(workspace, encoder, text, sentences)
+    except NoDecoder as error:
+        offer(workspace, encoder, error)
+    title = service.label(spec)
+    with progress_bar(title) as move:
+        found = service.diagnosed(workspace, spec, lambda share: move(share, 1.0, title))
+    if as_json:
+        _print_objects(found, spec["text"])
+    else:
+        _print_tables(found, spec["text"])
+
+
+def _queued(run: str, as_json: bool) -> None:
+    if as_json:
+        emit_json({"id": run})
+    else:
+        say(f"Queued as {run}. Follow it: theodolite jobs wait {run}")
+
+
+def _print_objects(found: Diagnosis, text: str) -> None:
+    head = {"encoder": found.encoder, "text": text}
+    for row in found.rows:
+        for figure in row.figures:
+            emit_json({"what": "figure", **head, "giver": row.giver, "length": row.length,
+                       "n": row.n, **vars(figure)})  # fmt: skip
+    for sample in found.samples:
+        words = [{"text": word.text, "fate": word.fate} for word in sample.words]
+        emit_json({"what": "sample", **head, **vars(sample), "words": words})
+    for note in found.notes:
+        emit_json({"what": "note", **head, "note": note})
+
+
+def _print_tables(found: Diagnosis, text: str) -> None:
+    from app.pages.diagnose.figures import name_of
+    from engine.decoding.diagnosis import GIVERS
+
+    givers = [giver for giver in GIVERS if found.figures(giver)]
+    rows: list[dict[str, Any]] = [
+        {"figure": name_of(metric)}
+        | {GIVERS[giver]: _with_interval(found.figures(giver)[metric]) for giver in givers}
+        for metric in found.figures()
+    ]
+    number = next(row.n for row in found.rows)
+    say(f"{found.encoder} on {number:,} sentences of {text}; 95 % intervals in brackets.")
+    emit(rows, ("figure", *(GIVERS[giver] for giver in givers)), False)
+    shown = ("bleu", "token_f1", "round_trip")
+    by_length = [
+        {"length": length} | {name_of(metric): _with_interval(figures[metric])
+                              for metric in shown}
+        for length in found.lengths
+        if (figures := found.figures("decoder", length))
+    ]  # fmt: skip
+    emit(by_length, ("length", *map(name_of, shown)), False)
+    for sample in found.samples[:SHOWN]:
+        line(f"{sample.sentence}\n    -> {sample.decoded}  ({sample.cosine:.3f})")
+    for note in found.notes:
+        say(note)
+
+
+def _across(workspace: Workspace, as_json: bool) -> None:
+    """Rank correlations over encoders.
+
+    Raises:
+        UserError: too few encoders were diagnosed and measured.
+    """
+    from app.pages.diagnose.figures import name_of
+    from app.pages.diagnose.relations import across
+
+    found = across(workspace)
+    if found.relations is None and found.problem is not None:
+        raise found.problem
+    if found.relations is None:
+        return
+    cells = [{"what": "correlation", **vars(cell)} for cell in found.relations.cells]
+    summaries = [vars(one) for one in found.relations.summaries]
+    summaries.append(vars(found.relations.overall) | {"score": "all"})
+    left = [
+        {"without": name, "lowest": one.overall.lowest, "mean": one.overall.mean}
+        for name, one in found.without.items()
+    ]
+    agreements = [vars(one) for one in found.agreements]
+    if as_json:
+        for what, rows in (("correlation", cells), ("summary", summaries), ("without", left),
+                           ("stability", agreements)):  # fmt: skip
+            for row in rows:
+                emit_json({"what": what} | row)
+        return
+    names = ", ".join(found.relations.encoders)
+    say(f"Spearman over {len(found.relations.encoders)} encoders: {names}.")
+    emit([_named(row, name_of) for row in cells], ("diagnostic", "score", "rho", "encoders"), False)
+    emit(summaries, ("score", "lowest", "mean", "diagnostics"), False)
+    emit(left, ("without", "lowest", "mean"), False)
+    if agreements:
+        shown = ("diagnostic", "first", "second", "rho", "encoders")
+        emit([_named(row, name_of) for row in agreements], shown, False)
+    elif found.unstable is not None:
+        say(f"{found.unstable.message} {found.unstable.hint}")
+
+
+def _named(row: dict[str, Any], name_of: Callable[[str], str]) -> dict[str, Any]:
+    return row | {"diagnostic": name_of(row["diagnostic"])}
+
+
+def _with_interval(figure: Figure) -> str:
+    if figure.value != figure.value:
+        return "–"
+    places = 3 if figure.metric == "round_trip" else 1
+    low, high = f"{figure.low:.{places}f}", f"{figure.high:.{places}f}"
+    return f"{figure.value:.{places}f} [{low}, {high}]"

@@ -1,0 +1,136 @@
+"""Diagnoses as tables and pictures: numbers in, rows and figures out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from app.components.chart import drawing, plain
+from app.web.figures import finish
+from app.web.theme import SERIES
+
+if TYPE_CHECKING:
+    from engine.decoding.diagnosis import Diagnosis, Figure, Giver
+
+HEIGHT = 340
+_MOVER = "mover-"
+_SYMBOLS = ("circle", "square", "diamond")
+FIGURE_COLUMNS = ("giver", "length", "sentences", "figure", "value", "low", "high")
+SAMPLE_COLUMNS = ("sentence", "decoded", "cosine", "cut", "nearest", "nearest cosine")
+
+
+def name_of(metric: str) -> str:
+    """A figure's name for people."""
+    from engine.decoding.diagnosis import NAMES
+
+    if metric.startswith(_MOVER):
+        return f"Mover score, words by {metric.removeprefix(_MOVER)}"
+    return NAMES.get(metric, metric)
+
+
+def shown(figure: Figure) -> tuple[str, str]:
+    """Value and interval as text: points with one decimal, cosines with three."""
+    if figure.value != figure.value:
+        return "–", ""
+    places = 3 if figure.metric == "round_trip" else 1
+    value, low, high = (
+        f"{number:.{places}f}".replace("-", "−") if number == number else "–"
+        for number in (figure.value, figure.low, figure.high)
+    )
+    return value, f"{low} to {high}"
+
+
+def standing(found: Diagnosis, metric: str) -> tuple[str, bool | None]:
+    """Whether a figure of the decoder is above the baselines, interval against interval.
+
+    Returns:
+        What to say, and whether it is above all of them; None where that says nothing.
+    """
+    from engine.decoding.diagnosis import GIVERS
+
+    ours = found.figures()[metric]
+    others: dict[Giver, Figure] = {
+        giver: figures[metric]
+        for giver in GIVERS
+        if giver != "decoder" and metric in (figures := found.figures(giver))
+    }
+    if metric == "id_perm" or not others or ours.low != ours.low:
+        return "", None
+    below = [GIVERS[giver] for giver, other in others.items() if not ours.low > other.high]
+    if not below:
+        return "above both" if len(others) > 1 else "above it", True
+    return f"not above {' nor '.join(below)}", False
+
+
+def figure_rows(found: Diagnosis) -> list[list[Any]]:
+    """Every figure of every giver and length, in the order of `FIGURE_COLUMNS`."""
+    return [
+        [row.giver, row.length or "all", row.n, figure.metric,
+         *(None if number != number else number
+           for number in (figure.value, figure.low, figure.high))]
+        for row in found.rows
+        for figure in row.figures
+    ]  # fmt: skip
+
+
+def sample_rows(found: Diagnosis) -> list[list[Any]]:
+    """Every sample, in the order of `SAMPLE_COLUMNS`."""
+    return [
+        [s.sentence, s.decoded, s.cosine, s.cut, s.nearest, s.nearest_cosine] for s in found.samples
+    ]
+
+
+def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
+    """One figure by the length of the sentences, with its interval; None where there is none."""
+    import plotly.graph_objects as go
+
+    from engine.decoding.diagnosis import GIVERS
+
+    what = name_of(metric)
+    figure, rows = go.Figure(), []
+    for place, (giver, words) in enumerate(GIVERS.items()):
+        known = [
+            (row.length, row.n, one)
+            for row in found.rows
+            for one in row.figures
+            if row.giver == giver and row.length and one.metric == metric and one.value == one.value
+        ]
+        if not known:
+            continue
+        figure.add_trace(
+            go.Scatter(
+                x=[length for length, _, _ in known], y=[one.value for _, _, one in known],
+                error_y=_ends([one for _, _, one in known]), name=words, mode="lines+markers",
+                line={"color": SERIES[place], "dash": ("solid", "dash", "dot")[place], "width": 2},
+                marker={"symbol": _SYMBOLS[place], "size": 8},
+                customdata=[[n, *shown(one)] for _, n, one in known],
+                hovertemplate="%{x}, %{customdata[0]} sentences: %{customdata[1]} "
+                f"(%{{customdata[2]}})<extra>{plain(words)}</extra>",
+            )
+        )  # fmt: skip
+        rows += [[words, length, n, one.value, one.low, one.high] for length, n, one in known]
+    if not rows:
+        return None
+    figure.update_xaxes(type="category", categoryarray=list(found.lengths))
+    figure.update_yaxes(title_text=plain(what), rangemode="tozero")
+    finish(figure, height=HEIGHT, left=64, legend=True)
+    return drawing(
+        figure, f"{what} by the length of the sentence. {_said(rows)}",
+        name=f"diagnosis-{metric}", columns=("giver", "length", "sentences", what, "low", "high"),
+        rows=rows,
+    )  # fmt: skip
+
+
+def _ends(figures: Sequence[Figure]) -> dict[str, Any]:
+    """The intervals as plotly takes them."""
+    return {
+        "type": "data", "symmetric": False, "thickness": 1.5, "width": 4,
+        "array": [max(0.0, one.high - one.value) for one in figures],
+        "arrayminus": [max(0.0, one.value - one.low) for one in figures],
+    }  # fmt: skip
+
+
+def _said(rows: Sequence[Sequence[Any]]) -> str:
+    ours = [row for row in rows if row[0] == rows[0][0]]
+    first, last = ours[0], ours[-1]
+    return f"{first[0]}: {first[3]:.4g} at {first[1]}, {last[3]:.4g} at {last[1]}."

@@ -1,0 +1,181 @@
+"""The kind of run `diagnose`: what a decoder gives back of sentences that it never saw."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from app.jobs.kinds import spec_of, versioned
+from app.pages.train import decoder_making as making
+from app.pages.train import decoders
+from app.pages.train.decoder_texts import JUDGED, to_learn
+from app.pages.train.making import last_part
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.pages.train.decoders import DecoderRow
+    from app.workspace import Workspace
+    from engine.decoding.diagnosis import Diagnosis
+    from engine.decoding.spec import DecoderSpec
+
+KIND = "diagnose"
+KEPT_APART = "kept-apart"
+"""Stands where a text does, for the sentences of the training that were not learned from."""
+SENTENCES = 1000
+"""As many as the released code of Vec2Sent tests on."""
+MOST_SENTENCES = 10_000
+MOST_KNOWN = 200_000
+"""Training sentences among which the nearest is looked for."""
+LEAST_WORDS = 3
+"""Of a sentence: any decoder knows Yes."""
+_SHARE = 1000
+
+Tick = Callable[[float], None]
+
+
+def asked(
+    workspace: Workspace, encoder: str, text: str | None = None, sentences: int | None = None
+) -> dict[str, Any]:
+    """What a run of this kind is asked.
+
+    Args:
+        workspace: which knows the decoders.
+        encoder: a spec; it needs a decoder.
+        text: data set or file, or `KEPT_APART`; None for one that the decoder has not learned from.
+        sentences: how many at most; None for the usual number.
+
+    Raises:
+        NoDecoder: the encoder has none.
+        UserError: an encoder that cannot be read, or a number that cannot be.
+    """
+    from app.pages.decode.service import NoDecoder
+
+    number = SENTENCES if sentences is None else sentences
+    if not 2 <= number <= MOST_SENTENCES:
+        raise UserError(f"{number} sentences cannot be asked for.", f"From 2 to {MOST_SENTENCES}.")
+    row = decoders.decoder_of(workspace, encoder)
+    if row is None:
+        raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")
+    path = Path(text or "").expanduser()
+    chosen = text or _unseen(workspace, row)
+    return versioned(KIND, {
+        "encoder": row.encoder, "decoder": row.name,
+        "text": str(path.absolute()) if text and path.is_file() else chosen, "sentences": number,
+    })  # fmt: skip
+
+
+def units(spec: Any) -> list[str]:
+    """One unit: it takes minutes, and its vectors are kept."""
+    return [label(spec)]
+
+
+def label(spec: Mapping[str, Any]) -> str:
+    """`diagnosis of minilm on starter-topics`."""
+    return f"diagnosis of {spec['encoder']} on {last_part(spec['text'])}"
+
+
+def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> None:
+    """Diagnose, and keep the result."""
+    diagnosed(workspace, spec, lambda share: reporter(int(_SHARE * share), _SHARE))
+
+
+def diagnosed(workspace: Workspace, spec: Mapping[str, Any], tick: Tick) -> Diagnosis:
+    """Diagnose a decoder, keep the result in the store, and return it.
+
+    Args:
+        workspace: which knows the decoder and the text.
+        spec: as `asked` gives it.
+        tick: called with the share that is done.
+
+    Raises:
+        UserError: the decoder is gone, or the text has no sentences that fit.
+    """
+    from engine.decoding.diagnose import diagnose
+    from engine.decoding.diagnosis import to_result
+
+    rows = [row for row in decoders.listed(workspace) if row.name == spec["decoder"]]
+    row = rows[0] if rows else decoders.decoder_of(workspace, spec["encoder"])
+    if row is None:
+        raise UserError(f"The decoder {spec['decoder']} is gone.", "Train it again.")
+    row = replace(row, encoder=spec["encoder"])
+    decoder, encoder = decoders.opened(workspace, row)
+    with tempfile.TemporaryDirectory(prefix="theodolite-diagnose-") as folder:
+        learned, apart, notes = _training_text(workspace, row, Path(folder))
+        if spec["text"] == KEPT_APART:
+            found = apart
+        else:
+            known = {*learned, *apart}
+            found = [s for s in _text(workspace, row, spec["text"], Path(folder)) if s not in known]
+    sentences = _drawn([s for s in found if len(s.split()) >= LEAST_WORDS], spec["sentences"])
+    if len(sentences) < 2:
+        raise UserError(
+            f"{last_part(spec['text'])} has no sentences that the decoder has not learned from.",
+            f"Sentences of {LEAST_WORDS} to {row.words} words are taken; choose another text.",
+        )
+    diagnosis = diagnose(decoder, encoder, sentences, learned[:MOST_KNOWN], tick=tick)
+    diagnosis = replace(diagnosis, notes=(*notes, *diagnosis.notes))
+    workspace.keep_result(to_result(diagnosis, last_part(spec["text"])))
+    return diagnosis
+
+
+def _training_text(
+    workspace: Workspace, row: DecoderRow, folder: Path
+) -> tuple[list[str], list[str], list[str]]:
+    """What the decoder learned from, what was kept apart, and what to note of that."""
+    from engine.decoding.material import sentences_of
+
+    facts = decoders.facts_of(row.folder)
+    try:
+        spec = _spec(workspace, facts)
+        found = sentences_of(spec, workspace.catalog, folder)
+        if found.hash != facts["data_hash"]:
+            raise UserError("Another text has that name.")
+        return found.texts[: -spec.held_out], found.texts[-spec.held_out :], []
+    except (KeyError, TypeError, UserError):
+        names = to_learn(workspace.catalog)
+        texts = [s for name in names for s in _text(workspace, row, name, folder)]
+        note = (f"The text that this decoder learned from is not here: the nearest sentences are "
+                f"of {', '.join(map(last_part, names))}.")  # fmt: skip
+        return texts, [], [note]
+
+
+def _spec(workspace: Workspace, facts: Mapping[str, Any]) -> DecoderSpec:
+    """What was asked of a training: as its run has it, for the folder tells no whole paths."""
+    from engine.decoding.spec import DecoderSpec
+
+    asked = (spec_of(run) for run in workspace.store.runs.list(limit=1000, kinds=[making.KIND]))
+    known = (DecoderSpec.from_dict(spec) for spec in asked)
+    found = (spec for spec in known if spec.hash == facts["hash"])
+    return next(found, None) or DecoderSpec.from_dict(facts["spec"])
+
+
+def _text(workspace: Workspace, row: DecoderRow, name: str, folder: Path) -> list[str]:
+    """Distinct sentences of a text that are short enough for the decoder."""
+    from engine.decoding.text import corpus
+    from engine.training.examples import open_examples
+
+    examples = open_examples(name, "mlm", workspace.catalog, folder=folder)
+    lines = [examples[i][0] for i in range(len(examples))]
+    return corpus(lines, most=row.words or 14, cut=False)
+
+
+def _drawn(sentences: list[str], number: int) -> list[str]:
+    """Some from all over, the same for every decoder that may be asked about them."""
+    order = np.random.default_rng(1111).permutation(len(sentences))[:number]
+    return [sentences[i] for i in np.sort(order)]
+
+
+def _unseen(workspace: Workspace, row: DecoderRow) -> str:
+    """The first text to judge on that the decoder did not learn from."""
+    known = {info.name for info in workspace.catalog.list()}
+    spec = decoders.facts_of(row.folder).get("spec")
+    train = set(spec.get("train", ())) if isinstance(spec, dict) else set()
+    if "starter" in train:
+        train.add("starter-topics")
+    return next((name for name in JUDGED if name in known and name not in train), KEPT_APART)

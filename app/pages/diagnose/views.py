@@ -1,0 +1,270 @@
+"""What the page *Diagnose* shows: runs that go on, one diagnosis in full, and all encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app import formats
+from app.components import told
+from app.pages.diagnose import figures
+from app.pages.train.decoder_list import ARCHITECTURES
+from app.web import parts, progress
+
+if TYPE_CHECKING:
+    from app.pages.diagnose.relations import Across
+    from app.workspace import Workspace
+    from engine.decoding.diagnosis import Diagnosis, Sample
+    from engine.stats.relations import Relation
+
+PROTOCOL = "vec2sent"
+NOTHING = parts.empty(
+    "No decoder was diagnosed yet",
+    "A diagnosis takes some minutes in the background, and is kept like any score.",
+)
+
+
+def diagnoses(workspace: Workspace) -> list[dict[str, Any]]:
+    """The diagnoses that count, the newest first; rows of the store."""
+    rows = workspace.store.results.table(protocols=[PROTOCOL])
+    return [row for row in reversed(rows) if row["error"] is None]
+
+
+def marks(workspace: Workspace) -> list[Any]:
+    """What decides whether the page is drawn anew: runs, and which diagnoses there are."""
+    return [progress.signature(_live(workspace)), [row["id"] for row in diagnoses(workspace)]]
+
+
+def listed(
+    workspace: Workspace, chosen: str | None, known: Sequence[Any] = (), *, encoder: str = ""
+) -> tuple[Any, ...]:
+    """The runs, the choice of a diagnosis, what all encoders show together, and the marks.
+
+    Args:
+        workspace: where they are.
+        chosen: id of the diagnosis that is shown; one that came since takes its place.
+        known: the marks of before.
+        encoder: whose newest diagnosis is shown if none is chosen.
+    """
+    rows, new = diagnoses(workspace), marks(workspace)
+    ids = [str(row["id"]) for row in rows]
+    came = bool(known) and known[1] != new[1]
+    mine = [str(row["id"]) for row in rows if row["encoder"] == encoder]
+    shown = chosen if chosen in ids and not came else next(iter([*mine, *ids]), None)
+    choices = [(_label(row), str(row["id"])) for row in rows]
+    return (
+        progress.strip(_live(workspace)),
+        gr.update(choices=choices, value=shown, visible=bool(rows)),
+        across(workspace) if not known or came else gr.skip(),
+        new,
+    )
+
+
+def shown(
+    workspace: Workspace, result: str | None, metric: str | None, metrics: Sequence[str]
+) -> tuple[Any, ...]:
+    """One diagnosis in full: the table, the choice of a figure, its picture, the samples."""
+    found = diagnosis(workspace, result)
+    if found is None:
+        return NOTHING, gr.update(visible=False), None, ""
+    there = [name for name in (*metrics, found.mover) if name and name in found.figures()]
+    what = metric if metric in there else there[0]
+    choices = [(figures.name_of(name), name) for name in there]
+    return (
+        _table(found),
+        gr.update(choices=choices, value=what, visible=True),
+        figures.by_length(found, what),
+        _samples(found.samples) + _downloads(found),
+    )
+
+
+def by_length(workspace: Workspace, result: str | None, metric: str | None) -> Any:
+    """The picture of another figure."""
+    found = diagnosis(workspace, result)
+    return figures.by_length(found, metric) if found and metric else None
+
+
+def diagnosis(workspace: Workspace, result: str | None) -> Diagnosis | None:
+    """A diagnosis of the store; None for an id of none."""
+    from engine.decoding.diagnosis import Diagnosis
+
+    if not result or not str(result).isdecimal():
+        return None
+    if int(result) not in [row["id"] for row in diagnoses(workspace)]:
+        return None
+    return Diagnosis.from_dict(workspace.store.results.by_id(int(result))["details"])
+
+
+def across(workspace: Workspace) -> str:
+    """How the figures order the encoders, and what that has to do with their scores."""
+    from app.pages.diagnose.relations import across as related
+
+    found = related(workspace)
+    head = (
+        '<div class="t-section"><h2>Across encoders</h2><p>Whether a diagnostic orders encoders as '
+        "their scores on tasks do: Spearman over those that have both.</p></div>"
+    )
+    if found.relations is None:
+        said = found.problem
+        return head + parts.say(f"{said.message} {said.hint}" if said else "")
+    return head + _correlations(found) + _stability(found)
+
+
+def _correlations(found: Across) -> str:
+    """A row a score and a column a diagnostic; then without each encoder."""
+    relations = found.relations
+    if relations is None:
+        return ""
+    cells = {(cell.diagnostic, cell.score): cell for cell in relations.cells}
+    diagnostics = list(dict.fromkeys(cell.diagnostic for cell in relations.cells))
+    rows = [
+        [escape(one.score), *(_rho(cells.get((name, one.score))) for name in diagnostics),
+         _number(one.lowest), _number(one.mean)]
+        for one in relations.summaries
+    ]  # fmt: skip
+    overall = relations.overall
+    blanks = [""] * len(diagnostics)
+    rows.append(["<strong>all</strong>", *blanks, _number(overall.lowest), _number(overall.mean)])
+    heads = ["Score", *map(figures.name_of, diagnostics), "Lowest", "Mean"]
+    numbers = tuple(range(1, len(heads)))
+    encoders = ", ".join(relations.encoders)
+    left = [
+        [escape(name), _number(one.overall.lowest), _number(one.overall.mean)]
+        for name, one in found.without.items()
+    ]
+    missing = [
+        f"{task}: {formats.plural(more, 'more encoder')} needed."
+        for task, more in relations.missing.items()
+    ]
+    data: list[list[Any]] = [heads]
+    for one in relations.summaries:
+        known = [cells.get((name, one.score)) for name in diagnostics]
+        data.append([one.score, *(c and c.rho for c in known), one.lowest, one.mean])
+    save = parts.csv_button("Correlations as CSV", "correlations.csv", data)
+    return (
+        f'<p class="t-small">Over {escape(encoders)}, on sentences of '
+        f"{escape(found.text or 'their own')}.</p>"
+        f"{parts.table(heads, rows, 'Spearman of diagnostics with scores', numbers)}"
+        f'<p class="t-actions">{save}</p>'
+        + (f'<p class="t-small t-muted">{escape(" ".join(missing[:8]))}</p>' if missing else "")
+        + '<p class="t-small">Without each encoder in turn: one that stands apart can make a '
+        "correlation alone.</p>"
+        + parts.table(["Without", "Lowest", "Mean"], left, "Without each encoder", (1, 2))
+    )
+
+
+def _stability(found: Across) -> str:
+    """Whether decoders of different kinds order the encoders alike."""
+    head = (
+        '<div class="t-section"><h2>Stability</h2><p>Spearman between decoders of two kinds, '
+        "other architectures or training sizes, over the encoders that have both.</p></div>"
+    )
+    if not found.agreements:
+        said = found.unstable
+        return head + parts.say(f"{said.message} {said.hint}" if said else "")
+    rows = [
+        [escape(figures.name_of(one.diagnostic)), escape(one.first), escape(one.second),
+         _number(one.rho), formats.count(one.encoders)]
+        for one in found.agreements
+    ]  # fmt: skip
+    heads = ["Diagnostic", "Decoders", "and", "Spearman", "Encoders"]
+    return head + parts.table(heads, rows, "Agreement of decoders of two kinds", (3, 4))
+
+
+def _rho(cell: Relation | None) -> str:
+    return "" if cell is None else _number(cell.rho)
+
+
+def _number(value: float) -> str:
+    return "–" if value != value else f"{value:.2f}".replace("-", "−")
+
+
+def _live(workspace: Workspace) -> list[dict[str, Any]]:
+    from app.pages.diagnose.service import KIND
+    from store.runs import LIVE
+
+    return [dict(run) for run in workspace.store.runs.list(LIVE, kinds=[KIND])]
+
+
+def _label(row: dict[str, Any]) -> str:
+    text = row["task"].removeprefix("Vec2Sent").removeprefix("-")
+    of = f" of {text}" if text else ""
+    return f"{row['encoder']} · {formats.plural(row['n'], 'sentence')}{of}"
+
+
+def _table(found: Diagnosis) -> str:
+    """Every figure beside the two baselines."""
+    from engine.decoding.diagnosis import GIVERS
+
+    givers = [giver for giver in GIVERS if found.figures(giver)]
+    heads = ["Figure", *(GIVERS[giver].capitalize() for giver in givers), "The decoder is"]
+    rows = []
+    for metric in found.figures():
+        cells = [escape(figures.name_of(metric))]
+        for giver in givers:
+            value, ends = figures.shown(found.figures(giver)[metric])
+            small = f'<br><small class="t-muted">{ends}</small>' if ends else ""
+            cells.append(f"{value}{small}")
+        said, above = figures.standing(found, metric)
+        kind = {True: "good", False: "warn", None: ""}[above]
+        rows.append([*cells, parts.tag(said, kind) if said else ""])
+    numbers = tuple(range(1, len(givers) + 1))
+    number = next(row.n for row in found.rows)
+    return (
+        f'<div class="t-section"><h2>{escape(found.encoder)}</h2><p>{_facts(found)} Measured on '
+        f"{formats.plural(number, 'sentence')}; the small numbers are 95 % intervals.</p></div>"
+        f"{parts.table(heads, rows, 'Figures of the decoder and of two baselines', numbers)}"
+        f"{parts.warn(found.notes)}"
+    )
+
+
+def _facts(found: Diagnosis) -> str:
+    """What is known of the decoder, as HTML."""
+    facts = found.decoder
+    kind = str(facts.get("architecture"))
+    words = ARCHITECTURES.get(kind, kind)
+    said = f"{words[:1].upper()}{words[1:]} as the decoder"
+    if facts.get("sentences"):
+        said += f", trained on {formats.plural(int(facts['sentences']), 'sentence')}"
+    if facts.get("words"):
+        said += f" of at most {facts['words']} words"
+    return escape(f"{said}.")
+
+
+def _samples(samples: Sequence[Sample]) -> str:
+    items = "".join(
+        f'<li><p class="t-given" dir="auto">{escape(one.sentence)}</p><div class="t-telling-line">'
+        f'<p class="t-sentence" dir="auto">{told.marked(one.words) or "nothing"}</p>'
+        f"{told.cosine(one.cosine)}</div>{_nearest(one)}</li>"
+        for one in samples
+    )
+    return (
+        '<div class="t-section"><h2>Samples</h2><p>Each sentence, what came back of it with the '
+        "differences marked, and the nearest sentence that the decoder learned from.</p></div>"
+        f'<ul class="t-told t-samples" aria-label="Samples">{items}</ul>{told.LEGEND}'
+    )
+
+
+def _nearest(one: Sample) -> str:
+    if not one.nearest:
+        return ""
+    cosine = "" if one.nearest_cosine is None else f" {told.number(one.nearest_cosine)}"
+    return f'<p class="t-near" dir="auto"><span>nearest{cosine}</span> {escape(one.nearest)}</p>'
+
+
+def _downloads(found: Diagnosis) -> str:
+    name = "".join(c if c.isalnum() else "-" for c in found.encoder)[:40]
+    samples = [figures.SAMPLE_COLUMNS, *figures.sample_rows(found)]
+    return (
+        '<p class="t-actions">'
+        + parts.csv_button("All figures as CSV", f"diagnosis-{name}.csv",
+                    [figures.FIGURE_COLUMNS, *figures.figure_rows(found)])
+        + parts.csv_button("Samples as CSV", f"samples-{name}.csv",
+                    samples)
+        + parts.csv_button("Samples as CSV for spreadsheets", f"samples-{name}.csv",
+                    samples, spreadsheet=True)
+        + "</p>"
+    )  # fmt: skip

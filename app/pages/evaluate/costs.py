@@ -1,0 +1,249 @@
+"""What an evaluation will cost, by encoder: seconds, memory and disk. For Evaluate and the CLI."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.web import parts
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.encoders.base import Encoder
+    from engine.tasks.cost import Work
+
+PROBE_SECONDS = 2.0
+_SAMPLE = 4096
+Step = tuple[float, str, "Estimate | None"]
+"""Share of the work that is done, what is looked at next, and the estimate that was made."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one encoder will cost. Everything but `results`, `new` and `disk` is a rough guess.
+
+    Attributes:
+        encoder: spec.
+        results: still to be measured.
+        new: distinct sentences still to be encoded.
+        encoding: seconds.
+        training: seconds, of classifiers and of comparing vectors.
+        memory: bytes at the peak, beside program and model.
+        disk: bytes the store will grow by.
+        error: why nothing can be said, or None.
+    """
+
+    encoder: str
+    results: int = 0
+    new: int = 0
+    encoding: float = 0.0
+    training: float = 0.0
+    memory: int = 0
+    disk: int = 0
+    error: str | None = None
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.encoding + self.training
+
+    def row(self) -> dict[str, Any]:
+        """One JSON-able object."""
+        return {**vars(self), "seconds": self.seconds, "estimate": True}
+
+
+def estimates(
+    workspace: Workspace,
+    specs: Sequence[str],
+    tasks: Sequence[str],
+    protocol: str | None = None,
+    seed: int | None = None,
+    seeds: int = 1,
+) -> Iterator[Step]:
+    """Yield one estimate an encoder, after short runs of what takes the time, and steps between.
+
+    What is in the store already costs nothing. Sentences encoded by the probe stay in the cache.
+    """
+    from engine import encoders
+
+    names = list(dict.fromkeys(str(encoders.parse(spec)) for spec in specs))
+    works: dict[str, Work] = {}
+    for i, task in enumerate(tasks):
+        yield 0.3 * i / len(tasks), task, None
+        work = _work(workspace, task, protocol, seed)
+        if work is not None:
+            works[task] = work
+    for i, name in enumerate(names):
+        yield 0.3 + 0.7 * i / len(names), name, None
+        try:
+            made = _estimate(workspace, name, works, protocol, seed, seeds)
+        except UserError as error:
+            made = Estimate(name, error=error.message)
+        yield 0.3 + 0.7 * (i + 1) / len(names), "", made
+
+
+def _work(workspace: Workspace, task: str, protocol: str | None, seed: int | None) -> Work | None:
+    """Count the work of a task; None for one that will be an error, which costs nothing."""
+    from engine import protocols
+    from engine.tasks import get
+    from engine.tasks.cost import work_of
+
+    try:
+        found = get(task, workspace.catalog)
+        chosen = protocols.get(protocol or found.protocol)
+        data = workspace.catalog.load(found.dataset)
+        return work_of(found, data, chosen.name, chosen.seed if seed is None else seed)
+    except UserError:
+        return None
+
+
+def _estimate(
+    workspace: Workspace,
+    name: str,
+    works: dict[str, Work],
+    protocol: str | None,
+    seed: int | None,
+    seeds: int,
+) -> Estimate:
+    from engine.tasks import seeds_of
+    from engine.tasks.cost import memory_bytes
+
+    encoder = workspace.load(name)
+    lacking = {
+        task: sum(
+            workspace.known(encoder, task, protocol, number) is None
+            for number in seeds_of(task, protocol, seed, seeds)
+        )
+        for task in works
+    }
+    wanted = {task: work for task, work in works.items() if lacking[task]}
+    sentences = list(dict.fromkeys(s for work in wanted.values() for s in work.sentences))
+    new, encoding, disk = _encoding(encoder, sentences)
+    return Estimate(
+        name,
+        results=sum(lacking.values()),
+        new=new,
+        encoding=encoding,
+        training=_training(wanted, lacking, encoder.dim),
+        memory=max((memory_bytes(work, encoder.dim) for work in wanted.values()), default=0),
+        disk=disk,
+    )
+
+
+def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
+    """Sentences to encode, seconds for them, and bytes they take in the cache."""
+    from app.pages.search.searchable import sources, uncached
+    from engine.tasks.cost import disk_bytes, sentences_per_second
+
+    most, seconds, disk = 0, 0.0, 0
+    for source in sources(encoder):
+        new = uncached(source, sentences)
+        most, disk = max(most, len(new)), disk + disk_bytes(len(new), source.dim)
+        if new:
+            sample = random.Random(1111).sample(new, min(len(new), _SAMPLE))
+            seconds += len(new) / sentences_per_second(source, sample, PROBE_SECONDS / 2)
+    return most, seconds, disk
+
+
+def _training(works: dict[str, Work], times: dict[str, int], dim: int) -> float:
+    """Seconds for all tasks; tasks whose classifiers are alike share a probe."""
+    from engine.speed import Speed, training_seconds
+
+    probed: dict[object, Speed] = {}
+    return sum(training_seconds(work, dim, probed) * times[task] for task, work in works.items())
+
+
+def followed(steps: Iterator[Step]) -> Iterator[str]:
+    """The estimates as HTML, with a progress bar before them."""
+    found: list[Estimate] = []
+    started = time.monotonic()
+    for share, what, made in steps:
+        if made is not None:
+            found.append(made)
+        left = ""
+        if share > 0:
+            left = formats.time_left((time.monotonic() - started) * (1 - share) / share)
+        said = ", ".join(text for text in (f"Looking at {what}" if what else "", left) if text)
+        rows = table(found) if found else ""
+        bar = parts.bar(share, "Estimate")
+        yield f'{bar}<p class="t-muted t-small" role="status">{escape(said)}</p>{rows}'
+    yield table(found) if found else ""
+
+
+def table(found: Sequence[Estimate]) -> str:
+    """The estimates as HTML."""
+    rows = [_row(estimate) for estimate in found]
+    if len(found) > 1:
+        rows.append(
+            (
+                "<strong>All, one after the other</strong>",
+                formats.count(sum(e.results for e in found)),
+                formats.count(sum(e.new for e in found)),
+                roughly(sum(e.encoding for e in found)),
+                roughly(sum(e.training for e in found)),
+                roughly(sum(e.seconds for e in found)),
+                rough_size(max(e.memory for e in found)),
+                rough_size(sum(e.disk for e in found)),
+            )
+        )
+    heads = ("Encoder", "Results", "New sentences", "Encoding", "Training and scoring", "In all",
+             "Memory", "Disk")  # fmt: skip
+    return (
+        f"{parts.table(heads, rows, 'Estimated cost', range(1, 8))}"
+        '<p class="t-small t-muted">Estimated from short runs on this machine, as busy as it is '
+        "now: mostly within a factor of two. Memory comes on top of the program and the model. "
+        "What is in the store already costs nothing.</p>"
+    )
+
+
+def row_in_words(estimate: Estimate) -> dict[str, str | None]:
+    """One estimate, rounded as it deserves."""
+    return {
+        "encoder": estimate.encoder,
+        "results": formats.count(estimate.results),
+        "new_sentences": formats.count(estimate.new),
+        "encoding": roughly(estimate.encoding),
+        "training": roughly(estimate.training),
+        "in_all": roughly(estimate.seconds),
+        "memory": rough_size(estimate.memory),
+        "disk": rough_size(estimate.disk),
+        "error": estimate.error,
+    }
+
+
+def _row(estimate: Estimate) -> tuple[str, ...]:
+    words = row_in_words(estimate)
+    name, error = f'<span class="t-spec">{escape(estimate.encoder)}</span>', estimate.error
+    if error is not None:
+        none = (formats.MISSING,) * 7
+        return (f'{name}<br><small class="t-run-error">{escape(error)}</small>', *none)
+    return (name, *(str(words[key]) for key in list(words)[1:-1]))
+
+
+def roughly(seconds: float) -> str:
+    """Seconds as an estimate deserves: `under 1 s`, `about 20 s`, `about 3 min`, `about 2 h`."""
+    if seconds <= 0:
+        return formats.MISSING
+    if seconds < 1:
+        return "under 1 s"
+    for size, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if seconds >= 1.5 * size or unit == "s":
+            return f"about {_one_figure(seconds / size)} {unit}"
+    raise AssertionError
+
+
+def _one_figure(value: float) -> str:
+    """Round to one figure, or two that begin with 1: 1.4 -> 1, 14 -> 14, 27 -> 30."""
+    figures = 2 if f"{value:.2g}".startswith("1") and value >= 10 else 1
+    return f"{float(f'{value:.{figures}g}'):,.0f}"
+
+
+def rough_size(size: int) -> str:
+    """Bytes to two figures."""
+    return formats.size(int(float(f"{size:.2g}"))) if size else formats.MISSING

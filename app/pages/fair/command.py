@@ -1,0 +1,74 @@
+"""`theodolite fair`: the advice of the page Fair play, from a terminal."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from app.pages.evaluate.command import open_workspace
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit_json,
+    line,
+    plain_errors,
+    say,
+)
+
+
+@plain_errors
+def fair(
+    encoders: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ENCODER]…", help="Spec strings; none: every listed encoder."),
+    ] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(help="Comma-separated tasks or suites; default: what was measured."),
+    ] = None,
+    projection: Annotated[
+        str, typer.Option(help="How encoders are brought to one size: pca or random.")
+    ] = "pca",
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what would make a comparison of these encoders unfair.
+
+    theodolite fair minilm wordllama random:256
+
+    Size, normalisation, classifier, similarity, baselines, transfer against probing, seeds: each
+    with a verdict, and the commands that measure what is missing. After Eger, Rücklé, Gurevych
+    2019. With --json every point is one object, with its numbers under `evidence`.
+    """
+    from app.pages.fair.service import advise
+
+    workspace = open_workspace(store, data)
+    advice = advise(workspace, encoders or (), tasks, projection=_known(projection))
+    for place, point in enumerate(advice.points, 1):
+        if as_json:
+            emit_json(point.row())
+            continue
+        line(f"{place} {point.title} [{point.verdict}]")
+        for sentence in filter(None, (*point.words, point.see)):
+            line(f"  {sentence}")
+        for run in point.wanted:
+            line(f"  $ {run.command}")
+    for caution in advice.cautions:
+        if as_json:
+            emit_json({"warning": caution})
+        else:
+            say(f"Note: {caution}")
+
+
+def _known(projection: str) -> Any:
+    from app.pages.fair.size import PROJECTIONS
+    from engine.errors import UserError
+
+    if projection not in PROJECTIONS:
+        raise UserError(
+            f"There is no projection named {projection!r}.", f"Known are {', '.join(PROJECTIONS)}."
+        )
+    return projection

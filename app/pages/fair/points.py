@@ -1,0 +1,193 @@
+"""What a point of advice is made of: a verdict, words, the evidence, runs that are missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from app import formats
+from app.pages.evaluate import command_line as command
+from app.web.figures import shorten
+from engine.stats.agreement import Agreement, Stability
+
+Verdict = Literal["fine", "look", "missing"]
+FEW = 3
+NARROW = 40
+"""Longer names of encoders are cut inside a sentence; the evidence has them whole."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Measurements that are missing, as one run.
+
+    Attributes:
+        encoders, tasks: every one of the first on every one of the second; what the store has
+            already is not measured again.
+        protocol: for all tasks, or None for each task's own.
+        results: how many of them are not there yet.
+        seeds: how many seeds.
+        listed: whether the encoders join the list of encoders. Size variants do not.
+    """
+
+    encoders: tuple[str, ...]
+    tasks: tuple[str, ...]
+    protocol: str | None
+    results: int
+    seeds: int = 1
+    listed: bool = True
+
+    @property
+    def command(self) -> str:
+        """The same on the command line."""
+        return command.evaluate(
+            self.encoders, self.tasks, self.protocol, seeds=self.seeds, listed=self.listed
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Dots:
+    """Rows of named marks on one axis, joined by a line.
+
+    Attributes:
+        series: (name, row -> value); a row may lack a value.
+        axis: what the values are.
+        ranges: row -> (lowest, highest), drawn as a bar; None for none.
+        limits: what the values can be at most; None for no limit.
+    """
+
+    series: tuple[tuple[str, Mapping[str, float]], ...]
+    axis: str
+    ranges: Mapping[str, tuple[float, float]] | None = None
+    limits: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Score over number of dimensions, one line an encoder: (dimensions, score), rising."""
+
+    lines: Mapping[str, Sequence[tuple[int, float]]]
+    axis: str
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Correlations of probing tasks (rows) with transfer tasks (columns)."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: Mapping[tuple[str, str], Stability]
+    """By (column, row)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exhibit:
+    """One picture and its numbers.
+
+    Attributes:
+        name: of its files, without ending.
+        label: what it shows, in a sentence.
+        picture: what is drawn.
+        columns, rows: the same as a table.
+    """
+
+    name: str
+    label: str
+    picture: Dots | Curves | Grid
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One point of advice.
+
+    Attributes:
+        key: one word, such as `size`.
+        title: the same for people.
+        verdict: `fine`, `look`, or `missing` where nothing can be said yet.
+        words: one to three sentences made from the numbers.
+        wanted: what would have to be measured for more.
+        add: encoders that ought to be among those compared.
+        exhibits: the evidence; empty when there is none.
+        see: a sentence that leads to the page Compare.
+    """
+
+    key: str
+    title: str
+    verdict: Verdict
+    words: tuple[str, ...]
+    wanted: tuple[Wanted, ...] = ()
+    add: tuple[str, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()
+    see: str = ""
+
+    @property
+    def missing(self) -> int:
+        """How many results the runs would bring."""
+        return sum(run.results for run in self.wanted)
+
+    def row(self) -> dict[str, Any]:
+        """One flat object, as `theodolite fair --json` prints it."""
+        return {
+            "point": self.key,
+            "verdict": self.verdict,
+            "advice": " ".join(filter(None, (*self.words, self.see))),
+            "add": list(self.add),
+            "missing": self.missing,
+            "commands": [run.command for run in self.wanted],
+            "evidence": {
+                exhibit.name: [dict(zip(exhibit.columns, row, strict=True)) for row in exhibit.rows]
+                for exhibit in self.exhibits
+            },
+        }
+
+
+def wanted(
+    encoders: Sequence[str],
+    tasks: Sequence[str],
+    have: Mapping[str, Mapping[str, Any]],
+    protocol: str | None,
+    *,
+    listed: bool = True,
+) -> tuple[Wanted, ...]:
+    """The run that would fill the gaps of encoders times tasks; none when there is no gap."""
+    gaps = [(name, task) for name in encoders for task in tasks if task not in have.get(name, ())]
+    if not gaps:
+        return ()
+    names = tuple(dict.fromkeys(name for name, _ in gaps))
+    lacking = tuple(task for task in tasks if any(task == gap for _, gap in gaps))
+    return (Wanted(names, lacking, protocol, len(gaps), listed=listed),)
+
+
+def few(items: Iterable[str], most: int = FEW) -> str:
+    """`a, b and c`, or `a, b, c and 4 more`."""
+    return formats.listed(items, most)
+
+
+def swaps(found: Agreement, most: int = 2) -> str:
+    """How many pairs change places, and who overtakes whom."""
+    pairs = [f"{shorten(b, NARROW)} overtakes {shorten(a, NARROW)}" for a, b in found.swapped]
+    of = formats.plural(found.n * (found.n - 1) // 2, "pair")
+    return (
+        f"{len(pairs)} of {of} {'swaps' if len(pairs) == 1 else 'swap'} places: {few(pairs, most)}"
+    )
+
+
+def ranks(found: Agreement) -> str:
+    """Both rank correlations, or why there are none."""
+    if math.isnan(found.spearman):
+        return "no rank correlation: too few encoders, or all tied"
+    said = (formats.score(value) for value in (found.spearman, found.kendall))
+    return "Spearman {}, Kendall {}".format(*said)
+
+
+def over(tasks: Sequence[str]) -> str:
+    """`on MR`, `on average over 7 tasks`."""
+    return f"on {tasks[0]}" if len(tasks) == 1 else f"on average over {len(tasks)} tasks"
+
+
+def mean_of(tasks: Sequence[str]) -> str:
+    """The axis of a picture of means."""
+    return f"score on {tasks[0]}" if len(tasks) == 1 else f"mean score over {len(tasks)} tasks"

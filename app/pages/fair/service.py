@@ -1,0 +1,92 @@
+"""Whether a comparison of encoders is fair: seven points of advice from what was measured.
+
+After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings. Used by the
+page *Fair play* and by `theodolite fair`. Computes nothing that `engine.stats.agreement` could.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.pages.fair.points import Point
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.pages.fair.size import Projection
+    from app.workspace import Workspace
+
+MOST = 32
+"""Encoders judged together; with more, pictures are no longer read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """The points in the order in which they are read.
+
+    Attributes:
+        encoders: that were judged, canonical.
+        tasks: names of everything that could be chosen here.
+        curve: the task of the size curve; empty when there is none.
+        cautions: what was left out of the numbers, and why.
+    """
+
+    encoders: tuple[str, ...]
+    tasks: tuple[str, ...]
+    curve: str
+    points: tuple[Point, ...]
+    cautions: tuple[str, ...]
+
+
+def advise(
+    workspace: Workspace,
+    encoders: Sequence[str] = (),
+    tasks: str | Sequence[str] | None = None,
+    *,
+    projection: Projection = "pca",
+    curve: str = "",
+    classifier: str = "pitfalls",
+) -> Advice:
+    """Judge how fair a comparison of these encoders would be.
+
+    Args:
+        workspace: whose store holds the results.
+        encoders: spec strings; none for every listed one.
+        tasks: names or suites the advice is about; None or empty for what was measured and the
+            usual suites.
+        projection: how encoders are brought to one size.
+        curve: task of the score-against-size curve; empty for a quick one.
+        classifier: protocol whose correlations of transfer and probing tasks are shown.
+
+    Raises:
+        UserError: a spec or task that cannot be read, no encoder at all, or too many.
+    """
+    from app.pages.fair import context, evidence, scoring, size
+    from engine import encoders as engine_encoders
+    from engine.tasks import expand
+
+    wanted = list(encoders) or [row["name"] for row in workspace.store.encoders.list()][:MOST]
+    names = list(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in wanted))
+    if not names:
+        raise UserError("No encoder is listed here.", "Add one on the page Encoders, or name one.")
+    if len(names) > MOST:
+        raise UserError(f"{len(names)} encoders are too many.", f"Choose at most {MOST}.")
+    found = evidence.gather(
+        workspace, names, expand(tasks, workspace.catalog) if tasks else (), [curve]
+    )
+    return Advice(
+        encoders=found.encoders,
+        tasks=tuple(found.tasks),
+        curve=size.curve_task(found, curve),
+        points=(
+            size.point(found, projection, curve),
+            scoring.normalisation(found),
+            scoring.classifier(found),
+            scoring.similarity(found),
+            context.baselines(found),
+            context.relations(found, classifier),
+            context.seeds(found),
+        ),
+        cautions=found.cautions,
+    )

@@ -1,0 +1,179 @@
+"""Point 1: vectors of different sizes are not alike (Pitfalls, section 3.1 and figure 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from app import formats
+from app.pages.fair.evidence import Evidence, Scores
+from app.pages.fair.points import (
+    Curves,
+    Dots,
+    Exhibit,
+    Point,
+    Verdict,
+    Wanted,
+    few,
+    mean_of,
+    over,
+    ranks,
+    swaps,
+    wanted,
+)
+from engine.encoders.variants import at_size, ladder
+from engine.stats.agreement import Agreement, agreement, means, shared
+
+Projection = Literal["pca", "random"]
+PROJECTIONS: dict[Projection, str] = {"pca": "PCA", "random": "random projection"}
+KEY, TITLE = "size", "Size"
+TENDENCY = "larger vectors tend to score higher for their size alone"
+
+
+def tasks(evidence: Evidence) -> list[str]:
+    """Tasks on which sizes are compared.
+
+    Those that were chosen; else, but for probing, those that two of the encoders were measured on
+    under the task's own protocol; else similarity tasks at hand.
+    """
+    from engine.tasks import SEVEN, STARTER
+
+    if evidence.chosen:
+        return list(evidence.chosen)
+    names = [name for name, task in evidence.tasks.items() if task.type != "probing"]
+    scores = evidence.scores(names)
+    measured = [t for t in names if sum(t in found for found in scores.values()) > 1]
+    here = [name for name in (STARTER[0], *SEVEN) if name in evidence.here]
+    return measured or here[-1:]
+
+
+def curve_task(evidence: Evidence, asked: str = "") -> str:
+    """The task of the curve: the one asked for, else the first similarity task, which is quick."""
+    if asked in evidence.tasks:
+        return asked
+    offered = tasks(evidence)
+    similar = [name for name in offered if evidence.tasks[name].type == "sts"]
+    return next(iter(similar or offered), "")
+
+
+def point(evidence: Evidence, projection: Projection = "pca", curve: str = "") -> Point:
+    """Sizes, the scores at one size, and the curve of scores against size."""
+    dims = evidence.dims
+    if len(dims) < 2:
+        said = "The size of fewer than two of the encoders is known: it is once they are measured."
+        return Point(KEY, TITLE, "missing", (said,))
+    names, asked = list(dims), tasks(evidence)
+    smallest, largest = min(dims.values()), max(dims.values())
+    variants = {name: at_size(name, dims[name], smallest, projection) for name in names}
+    line, wanted_line = _curve(evidence, projection, curve_task(evidence, curve), variants)
+    if smallest == largest:
+        said = f"All {len(dims)} encoders have {formats.count(largest)} dimensions."
+        return Point(KEY, TITLE, "fine", (said, *_unknown(evidence)), wanted_line, exhibits=line)
+    before = evidence.scores(asked, names=names)
+    found = evidence.scores(asked, names=list(variants.values()))
+    after = {name: found[variants[name]] for name in names}
+    both, common = shared(before, after)
+    sizes = f"{formats.count(smallest)} to {formats.count(largest)} dimensions"
+    lead = f"The encoders have {sizes}, and {TENDENCY}."
+    runs = (
+        *wanted(names, asked, before, None),
+        *wanted([v for v in variants.values() if v not in names], asked, found, None, listed=False),
+        *wanted_line,
+    )
+    if len(both) < 2:
+        said = f"None of them was measured at {smallest} dimensions yet, the size all can have."
+        return Point(KEY, TITLE, "missing", (lead, said, *_unknown(evidence)), runs, (), line)
+    old, new = (means(scores, both, common) for scores in (before, after))
+    order = agreement(old, new)
+    words = (lead, _verdict(order, smallest, PROJECTIONS[projection], common), *_unknown(evidence))
+    picture = _matched(evidence, before, after, both, common, projection)
+    verdict: Verdict = "look" if order.swapped else "fine"
+    return Point(KEY, TITLE, verdict, words, runs, (), (picture, *line))
+
+
+def _unknown(evidence: Evidence) -> tuple[str, ...]:
+    lacking = [name for name in evidence.encoders if name not in evidence.dims]
+    return (f"The size of {few(lacking)} is not known before a first result.",) if lacking else ()
+
+
+def _verdict(order: Agreement, size: int, by: str, common: Sequence[str]) -> str:
+    head = f"Brought to {size} dimensions by {by}, the order of {order.n} encoders {over(common)}"
+    if not order.swapped:
+        return f"{head} stays the same ({ranks(order)})."
+    return f"{head} changes: {swaps(order)} ({ranks(order)})."
+
+
+def _matched(
+    evidence: Evidence,
+    before: Scores,
+    after: Scores,
+    names: Sequence[str],
+    common: Sequence[str],
+    projection: Projection,
+) -> Exhibit:
+    """Scores before and after, an encoder a row, every task in the table."""
+    size = min(evidence.dims.values())
+    old, new = (means(scores, names, common) for scores in (before, after))
+    rows = tuple(
+        (task, name, evidence.dims[name], before[name][task], size, after[name][task],
+         after[name][task] - before[name][task])
+        for name in evidence.dims
+        for task in before[name]
+        if task in after[name]
+    )  # fmt: skip
+    at = f"at {size}, by {PROJECTIONS[projection]}"
+    return Exhibit(
+        f"theodolite-size-matched-{projection}",
+        f"Scores in full size and {at} {over(common)}.",
+        Dots((("full size", old), (at, new)), mean_of(common)),
+        ("task", "encoder", "dimensions", "score", "brought to", f"score {at}", "difference"),
+        rows,
+    )
+
+
+def _curve(
+    evidence: Evidence, projection: Projection, task: str, matched: Mapping[str, str]
+) -> tuple[tuple[Exhibit, ...], tuple[Wanted, ...]]:
+    """Score over dimensions, the paper's figure 1, and what it still lacks."""
+    if not task:
+        return (), ()
+    dims = evidence.dims
+    sizes = {
+        name: {k: at_size(name, dims[name], k, projection) for k in ladder(dims[name])}
+        for name in dims
+    }
+    specs = list(dict.fromkeys(spec for steps in sizes.values() for spec in steps.values()))
+    found = evidence.scores([task], names=specs)
+    lines = {
+        name: [(k, found[spec][task]) for k, spec in steps.items() if task in found[spec]]
+        for name, steps in sizes.items()
+    }
+    asked = matched.values() if task in tasks(evidence) else ()  # the other run has them
+    smaller = [spec for spec in specs if spec not in dims and spec not in asked]
+    runs = wanted(smaller, [task], found, None, listed=False)
+    drawn = {name: line for name, line in lines.items() if len(line) > 1}
+    if not drawn:
+        return (), runs
+    rows = tuple((name, k, score) for name, line in drawn.items() for k, score in line)
+    exhibit = Exhibit(
+        f"theodolite-size-curve-{projection}",
+        f"Score on {task} over the number of dimensions kept by {PROJECTIONS[projection]}."
+        f"{_leads(drawn)}",
+        Curves(drawn, f"score on {task}"),
+        ("encoder", "dimensions", f"score on {task}"),
+        rows,
+    )
+    return (exhibit,), runs
+
+
+def _leads(lines: Mapping[str, Sequence[tuple[int, float]]]) -> str:
+    """At which size the lead changes hands, for those who cannot see the picture."""
+    at: dict[int, dict[str, float]] = {}
+    for name, line in lines.items():
+        for k, score in line:
+            at.setdefault(k, {})[name] = score
+    leads = {k: max(s, key=lambda n: s[n]) for k, s in sorted(at.items()) if len(s) > 1}
+    firsts = list(dict.fromkeys(leads.values()))
+    if not firsts:
+        return ""
+    return f" In the lead, from small to large: {few(firsts)}."

@@ -1,0 +1,388 @@
+"""The shape of one encoder's space on one data set: measured, kept in the store, found again.
+
+The page Geometry and `theodolite geometry` read it; a background run of the kind `geometry`
+measures what takes long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.finite import finite
+from app.jobs.kinds import versioned
+from engine.errors import UserError
+from store.database import hash_of, to_json
+from store.derived import DerivedRow, array
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.workspace import Workspace
+    from engine.datasets.types import Dataset
+    from engine.encoders import Encoder
+
+Progress = Callable[[int, int], None]
+
+KIND = "geometry"
+FORMAT = 1
+"""Raised when the same question would be answered otherwise."""
+ALL = "all"
+AT_ONCE = 3000
+"""So many sentences are measured while the page waits, within a second."""
+MOST_SENTENCES = 40_000
+"""All pairs of more would take minutes: then so many are drawn, and it is said."""
+HUB_NEIGHBOURS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What of a data set is measured.
+
+    Attributes:
+        sentences: distinct.
+        rows: int (n_data,), positions in `sentences`: every occurrence, of pairs both sides.
+        left, right: int (n,), positions of the pairs; empty where the data set has none.
+        gold: float64 (n,), their scores; empty for pairs with labels.
+        labels: n labels of pairs; empty for pairs with scores.
+        part: int (n,), which of `parts` each pair is from.
+        parts: names of the splits or subsets.
+        scale: lowest and highest possible score.
+        drawn: whether `rows` is a sample.
+    """
+
+    sentences: list[str]
+    rows: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    gold: np.ndarray
+    labels: list[str]
+    part: np.ndarray
+    parts: list[str]
+    scale: tuple[float, float]
+    drawn: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What was measured.
+
+    Attributes:
+        encoder, dataset, split: of what.
+        info: the numbers by name, see `_measured`.
+        singular: float64 (m,), singular values, the largest first.
+        occurrence: int64 (n_distinct,), how often each sentence is among the 10 nearest.
+        cosine: float64 (n,), of the pairs.
+        gold: float64 (n,), their scores, or the number of their label.
+        part: int (n,), position of each pair's split or subset in `info["parts"]`.
+    """
+
+    encoder: str
+    dataset: str
+    split: str
+    info: dict[str, Any]
+    singular: np.ndarray
+    occurrence: np.ndarray
+    cosine: np.ndarray
+    gold: np.ndarray
+    part: np.ndarray
+
+
+def splits(workspace: Workspace, dataset: str) -> list[str]:
+    """`all`, then the names of the splits of a data set that has them.
+
+    Raises:
+        UserError: an unknown data set.
+    """
+    return [ALL, *_splits(workspace.catalog.load(dataset))]
+
+
+def _splits(data: Dataset) -> list[str]:
+    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
+
+    if isinstance(data, ScoredPairs):
+        names = list(data.parts) if data.parts_are == "splits" else []
+    elif isinstance(data, LabelledPairs | LabelledSentences):
+        names = list(dict.fromkeys(data.splits))
+    else:
+        names = []
+    return names if len(names) > 1 else []
+
+
+def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> Taken:
+    """Read from a data set what is measured: one split, or everything.
+
+    Args:
+        data: the data set.
+        split: one of its splits, or `all`.
+        most: of more occurrences of sentences so many are drawn; None for no limit.
+
+    Raises:
+        UserError: no such split, or fewer than two sentences.
+    """
+    import numpy as np
+
+    from engine.datasets.types import LabelledPairs, ScoredPairs
+
+    if split != ALL and split not in _splits(data):
+        raise UserError(
+            f"{data.name} has no split {split!r}.",
+            f"Choose {', '.join([ALL, *_splits(data)])}.",
+        )
+    place: dict[str, int] = {}
+
+    def positions(sentences: Sequence[str]) -> np.ndarray:
+        return np.array([place.setdefault(s, len(place)) for s in sentences], np.int64)
+
+    left, right, part = (np.empty(0, np.int64) for _ in range(3))
+    gold, labels, parts, scale = np.empty(0), [], [ALL], (0.0, 5.0)
+    if isinstance(data, ScoredPairs):
+        chosen = {n: p for n, p in data.parts.items() if split in (ALL, n)}
+        rows = [(positions(p.left), positions(p.right)) for p in chosen.values()]
+        left, right = (np.concatenate(side) for side in zip(*rows, strict=True))
+        gold = np.concatenate([p.gold for p in chosen.values()]).astype(np.float64)
+        part = np.repeat(np.arange(len(chosen)), [len(p.gold) for p in chosen.values()])
+        parts, scale = list(chosen), data.scale
+        taken = np.concatenate([left, right])
+    elif isinstance(data, LabelledPairs):
+        mine = [i for i, s in enumerate(data.splits) if split in (ALL, s)]
+        left = positions([data.sentences[i] for i in data.left[mine]])
+        right = positions([data.sentences[i] for i in data.right[mine]])
+        labels, parts = [data.labels[i] for i in mine], list(dict.fromkeys(data.splits))
+        part = np.array([parts.index(data.splits[i]) for i in mine], np.int64)
+        taken = np.concatenate([left, right])
+    else:
+        names = getattr(data, "splits", []) or [ALL] * len(data.sentences)
+        taken = positions(
+            [s for s, n in zip(data.sentences, names, strict=True) if split in (ALL, n)]
+        )
+    if len(taken) < 2:
+        raise UserError(
+            f"{data.name} has {formats.plural(len(taken), 'sentence')} here.",
+            "A space needs at least two.",
+        )
+    drawn = most is not None and len(taken) > most
+    if drawn:
+        taken = np.random.default_rng(0).choice(taken, most, replace=False)
+    return Taken(list(place), taken, left, right, gold, labels, part, parts, scale, drawn)
+
+
+def bound(workspace: Workspace, encoder: str, data: Dataset) -> Encoder:
+    """The encoder, fitted on this data set where its steps say `@task`, as an evaluation does."""
+    from engine.encoders import bind_task
+
+    return bind_task(workspace.load(encoder), data.sentences, data.hash)
+
+
+def key(fingerprint: str, data_hash: str, split: str) -> str:
+    """Under which a measurement is kept."""
+    facts = {"format": FORMAT, "encoder": fingerprint, "data": data_hash, "split": split,
+             "most": MOST_SENTENCES, "k": HUB_NEIGHBOURS}  # fmt: skip
+    return hash_of(KIND, to_json(facts))
+
+
+def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Shape | None:
+    """What was measured before; None when it was not.
+
+    Raises:
+        UserError: an encoder or data set that cannot be used.
+    """
+    data = workspace.catalog.load(dataset)
+    row = workspace.store.derived.get(
+        key(bound(workspace, encoder, data).fingerprint, data.hash, split)
+    )
+    return None if row is None else _read(row, encoder, dataset)
+
+
+def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[str, Any]]:
+    """Numbers of every encoder that was measured on a split, by name; reads no arrays."""
+    data_hash = workspace.catalog.load(dataset).hash
+    rows = reversed(workspace.store.derived.list(KIND))
+    return {
+        row["info"]["encoder"]: row["info"]
+        for row in rows
+        if (row["info"]["data_hash"], row["info"]["split"]) == (data_hash, split)
+    }
+
+
+def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Shape | None:
+    """`found`, or measured now when that takes no more than a second or two; else None."""
+    from app.pages.search import searchable
+
+    before = found(workspace, encoder, dataset, split)
+    if before is not None:
+        return before
+    data = workspace.catalog.load(dataset)
+    if len(data.sentences) > AT_ONCE:
+        return None
+    if searchable.missing(workspace, encoder, dataset) > searchable.SMALL:
+        return None
+    return measure(workspace, encoder, dataset, split)
+
+
+def measure(
+    workspace: Workspace,
+    encoder: str,
+    dataset: str,
+    split: str = ALL,
+    progress: Progress | None = None,
+) -> Shape:
+    """The shape, from the store or measured now and kept there.
+
+    Raises:
+        UserError: an encoder, data set or split that cannot be used, or vectors that hold no
+            numbers.
+    """
+    before = found(workspace, encoder, dataset, split)
+    if before is not None:
+        return before
+    data = workspace.catalog.load(dataset)
+    taken = take(data, split)
+    encoded_by = bound(workspace, encoder, data)
+    vectors = _encoded(encoded_by, taken, progress)
+    info, arrays = _measured(taken, vectors, progress)
+    info |= {"encoder": encoder, "dataset": dataset, "split": split, "data_hash": data.hash,
+             "fingerprint": encoded_by.fingerprint}  # fmt: skip
+    place = key(encoded_by.fingerprint, data.hash, split)
+    workspace.store.derived.put(place, KIND, info, arrays)
+    row = workspace.store.derived.get(place)
+    if row is None:
+        raise UserError("What was measured is gone again.", "Measure it once more.")
+    return _read(row, encoder, dataset)
+
+
+def _encoded(encoder: Encoder, taken: Taken, progress: Progress | None) -> np.ndarray:
+    return finite(encoder.encode(taken.sentences, progress), taken.sentences)
+
+
+def _measured(
+    taken: Taken, vectors: np.ndarray, progress: Progress | None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Numbers by name, and arrays.
+
+    Alignment is of the pairs above (`over`) and from (`from`) the cut on: four fifths of the
+    scale, which is 4 of 5. Singular values and IsoScore are of the vectors as they are; the rest
+    takes directions only.
+    """
+    import numpy as np
+
+    from engine.search.index import neighbours_of_each
+    from engine.space import geometry, isotropy
+
+    rows = vectors[taken.rows]
+    n, distinct = len(rows), np.unique(taken.rows)
+    tell = _told(progress, n)
+    singular = isotropy.singular_values(rows)
+    random = geometry.random_pairs(rows)
+    info: dict[str, Any] = {
+        "n_data": n, "n_distinct": len(distinct), "n_pairs": len(taken.left), "drawn": taken.drawn,
+        "dim": int(rows.shape[1]), "n_zero": int((~rows.any(axis=1)).sum()),
+        "parts": taken.parts, "scale": list(taken.scale), "labels": [],
+        "uniformity": geometry.uniformity(rows, progress=lambda done, of: tell(0.5 * done / of)),
+        "effective_rank": isotropy.effective_rank(singular), "isoscore": _isoscore(rows),
+        "mean_cosine": random.mean, "std_cosine": random.std,
+    }  # fmt: skip
+    cosines = geometry.cosine(vectors[taken.left], vectors[taken.right])
+    gold = taken.gold
+    if taken.labels:
+        info["labels"] = sorted(set(taken.labels))
+        numbers = {label: i for i, label in enumerate(info["labels"])}
+        gold = np.array([numbers[label] for label in taken.labels], np.float64)
+    elif len(gold):
+        info |= _alignments(taken, vectors)
+    occurrence = np.zeros(0, np.int64)
+    k = min(HUB_NEIGHBOURS, len(distinct) - 1)
+    if k >= 1:
+        near = neighbours_of_each(
+            vectors[distinct], k, progress=lambda done, of: tell(0.5 + 0.5 * done / of)
+        )[1]
+        hubs = isotropy.hubness(near)
+        occurrence = hubs.counts
+        info |= {"hub_k": k, "hub_skew": hubs.skew, "hub_never": hubs.never,
+                 "hub_most": int(occurrence.max()),
+                 "hub": taken.sentences[distinct[int(occurrence.argmax())]][:300]}  # fmt: skip
+    arrays = {"singular": singular, "occurrence": occurrence, "cosine": cosines, "gold": gold,
+              "part": taken.part.astype(np.int32)}  # fmt: skip
+    return info, arrays
+
+
+def cut(scale: Sequence[float]) -> float:
+    """From where on a pair counts as a positive one: four fifths of the scale."""
+    low, high = scale
+    return round(low + 0.8 * (high - low), 6)
+
+
+def _alignments(taken: Taken, vectors: np.ndarray) -> dict[str, Any]:
+    from engine.space import geometry
+
+    at = cut(taken.scale)
+    found: dict[str, Any] = {"cut": at}
+    for name, rows in (("over", taken.gold > at), ("from", taken.gold >= at)):
+        found[f"n_{name}"] = int(rows.sum())
+        left, right = vectors[taken.left[rows]], vectors[taken.right[rows]]
+        found[f"alignment_{name}"] = geometry.alignment(left, right) if rows.any() else None
+    return found
+
+
+def _isoscore(rows: np.ndarray) -> float | None:
+    from engine.space.isotropy import isoscore
+
+    try:
+        return isoscore(rows)
+    except ValueError:  # one dimension, or all the same
+        return None
+
+
+def _told(progress: Progress | None, n: int) -> Callable[[float], None]:
+    def tell(share: float) -> None:
+        if progress is not None:
+            progress(round(share * n), n)
+
+    return tell
+
+
+def _read(row: DerivedRow, encoder: str, dataset: str) -> Shape:
+    names = ("singular", "occurrence", "cosine", "gold", "part")
+    arrays = {name: array(row, name) for name in names}
+    return Shape(encoder, dataset, row["info"]["split"], row["info"], **arrays)
+
+
+def queue(workspace: Workspace, encoders: Sequence[str], dataset: str, split: str = ALL) -> str:
+    """Queue the measuring and return the run's id.
+
+    Raises:
+        UserError: for visitors, or an encoder, data set or split that cannot be used.
+    """
+    from engine.encoders import parse
+
+    workspace.refuse_visitors()
+    if split not in splits(workspace, dataset):
+        take(workspace.catalog.load(dataset), split)  # says what there is
+    names = [str(parse(encoder)) for encoder in encoders]
+    if not names:
+        raise UserError("No encoder was chosen.", "Choose at least one.")
+    spec = versioned(KIND, {"encoders": names, "dataset": dataset, "split": split})
+    of = names[0] if len(names) == 1 else f"{len(names)} encoders"
+    return workspace.jobs.enqueue(KIND, spec, title=f"Geometry of {of} on {dataset}")
+
+
+def units(spec: Mapping[str, Any]) -> list[str]:
+    """The parts of a run, two an encoder, as its progress names them."""
+    return [
+        label
+        for encoder in spec["encoders"]
+        for label in (f"Encoding {spec['dataset']} with {encoder}", f"Geometry of {encoder}")
+    ]
+
+
+def work(workspace: Workspace, spec: Mapping[str, Any], position: int, progress: Progress) -> None:
+    """Do one of `units`; each leaves the same however often it is begun."""
+    encoder, dataset, split = spec["encoders"][position // 2], spec["dataset"], spec["split"]
+    if position % 2:
+        measure(workspace, encoder, dataset, split, progress)
+        return
+    data = workspace.catalog.load(dataset)
+    if found(workspace, encoder, dataset, split) is None:
+        _encoded(bound(workspace, encoder, data), take(data, split), progress)

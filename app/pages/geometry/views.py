@@ -1,0 +1,355 @@
+"""What the page Geometry shows of measured shapes: title, chart and a sentence for each encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.chart import drawing
+from app.pages.geometry import densities
+from app.pages.geometry import figures as space_figures
+from app.pages.geometry.densities import CROWDED, SPREAD, number
+from app.web import figures
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.pages.geometry.service import Shape
+
+View = tuple[str, Any, str]
+"""Title, value of a chart, readings; empty texts and None where there is nothing to show."""
+NOTHING: View = ("", None, "")
+HUBS, MANY_HUBS = 1.0, 3.0
+"""Skew of the k-occurrence: below the first there are hardly hubs, above the second strong ones."""
+LITTLE = 0.02
+"""Of accuracy: less than this above the commoner answer is no use."""
+RULES = {"over": "above", "from": "from"}
+
+
+def alignment(everyone: Mapping[str, Mapping[str, Any]], rule: str, dataset: str) -> View:
+    """Alignment against uniformity of all encoders that were measured (SimCSE figure 3)."""
+    known = {n: i for n, i in everyone.items() if i.get(f"alignment_{rule}") is not None}
+    if not known:
+        return NOTHING
+    points = [figures.SpacePoint(n, i[f"alignment_{rule}"], i["uniformity"])
+              for n, i in known.items()]  # fmt: skip
+    some = next(iter(known.values()))
+    headline = _best(points)
+    pairs = some["n_data"] * (some["n_data"] - 1) // 2
+    title = _title(
+        headline,
+        f"Alignment: mean squared distance of the {some[f'n_{rule}']:,} pairs graded "
+        f"{RULES[rule]} {some['cut']:g}. Uniformity: log mean Gaussian potential of all "
+        f"{pairs:,} pairs of {some['n_data']:,} sentences, both sides, duplicates kept"
+        f"{_drawn(some)} (Wang, Isola 2020; SimCSE, figure 3). Lower is better for both.",
+    )
+    rows = [[n, i[f"alignment_{rule}"], i["uniformity"], i[f"n_{rule}"], i["n_data"]]
+            for n, i in known.items()]  # fmt: skip
+    value = drawing(
+        figures.space(points), f"Alignment against uniformity. {headline}.",
+        name=f"theodolite-alignment-uniformity-{dataset}",
+        columns=["encoder", "alignment", "uniformity", "n_pos", "n_data"], rows=rows,
+    )  # fmt: skip
+    readings = {p.encoder: _apart(p, points) for p in points}
+    return title, value, _readings(readings)
+
+
+def _best(points: Sequence[figures.SpacePoint]) -> str:
+    closest = min(points, key=lambda p: p.alignment)
+    widest = min(points, key=lambda p: p.uniformity)
+    if len(points) == 1:
+        return f"{closest.encoder}: where it stands; measure a second encoder to compare"
+    if closest is widest:
+        return f"{closest.encoder} keeps paraphrases closest and spreads sentences most evenly"
+    return (
+        f"{closest.encoder} keeps paraphrases closest, {widest.encoder} spreads sentences most "
+        "evenly"
+    )
+
+
+def _apart(point: figures.SpacePoint, points: Sequence[figures.SpacePoint]) -> str:
+    """What both numbers mean for one encoder: how much closer paraphrases are than strangers."""
+    place = sorted(p.alignment + p.uniformity for p in points).index(
+        point.alignment + point.uniformity
+    )
+    said = (
+        f"Paraphrases are {number(point.alignment**0.5)} apart, all sentences "
+        f"{number((-point.uniformity / 2) ** 0.5)} in the measure of uniformity (directions at "
+        "right angles: 1.414)."
+    )
+    if len(points) > 1:
+        said += f" The sum of both is number {place + 1} of {len(points)}."
+    return said
+
+
+def spectrum(shapes: Sequence[Shape]) -> View:
+    """Singular values, effective rank, IsoScore, mean cosine."""
+    import numpy as np
+
+    curves, readings = [], {}
+    for shape in shapes:
+        sizes = shape.singular / (shape.singular[0] or 1.0)
+        curves.append(space_figures.Curve(shape.encoder, np.arange(1, len(sizes) + 1), sizes))
+        readings[shape.encoder] = _spectrum_words(shape)
+    longest = max(len(curve.y) for curve in curves)
+    rows = [
+        [i + 1, *(float(c.y[i]) if i < len(c.y) else None for c in curves)] for i in range(longest)
+    ]
+    ranked = sorted(shapes, key=lambda s: -s.info["effective_rank"] / s.info["dim"])
+    best = ranked[0]
+    headline = (
+        f"{best.encoder} uses {figures.percent(best.info['effective_rank'] / best.info['dim'])} "
+        f"of its {best.info['dim']} dimensions"
+        + ("" if len(ranked) == 1 else f", {ranked[-1].encoder} "
+           f"{figures.percent(ranked[-1].info['effective_rank'] / ranked[-1].info['dim'])} of "
+           f"{ranked[-1].info['dim']}")
+    )  # fmt: skip
+    title = _title(
+        headline,
+        "Singular values of the matrix of sentence vectors, as encoded, divided by the largest "
+        "(SimCSE, figure E.1). A line that falls steeply is a space with few directions in use.",
+    )
+    value = drawing(
+        space_figures.spectrum(curves), f"Singular values. {headline}.",
+        name="theodolite-singular-values",
+        columns=["number", *(shape.encoder for shape in shapes)], rows=rows,
+    )  # fmt: skip
+    return title, value, _readings(readings)
+
+
+def _spectrum_words(shape: Shape) -> str:
+    info = shape.info
+    power = shape.singular**2
+    first = float(power[0] / (power.sum() or 1.0))
+    mean = info["mean_cosine"]
+    crowd = (
+        "directions are used evenly" if abs(mean) < SPREAD
+        else "vectors lean to one side" if mean < CROWDED
+        else "all vectors crowd in a narrow cone"
+    )  # fmt: skip
+    score = info["isoscore"]
+    even = "" if score is None else f" and the variance fills {figures.percent(score)} (IsoScore)"
+    return (
+        f"Of {info['dim']} dimensions {info['effective_rank']:.0f} are in use (effective rank)"
+        f"{even}; the strongest direction holds {figures.percent(first)} of the squared length, "
+        f"and two random sentences have cosine {number(mean)}: {crowd}."
+    )
+
+
+def hubs(shapes: Sequence[Shape]) -> View:
+    """How often a sentence is among the nearest of others."""
+    import numpy as np
+
+    known = [shape for shape in shapes if len(shape.occurrence)]
+    if not known:
+        return NOTHING
+    curves, rows, readings = [], [], {}
+    for shape in known:
+        counts = np.sort(shape.occurrence)
+        times = np.unique(counts[counts > 0])
+        share = 1 - np.searchsorted(counts, times, side="left") / len(counts)
+        curves.append(space_figures.Curve(shape.encoder, times, share))
+        rows += [[shape.encoder, int(t), float(s)] for t, s in zip(times, share, strict=True)]
+        readings[shape.encoder] = _hub_words(shape)
+    most = max(known, key=lambda s: s.info["hub_skew"])
+    k = most.info["hub_k"]
+    headline = (
+        f"{most.encoder} has {_hub_kind(most.info['hub_skew'])}: one sentence is among the {k} "
+        f"nearest of {most.info['hub_most']:,} others"
+    )
+    title = _title(
+        headline,
+        f"Each sentence has {k} nearest others, so each is a neighbour {k} times on average. "
+        "Hubs are neighbours of very many and get in the way of search (Radovanović et al. 2010); "
+        f"{known[0].info['n_distinct']:,} distinct sentences.",
+    )
+    value = drawing(
+        space_figures.hubs(curves, k), f"How often a sentence is a neighbour. {headline}.",
+        name="theodolite-hubs",
+        columns=["encoder", f"among the {k} nearest of so many, or more", "share of sentences"],
+        rows=rows,
+    )  # fmt: skip
+    return title, value, _readings(readings)
+
+
+def _hub_kind(skew: float) -> str:
+    return "hardly any hubs" if skew < HUBS else "some hubs" if skew < MANY_HUBS else "strong hubs"
+
+
+def _hub_words(shape: Shape) -> str:
+    info = shape.info
+    hub = info["hub"] if len(info["hub"]) <= 80 else f"{info['hub'][:79]}…"
+    return (
+        f"Skew {info['hub_skew']:.2f}, {_hub_kind(info['hub_skew'])}: the greatest, “{hub}”, is a "
+        f"neighbour {info['hub_most']:,} times, and {figures.percent(info['hub_never'])} of the "
+        "sentences never are."
+    )
+
+
+def cosines(shapes: Sequence[Shape], dataset: str) -> View:
+    """Densities of the cosine by gold score; nothing where pairs have no scores."""
+    scored = [shape for shape in shapes if len(shape.gold) and not shape.info["labels"]]
+    if not scored:
+        return NOTHING
+    grid = densities.grid()
+    spreads = {
+        s.encoder: densities.of(s.encoder, s.cosine, s.gold, tuple(s.info["scale"]),
+                                s.info["mean_cosine"])
+        for s in scored
+    }  # fmt: skip
+    panels = [spread.panel for spread in spreads.values()]
+    headline = figures.ridges_headline(panels, grid)
+    labels = [ridge.label for ridge in panels[0].ridges]
+    title = _title(
+        headline,
+        f"{formats.plural(len(scored[0].gold), 'pair')} of {dataset} by the grade people gave "
+        "them. Diamonds mark the mean of a group, the dotted line that of two random sentences.",
+    )
+    value = drawing(
+        figures.ridges(panels, grid), f"Densities of the cosine by gold score. {headline}.",
+        name=f"theodolite-cosines-{dataset}",
+        columns=["encoder", *(f"mean cosine {label}" for label in labels), "overlap", "random"],
+        rows=[[name, *(ridge.mean for ridge in s.panel.ridges), s.overlap, s.random]
+              for name, s in spreads.items()],
+    )  # fmt: skip
+    return title, value, _readings({n: densities.reading(s) for n, s in spreads.items()})
+
+
+def thresholds(shapes: Sequence[Shape], positive_from: float | None, label: str | None) -> View:
+    """From which cosine on pairs count as the same, and what that is worth.
+
+    Args:
+        shapes: of one data set.
+        positive_from: for scored pairs, the gold score from which on a pair is positive.
+        label: for labelled pairs, the label that is positive.
+    """
+    from engine.stats.thresholds import sweep
+
+    known = [shape for shape in shapes if len(shape.gold)]
+    if not known:
+        return NOTHING
+    some = known[0]
+    positive, what = _positive(some, positive_from, label)
+    if not positive.any() or positive.all():
+        return (
+            _title("No threshold to find", f"Every pair or none is {what}: choose another cut."),
+            None, "",
+        )  # fmt: skip
+    common = float(max(positive.mean(), 1 - positive.mean()))
+    curves, rows, readings, best = [], [], {}, {}
+    for shape in known:
+        swept = sweep(shape.cosine, positive)
+        right, f1 = swept.best("accuracy"), swept.best("f1")
+        best[shape.encoder] = right
+        marks = {"accuracy": [(right.threshold, right.accuracy)], "F1": [(f1.threshold, f1.f1)]}
+        places = _places(len(swept.thresholds))
+        for kind, values in (("accuracy", swept.accuracy), ("F1", swept.f1)):
+            curves.append(
+                space_figures.Curve(shape.encoder, swept.thresholds[places], values[places],
+                                    marks[kind], kind)
+            )  # fmt: skip
+        rows += [
+            [shape.encoder, aim, v.threshold, v.accuracy, v.precision, v.recall, v.f1]
+            for aim, v in (("accuracy", right), ("F1", f1))
+        ]
+        held, more = _held_out(shape, positive)
+        rows += more
+        readings[shape.encoder] = (
+            f"Cosine {number(right.threshold)} and above as the same gets "
+            f"{figures.percent(right.accuracy)} right, where always giving the commoner answer "
+            f"gets {figures.percent(common)}; the best F1 is "
+            f"{f1.f1:.3f}, from {number(f1.threshold)} on.{held}"
+        )
+    top = max(best, key=lambda name: best[name].accuracy)
+    headline = (
+        f"With {top}, pairs of cosine {number(best[top].threshold)} and above are best taken for "
+        f"the same: {figures.percent(best[top].accuracy)} right"
+        if best[top].accuracy > common + LITTLE
+        else "No threshold gets much more right than always giving the commoner answer"
+    )
+    title = _title(
+        headline,
+        f"{int(positive.sum()):,} of {len(positive):,} pairs are {what}. Diamonds mark the "
+        "best accuracy and the best F1. A threshold looks better on the pairs it was chosen on "
+        "than on new ones.",
+    )
+    value = drawing(
+        space_figures.thresholds(curves), f"Accuracy and F1 by threshold. {headline}.",
+        name="theodolite-thresholds", rows=rows,
+        columns=["encoder", "best", "threshold", "accuracy", "precision", "recall", "F1"],
+    )  # fmt: skip
+    return title, value, _readings(readings)
+
+
+def _positive(
+    shape: Shape, positive_from: float | None, label: str | None
+) -> tuple[np.ndarray, str]:
+    from app.pages.geometry.service import cut
+
+    labels = shape.info["labels"]
+    if labels:
+        wanted = label if label in labels else default_label(labels)
+        return shape.gold == labels.index(wanted), f"labelled {wanted}"
+    at = cut(shape.info["scale"]) if positive_from is None else positive_from
+    return shape.gold >= at, f"graded from {at:g} on"
+
+
+def default_label(labels: Sequence[str]) -> str:
+    """The label that most likely says that two sentences mean the same."""
+    likely = ("entailment", "entail", "1", "true", "yes", "same", "paraphrase", "duplicate")
+    return next((x for word in likely for x in labels if x.casefold() == word), labels[-1])
+
+
+def _held_out(shape: Shape, positive: np.ndarray) -> tuple[str, list[list[Any]]]:
+    """The threshold chosen on the dev split, judged on the test split, where there are both."""
+    from engine.stats.thresholds import judge, sweep
+
+    parts = shape.info["parts"]
+    if not {"dev", "test"} <= set(parts):
+        return "", []
+    dev, test = shape.part == parts.index("dev"), shape.part == parts.index("test")
+    if not dev.any() or not test.any():
+        return "", []
+    chosen = sweep(shape.cosine[dev], positive[dev]).best("accuracy").threshold
+    v = judge(shape.cosine[test], positive[test], chosen)
+    said = (
+        f" Chosen on dev ({number(chosen)}), it gets {figures.percent(v.accuracy)} of test right."
+    )
+    row = [shape.encoder, "accuracy on dev, judged on test", v.threshold, v.accuracy, v.precision,
+           v.recall, v.f1]  # fmt: skip
+    return said, [row]
+
+
+def _places(n: int, most: int = 400) -> np.ndarray:
+    """Which points of a long curve are drawn."""
+    import numpy as np
+
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+
+
+def table(shapes: Sequence[Shape]) -> tuple[list[str], list[dict[str, Any]]]:
+    """All numbers, one row an encoder: their names, and rows as `theodolite geometry` prints."""
+    names = [
+        "encoder", "dataset", "split", "dim", "n_data", "n_distinct", "n_over", "alignment_over",
+        "n_from", "alignment_from", "cut", "uniformity", "effective_rank", "isoscore",
+        "mean_cosine", "std_cosine", "hub_skew", "hub_never", "hub_most", "n_zero", "drawn",
+    ]  # fmt: skip
+    return names, [{name: shape.info.get(name) for name in names} for shape in shapes]
+
+
+def _title(headline: str, lead: str) -> str:
+    return f'<div class="t-section"><h2>{escape(headline)}</h2><p>{escape(lead)}</p></div>'
+
+
+def _drawn(info: Mapping[str, Any]) -> str:
+    return ", drawn at random from more" if info["drawn"] else ""
+
+
+def _readings(said: Mapping[str, str]) -> str:
+    items = "".join(
+        f'<li><span class="t-spec">{escape(name)}</span>{escape(text)}</li>'
+        for name, text in said.items()
+    )
+    return f'<ul class="t-readings" aria-label="How to read it">{items}</ul>'

@@ -1,0 +1,348 @@
+"""`theodolite encoders | jobs`: what the store lists, and what is worked on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from app import formats
+from app.pages.evaluate.command import open_workspace
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit,
+    emit_json,
+    plain_errors,
+    progress_bar,
+    say,
+)
+from engine.errors import UserError
+
+
+def verbs(help_text: str) -> typer.Typer:
+    """Make a group of verbs."""
+    settings = {"help_option_names": ["-h", "--help"]}
+    return typer.Typer(help=help_text, no_args_is_help=True, context_settings=settings)
+
+
+encoder_verbs = verbs("List, add, examine and remove encoders.")
+job_verbs = verbs("Queue, follow, cancel and retry background runs.")
+
+SpecArgument = Annotated[str, typer.Argument(metavar="ENCODER", help="A spec string.")]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id; see `jobs list`.")]
+
+
+@encoder_verbs.command("list")
+@plain_errors
+def list_encoders(
+    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
+    """Show every encoder that this store knows.
+
+    theodolite encoders list --json
+    """
+    rows = [_flat(row) for row in open_workspace(store, data).store.encoders.list()]
+    emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
+    if not rows and not as_json:
+        say(
+            "None is listed yet. The app lists minilm, wordllama and random:256 at its first "
+            "start, and whatever is measured; a spec can be used without being listed."
+        )
+
+
+@encoder_verbs.command("add")
+@plain_errors
+def add_encoder(
+    spec: SpecArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a spec and remember it, so that pages offer it.
+
+    theodolite encoders add "hf:bert-base-uncased?pooling=avg_first_last | normalise"
+    """
+    row = _flat(open_workspace(store, data).add_encoder(spec))
+    emit([row], ("name", "kind", "dim", "parameters", "pooling"), as_json)
+    if not as_json:
+        for warning in row.get("warnings") or ():
+            say(f"Warning: {warning}")
+
+
+@encoder_verbs.command("doctor")
+@plain_errors
+def examine_encoder(
+    source: Annotated[str, typer.Argument(help="hf:ID or dir:FOLDER, without options.")],
+    check: Annotated[
+        bool, typer.Option("--check", help="Also measure every pooling on STS-B dev.")
+    ] = False,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which pooling fits a checkpoint, and why: from its files, and by measuring it.
+
+    theodolite encoders doctor hf:princeton-nlp/sup-simcse-bert-base-uncased --check
+    """
+    from app.pages.encoders.pooling_check import check_on_dev
+    from engine.encoders import doctor
+
+    diagnosis = doctor.diagnose(source)
+    fields = {"source": source, "pooling": diagnosis.pooling}
+    if as_json:
+        emit_json(
+            fields | {"reasons": list(diagnosis.reasons), "warnings": list(diagnosis.warnings)}
+        )
+    else:
+        say(f"Recommended pooling: {diagnosis.pooling}")
+        for line in (*diagnosis.reasons, *diagnosis.warnings):
+            say(f"  {line}")
+    if check:
+        measured_on, rows = check_on_dev(open_workspace(store, data), source)
+        say(f"Measured on {measured_on}:")
+        emit(rows, ("pooling", "spearman", "seconds"), as_json)
+
+
+@encoder_verbs.command("coverage")
+@plain_errors
+def cover_tasks(
+    spec: SpecArgument,
+    tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how many sentences of each task a file of vectors lacks.
+
+    theodolite encoders coverage vectors:mine.parquet --tasks sts
+    """
+    from app.pages.evaluate.coverage import coverage
+
+    rows = list(coverage(open_workspace(store, data), spec, tasks))
+    emit(rows, ("task", "sentences", "lacking", "first"), as_json)
+    if not as_json:
+        for row in rows:
+            if row["error"]:
+                say(f"{row['task']}: {row['error']}")
+
+
+@encoder_verbs.command("remove")
+@plain_errors
+def remove_encoder(
+    spec: SpecArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget an encoder. Its results stay; `store clean` reclaims its vectors.
+
+    theodolite encoders remove "minilm | normalise"
+    """
+    if not open_workspace(store, data).store.encoders.remove(spec):
+        raise UserError(f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.")
+    done({"removed": spec}, f"{spec} is no longer listed.", as_json)
+
+
+@job_verbs.command("list")
+@plain_errors
+def list_jobs(
+    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
+    """Show the runs, newest first, with the bytes that their events and logs take.
+
+    theodolite jobs list --json
+    """
+    workspace = open_workspace(store, data)
+    sizes = workspace.jobs.sizes()
+    rows = [{**run, "bytes": sizes.get(run["id"], 0)} for run in workspace.jobs.list()]
+    emit(
+        rows,
+        ("id", "state", "title", "done", "failed", "total", "eta_seconds", "bytes", "error"),
+        as_json,
+    )
+
+
+@job_verbs.command("add")
+@plain_errors
+def add_job(
+    encoders: Annotated[list[str], typer.Argument(metavar="ENCODER…", help="Spec strings.")],
+    tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Default: each task's own.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Default: the protocol's own.")] = None,
+    seeds: Annotated[int, typer.Option(help="How many seeds in a row, 1 to 20.")] = 1,
+    priority: Annotated[int, typer.Option(help="Lower runs earlier; 0 is usual.")] = 0,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Queue an evaluation for the worker of a running app (or of `theodolite worker`).
+
+    theodolite jobs add minilm random:256 --tasks starter --priority -1
+    """
+    workspace = open_workspace(store, data)
+    run = workspace.queue_evaluation(encoders, tasks, protocol, seed, priority, seeds=seeds)
+    done({"id": run}, f"Queued as {run}. Follow it: theodolite jobs wait {run}", as_json)
+
+
+@job_verbs.command("log")
+@plain_errors
+def show_log(
+    run: RunArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what a run has logged.
+
+    theodolite jobs log 36e4305ecb44
+    """
+    lines = open_workspace(store, data).store.logs.lines(run)
+    emit([{"line": line} for line in lines], ("line",), as_json)
+
+
+@job_verbs.command("cancel")
+@plain_errors
+def cancel_job(
+    run: RunArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Stop a run within two seconds. What it finished stays, and so does a training's checkpoint.
+
+    theodolite jobs cancel 36e4305ecb44
+    """
+    workspace = open_workspace(store, data)
+    workspace.store.runs.get(run)  # says so when there is none
+    if not workspace.jobs.cancel(run):
+        raise UserError(f"Run {run!r} is over already.", "`theodolite jobs list` shows its state.")
+    done({"cancelled": run}, f"{run} is cancelled.", as_json)
+
+
+@job_verbs.command("stop")
+@plain_errors
+def stop_job(
+    run: RunArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Have a training run stop now and keep its best, as if it had ended here.
+
+    theodolite jobs stop 36e4305ecb44
+
+    Of a sweep the training at work keeps its best, and those after it are left out.
+    """
+    from app.pages.trainings import service as runs
+
+    workspace = open_workspace(store, data)
+    row = workspace.store.runs.get(run)
+    if row["kind"] not in (*runs.KINDS, "train-decoder"):
+        raise UserError(
+            f"Run {run!r} trains nothing, so it has no best to keep.", "`jobs cancel` stops it."
+        )
+    if not runs.stop(workspace, run):
+        raise UserError(f"Run {run!r} is over already.", "`theodolite jobs list` shows its state.")
+    waited = row["state"] == "queued"
+    said = "is cancelled: it had not begun" if waited else "stops; its best is kept"
+    done({"cancelled" if waited else "stopping": run}, f"{run} {said}.", as_json)
+
+
+@job_verbs.command("prioritise")
+@plain_errors
+def prioritise_job(
+    run: RunArgument,
+    priority: Annotated[
+        int | None, typer.Option(help="Lower runs earlier; default: before all that wait.")
+    ] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a waiting run another place in the queue.
+
+    theodolite jobs prioritise 36e4305ecb44 --priority 5
+    """
+    workspace = open_workspace(store, data)
+    moved = workspace.jobs.prioritise(run, priority)
+    row = workspace.store.runs.get(run)  # says so when there is none
+    if not moved:
+        raise UserError(
+            f"Run {run!r} does not wait any more: {row['state']}.", "It keeps its place."
+        )
+    said = {"id": run, "priority": row["priority"]}
+    done(said, f"{run} now has priority {row['priority']}; lower runs earlier.", as_json)
+
+
+@job_verbs.command("retry")
+@plain_errors
+def retry_job(
+    run: RunArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Queue a run that failed, wholly or partly, or was cancelled again; what is done is kept.
+
+    theodolite jobs retry 36e4305ecb44
+    """
+    open_workspace(store, data).jobs.retry(run)
+    done({"id": run}, f"{run} is queued again.", as_json)
+
+
+@job_verbs.command("remove")
+@plain_errors
+def remove_jobs(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN…", help="Ids; see `jobs list`.")],
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget runs that are over: their parts, events and logs. Results and models stay.
+
+    theodolite jobs remove 36e4305ecb44 8fd1c09a77e2
+    """
+    workspace = open_workspace(store, data)
+    for run in runs:
+        size = workspace.jobs.size(run)
+        if not workspace.jobs.remove(run):
+            raise UserError(f"Run {run!r} is not over yet.", f"First: theodolite jobs cancel {run}")
+        done({"removed": run, "bytes": size}, f"{run} is removed: {formats.size(size)}.", as_json)
+
+
+@job_verbs.command("wait")
+@plain_errors
+def wait_for_job(
+    run: RunArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Follow a run to its end; exit 1 when any of it failed, or it was cancelled.
+
+    theodolite jobs wait 36e4305ecb44 && theodolite compare minilm random:256
+    """
+    runs = open_workspace(store, data).store.runs
+    with progress_bar(run) as move:
+        while (row := runs.get(run))["state"] in ("queued", "running"):
+            move(row["done"] + row["failed"], row["total"], row["message"] or row["state"])
+            time.sleep(0.5)
+    emit([row], ("id", "state", "title", "done", "failed", "total", "error"), as_json)
+    if row["state"] != "done":
+        raise typer.Exit(1)
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row.get("info", {}), **{k: v for k, v in row.items() if k != "info"}}
+
+
+def done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
+    """Say that something was done, or print its row."""
+    if as_json:
+        emit_json(row)
+    else:
+        say(sentence)

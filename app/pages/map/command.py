@@ -1,0 +1,121 @@
+"""`theodolite project`: a collection on a plane, from a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.pages.evaluate.command import open_workspace
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    SpreadsheetOption,
+    StoreOption,
+    emit,
+    emit_json,
+    plain_errors,
+    progress_bar,
+    say,
+)
+
+if TYPE_CHECKING:
+    from app.pages.map.service import StoredMap
+
+ENDINGS = (".csv", ".parquet", ".npy")
+SHOWN = 10
+
+
+@plain_errors
+def project(
+    encoder: Annotated[str, typer.Argument(help="A spec string, e.g. minilm | normalise.")],
+    dataset: Annotated[
+        str, typer.Argument(help="What to draw; see `theodolite data`.")
+    ] = "starter-topics",
+    method: Annotated[str, typer.Option(help="umap, tsne, pca, or (an extra) pacmap.")] = "umap",
+    neighbours: Annotated[int, typer.Option(help="Few show detail, many the whole.")] = 15,
+    min_dist: Annotated[float, typer.Option(help="How close UMAP may put points.")] = 0.1,
+    seed: Annotated[str, typer.Option(help="A number, or any: quicker, never twice alike.")] = "0",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the points here: .csv, .parquet or .npy.")
+    ] = None,
+    spreadsheet: SpreadsheetOption = False,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put the sentences of a collection on a plane, and say how far to trust it.
+
+    theodolite project minilm starter-topics --out map.csv
+
+    theodolite project wordllama STSBenchmark --method pca --data senteval --json
+
+    A map made before is read, not made again; the page Map shows it.
+    """
+    from app.pages.map import making as map_making
+    from app.pages.map import service
+    from engine.errors import UserError
+
+    if out is not None and out.suffix not in ENDINGS:
+        raise UserError(f"{str(out)!r} has no ending we know.", f"Use one of {', '.join(ENDINGS)}.")
+    if seed != "any" and not (seed.isascii() and seed.isdigit()):
+        raise UserError(f"{seed!r} is not a seed.", "Give a whole number, or 'any'.")
+    asked = service.wanted(
+        encoder, dataset, method=method, neighbours=neighbours, min_dist=min_dist,
+        seed=None if seed == "any" else int(seed),
+    )  # fmt: skip
+    workspace = open_workspace(store, data)
+    service.refuse_too_many(workspace, asked)
+    with progress_bar("encoding") as move:
+        service.vectors(
+            workspace, encoder, dataset, lambda done, all_: move(done, all_, "encoding")
+        )
+        found = map_making.make(workspace, asked, lambda done: move(done, 1, "projecting"))
+    if out is not None:
+        _write(found, out, spreadsheet)
+        say(f"{len(found.points):,} points written to {out}.")
+    _print(found, as_json)
+
+
+def _write(found: StoredMap, out: Path, spreadsheet: bool) -> None:
+    import numpy as np
+
+    from app.pages.map import service
+    from engine.errors import UserError
+
+    ids = np.arange(len(found.points))
+    try:
+        if out.suffix == ".npy":
+            with out.open("wb") as file:
+                np.save(file, found.points, allow_pickle=False)
+        elif out.suffix == ".parquet":
+            service.table(found, ids).to_parquet(out, index=False)
+        else:
+            table = service.table(found, ids, spreadsheet=spreadsheet)
+            table.to_csv(out, index=False, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{str(out)!r} cannot be written.", str(error.strerror)) from error
+
+
+def _print(found: StoredMap, as_json: bool) -> None:
+    """As JSON the facts and then every point; for people the facts and the names on the map."""
+    info = {name: value for name, value in found.info.items() if name != "fingerprint"}
+    if as_json:
+        emit_json({"key": found.key, **info})
+        for number, (x, y) in enumerate(found.points.tolist()):
+            emit_json({"id": number, "x": x, "y": y, "sentence": found.sentences[number]})
+        return
+    rows: list[dict[str, Any]] = [
+        {"region": region.text, "sentences": region.size}
+        for region in found.regions
+        if region.level == 0
+    ]
+    emit(rows[:SHOWN], ("region", "sentences"), False)
+    trust = info["trust"]
+    if trust:
+        say(
+            f"Of the {trust['k']} nearest of a sentence {trust['recall']:.0%} are its nearest here "
+            f"too; trustworthiness {trust['trustworthiness']:.3f}, continuity "
+            f"{trust['continuity']:.3f}."
+        )

@@ -1,0 +1,147 @@
+"""Search indexes of large collections: made by a background run, kept by content, opened mapped."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.jobs.kinds import versioned
+from store.database import hash_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.workspace import Workspace
+    from engine.encoders.base import Encoder
+    from engine.search.ann_index import Built, MappedIndex
+    from engine.search.index import Index
+
+Progress = Callable[[int, int], None]
+
+KIND = "index"
+FORMAT = 2
+"""Raised when an index of the same vectors would come out otherwise. The first held them too."""
+
+
+def is_large(n: int) -> bool:
+    """Whether a collection of so many sentences is worth an index."""
+    from engine.search.ann_index import EXACT_BELOW
+
+    return n > EXACT_BELOW
+
+
+def key(fingerprint: str, data_hash: str, format_: int = FORMAT) -> str:
+    """Under which the index of a collection is kept."""
+    return hash_of(KIND, str(format_), fingerprint, data_hash)
+
+
+def opened(
+    workspace: Workspace, encoder: Encoder, sentences: Sequence[str], data_hash: str
+) -> MappedIndex | None:
+    """The index if it was made; what a query needs of the vectors is read from their cache."""
+    from engine.search.ann_index import MappedIndex
+
+    row = workspace.store.derived.get(key(encoder.fingerprint, data_hash))
+    if row is None:
+        return None
+    return MappedIndex(row["files"]["lists"], _rows(encoder, sentences), row["info"]["probed"])
+
+
+def _rows(encoder: Encoder, sentences: Sequence[str]) -> Callable[[np.ndarray], np.ndarray]:
+    """Vectors by position, out of the cache: on the disk they stand once."""
+    from engine.search.index import unit_rows
+
+    return lambda positions: unit_rows(encoder.encode([sentences[i] for i in positions.tolist()]))
+
+
+def facts(workspace: Workspace, fingerprint: str, data_hash: str) -> Built | None:
+    """What is known of an index: its recall against comparing with all, and its times."""
+    from engine.search.ann_index import Built
+
+    row = workspace.store.derived.get(key(fingerprint, data_hash))
+    if row is None:
+        return None
+    return Built(**{name: row["info"][name] for name in Built.__dataclass_fields__})
+
+
+def make(
+    workspace: Workspace, encoder: str, dataset: str, progress: Progress | None = None
+) -> None:
+    """Make the index of a collection, unless it is there.
+
+    Raises:
+        UserError: an encoder or data set that cannot be used, or vectors that hold no numbers.
+    """
+    from app.pages.map import service as maps
+    from engine.search import ann_index as index_ladder
+
+    bound = maps.bound(workspace, maps.Wanted(encoder, dataset))
+    sentences, data_hash = workspace.catalog.sentences(dataset)
+    place = key(bound.fingerprint, data_hash)
+    if workspace.store.derived.get(place) is not None:
+        return
+    vectors = maps.vectors(workspace, encoder, dataset)
+    with _room(workspace) as folder:
+        lists = Path(folder) / "lists.faiss"
+        built = index_ladder.build(vectors, lists, _rows(bound, sentences), progress)
+        info = asdict(built) | {"encoder": encoder, "dataset": dataset}
+        workspace.store.derived.put(place, KIND, info, files={"lists": lists})
+    for before in range(1, FORMAT):
+        workspace.store.derived.remove(key(bound.fingerprint, data_hash, before))
+
+
+def _room(workspace: Workspace) -> tempfile.TemporaryDirectory[str]:
+    """Beside the store: the system's own place for such files may be memory."""
+    return tempfile.TemporaryDirectory(dir=workspace.store.folder, prefix="index-")
+
+
+def passing(vectors: np.ndarray) -> Index | MappedIndex:
+    """An index for one use: exact, or with lists where there are many vectors."""
+    from engine.search import ann_index as index_ladder
+    from engine.search import index as neighbours
+
+    if not is_large(len(vectors)):
+        return neighbours.Index(vectors)
+    with tempfile.TemporaryDirectory() as folder:
+        # The mapping keeps the rows alive after the name of their file is gone.
+        rows = index_ladder.mapped_rows(vectors, Path(folder) / "rows.npy").__getitem__
+        lists = Path(folder) / "lists.faiss"
+        built = index_ladder.build(vectors, lists, rows)
+        return index_ladder.MappedIndex(lists, rows, built.probed)
+
+
+def spec(encoder: str, dataset: str) -> dict[str, Any]:
+    """What a run is asked."""
+    return versioned(KIND, {"encoder": encoder, "dataset": dataset})
+
+
+def queue(workspace: Workspace, encoder: str, dataset: str) -> str:
+    """Queue encoding and indexing of a collection and return the run's id.
+
+    Raises:
+        UserError: for visitors.
+    """
+    workspace.refuse_visitors()
+    title = f"Index {dataset} with {encoder}"
+    return workspace.jobs.enqueue(KIND, spec(encoder, dataset), title=title, priority=-1)
+
+
+def units(asked: Mapping[str, Any]) -> list[str]:
+    """The parts of a run, as its progress names them."""
+    return [
+        f"Encoding {asked['dataset']} with {asked['encoder']}",
+        f"Index of {asked['dataset']}, and its recall",
+    ]
+
+
+def work(workspace: Workspace, asked: Mapping[str, Any], position: int, progress: Progress) -> None:
+    """Do one of `units`; each leaves the same however often it is begun."""
+    from app.pages.map import service as maps
+
+    if position == 0:
+        maps.vectors(workspace, asked["encoder"], asked["dataset"], progress)
+    else:
+        make(workspace, asked["encoder"], asked["dataset"], progress)

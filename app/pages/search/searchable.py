@@ -1,0 +1,276 @@
+"""Collections opened for search: exactly, as far as their vectors are there, or by an index."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from app.pages.search import indexes
+from engine.encoders.base import Progress, sentence_key
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.workspace import Workspace
+    from engine.encoders.base import Encoder
+    from engine.encoders.cached import CachedEncoder
+    from engine.search.ann_index import MappedIndex
+
+IN_MEMORY = 2 * 2**30
+"""Bytes of vectors that are kept for exact search; the longest unused collection goes first."""
+SMALL = 500
+"""So many sentences are encoded at once, in a second or two; more become a background run."""
+BLOCK = 16_384
+"""Sentences looked up or encoded at a time."""
+
+MOST_MAPPED = 6
+"""Indexes that are kept open."""
+
+Key = tuple[Path, str, str]
+"""Store, fingerprint, hash of the collection."""
+T = TypeVar("T")
+
+_exact: OrderedDict[Key, Exact] = OrderedDict()
+_mapped: OrderedDict[Key, MappedIndex] = OrderedDict()
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class Searchable:
+    """A collection with what searches it.
+
+    Attributes:
+        index: finds positions.
+        sentences: at these positions.
+        encoder: for queries.
+        lacking: how many sentences wait for their vectors, or for an index to be found by.
+    """
+
+    index: Exact | MappedIndex
+    sentences: list[str]
+    encoder: Encoder
+    lacking: int = 0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether queries are compared with every vector."""
+        return isinstance(self.index, Exact)
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether it is too large to be searched without an index."""
+        return isinstance(self.index, Exact) and self.index.bytes > IN_MEMORY
+
+
+class Exact:
+    """The vectors of a collection in memory, taken in as they become known.
+
+    Args:
+        encoder: bound to the collection.
+        sentences: the collection's, each once.
+    """
+
+    def __init__(self, encoder: Encoder, sentences: Sequence[str]) -> None:
+        import numpy as np
+
+        from engine.search.index import Index
+
+        self.encoder = encoder
+        self._sentences = sentences
+        self._there = np.zeros(len(sentences), bool)
+        self._index = Index(np.empty((0, encoder.dim), np.float32))
+        self._lock = threading.Lock()
+        self._looked = False
+
+    @property
+    def size(self) -> int:
+        """How many sentences can be found so far."""
+        return int(self._there.sum())
+
+    @property
+    def lacking(self) -> int:
+        """How many cannot."""
+        return len(self._there) - self.size
+
+    @property
+    def bytes(self) -> int:
+        """What the vectors take, once all are there."""
+        return 4 * len(self._there) * self.encoder.dim
+
+    def search(
+        self, queries: np.ndarray, k: int, among: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `engine.search.index.Index.search`, among what is there."""
+        if self._there.all():
+            return self._index.search(queries, k, among)
+        with self._lock:
+            return self._index.search(queries, k, among)
+
+    def look(self) -> None:
+        """Take in what the cache has.
+
+        A run encodes from the first sentence on. So only the first look goes through all of them,
+        each later one up to where the run is.
+        """
+        for block in self._blocks():
+            found, rows = known(self.encoder, [self._sentences[i] for i in block.tolist()])
+            self._take(block[found], rows)
+            if self._looked and not found.all():
+                break
+        self._looked = True
+
+    def complete(self, progress: Progress | None = None) -> None:
+        """Encode what is lacking."""
+        total = len(self._there)
+        for block in self._blocks():
+            moved = None if progress is None else partial(_moved, progress, self.size, total)
+            rows = self.encoder.encode([self._sentences[i] for i in block.tolist()], moved)
+            self._take(block, rows)
+
+    def _blocks(self) -> Iterator[np.ndarray]:
+        import numpy as np
+
+        lacking = np.flatnonzero(~self._there)
+        return (lacking[start : start + BLOCK] for start in range(0, len(lacking), BLOCK))
+
+    def _take(self, positions: np.ndarray, rows: np.ndarray) -> None:
+        with self._lock:  # another thread may have brought some of them meanwhile
+            new = ~self._there[positions]
+            self._index.add(rows[new], positions[new])
+            self._there[positions] = True
+
+
+def _moved(progress: Progress, before: int, total: int, done: int, of: int) -> None:
+    progress(before + done, total)
+
+
+def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """What is known of some distinct texts without asking a model: bool (n,), and those vectors."""
+    import numpy as np
+
+    from engine.encoders.cached import CachedEncoder
+
+    if isinstance(encoder, CachedEncoder):
+        keys = [sentence_key(text) for text in texts]
+        return encoder.cache.get(encoder.fingerprint, keys, encoder.dim)
+    lacking = set().union(*(uncached(source, texts) for source in sources(encoder)))
+    there = np.array([text not in lacking for text in texts], bool)
+    return there, encoder.encode([text for text in texts if text not in lacking])
+
+
+def sources(encoder: Encoder) -> Iterator[CachedEncoder]:
+    """The models behind an encoder, whose vectors are cached; steps and files have none."""
+    from engine.encoders.cached import CachedEncoder
+
+    if isinstance(encoder, CachedEncoder):
+        yield encoder
+    for part in _parts(encoder):
+        yield from sources(part)
+
+
+def uncached(source: CachedEncoder, sentences: Sequence[str]) -> list[str]:
+    """The distinct sentences that a model still has to encode, in order."""
+    unique = list(dict.fromkeys(sentences))
+    lacking: list[str] = []
+    for start in range(0, len(unique), BLOCK):  # vectors come along: not all at once
+        part = unique[start : start + BLOCK]
+        keys = [sentence_key(sentence) for sentence in part]
+        found, _ = source.cache.get(source.fingerprint, keys, source.dim)
+        lacking += [s for s, there in zip(part, found, strict=True) if not there]
+    return lacking
+
+
+def missing(workspace: Workspace, spec: str, collection: str) -> int:
+    """How many sentences of the collection the model still has to encode.
+
+    Steps after the model cost next to nothing; of several models the one that lacks most counts.
+    A file of vectors has nothing to encode.
+    """
+    sentences, _ = workspace.catalog.sentences(collection)
+    found = sources(workspace.load(spec))
+    return max((len(uncached(source, sentences)) for source in found), default=0)
+
+
+def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
+    """A collection as far as it can be searched now, without asking a model.
+
+    Where a step is fitted on data nothing can, until all is encoded.
+
+    Raises:
+        UserError: for an encoder or a collection that cannot be used.
+    """
+    opened = _opened(workspace, spec, collection)
+    if not isinstance(opened.index, Exact) or opened.needs_index:
+        return opened
+    if _is_fitted(opened.encoder):
+        waiting = missing(workspace, spec, collection) if opened.index.lacking else 0
+        return replace(opened, lacking=waiting)
+    opened.index.look()
+    return replace(opened, lacking=opened.index.lacking)
+
+
+def whole(
+    workspace: Workspace, spec: str, collection: str, progress: Progress | None = None
+) -> Searchable:
+    """A whole collection: by its index if it has one, else exactly, after encoding what is lacking.
+
+    Raises:
+        UserError: for an encoder or a collection that cannot be used.
+    """
+    opened = _opened(workspace, spec, collection)
+    if opened.needs_index and progress is not None:  # a command waits; a page queues a run before
+        indexes.make(workspace, spec, collection, progress)
+        opened = _opened(workspace, spec, collection)
+    if isinstance(opened.index, Exact):
+        opened.index.complete(progress)
+    return replace(opened, lacking=0)
+
+
+def _opened(workspace: Workspace, spec: str, collection: str) -> Searchable:
+    """By its index, else with the vectors that were taken in before."""
+    sentences, data_hash = workspace.catalog.sentences(collection)
+    encoder = workspace.bound(spec, collection)
+    key = (workspace.store.folder, encoder.fingerprint, data_hash)
+    if indexes.is_large(len(sentences)):
+        mapped = _mapped.get(key) or indexes.opened(workspace, encoder, sentences, data_hash)
+        if mapped is not None:
+            with _lock:
+                _exact.pop(key, None)
+                _keep(_mapped, key, mapped, lambda kept: len(kept) > MOST_MAPPED)
+            return Searchable(mapped, sentences, encoder)
+    with _lock:
+        exact = _exact.get(key) or Exact(encoder, sentences)
+        _keep(_exact, key, exact, lambda kept: sum(e.bytes for e in kept.values()) > IN_MEMORY)
+    return Searchable(exact, sentences, exact.encoder, len(sentences))
+
+
+def _keep(
+    kept: OrderedDict[Key, T], key: Key, made: T, too_many: Callable[[OrderedDict[Key, T]], bool]
+) -> None:
+    """Put something last, and forget the first ones while they are too many."""
+    kept[key] = made
+    kept.move_to_end(key)
+    while len(kept) > 1 and too_many(kept):
+        kept.popitem(last=False)
+
+
+def _parts(encoder: Encoder) -> Sequence[Encoder]:
+    """What an encoder is made of."""
+    from engine.encoders.concat import Concatenated
+    from engine.encoders.steps import Stepped
+
+    if isinstance(encoder, Stepped):
+        return [encoder.encoder]
+    return encoder.parts if isinstance(encoder, Concatenated) else []
+
+
+def _is_fitted(encoder: Encoder) -> bool:
+    from engine.encoders.steps import Stepped
+
+    own = isinstance(encoder, Stepped) and any(step.data for step in encoder.steps)
+    return own or any(map(_is_fitted, _parts(encoder)))

@@ -1,0 +1,119 @@
+"""`theodolite spaces`: how much two encoders agree about a collection, from a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.pages.evaluate.command import open_workspace
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit,
+    emit_json,
+    plain_errors,
+    progress_bar,
+    say,
+)
+
+if TYPE_CHECKING:
+    from app.pages.spaces.service import Asked, Pair
+    from app.workspace import Workspace
+
+SHOWN = 10
+
+
+@plain_errors
+def spaces(
+    first: Annotated[str, typer.Argument(metavar="ENCODER_A", help="A spec string.")],
+    second: Annotated[str, typer.Argument(metavar="ENCODER_B", help="Another one.")],
+    collection: Annotated[
+        str, typer.Option("--in", metavar="DATASET", help="The sentences; see `theodolite data`.")
+    ] = "starter-topics",
+    k: Annotated[int, typer.Option("--k", "-k", help="Neighbours compared.")] = 10,
+    clusters: Annotated[str, typer.Option(help="k-means or hdbscan.")] = "k-means",
+    size: Annotated[
+        int | None, typer.Option(help="Groups, or points in the smallest for hdbscan.")
+    ] = None,
+    maps: Annotated[str, typer.Option(help="Of the two maps: umap or pca.")] = "umap",
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the spaces of two encoders in all their dimensions.
+
+    theodolite spaces minilm wordllama
+
+    theodolite spaces minilm "minilm | dims:64,pca,starter" --in STSBenchmark -k 20 --json
+
+    Shared neighbours, rank-biased overlap and linear CKA are 1 for the same space, the Procrustes
+    residual is 0. The rows below the first say what noise and chance would give. With --json every
+    row, changed sentence and the clusters are one object each; `what` tells them apart. Everything
+    is kept in the store, the two maps too: the page Two spaces opens it at once.
+    """
+    from app.pages.spaces import service as questions
+
+    workspace = open_workspace(store, data)
+    asked = questions.asked(
+        first, second, collection, k=k, clustering=clusters, size=size, method=maps
+    )
+    report = _made(workspace, asked).report
+    sentences, _ = workspace.catalog.sentences(collection)
+    changed = [
+        {"what": "changed", "rank": rank, "sentence": sentences[one["id"]], **one}
+        for rank, one in enumerate(report["changed"], 1)
+    ]
+    if as_json:
+        for row in report["rows"]:
+            emit_json({"what": "figures", "k": report["k"], **row})
+        for one in changed:
+            emit_json(one)
+        emit_json({"what": "clusters", **report["clusters"]})
+        return
+    keys = ("name", "how", "jaccard", "overlap", "cka", "residual")
+    emit([_rounded(row) for row in report["rows"]], keys, False)
+    say(f"{report['n']} sentences, {report['k']} neighbours. Those that changed most:")
+    emit([_rounded(one) for one in changed[:SHOWN]], ("rank", "overlap", "sentence"), False)
+    say(f"The two maps, in the app: {_address(asked)}")
+
+
+def _made(workspace: Workspace, asked: Asked) -> Pair:
+    """The pair from the store, or made now, part by part, with a bar for each."""
+    from dataclasses import asdict
+
+    from app.pages.spaces import making
+    from app.pages.spaces import service as questions
+
+    questions.need(workspace, asked)
+    found = questions.stored(workspace, asked)
+    if found is not None:
+        return found
+    spec = asdict(asked)
+    for position, label in enumerate(making.units(spec)):
+        with progress_bar(label) as move:
+            making.work(workspace, spec, position, partial(_moved, move, label))
+    return making.make(workspace, asked)
+
+
+def _moved(move: Callable[..., None], label: str, done: int, total: int) -> None:
+    move(done, total, label)
+
+
+def _address(asked: Asked) -> str:
+    """The page's address, without what is usual."""
+    from urllib.parse import urlencode
+
+    usual = {"k": 10, "groups": "k-means", "size": None, "method": "umap"}
+    chosen = {"k": asked.k, "groups": asked.clustering, "size": asked.size, "method": asked.method}
+    rest = [(name, str(value)) for name, value in chosen.items() if value != usual[name]]
+    ends = [("encoder", asked.first), ("encoder", asked.second), ("in", asked.dataset)]
+    return "spaces?" + urlencode([*ends, *rest])
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """Shares of one need a third decimal, which the tables do not give to points of a hundred."""
+    return {key: f"{v:.3f}" if isinstance(v, float) else v or None for key, v in row.items()}

@@ -1,0 +1,344 @@
+"""The making of a pair of spaces: two maps, what changed in the full dimensions, and the clusters.
+
+Run by the worker as the kind `spaces`; the quick pair by the page too, `measured` by the command
+line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from app.components.map_columns import Column, Region
+from app.pages.map import making as map_making
+from app.pages.map import service as maps
+from app.pages.spaces import service as spaces
+from app.pages.spaces.service import Asked, Pair
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.workspace import Workspace
+    from engine.space.clusters import Clusters
+    from engine.space.compare import Change
+
+Tick = Callable[[float], None]
+
+KEPT = ("label", "split", "part", "role", "length", "recall")
+"""Columns of a single map that mean the same on both sides."""
+CHANGED = 50
+FLOOR_SAMPLE = 5000
+
+
+def units(spec: Any) -> list[str]:
+    """The parts of a run of the kind `spaces`, as its progress names them."""
+    return [label for label, _ in _parts(spaces.of_spec(spec))]
+
+
+def work(
+    workspace: Workspace, spec: Any, position: int, progress: Callable[[int, int], None]
+) -> None:
+    """Do one of `units`; each leaves the same however often it is begun."""
+    _, do = _parts(spaces.of_spec(spec))[position]
+    do(workspace, progress)
+
+
+Part = Callable[["Workspace", Callable[[int, int], None]], object]
+
+
+def _parts(question: Asked) -> list[tuple[str, Part]]:
+    """What a run does, in order: a label for people and the doing."""
+    from engine.space.projection import warm_umap
+
+    encoders, dataset = (question.first, question.second), question.dataset
+    name = maps.NAMES[question.method]
+    umap = question.method == "umap"
+
+    def ticking(progress: Callable[[int, int], None]) -> Tick:
+        return lambda share: progress(round(1000 * share), 1000)
+
+    def encode(side: int) -> Part:
+        return lambda workspace, progress: maps.vectors(
+            workspace, encoders[side], dataset, progress
+        )
+
+    def project(side: int) -> Part:
+        return lambda workspace, progress: map_making.make(
+            workspace, spaces.planes(workspace, question)[side], ticking(progress)
+        )
+
+    warm: list[tuple[str, Part]] = [
+        (f"Warming {name} up; its code is compiled once per worker",
+         lambda workspace, progress: warm_umap(seeded=True))
+    ]  # fmt: skip
+    return [
+        *((f"Encoding {dataset} with {encoders[side]}", encode(side)) for side in (0, 1)),
+        *(warm if umap else []),
+        (f"{name} of {dataset} with {encoders[0]}", project(0)),
+        (f"{name} of {dataset} with {encoders[1]}" + ", begun from the first" * umap, project(1)),
+        ("Neighbourhoods, noise floor and clusters in the full dimensions",
+         lambda workspace, progress: make(workspace, question, ticking(progress))),
+    ]  # fmt: skip
+
+
+def quick(workspace: Workspace, question: Asked) -> Pair | None:
+    """The principal components of both, at once and aligned; None where that would take long."""
+    plain = spaces.asked(question.first, question.second, question.dataset, method="quick")
+    for encoder in (plain.first, plain.second):
+        if map_making.quick(workspace, encoder, plain.dataset) is None:
+            return None
+    return make(workspace, plain)
+
+
+def make(workspace: Workspace, question: Asked, tick: Tick = lambda share: None) -> Pair:
+    """The pair that is asked for: from the store, or made now and kept there.
+
+    Raises:
+        UserError: an encoder or collection that cannot be used.
+    """
+    found = spaces.stored(workspace, question)
+    if found is not None:
+        return found
+    first, second = (
+        map_making.make(workspace, plane) for plane in spaces.planes(workspace, question)
+    )
+    columns: list[Column] = []
+    arrays: dict[str, np.ndarray] = {}
+    report: dict[str, Any] = {}
+    if question.method != "quick":
+        report, columns, arrays = measured(workspace, question, tick)
+    points, regions = _onto(second, first)
+    sides = ((first, first.points, first.regions), (second, points, regions))
+    for key, (side, places, named) in zip(spaces.keys(workspace, question), sides, strict=True):
+        own = [column for column in side.columns if column.key in KEPT]
+        values = {column.key: side.values[column.key] for column in own}
+        info = side.info | {
+            "columns": [vars(column) for column in [*columns, *own]],
+            "regions": [vars(region) for region in named], "spaces": report,
+        }  # fmt: skip
+        workspace.store.projections.put(key, {"points": places, **values, **arrays}, info)
+    kept = spaces.stored(workspace, question)
+    if kept is None:
+        raise UserError("The collection changed while it was compared.", "Compare again.")
+    return kept
+
+
+def _onto(second: maps.StoredMap, first: maps.StoredMap) -> tuple[np.ndarray, list[Region]]:
+    """The second plane turned and mirrored onto the first and made as wide, its names with it.
+
+    Procrustes alone would shrink a plane the more, the less it has in common with the other.
+    """
+    import numpy as np
+
+    from engine.space.projection import procrustes
+
+    middle, width = first.points.mean(axis=0), float(first.points.std())
+    points = procrustes(second.points, first.points) - middle
+    points = (middle + points * (width / (float(points.std()) or 1.0))).astype(np.float32)
+    ones = np.ones((len(points), 1))
+    # All that is an affine map: fitted to the points it moved, it moves the names alike.
+    moved, *_ = np.linalg.lstsq(np.hstack([second.points, ones]), points, rcond=None)
+    regions = [
+        replace(region, x=float(x), y=float(y))
+        for region in second.regions
+        for x, y in [np.array([region.x, region.y, 1.0]) @ moved]
+    ]
+    return points, regions
+
+
+def measured(
+    workspace: Workspace, question: Asked, tick: Tick = lambda share: None
+) -> tuple[dict[str, Any], list[Column], dict[str, np.ndarray]]:
+    """Compare the two spaces in their full dimensions.
+
+    Returns:
+        report: `n`, `k`, `looked_at`; `rows`: figures of the two spaces, of each against itself
+            (the noise floor) and of chance; `changed`: the sentences that changed most with both
+            neighbour lists; `clusters`: sizes, names, flow, agreement. JSON-able.
+        columns: for both maps: how much each point changed, its group in either space.
+        arrays: their values.
+
+    Raises:
+        UserError: an encoder or collection that cannot be used.
+    """
+    from app.pages.map.facts import Facts
+    from engine.space import compare as engine
+
+    sentences = spaces.need(workspace, question)
+    first = maps.vectors(workspace, question.first, question.dataset)
+    second = maps.vectors(workspace, question.second, question.dataset)
+    k = min(question.k, len(sentences) - 1)
+    found = engine.change(first, second, k, tick=lambda share: tick(0.5 * share))
+    facts = Facts()
+    facts.number("change", f"How much its {k} nearest changed", _spread(found, len(sentences)))
+    rows = [
+        {"kind": "between", "name": f"{question.first} and {question.second}", "how": "",
+         "n": len(found.looked_at), **_plain(engine.figures(first, second, found))},
+        *_floors(workspace, question, first, second, k, lambda share: tick(0.5 + 0.3 * share)),
+    ]  # fmt: skip
+    report = {
+        "encoders": [question.first, question.second], "dataset": question.dataset,
+        "n": len(sentences), "k": k, "looked_at": len(found.looked_at), "rows": rows,
+        "changed": _changed(found, first, second),
+        "clusters": _clusters(workspace, question, first, second, sentences, facts),
+    }  # fmt: skip
+    tick(1.0)
+    return report, facts.columns, facts.arrays
+
+
+def _spread(found: Change, n: int) -> np.ndarray:
+    """One minus rank-biased overlap for every point; NaN where it was not looked at."""
+    import numpy as np
+
+    values = np.full(n, np.nan)
+    values[found.looked_at] = 1 - found.overlap
+    return values
+
+
+def _plain(figures: Any) -> dict[str, float | None]:
+    return {name: v if math.isfinite(v) else None for name, v in asdict(figures).items()}
+
+
+def _floors(
+    workspace: Workspace, question: Asked, first: np.ndarray, second: np.ndarray, k: int, tick: Tick
+) -> list[dict[str, Any]]:
+    """The same figures for each encoder against itself, and for what shares nothing."""
+    from engine.space import compare as engine
+
+    pairs = []
+    for name, vectors in ((question.first, first), (question.second, second)):
+        twin = _again(workspace, name, question.dataset)
+        if twin is not None:
+            pairs.append(("floor", name, "under another seed", vectors, twin))
+        else:
+            how = f"through two random projections to {vectors.shape[1]} dimensions"
+            pairs.append(("floor", name, how, *engine.twins(vectors)))
+    how = "the second's sentences shuffled: what is shared by chance"
+    pairs.append(("chance", "Chance", how, first, engine.shuffled(second)))
+    rows = []
+    for place, (kind, name, how, a, b) in enumerate(pairs):
+        found = engine.change(a, b, k, sample=FLOOR_SAMPLE)
+        numbers = _plain(engine.figures(a, b, found))
+        rows.append({"kind": kind, "name": name, "how": how, "n": len(found.looked_at), **numbers})
+        tick((place + 1) / len(pairs))
+    return rows
+
+
+def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | None:
+    """The vectors of the same encoder under another seed; None when nothing in it is drawn."""
+    from engine import encoders
+
+    spec = encoders.parse(encoder)
+    sources = tuple(
+        replace(s, options=(*((n, v) for n, v in s.options if n != "seed"),
+                            ("seed", str(_next(int(s.option("seed") or 0))))))
+        if s.kind == "borep" else s
+        for s in spec.sources
+    )  # fmt: skip
+    steps = tuple(s if s.seed is None else replace(s, seed=_next(s.seed)) for s in spec.steps)
+    other = str(replace(spec, sources=sources, steps=steps))
+    if other == str(spec):
+        return None
+    data = workspace.catalog.load(dataset)
+    sentences, _ = workspace.catalog.sentences(dataset)
+    twin = encoders.load(
+        str(encoders.parse(other)), cache=encoders.MemoryCache(),
+        datasets=workspace.catalog.every_sentence,
+    )  # fmt: skip
+    return encoders.bind_task(twin, data.sentences, data.hash).encode(sentences)
+
+
+def _next(seed: int) -> int:
+    return (seed + 1) % 2**32
+
+
+def _changed(found: Change, first: np.ndarray, second: np.ndarray) -> list[dict[str, Any]]:
+    """The sentences whose neighbourhoods changed most, with (number, cosine) of their nearest."""
+    import numpy as np
+
+    def near(vectors: np.ndarray, i: int, ids: np.ndarray) -> list[list[float]]:
+        from engine.space.geometry import cosine
+
+        own = np.broadcast_to(vectors[i], (len(ids), vectors.shape[1]))
+        values = cosine(own, vectors[ids])
+        return [[int(j), round(float(c), 4)] for j, c in zip(ids, values, strict=True)]
+
+    out = []
+    for row in found.most(CHANGED):
+        i = int(found.looked_at[row])
+        out.append({
+            "id": i, "jaccard": float(found.jaccard[row]), "overlap": float(found.overlap[row]),
+            "first": near(first, i, found.first[row]), "second": near(second, i, found.second[row]),
+        })  # fmt: skip
+    return out
+
+
+def _clusters(
+    workspace: Workspace, question: Asked, first: np.ndarray, second: np.ndarray,
+    sentences: Sequence[str], facts: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Groups of either space, matched; their numbers become columns of both maps."""
+    from engine.space import clusters as engine
+    from engine.space.topics import Words
+
+    method: Any = question.clustering
+    before = engine.cluster(first, method, question.size)
+    after = engine.renumbered(before, engine.cluster(second, method, question.size))
+    flow = engine.flow(before, after)
+    words = Words(sentences)
+    names = [_names(words, side) for side in (before, after)]
+    names[1] = [  # a number that found no match keeps the name it has in the first
+        name if size else names[0][i]
+        for i, (name, size) in enumerate(zip(names[1], after.sizes, strict=True))
+    ]
+    for key, encoder, side, own in (
+        ("cluster_a", question.first, before, names[0]),
+        ("cluster_b", question.second, after, names[1]),
+    ):
+        shown = [*own, "in no group"] if side.noise else own
+        facts.label(key, f"Clusters of {encoder}", shown,
+                    (side.of if not side.noise else _last(side, len(own))))  # fmt: skip
+    labels = _labels(workspace, question.dataset, sentences)
+    return {
+        "method": method, "how": [before.how, after.how], "names": names,
+        "sizes": [side.sizes.tolist() for side in (before, after)],
+        "noise": [before.noise, after.noise], "counts": flow.counts.tolist(),
+        "pairs": [list(pair) for pair in flow.pairs], "kept": flow.kept,
+        "between": asdict(engine.agreement(before.of, after.of)),
+        "labels": None if labels is None
+        else [asdict(engine.agreement(labels, side.of)) for side in (before, after)],
+    }  # fmt: skip
+
+
+def _names(words: Any, side: Clusters) -> list[str]:
+    """Words of each group; where there are none, or not their own, the group's number too."""
+    from engine.space.topics import distinct
+
+    count = len(side.sizes)
+    if not count:
+        return []
+    return distinct(words.names(side.of, count, words.everywhere(side.of, count)))
+
+
+def _last(side: Clusters, place: int) -> np.ndarray:
+    import numpy as np
+
+    return np.where(side.of < 0, place, side.of)
+
+
+def _labels(workspace: Workspace, dataset: str, sentences: Sequence[str]) -> np.ndarray | None:
+    """The label of each sentence where the collection has labels, by its first place."""
+    import numpy as np
+
+    from engine.datasets.types import LabelledSentences
+
+    data = workspace.catalog.load(dataset)
+    if not isinstance(data, LabelledSentences):
+        return None
+    of: dict[str, str] = {}
+    for sentence, label in zip(data.sentences, data.labels, strict=True):
+        of.setdefault(sentence, str(label))
+    return np.array([of[sentence] for sentence in sentences])

@@ -1,0 +1,244 @@
+"""What the page Two spaces shows of a pair: figures in words, two maps, the list, the flow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.chart import drawing
+from app.components.map import points
+from app.pages.map import service as maps
+from app.pages.map import views as map_views
+from app.pages.spaces import flow as flows
+from app.pages.spaces.changes import Changed, Near, listed
+from app.web import address, parts
+from app.web.figures import percent
+
+if TYPE_CHECKING:
+    from app.pages.map.service import StoredMap
+    from app.pages.spaces.service import Pair
+
+GROUP = "spaces"
+NOWHERE: Mapping[str, Any] = MappingProxyType({})
+"""An address that says nothing of the view."""
+COLOURS = ("label", "change", "cluster_a", "part", "role", "length")
+COLUMNS = ("Neighbours shared", "Rank-biased overlap", "Linear CKA", "Procrustes residual")
+KEYS = ("jaccard", "overlap", "cka", "residual")
+_WHAT = (
+    "Neighbours shared: of the nearest that either encoder names, the share that both name "
+    "(Jaccard), on average over the sentences. Rank-biased overlap: the same with early ranks "
+    "weighing more. Linear CKA: how alike the two spaces are as wholes. All three are 1 for the "
+    "same space and fall with what changed. Procrustes residual: what is left after the best turn "
+    "of one space onto the other, 0 for the same space, 2 at most. Neighbours and wholes are of "
+    "unit vectors in all their dimensions."
+)
+
+
+def figures(report: dict[str, Any]) -> str:
+    """The figures as a sentence, then as a table with the noise floor and chance below them."""
+    rows = [
+        [
+            f"<strong>{escape(row['name'])}</strong>" if row["kind"] == "between"
+            else _against(row),
+            *(formats.MISSING if row[key] is None else f"{row[key]:.3f}" for key in KEYS),
+        ]
+        for row in report["rows"]
+    ]  # fmt: skip
+    table = parts.table(("", *COLUMNS), rows, "The two spaces in figures", numbers=(1, 2, 3, 4))
+    return (
+        f'<div class="t-section"><h2>{escape(headline(report))}</h2>'
+        f"<p>{escape(_sampled(report))}</p></div>{table}"
+        f'<details class="t-twin"><summary>What these figures are</summary>'
+        f'<p class="t-muted t-small">{escape(_WHAT)}</p></details>'
+    )
+
+
+def _against(row: dict[str, Any]) -> str:
+    if row["kind"] == "chance":
+        return f'Chance<br><small class="t-muted">{escape(row["how"])}</small>'
+    return (
+        f'{escape(row["name"])} against itself<br><small class="t-muted">noise floor, '
+        f"{escape(row['how'])}</small>"
+    )
+
+
+def headline(report: dict[str, Any]) -> str:
+    """How much of the neighbourhoods both encoders share, beside what noise would leave."""
+    between, floors = report["rows"][0], [r for r in report["rows"] if r["kind"] == "floor"]
+    first, second = report["encoders"]
+    shared = percent(between["jaccard"])
+    said = f"{first} and {second} share {shared} of the neighbours that either names"
+    if not floors:
+        return said
+    same = " to ".join(dict.fromkeys(percent(f) for f in sorted(f["jaccard"] for f in floors)))
+    if between["jaccard"] >= min(floor["jaccard"] for floor in floors):
+        return f"{said}: no less than an encoder shares with itself ({same})"
+    return f"{said}; noise alone would leave {same}"
+
+
+def _sampled(report: dict[str, Any]) -> str:
+    some = [f"{row['n']:,}" for row in report["rows"] if row["n"] < report["n"]]
+    said = f"{report['n']:,} sentences of {report['dataset']}, {report['k']} neighbours of each."
+    if report["looked_at"] < report["n"]:
+        said += f" Neighbourhoods were compared for {report['looked_at']:,} of them, drawn evenly."
+    elif some:
+        said += f" The floor and chance were looked at on {some[-1]} of them."
+    return said
+
+
+def side(found: StoredMap) -> str:
+    """The name over a map, with how far that map is to be trusted."""
+    trust = found.info["trust"]
+    kept = (
+        f"{maps.NAMES[found.info['method']]}; {trust['recall']:.0%} of the {trust['k']} nearest of "
+        "a sentence are its nearest here"
+        if trust
+        else maps.NAMES[found.info["method"]]
+    )
+    name = escape(found.info["encoder"])
+    return f'<h3 class="t-side"><span class="t-spec">{name}</span><small>{kept}</small></h3>'
+
+
+def left(pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
+    """The first encoder's map, linked; it keeps the page's address."""
+    return _map(pair.first, pair, view) | {"address": True}
+
+
+def right(pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
+    """The second encoder's map, linked and turned onto the first."""
+    return _map(pair.second, pair, view)
+
+
+def moving(pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
+    """The first encoder's map, whose points can be moved to the second's."""
+    ends = (pair.first.info["encoder"], pair.second.info["encoder"])
+    return left(pair, view) | {
+        "towards": maps.url(pair.second.key), "ends": list(ends), "regions": [],
+        "label": f"Map whose points move from {ends[0]} to {ends[1]}",
+    }  # fmt: skip
+
+
+def _map(found: StoredMap, pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dict[str, Any]:
+    info = found.info
+    has = [column.key for column in found.columns]
+    plain = next((key for key in COLOURS if key in has), None)
+    return points(
+        maps.url(found.key),
+        f"Map of {len(found.points):,} sentences of {info['dataset']} as {info['encoder']} has "
+        "them, linked to the other",
+        name=f"map-{found.key[:8]}",
+        columns=found.columns,
+        regions=found.regions,
+        plain=plain,
+        whole=_frame(found, pair),
+        collection=f"{info['data_hash']} {found.key}",
+        neighbours=True,
+        search=address.link("search", **{"in": info["dataset"], "encoder": info["encoder"]}),
+        linked=GROUP,
+        **map_views.opened(view, info["dataset"], has, plain),
+    ) | {"view": _same_place(view.get("view", ""), found, pair)}
+
+
+def _same_place(text: str, found: StoredMap, pair: Pair) -> str:
+    """An address has the view in shares of the first map's width; the other has its own."""
+    x, y, span = [*text.split(","), "", ""][:3]
+    try:
+        scaled = float(span) * _width(pair.first) / _width(found)
+    except ValueError:
+        return ""
+    return f"{x},{y},{scaled:.6g}"
+
+
+def _width(found: StoredMap) -> float:
+    return float((found.points.max(axis=0) - found.points.min(axis=0)).max()) or 1.0
+
+
+def _frame(found: StoredMap, pair: Pair) -> str:
+    """A view that has the points of both maps in it, so that both open on the same place."""
+    import numpy as np
+
+    every = np.vstack([pair.first.points, pair.second.points])
+    low, high = every.min(axis=0), every.max(axis=0)
+    x, y = (low + high) / 2
+    span = 1.08 * (float((high - low).max()) or 1.0) / _width(found)
+    return f"{x:.5g},{y:.5g},{min(span, 4.0):.4g}"
+
+
+def changed(pair: Pair, sentences: Sequence[str]) -> tuple[str, str]:
+    """The heading and the list of what changed most; nothing where nothing was measured."""
+    report = pair.report
+    if not report:
+        return "", ""
+
+    def near(found: Sequence[Sequence[float]]) -> list[Near]:
+        return [Near(int(i), sentences[int(i)], cosine) for i, cosine in found]
+
+    found = [
+        Changed(one["id"], sentences[one["id"]], one["jaccard"], one["overlap"],
+                near(one["first"]), near(one["second"]))
+        for one in report["changed"]
+    ]  # fmt: skip
+    first, second = report["encoders"]
+    lead = (
+        "By rank-biased overlap, then by how much less alike the other's neighbours are. Open one "
+        "to see both lists."
+    )
+    title = f"The {len(found)} sentences whose neighbours changed most"
+    head = f'<div class="t-section"><h2>{title}</h2><p>{lead}</p></div>'
+    return head, listed(found, (first, second), GROUP)
+
+
+def flow(report: dict[str, Any]) -> tuple[str, Any]:
+    """The heading and the figure of the clusters; nothing where nothing was measured."""
+    if not report:
+        return "", None
+    clusters, encoders = report["clusters"], report["encoders"]
+    title = flows.headline(clusters, encoders)
+    head = (
+        f'<div class="t-section"><h2>{escape(title)}</h2><p>{escape(_agreement(report))}</p></div>'
+    )
+    rows = flows.rows(clusters)
+    if not rows:
+        return head, None
+    names = [f"Group with {name}" for name in encoders]
+    picture = drawing(
+        flows.figure(clusters, encoders),
+        f"Flow of clusters from {encoders[0]} on the left to {encoders[1]} on the right. {title}.",
+        name="theodolite-clusters",
+        columns=[*names, "Sentences", "Matched"],
+        rows=[[*row[:3], "yes" if row[3] else "no"] for row in rows],
+    )
+    return head, picture
+
+
+def _agreement(report: dict[str, Any]) -> str:
+    """How the clusters were made, and how well they agree with each other and with labels."""
+    clusters, encoders = report["clusters"], report["encoders"]
+    between = clusters["between"]
+    shown, every, share = flows.drawn(clusters)
+    said = [
+        f"{clusters['how'][0]}. The two divisions agree with V-measure "
+        f"{between['v_measure']:.2f}, adjusted mutual information {between['ami']:.2f} and "
+        f"adjusted Rand index {between['ari']:.2f} (1 is the same division, 0 for the last two is "
+        "chance)."
+    ]
+    if clusters["labels"]:
+        held = ", ".join(
+            f"V-measure {found['v_measure']:.2f} and adjusted Rand {found['ari']:.2f} with {name}"
+            for name, found in zip(encoders, clusters["labels"], strict=True)
+        )
+        said.append(f"Against the collection's labels: {held}.")
+    loose = [n for n in clusters["noise"] if n]
+    if loose:
+        counts = " and ".join(f"{n:,}" for n in clusters["noise"])
+        said.append(f"In no group: {counts}; they count as one more group.")
+    if shown < every:
+        said.append(
+            f"Drawn: the {shown} largest of {every} flows, {percent(share)} of the sentences; the "
+            "table has all."
+        )
+    said.append("Joined in colour: groups matched so that as many sentences as possible stay.")
+    return " ".join(said)

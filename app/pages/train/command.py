@@ -1,0 +1,376 @@
+"""`theodolite train | sweep`: encoders trained from a terminal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.pages.evaluate.command import open_workspace
+from app.pages.train.options import takes_settings
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit,
+    emit_json,
+    line,
+    plain_errors,
+    progress_bar,
+    say,
+)
+from engine.errors import UserError
+from engine.training import Event, Finished, Looked, Noted, Started, Stepped, TrainSpec
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+USUAL_DEV, STARTER_DEV = "STSBenchmark", "starter-pairs"
+
+ObjectiveArgument = Annotated[
+    str, typer.Argument(metavar="OBJECTIVE", help="unsup, sup, mlm or next-sentence.")
+]
+BaseArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="BASE",
+        help="What is trained: minilm, hf:NAME, dir:FOLDER, or new:layers=4,hidden=256,heads=4,"
+        "vocab=8000 for a BERT from scratch.",
+    ),
+]
+TrainOption = Annotated[
+    str,
+    typer.Option(
+        "--train", metavar="FILE", help="One sentence a line, csv, tsv or NLI as JSON lines, or "
+        "the name of a data set: see `theodolite data list`.",
+    ),
+]  # fmt: skip
+OutOption = Annotated[
+    str, typer.Option("--out", metavar="FOLDER", help="The folder that becomes the encoder.")
+]
+QueueOption = Annotated[
+    bool, typer.Option("--queue", help="Leave it to the worker of the app, in the background.")
+]
+
+
+@plain_errors
+@takes_settings(TrainSpec)
+def train(
+    objective: ObjectiveArgument,
+    base: BaseArgument,
+    train: TrainOption,
+    out: OutOption,
+    settings: dict[str, Any],
+    queue: QueueOption = False,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a sentence encoder: SimCSE in all its forms, or MLM to begin with.
+
+    theodolite train unsup minilm --train sentences.txt --out my-encoder
+
+    theodolite train sup hf:bert-base-uncased --train nli.csv --out mine --epochs 3 --head mlp
+
+    theodolite train mlm new:layers=4,hidden=256,heads=4,vocab=8000 --train text.txt --out small
+
+    Ctrl-C keeps the checkpoint; the same command goes on from it, also after a crash. What is
+    trained is listed among the encoders at once. With --json every event is one object, and the
+    last is the outcome.
+    """
+    from app.pages.train import making
+    from app.pages.trainings import service as runs
+
+    workspace = open_workspace(store, data)
+    settings = _with_dev(workspace, settings)
+    asked = TrainSpec(objective=objective, base=base, train=train, out=out, **settings)  # type: ignore[arg-type]
+    asked = runs.whole(workspace, asked)
+    if queue:
+        _queued(runs.queue(workspace, asked), as_json)
+        return
+    _perform(workspace, "train", asked.to_dict(), making.label(asked), as_json)
+
+
+@plain_errors
+@takes_settings(TrainSpec)
+def sweep(
+    objective: ObjectiveArgument,
+    base: BaseArgument,
+    train: TrainOption,
+    out: OutOption,
+    settings: dict[str, Any],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=A,B,C",
+            help="Values of a field; with --draw also LOW..HIGH or "
+            "LOW..HIGH:log. Once for each field.",
+        ),
+    ] = None,
+    draw: Annotated[
+        int | None, typer.Option(min=1, help="Draw so many combinations instead of taking all.")
+    ] = None,
+    draw_seed: Annotated[int, typer.Option(min=0, help="Decides what is drawn.")] = 0,
+    ablation: Annotated[
+        str | None, typer.Option(help="Take the rows of a table of the SimCSE paper instead.")
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(help="try, small or paper: how many examples; it looks ten times on the way."),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=20, help="Each with so many seeds, from --seed on.")
+    ] = 1,
+    queue: QueueOption = False,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train one encoder for each value of a field, or for each row of a table, and tell the best.
+
+    theodolite sweep unsup minilm --train sentences.txt --out lr --set learning_rate=1e-5,3e-5
+
+    theodolite sweep sup minilm --train nli.csv --out drawn --set temperature=0.01..0.2:log --draw 8
+
+    theodolite sweep unsup minilm --train text.txt --out d --ablation dropout --scale try --queue
+
+    Each is a folder under FOLDER. What is trained already is not trained again: after Ctrl-C the
+    same command goes on. A training that fails does not end the others.
+    """
+    from app.pages.train import making
+    from app.pages.trainings import service as runs
+    from app.pages.trainings import verdicts
+    from engine.training import ablations
+
+    workspace = open_workspace(store, data)
+    settings = _with_dev(workspace, settings)
+    base_spec = TrainSpec(objective=objective, base=base, train=train,  # type: ignore[arg-type]
+                          out=str(Path(out).expanduser().absolute()), **settings)  # fmt: skip
+    base_spec = runs.whole(workspace, base_spec)
+    if scale is not None:
+        base_spec = ablations.scaled(base_spec, scale)
+    if (ablation is None) != bool(vary):
+        raise UserError(
+            "A sweep varies fields or takes the rows of a table.",
+            f"Give --set FIELD=A,B,C or --ablation ({', '.join(ablations.ABLATIONS)}), not both.",
+        )
+    drawn = range(base_spec.seed, base_spec.seed + seeds)
+    if ablation is None:
+        children = verdicts.seeded(_varied(base_spec, vary or [], draw, draw_seed), drawn)
+    else:
+        children = verdicts.children(ablations.rows(ablation, base_spec), drawn)
+    if queue:
+        _queued(runs.queue_sweep(workspace, base_spec, children), as_json)
+        return
+    spec = runs.sweep_spec(workspace, base_spec, children)
+    title = f"{len(children)} × {making.label(base_spec)}"
+    _perform(workspace, "sweep", spec, title, as_json)
+
+
+def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings whose dev task is here: without a data folder that is the starter set's."""
+    if "dev" in settings or any(found.name == USUAL_DEV for found in workspace.catalog.list()):
+        return settings
+    say(f"{USUAL_DEV} is not here, so {STARTER_DEV} chooses the best weights; see --dev.")
+    return settings | {"dev": STARTER_DEV}
+
+
+def _varied(
+    spec: TrainSpec, vary: list[str], draw: int | None, seed: int
+) -> list[tuple[str, dict[str, Any]]]:
+    """Label and changes of each combination, or of those that are drawn."""
+    from engine.training import sweeps
+
+    varied = dict(sweeps.parsed(text) for text in vary)
+    return sweeps.grid(spec, varied) if draw is None else sweeps.search(spec, varied, draw, seed)
+
+
+def _queued(run: str, as_json: bool) -> None:
+    if as_json:
+        emit_json({"id": run})
+        return
+    say(f"Queued as {run}. Follow it: theodolite jobs wait {run}")
+    say(f"Stop it and keep the best: theodolite jobs stop {run}")
+
+
+def _perform(
+    workspace: Workspace, kind: str, spec: dict[str, Any], title: str, as_json: bool
+) -> None:
+    """Train here, and tell how it goes."""
+    from app.jobs.foreground import perform
+    from app.pages.train.making import newest_checkpoint
+
+    if int(os.environ.get("RANK", "0")):
+        _assist(workspace, kind, spec)
+        return
+    run_id, step = "", 0
+    try:
+        with progress_bar(title) as move:
+            teller = Teller(kind, spec, as_json, move)
+            for run, position, event in perform(workspace, kind, spec, title):
+                run_id = run["id"]
+                if isinstance(event, Event | UserError):
+                    step = getattr(event, "step", step)
+                    teller.tell(position, event)
+    except KeyboardInterrupt:
+        outs = [child["spec"]["out"] for child in spec.get("children", [{"spec": spec}])]
+        _interrupted(run_id, step, newest_checkpoint(outs), as_json)
+        raise typer.Exit(130) from None
+    if kind == "sweep":
+        _told_best(workspace, run_id, spec, as_json)
+
+
+def _assist(workspace: Workspace, kind: str, spec: dict[str, Any]) -> None:
+    """Be one of the further processes that `torchrun` started: the first tells and remembers."""
+    from engine.train import train as train_along
+
+    for child in [entry["spec"] for entry in spec["children"]] if kind == "sweep" else [spec]:
+        for _ in train_along(TrainSpec.from_dict(child), workspace.catalog):
+            pass
+
+
+class Teller:
+    """Says what happens in a run: to a program all of it, to a person what matters.
+
+    Args:
+        kind: of the run.
+        spec: of the run.
+        as_json: one object an event.
+        move: of a progress bar.
+    """
+
+    def __init__(
+        self, kind: str, spec: dict[str, Any], as_json: bool,
+        move: Callable[[float, float, str], None],
+    ) -> None:  # fmt: skip
+        self._labels = [child["label"] for child in spec.get("children", ())]
+        self._many = kind == "sweep"
+        self._json = as_json
+        self._move = move
+        self._steps = 1
+        self._best = ""
+
+    def tell(self, position: int, event: Event | UserError) -> None:
+        """One event of the child at a position."""
+        if self._json:
+            self._object(position, event)
+        if isinstance(event, UserError):
+            self._say(position, f"failed. {event.message} {event.hint}")
+        elif isinstance(event, Started):
+            self._began(position, event)
+        elif isinstance(event, Stepped):
+            done = (event.step / event.steps + position) if self._many else event.step
+            total = len(self._labels) if self._many else event.steps
+            self._move(done, total, f"loss {event.loss:.4f}{self._best}")
+        elif isinstance(event, Looked):
+            self._looked(position, event)
+        elif isinstance(event, Noted):
+            self._say(position, event.message)
+        elif isinstance(event, Finished):
+            self._ended(position, event)
+
+    def _object(self, position: int, event: Event | UserError) -> None:
+        child = {"position": position, "label": self._labels[position]} if self._many else {}
+        if isinstance(event, UserError):
+            emit_json(child | {"kind": "failed", "error": event.message, "hint": event.hint})
+        else:
+            emit_json(child | event.to_dict())
+
+    def _began(self, position: int, event: Started) -> None:
+        self._best = ""
+        at = f"begins: {event.steps:,} updates"
+        if event.step:
+            at = f"goes on at update {event.step:,} of {event.steps:,}"
+        self._say(
+            position,
+            f"{at}, {event.examples:,} examples, {event.parameters:,} weights, "
+            f"{event.precision} on {event.device}.",
+        )
+
+    def _looked(self, position: int, event: Looked) -> None:
+        if event.best:
+            self._best = f", best {event.score:.2f}"
+        self._say(
+            position,
+            f"update {event.step:,}: dev {event.score:.2f}{' (best)' if event.best else ''}, "
+            f"alignment {event.alignment:.4g}, uniformity {event.uniformity:.4g}",
+        )
+
+    def _ended(self, position: int, event: Finished) -> None:
+        score = "" if event.best_score is None else f", dev {event.best_score:.2f}"
+        kept = f"update {event.best_step:,} of {event.step:,} was kept{score}"
+        if self._json:
+            return
+        if self._many:
+            self._say(position, f"{kept}.")
+        else:
+            line(f"{event.out}: {kept}; {WHY[event.why]} {event.seconds:,.1f} s.")
+            say(f"Use it anywhere as {event.encoder}")
+
+    def _say(self, position: int, text: str) -> None:
+        if not self._json:
+            say(f"{self._labels[position]}: {text}" if self._many else text)
+
+
+WHY = {
+    "done": "done in",
+    "stopped": "stopped as asked after",
+    "patience": "ended, as no look was better any more, after",
+    "diverged": "the loss was no number any more after",
+}
+
+
+def _interrupted(run_id: str, step: int, kept: int | None, as_json: bool) -> None:
+    command = shlex.join(["theodolite", *sys.argv[1:]])
+    if as_json:
+        emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
+    if kept is None:
+        say(f"Interrupted after update {step:,}, before there was a checkpoint.")
+        say(f"Begin anew: {command}")
+        return
+    say(f"Interrupted after update {step:,}. The checkpoint of update {kept:,} is kept.")
+    say(f"Go on here: {command}")
+    if run_id:
+        say(f"Go on in the background: theodolite jobs retry {run_id}")
+
+
+def _told_best(workspace: Workspace, run_id: str, spec: dict[str, Any], as_json: bool) -> None:
+    """The children of a sweep, the best of them named; exit 1 when any failed."""
+    from app.pages.trainings import service as runs
+
+    run = workspace.store.runs.get(run_id)
+    rows = runs.rows_of(workspace, run)
+    if as_json:
+        emit_json(_outcome(workspace, run_id, spec))
+    else:
+        emit(
+            [vars(row) for row in rows],
+            ("label", "state", "score", "best_step", "seconds", "out", "error"),
+            False,
+        )
+        line(run["message"])
+    if run["state"] != "done":
+        raise typer.Exit(1)
+
+
+def _outcome(workspace: Workspace, run_id: str, spec: dict[str, Any]) -> dict[str, Any]:
+    from app.pages.train import sweeping
+
+    scored = sweeping.scores(workspace.store, run_id, len(spec["children"]))
+    best = sweeping.best(spec, scored)
+    child = None if best is None else spec["children"][best]
+    return {
+        "kind": "swept",
+        "run": run_id,
+        "best": best,
+        "label": child and child["label"],
+        "score": None if best is None else scored[best],
+        "out": child and child["spec"]["out"],
+        "scores": scored,
+    }

@@ -1,0 +1,94 @@
+"""The decoders that can be used, as *Train decoder* lists them: their cards, their removal."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from app import formats
+from app.components.actions import button
+from app.components.card import card as laid_out
+from app.web import address, parts
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.pages.train.decoders import DecoderRow
+    from app.workspace import Workspace
+
+ARCHITECTURES = {
+    "prefix": "a Transformer",
+    "lstm": "an LSTM of one layer",
+    "lstm-mos": "an LSTM with five softmaxes",
+    "causal": "a language model",
+}
+
+
+def listing(workspace: Workspace) -> str:
+    """Every decoder that can be used, as a table; nothing without any."""
+    from app.pages.train import decoders
+
+    found = decoders.listed(workspace)
+    if not found:
+        return ""
+    rows = [_cells(workspace, row) for row in found]
+    heads = ["Encoder", "Decoder", "Learned from", "Sentences", "Words at most", "Since",
+             "Card"]  # fmt: skip
+    if not workspace.read_only:
+        heads.append("Remove")
+    table = parts.table(heads, rows, "Decoders at hand, the one that is used first", (3, 4))
+    kept = " Those that came with the app stay." if any(row.shipped for row in found) else ""
+    return (
+        '<div class="t-section"><h2>Decoders at hand</h2><p>Of several for an encoder the first '
+        f"is used.{kept}</p></div>{table}"
+    )
+
+
+def card(workspace: Workspace, name: str) -> str:
+    """What a decoder's card says; nothing for no name, or one that is not in the list."""
+    from app.pages.train import decoders
+
+    try:
+        return laid_out(decoders.card_of(workspace, name)) if name else ""
+    except UserError:  # links may be old
+        return ""
+
+
+def removed(workspace: Workspace, name: str) -> str:
+    """Remove a decoder; what was done, in words."""
+    from app.pages.train import decoders
+
+    return decoders.told(decoders.remove(workspace, name))
+
+
+def _cells(workspace: Workspace, row: DecoderRow) -> list[str]:
+    to = escape(address.link("decode", encoder=row.encoder))
+    cells = [
+        f'<a class="t-spec" href="{to}" aria-label="{escape(f"Decode with {row.encoder}")}">'
+        f"{escape(row.encoder)}</a>",
+        escape(ARCHITECTURES.get(row.architecture, row.architecture)),
+        escape(row.trained_on or formats.MISSING),
+        formats.count(row.sentences or None),
+        formats.count(row.words or None),
+        "came with the app" if row.shipped else formats.ago(row.added),
+        button("Read", "card", row.name, about=f"Read the card of {row.name}", kind="link"),
+    ]
+    return cells if workspace.read_only else [*cells, _removal(workspace, row)]
+
+
+def _removal(workspace: Workspace, row: DecoderRow) -> str:
+    """A button that first says what it will do; none for one that ships."""
+    from app.pages.train import decoders
+
+    if row.shipped:
+        return '<span class="t-muted">cannot be removed</span>'
+    about = f"{row.name}, the decoder of {row.encoder}"
+    if decoders.inside(workspace, row.folder):
+        said, label = "Its files lie in the store and are deleted for good.", "Delete its files"
+    else:
+        said, label = "Its folder is yours and stays as it is.", "Take it off the list"
+    act = button(label, "remove", row.name, about=f"{label}: {about}")
+    return (
+        f'<details class="t-removal"><summary class="t-button t-small-button" '
+        f'aria-label="{escape(f"Remove {about}")}">Remove</summary>'
+        f"<p><strong>{escape(row.name)}</strong>. {escape(said)}</p>{act}</details>"
+    )

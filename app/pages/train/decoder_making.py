@@ -1,0 +1,103 @@
+"""The kind of run `train-decoder`: one decoder, from its spec to the list of decoders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.pages.train import decoders
+from app.pages.train.making import STOP, last_part, saved
+from engine.decoding.events import Encoded, Finished, Looked, Started, Stepped
+from engine.decoding.spec import DecoderSpec
+from engine.errors import UserError
+from engine.training.events import Event
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+
+KIND = "train-decoder"
+WHOLE = 1_000_000
+"""Of the progress of a unit: encoding and training share it by how long each may take."""
+
+
+def units(spec: Any) -> list[str]:
+    """One unit: what would be lost of it is in its checkpoint and among the vectors."""
+    return [label(DecoderSpec.from_dict(spec))]
+
+
+def label(spec: DecoderSpec) -> str:
+    """`decoder of minilm on sentences.txt`."""
+    return f"decoder of {spec.encoder} on {', '.join(last_part(name) for name in spec.train)}"
+
+
+def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> None:
+    """Train to the end; what was begun before goes on from its checkpoint."""
+    for _ in events(workspace, DecoderSpec.from_dict(spec), reporter):
+        pass
+
+
+def events(workspace: Workspace, spec: DecoderSpec, reporter: Reporter) -> Iterator[Event]:
+    """Train, and have the store know what happens while it does; yields what the training yields.
+
+    A unit that was over when its process was killed is not trained again.
+
+    Raises:
+        UserError: what was asked cannot be trained, or it was stopped before there was anything.
+    """
+    from engine.decoding.train import train_decoder
+
+    past = workspace.store.events
+    over = past.last(reporter.run, Finished.kind, reporter.position)
+    if over is not None:
+        decoders.register(workspace, Path(over["out"]))
+        return
+    before = past.last(reporter.run, Started.kind, reporter.position)
+    encoded = (past.last(reporter.run, Encoded.kind, reporter.position) or {"done": 0})["done"]
+    share, loss, finished, kept = _encoding_share(workspace, spec), "", False, 0
+    training = train_decoder(
+        spec, workspace.catalog, encoder=workspace.load(spec.encoder),
+        stop=lambda: reporter.asked(STOP),
+    )  # fmt: skip
+    for event in training:
+        data = event.to_dict()
+        reporter.event(data.pop("kind"), data)
+        if isinstance(event, Encoded):
+            said = f"{event.done:,} of {event.sentences:,} sentences encoded"
+            reporter(int(WHOLE * share * event.done / event.sentences), WHOLE, said)
+            if event.done > encoded:  # the cache has these
+                reporter.got_on()
+        elif isinstance(event, Started):
+            further = event.step > 0 and (before is None or event.step > before["step"])
+            # Encoding went at another speed: the time left is measured from here.
+            reporter.resumed(_of_all(event, share), WHOLE, further=further)
+            kept = event.step
+        elif isinstance(event, Stepped):
+            said = f"update {event.step:,} of {event.steps:,}{loss}"
+            reporter(_of_all(event, share), WHOLE, said)
+            kept = saved(spec.out, kept, reporter)
+        elif isinstance(event, Looked):
+            loss = f", loss {event.loss:.3f} on sentences kept apart"
+        elif isinstance(event, Finished):
+            finished = True
+            decoders.register(workspace, Path(event.out))
+        yield event
+    if not finished:
+        raise UserError(
+            "Stopped before the first update: there is no decoder to keep yet.",
+            "Tried again, it goes on from there; the vectors are kept.",
+        )
+
+
+def _of_all(event: Started | Stepped, share: float) -> int:
+    """How far the unit is after so many updates, of `WHOLE`."""
+    return int(WHOLE * (share + (1 - share) * event.step / max(1, event.steps)))
+
+
+def _encoding_share(workspace: Workspace, spec: DecoderSpec) -> float:
+    """About which part of the time goes into encoding."""
+    from app.pages.train.decoder_estimates import guess
+
+    found = guess(workspace, spec)
+    return found.encoding / found.seconds if found.seconds else 0.0

@@ -1,0 +1,159 @@
+"""What the page *Train decoder* shows of trainings: the list, one's losses, what it says so far."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components import told
+from app.components.actions import button
+from app.pages.train import decoder_list as at_hand
+from app.pages.trainings import figures
+from app.pages.trainings import state as trainings
+from app.web import address, parts, progress
+from engine.decoding.differing import differing
+
+if TYPE_CHECKING:
+    from app.pages.train.decoder_queue import DecoderRun
+    from app.pages.trainings.decoder_course import Course
+    from app.workspace import Workspace
+
+LISTED = 20
+HEIGHT = 300
+MARGIN = {"l": 64, "r": 16, "t": 34, "b": 44}
+_ASIDE = ("encoder", "train", "out", "device")
+LOSS = "loss, nats a piece"
+
+
+def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
+    """The list, losses and samples of the run that is opened, the decoders there are, the marks."""
+    from app.pages.train import decoder_queue
+    from app.pages.trainings.decoder_course import course
+
+    rows = decoder_queue.table(workspace, LISTED)
+    chosen = next((row for row in rows if row.run == run), None)
+    found = course(workspace, run) if chosen else None
+    return (
+        listing(workspace, rows, run),
+        losses(found) if found else None,
+        samples(found) if found else "",
+        at_hand.listing(workspace),
+        marks(workspace, run),
+    )
+
+
+def marks(workspace: Workspace, run: str) -> list[Any]:
+    """What decides whether the page is drawn anew."""
+    from app.pages.train.decoder_making import KIND
+    from app.pages.trainings.decoder_course import course
+
+    runs = workspace.store.runs.list(limit=LISTED, kinds=[KIND])
+    listed = [[*mark, row["asked"]] for mark, row in
+              zip(progress.signature([dict(row) for row in runs]), runs, strict=True)]  # fmt: skip
+    return [listed, run, course(workspace, run).cursor if run else 0]
+
+
+def listing(workspace: Workspace, rows: list[DecoderRun], opened: str) -> str:
+    """Every training, the newest first."""
+    if not rows:
+        return parts.empty(
+            "No decoder was trained here yet",
+            "A training is listed here as soon as it is queued, with what it says while it learns.",
+        )
+    items = "".join(_item(workspace, row, row.run == opened) for row in rows)
+    return (
+        f'<ul class="t-runs t-training" aria-label="Trainings of decoders, the newest first">'
+        f"{items}</ul>"
+    )
+
+
+def _item(workspace: Workspace, row: DecoderRun, opened: bool) -> str:
+    run = dict(workspace.store.runs.get(row.run))
+    about = f"{row.title}, {row.state}: {'close' if opened else 'show'} its course"
+    name = button(row.title, "open", row.run, about=about, kind="link")
+    gauge = progress.gauge(run) if row.state == "running" else ""
+    verbs = trainings.verbs(row.run, row.title, row.state, row.stopping)
+    return (
+        f'<li class="{"t-open" if opened else ""}"><div>{trainings.state(row)}</div>'
+        f"<div>{name}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}{_links(row)}"
+        f"{parts.failure(row.error, row.hint)}</div>"
+        f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
+        f'<div class="t-verbs">{"" if workspace.read_only else verbs}</div></li>'
+    )
+
+
+def _facts(row: DecoderRun, run: dict[str, Any]) -> str:
+    """One line: how far it is, its best loss, how long it took."""
+    if row.state == "queued":
+        return "waiting for its turn"
+    said = trainings.so_far(row, run, otherwise=run["message"] or "starting")
+    if row.loss is not None:
+        said.append(f"loss {row.loss:.3f} on sentences kept apart")
+    return ", ".join(said)
+
+
+def _unusual(row: DecoderRun) -> str:
+    """The settings that are not as usual, in one line."""
+    from dataclasses import fields
+
+    from engine.decoding.spec import DecoderSpec
+
+    known = {field.name: field.default for field in fields(DecoderSpec)}
+    said = ", ".join(
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in row.settings.items()
+        if name in known and name not in _ASIDE and value != known[name]
+    )
+    return f'<p class="t-small">{escape(said)}</p>' if said else ""
+
+
+def _links(row: DecoderRun) -> str:
+    """Where the decoder can be tried, once it is there."""
+    if not row.finished:
+        return ""
+    links = " ".join(
+        f'<a href="{escape(address.link(path, encoder=row.encoder))}" '
+        f'aria-label="{escape(f"{name} with {row.title}")}">{name}</a>'
+        for name, path in (("Decode", "decode"), ("Interpolate", "interpolate"),
+                           ("Diagnose", "diagnose"))
+    )  # fmt: skip
+    return f'<p class="t-opens">{links}</p>'
+
+
+def losses(found: Course) -> dict[str, Any] | None:
+    """The losses by step as a drawing; None before there are any."""
+    lines = []
+    if found.steps:
+        lines.append(figures.Curve("while learning", [e["step"] for e in found.steps],
+                                   [e["loss"] for e in found.steps]))  # fmt: skip
+    if found.looks:
+        steps, values = ([e[name] for e in found.looks] for name in ("step", "loss"))
+        best = steps[values.index(min(values))]
+        lines.append(figures.Curve("sentences kept apart", steps, values, 1, best))
+    if not lines:
+        return None
+    return figures.curves_drawing(
+        lines, LOSS, "decoder-loss", height=HEIGHT, showlegend=True, margin=MARGIN
+    )
+
+
+def samples(found: Course) -> str:
+    """What became of a few sentences kept apart at the last look, the differences marked."""
+    notes = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
+    noted = f'<ul class="t-noted" aria-label="Notes">{notes}</ul>' if notes else ""
+    if not found.looks:
+        return noted
+    last = found.looks[-1]
+    rows = "".join(
+        f'<li><p class="t-given" dir="auto">{escape(given)}</p>'
+        f'<p class="t-sentence" dir="auto">{told.marked(differing(given, said)) or "nothing"}</p>'
+        "</li>"
+        for given, said in last["samples"]
+    )
+    return (
+        '<div class="t-section"><h2>What it says so far</h2><p>Sentences that it does not learn '
+        f"from, and what it makes of their vectors after {formats.count(last['step'])} updates."
+        f'</p></div><ul class="t-told t-samples" aria-label="Sentences and what came back">{rows}'
+        f"</ul>{told.LEGEND}{noted}"
+    )

@@ -1,0 +1,137 @@
+"""The part of the page *Runs* that queues the rows of a table of the paper as one sweep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app import formats
+from app.components.actions import actions, button
+from app.web import parts
+from app.web.events import PageEvent
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.training.ablations import Ablation
+    from engine.training.spec import TrainSpec
+
+LEAD = (
+    "Train every row of a table of SimCSE's paper, from a base and at a scale of your own, and see "
+    "whether the differences point the same way. Tables are numbered as in its last version."
+)
+FIRST_SEED = 42
+MOST_SEEDS = 5
+DEFAULT_SCALE = "try"
+
+
+def build(workspace: Workspace) -> Any:
+    """Lay out the form; returns a hidden box with the sweep that was queued last, or None."""
+    if workspace.read_only:
+        return None
+    from engine.training.ablations import SCALES
+
+    parts.section("Ablations of the paper", LEAD)
+    with gr.Row(elem_classes="t-fields"):
+        base = gr.Dropdown([], label="Base", elem_id="ablation-base", min_width=200)
+        texts = gr.Dropdown([], label="Sentences", info="For the unsupervised tables.",
+                            elem_id="ablation-texts", min_width=200)  # fmt: skip
+        pairs = gr.Dropdown([], label="Pairs", info="For the supervised ones.",
+                            elem_id="ablation-pairs", min_width=200)  # fmt: skip
+        scale = gr.Radio([(found.label, name) for name, found in SCALES.items()],
+                         value=DEFAULT_SCALE, label="Scale", elem_id="ablation-scale")  # fmt: skip
+        seeds = gr.Radio([str(n) for n in range(1, MOST_SEEDS + 1)], value="1",
+                         label="Seeds of each row", elem_id="ablation-seeds")  # fmt: skip
+    notice = parts.notice()
+    # There from the start: what came when the page loads could overtake a choice of seeds.
+    tables = actions(_tables(1), elem_id="ablations")
+    queued = gr.Textbox(visible="hidden", label="Queued", elem_id="ablation-queued")
+    chosen = [base, texts, pairs, scale, seeds]
+
+    def load() -> tuple[Any, ...]:
+        from app.pages.train.fill import bases, fitting
+
+        unsup, sup = (fitting(workspace, {"objective": of, "dataset": _data(workspace, of)})
+                      for of in ("unsup", "sup"))  # fmt: skip
+        offered = bases(workspace)
+        return gr.update(choices=offered, value=offered[0]), unsup, sup
+
+    def queue(base: str, texts: str, pairs: str, scale: str, seeds: str, event: PageEvent) -> str:
+        return _queue(workspace, event.id, base, texts, pairs, scale, seeds)
+
+    parts.on_load(parts.telling(load, 3), None, [base, texts, pairs, notice])
+    seeds.input(lambda n: _tables(int(n)), seeds, tables, show_progress="hidden")
+    tables.act(parts.telling(queue, 1), chosen, [queued, notice], show_progress="hidden")
+    return queued
+
+
+def _data(workspace: Workspace, objective: str) -> str:
+    """What the presets for this machine train on."""
+    from app.pages.train.fill import of_preset
+
+    return str(of_preset(workspace, f"here-{objective}")["train"])
+
+
+def _tables(seeds: int) -> str:
+    """Every table with its button."""
+    from engine.training.ablations import ABLATIONS
+
+    items = "".join(_table(ablation, seeds) for ablation in ABLATIONS.values())
+    return f'<ul class="t-runs t-tables" aria-label="Tables of the paper">{items}</ul>'
+
+
+def _table(ablation: Ablation, seeds: int) -> str:
+    runs = formats.plural(len(ablation.rows) * seeds, "run")
+    go = button(f"Queue {runs}", "queue", ablation.name,
+                about=f"Queue {runs}: Table {ablation.table}, {ablation.title}")  # fmt: skip
+    rows = "; ".join(row.label for row in ablation.rows)
+    missing = f" Not here: {ablation.left_out}" if ablation.left_out else ""
+    kind = "supervised" if ablation.objective == "sup" else "unsupervised"
+    return (
+        f"<li><div>Table {escape(ablation.table)}</div>"
+        f"<div><strong>{escape(ablation.title)}</strong>"
+        f' <span class="t-muted">{kind}</span><p>{escape(rows)}.{escape(missing)}</p></div>'
+        f'<div class="t-verbs">{go}</div></li>'
+    )
+
+
+def _queue(
+    workspace: Workspace, name: str, base: str, texts: str, pairs: str, scale: str, seeds: str
+) -> str:
+    """Queue a table; returns the sweep's run."""
+    from app.pages.trainings import service as runs
+    from app.pages.trainings import verdicts
+    from engine.training.ablations import ABLATIONS, rows, scaled
+
+    workspace.refuse_visitors()
+    if name not in ABLATIONS:
+        raise UserError(f"There is no table {name[:40]!r}.", "Choose one of the list.")
+    ablation = ABLATIONS[name]
+    spec = scaled(_spec(workspace, ablation, base, texts, pairs), scale)
+    drawn = range(FIRST_SEED, FIRST_SEED + int(seeds))
+    children = verdicts.children(rows(name, spec), drawn)
+    title = f"Table {ablation.table}: {ablation.title.lower()}, {_shortly(spec)}"
+    if len(drawn) > 1:
+        title += f", {len(drawn)} seeds"
+    return runs.queue_sweep(workspace, spec, children, title=title)
+
+
+def _spec(workspace: Workspace, ablation: Ablation, base: str, texts: str, pairs: str) -> TrainSpec:
+    """The run that the rows change: the preset for this machine from another base."""
+    from app.pages.train.fill import changes_of
+    from engine.training.spec import TrainSpec
+
+    preset = changes_of(workspace, f"here-{ablation.objective}")
+    data = pairs if ablation.objective == "sup" else texts
+    if not base or not data:
+        raise UserError("Base or data is missing.", "Choose both above the tables.")
+    spec = TrainSpec.from_dict(preset | {"base": base, "train": data, "out": ""})
+    return replace(spec, micro_batch=None)
+
+
+def _shortly(spec: TrainSpec) -> str:
+    of = "all of" if spec.limit is None else f"{spec.limit:,} of"
+    return f"{spec.base} on {of} {spec.train}"

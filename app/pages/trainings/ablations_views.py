@@ -1,0 +1,134 @@
+"""The outcome of a sweep: every run's score, and for a table of the paper what the paper has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from statistics import mean, stdev
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.pages.trainings import state as trainings
+from app.pages.trainings import verdicts
+from app.pages.trainings import views as runs_views
+from app.web import parts
+
+if TYPE_CHECKING:
+    from app.pages.trainings.service import TrainingRun
+    from app.pages.trainings.verdicts import Judged
+    from app.workspace import Workspace
+
+KINDS = {"agrees": "good", "disagrees": "bad", "within the spread": "warn", "reference": ""}
+SAYS = (
+    "Each row is held against the one that the paper has best. Agrees: the difference has the "
+    "paper's direction. Within the spread: it is no larger than one standard deviation of such a "
+    "difference between single seeds, so this scale and these seeds cannot tell."
+)
+
+
+def outcome(workspace: Workspace, rows: Sequence[TrainingRun], chosen: Sequence[str]) -> str:
+    """For a table of the paper its rows beside the paper's; then every run, the best marked."""
+    objectives = [str(row.settings.get("objective")) for row in rows]
+    ablation = verdicts.recognised([row.label for row in rows], objectives)
+    if ablation is None:
+        return _runs(rows, chosen)
+    name = f"ablation-{ablation.name}-{rows[0].run}"
+    scores: dict[str, list[float]] = {}
+    for row in rows:
+        if row.state == "done" and row.score is not None:
+            scores.setdefault(verdicts.row_of(row.label), []).append(row.score)
+    judged = verdicts.judged(ablation, scores)
+    return f"{_against(judged, name)}{_runs(rows, chosen)}"
+
+
+def _against(judged: Sequence[Judged], name: str) -> str:
+    heads = ("Row", "Paper", "Difference", "Here", "Difference", "Verdict")
+    body = [
+        (
+            escape(one.row.label),
+            f"{one.row.score:.1f}",
+            formats.signed(one.paper) if one.verdict != "reference" else formats.MISSING,
+            _mean(one.scores),
+            _difference(one),
+            parts.tag(one.verdict, KINDS[one.verdict]) if one.verdict else formats.MISSING,
+        )
+        for one in judged
+    ]
+    table = parts.table(heads, body, "Beside the paper's numbers", (1, 2, 3, 4))
+    save = parts.csv_button("The paper's table as CSV", f"{name}.csv", _against_rows(judged))
+    return (
+        f'<p class="t-said-small">{_tally(judged)}</p>{table}<p class="t-small">{save}</p>'
+        f'<p class="t-small t-muted">{SAYS}</p>'
+    )
+
+
+def _against_rows(judged: Sequence[Judged]) -> list[list[Any]]:
+    """The same for a file, columns first; points with all their digits."""
+    heads = ["row", "paper", "paper_difference", "seeds", "mean", "deviation", "difference",
+             "difference_deviation", "verdict"]  # fmt: skip
+    rows = [
+        [one.row.label, one.row.score, one.paper, len(one.scores),
+         mean(one.scores) if one.scores else None,
+         stdev(one.scores) if len(one.scores) > 1 else None, one.ours, one.spread, one.verdict]
+        for one in judged
+    ]  # fmt: skip
+    return [heads, *rows]
+
+
+def _tally(judged: Sequence[Judged]) -> str:
+    """How many of the differences point the paper's way."""
+    said = [one.verdict for one in judged if one.verdict not in ("", "reference")]
+    if not said:
+        return "No two rows of the table have a score yet."
+    single = all(one.spread is None for one in judged)
+    counts = ", ".join(
+        f"{said.count(verdict)} {words}"  # type: ignore[arg-type]
+        for verdict, words in (("agrees", "as in the paper"), ("disagrees", "the other way"),
+                               ("within the spread", "within the spread"))
+        if said.count(verdict)  # type: ignore[arg-type]
+    )  # fmt: skip
+    alone = " One seed a row: what chance does is not known." if single else ""
+    return f"Of {formats.plural(len(said), 'difference')}: {counts}.{alone}"
+
+
+def _mean(scores: Sequence[float]) -> str:
+    if not scores:
+        return formats.MISSING
+    spread = f" ± {stdev(scores):.2f}" if len(scores) > 1 else ""
+    return f"{formats.score(mean(scores))}{spread}"
+
+
+def _difference(one: Judged) -> str:
+    if one.ours is None:
+        return formats.MISSING
+    spread = f" ± {one.spread:.2f}" if one.spread is not None else ""
+    return f"{formats.signed(one.ours)}{spread}"
+
+
+def _runs(rows: Sequence[TrainingRun], chosen: Sequence[str]) -> str:
+    best = max((row.score for row in rows if row.score is not None), default=None)
+    body = [
+        (
+            runs_views.toggle(row, chosen) + _failed(row),
+            trainings.state(row),
+            _score(row, best),
+            formats.count(row.best_step),
+            runs_views.opens(row),
+        )
+        for row in rows
+    ]
+    heads = ("Run", "State", "Best dev score", "At step", "Open")
+    table = parts.table(heads, body, "Runs of the sweep", (2, 3))
+    columns = ["run", "label", "state", "score", "best_step", "encoder", "error"]
+    data = [[row.key, *(getattr(row, name) for name in columns[1:])] for row in rows]
+    save = parts.csv_button("Runs as CSV", f"sweep-{rows[0].run}.csv", [columns, *data])
+    return f'{table}<p class="t-small">{save}</p>'
+
+
+def _score(row: TrainingRun, best: float | None) -> str:
+    shown = formats.score(row.score)
+    return f"<strong>{shown}</strong>" if row.score is not None and row.score == best else shown
+
+
+def _failed(row: TrainingRun) -> str:
+    return f'<br><small class="t-run-error">{escape(row.error)}</small>' if row.error else ""

@@ -1,0 +1,168 @@
+"""`theodolite runs`: trainings and diagnoses, how they went and where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.pages.evaluate.command import open_workspace
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit,
+    emit_json,
+    line,
+    plain_errors,
+    say,
+)
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+COLUMNS = (
+    "key", "kind", "state", "label", "step", "steps", "score", "loss", "seconds", "out", "error",
+)  # fmt: skip
+DECODER = "train-decoder"
+MOST = 200
+"""Runs listed of each kind."""
+
+
+@plain_errors
+def runs(
+    keys: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN]…", help="Runs to set side by side: keys of the list."),
+    ] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the trainings of encoders and decoders, and diagnoses; of those named, the curves.
+
+    theodolite runs
+
+    theodolite runs 36e4305ecb44 8fd1c09a77e2:0
+
+    theodolite runs 36e4305ecb44 --json > curves.jsonl
+
+    A key is a run, or a run and the number of a training of its sweep. With --json the list has
+    all settings, and a run that is named gives one object a look and one a report. The score is an
+    encoder's on its dev set, the loss a decoder's on the sentences kept apart.
+    """
+    from app.pages.trainings import service as training
+
+    workspace = open_workspace(store, data)
+    rows = _listed(workspace)
+    if not keys:
+        emit(rows, COLUMNS, as_json)
+        return
+    known = {row["key"]: row for row in rows}
+    chosen = [_trained(known, key) for key in dict.fromkeys(keys)]
+    if as_json:
+        for row in chosen:
+            _print_curves(workspace, row)
+        return
+    differing = list(training.differences([row["settings"] for row in chosen]))
+    results = ("score", "loss") if any(row["kind"] == DECODER for row in chosen) else ("score",)
+    columns = ("run", "label", *differing, *results)
+    emit([_side(row, differing) for row in chosen], columns, False)
+    if len(chosen) > 1 and not differing:
+        say("Their settings are the same.")
+    for row in chosen:
+        what, looks = _looks(workspace, row)
+        said = ", ".join(f"{step:,}: {value:.2f}" for step, value in looks)
+        line(f"{row['label']}, {what} by update: {said or 'none yet'}")
+
+
+def _listed(workspace: Workspace) -> list[dict[str, Any]]:
+    """Every row with the same fields, None where its kind has none; the newest first."""
+    from app.jobs.kinds import spec_of
+    from app.pages.diagnose import service as diagnosing
+    from app.pages.train import decoder_queue as decoding
+    from app.pages.trainings import service as training
+
+    rows = [vars(row) | {"kind": "train" if row.position is None else "sweep", "loss": None}
+            for row in training.table(workspace, MOST)]  # fmt: skip
+    none = dict.fromkeys(field.name for field in fields(training.TrainingRun))
+    for row in decoding.table(workspace, MOST):
+        own = {name: value for name, value in vars(row).items() if name != "finished"}
+        about = {"key": row.run, "kind": DECODER, "label": row.title}
+        rows.append(none | own | about | {"settings": _settings(row.settings)})
+    for run in workspace.store.runs.list(limit=MOST, kinds=[diagnosing.KIND]):
+        own = {name: run[name] for name in ("title", "state", "error", "hint", "created")}
+        over, asked = run["finished"] if run["started"] else None, spec_of(run)
+        rows.append(none | own | {
+            "key": run["id"], "run": run["id"], "kind": run["kind"], "label": run["title"],
+            "stopping": False, "encoder": asked["encoder"], "loss": None,
+            "settings": _settings(asked), "seconds": over and over - (run["started"] or over),
+        })  # fmt: skip
+    return sorted(rows, key=lambda row: row["created"], reverse=True)
+
+
+def _settings(spec: Mapping[str, Any]) -> dict[str, Any]:
+    from app.pages.trainings.service import ASIDE
+
+    return {name: value for name, value in spec.items() if name not in ASIDE}
+
+
+def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
+    """The row of a training.
+
+    Raises:
+        UserError: there is none of this key.
+    """
+    if key not in known:
+        raise UserError(f"There is no training run {key!r}.", "`theodolite runs` lists them.")
+    if known[key]["kind"] == "diagnose":
+        raise UserError(
+            f"Run {key!r} is a diagnosis, which has no curves.",
+            "The page Diagnose has its figures.",
+        )
+    return known[key]
+
+
+def _looks(workspace: Workspace, row: Mapping[str, Any]) -> tuple[str, list[tuple[int, float]]]:
+    """What was looked at on the way, and its value by update."""
+    from app.pages.trainings import service as training
+    from app.pages.trainings.decoder_course import course
+
+    if row["kind"] == DECODER:
+        found = course(workspace, row["run"]).looks
+        return "loss", [(look["step"], look["loss"]) for look in found]
+    looks = training.curves(workspace, row["key"]).looked
+    return "dev score", list(zip(looks["step"], looks["score"], strict=True))
+
+
+def _side(row: Mapping[str, Any], differing: Sequence[str]) -> dict[str, Any]:
+    settings = {name: _exactly(row["settings"].get(name)) for name in differing}
+    own = {"run": row["key"], "label": row["label"], "score": row["score"], "loss": row["loss"]}
+    return own | settings
+
+
+def _exactly(value: Any) -> Any:
+    """A setting with all its digits: two that differ must not look alike."""
+    return str(value) if isinstance(value, float) else value
+
+
+def _print_curves(workspace: Workspace, row: Mapping[str, Any]) -> None:
+    from app.pages.trainings import service as training
+    from app.pages.trainings.decoder_course import course
+
+    if row["kind"] == DECODER:
+        found = course(workspace, row["run"])
+        for kind, events in (("stepped", found.steps), ("looked", found.looks)):
+            for event in events:
+                emit_json({"run": row["key"], "kind": kind, **event})
+        for note in found.notes:
+            emit_json({"run": row["key"], "kind": "noted", "message": note})
+        return
+    curves = training.curves(workspace, row["key"])
+    for kind in ("stepped", "looked", "noted"):
+        columns = getattr(curves, kind)
+        for values in zip(*columns.values(), strict=True):
+            emit_json({"run": row["key"], "kind": kind, **dict(zip(columns, values, strict=True))})

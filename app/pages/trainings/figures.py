@@ -1,0 +1,234 @@
+"""Pictures of training: curves by step, and the path of alignment and uniformity. Numbers in only.
+
+Several runs share a picture: each keeps its colour and its dash in all of them. A figure keeps the
+zoom of the one before it, so that a curve that grows does not jump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.chart import drawing, plain
+from app.web.figures import finish, shorten, style
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_POINTS = 1000
+"""Of one curve in a picture; a longer one is averaged over neighbouring points."""
+SMALL, TALL = 260, 380
+_LABEL = 34
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One run's numbers by step.
+
+    Attributes:
+        name: of the run, as in the list.
+        steps: updates made, rising.
+        values: one a step.
+        place: of the run among those shown: decides colour and dash.
+        kept: the step whose weights were kept, marked; None for no mark.
+    """
+
+    name: str
+    steps: Sequence[int]
+    values: Sequence[float]
+    place: int = 0
+    kept: int | None = None
+
+
+@dataclass(frozen=True)
+class Path:
+    """One run's way through alignment and uniformity, from its first look to its last.
+
+    Attributes:
+        name: of the run.
+        steps: updates made at each look.
+        alignment, uniformity: one a look; lower is better for both.
+        place: of the run among those shown.
+        kept: the step whose weights were kept; None for no mark.
+    """
+
+    name: str
+    steps: Sequence[int]
+    alignment: Sequence[float]
+    uniformity: Sequence[float]
+    place: int = 0
+    kept: int | None = None
+
+
+def thinned(
+    steps: Sequence[int], values: Sequence[float], most: int = MOST_POINTS
+) -> tuple[list[int], list[float]]:
+    """At most so many points: means of 2, 4, 8, … neighbours at the last of their steps.
+
+    A power of two, so that a curve that grows keeps the points it had until the next doubling.
+    """
+    size = 1
+    while -(-len(steps) // size) > most:
+        size *= 2
+    groups = [range(i, min(i + size, len(steps))) for i in range(0, len(steps), size)]
+    return (
+        [steps[group[-1]] for group in groups],
+        [sum(values[i] for i in group) / len(group) for group in groups],
+    )
+
+
+def curves(lines: Sequence[Curve], what: str, *, height: int = SMALL, zero: bool = False) -> Figure:
+    """One quantity by step, one line a run.
+
+    Args:
+        lines: a run with one point is drawn as a dot.
+        what: the quantity with its unit, for the axis.
+        height: pixels.
+        zero: begin the axis at zero.
+    """
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for line in lines:
+        steps, values = thinned(line.steps, line.values)
+        look = style(line.place)
+        figure.add_trace(
+            go.Scatter(
+                x=steps, y=values, name=plain(shorten(line.name, _LABEL)), line=look | {"width": 2},
+                mode="lines" if len(steps) > 40 else "lines+markers", marker={"size": 5},
+                legendgroup=str(line.place),
+                hovertemplate=f"step %{{x:,}}: %{{y:.4g}}<extra>{plain(line.name)}</extra>",
+            )
+        )  # fmt: skip
+        if line.kept is not None and line.kept in line.steps:
+            at = list(line.steps).index(line.kept)
+            figure.add_trace(_star([line.kept], [line.values[at]], line, "kept: %{y:.4g}"))
+    figure.update_xaxes(title_text="step", rangemode="tozero")
+    figure.update_yaxes(title_text=plain(what), exponentformat="power")
+    if zero:
+        figure.update_yaxes(rangemode="tozero")
+    return _still(finish(figure, height=height, left=64), what)
+
+
+def trajectory(paths: Sequence[Path]) -> Figure:
+    """Alignment against uniformity while training, as in figure 2 of SimCSE.
+
+    A path begins at its hollow mark, ends at its large one, and its star is what was kept.
+    """
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for path in paths:
+        look, n = style(path.place), len(path.steps)
+        sizes = [10 if i in (0, n - 1) else 6 for i in range(n)]
+        symbols = ["circle-open" if i == 0 and n > 1 else "circle" for i in range(n)]
+        figure.add_trace(
+            go.Scatter(
+                x=list(path.uniformity), y=list(path.alignment), customdata=list(path.steps),
+                name=plain(shorten(path.name, _LABEL)), mode="lines+markers",
+                line=look | {"width": 1.5}, legendgroup=str(path.place),
+                marker={"size": sizes, "symbol": symbols, "color": look["color"]},
+                hovertemplate="step %{customdata:,}: uniformity %{x:.3f}, alignment %{y:.3f}"
+                f"<extra>{plain(path.name)}</extra>",
+            )
+        )  # fmt: skip
+        if path.kept is not None and path.kept in path.steps:
+            at = list(path.steps).index(path.kept)
+            words = "kept: uniformity %{x:.3f}, alignment %{y:.3f}"
+            figure.add_trace(_star([path.uniformity[at]], [path.alignment[at]], path, words))
+    figure.update_xaxes(title_text="uniformity (lower: spread more evenly)")
+    figure.update_yaxes(title_text="alignment (lower: paraphrases closer)")
+    return _still(finish(figure, height=TALL, left=64), "trajectory")
+
+
+def _star(x: Sequence[float], y: Sequence[float], of: Curve | Path, words: str) -> Any:
+    """The mark of what was kept."""
+    import plotly.graph_objects as go
+
+    return go.Scatter(
+        x=x, y=y, mode="markers", showlegend=False, legendgroup=str(of.place),
+        name=plain(f"{shorten(of.name, _LABEL)}, kept"), cliponaxis=False,
+        marker={"symbol": "star", "size": 13, "color": style(of.place)["color"]},
+        hovertemplate=f"{words}<extra>{plain(of.name)}</extra>",
+    )  # fmt: skip
+
+
+def _still(figure: Figure, what: str) -> Figure:
+    """Keep a person's zoom and hidden lines when the next value of the same chart comes."""
+    figure.update_layout(uirevision=what, margin={"t": 12, "b": 44})
+    return figure
+
+
+def curves_drawing(
+    lines: Sequence[Curve], what: str, name: str, *, height: int = SMALL, zero: bool = False,
+    **layout: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The value of a chart of `curves`, with its numbers, those that are drawn.
+
+    Args:
+        lines: the curves.
+        what: is measured.
+        name: file name of its CSV without ending.
+        height: pixels.
+        zero: begin the axis at zero.
+        **layout: of plotly, where this chart differs.
+    """
+    rows = [
+        [line.name, step, value]
+        for line in lines
+        for step, value in zip(*thinned(line.steps, line.values), strict=True)
+    ]
+    return drawing(
+        curves(lines, what, height=height, zero=zero).update_layout(layout),
+        curves_headline(lines, what), name=name, columns=("run", "step", what), rows=rows,
+    )  # fmt: skip
+
+
+def trajectory_drawing(paths: Sequence[Path], name: str = "trajectory") -> dict[str, Any]:
+    """The value of a chart of `trajectory`, with its numbers."""
+    rows = [
+        [path.name, step, alignment, uniformity]
+        for path in paths
+        for step, alignment, uniformity in zip(
+            path.steps, path.alignment, path.uniformity, strict=True
+        )
+    ]
+    columns = ("run", "step", "alignment", "uniformity")
+    return drawing(
+        trajectory(paths), trajectory_headline(paths), name=name, columns=columns, rows=rows
+    )
+
+
+def curves_headline(lines: Sequence[Curve], what: str) -> str:
+    """From where to where each run went, in words."""
+    return f"{what.capitalize()} by step. " + _said(
+        f"{line.name}: {_number(line.values[0])} to {_number(line.values[-1])} "
+        f"at step {formats.count(line.steps[-1])}"
+        for line in lines
+        if line.values
+    )
+
+
+def trajectory_headline(paths: Sequence[Path]) -> str:
+    """What each run did to alignment and to uniformity, in words."""
+    return _said(
+        f"{path.name}: alignment {_moved(path.alignment)}, uniformity {_moved(path.uniformity)} "
+        f"over {formats.count(path.steps[-1] - path.steps[0])} steps"
+        for path in paths
+        if path.steps
+    )
+
+
+def _said(sentences: Iterable[str]) -> str:
+    return "; ".join(sentences) or "No numbers yet"
+
+
+def _moved(values: Sequence[float]) -> str:
+    """`1.43 to 0.31`: from the first to the last."""
+    return f"{_number(values[0])} to {_number(values[-1])}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}".replace("-", "−")

@@ -1,0 +1,263 @@
+"""Training runs as people deal with them: asked for, stopped, listed, set side by side."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.jobs.kinds import spec_of, versioned
+from app.pages.train import making
+from app.pages.trainings.curves import Curves, cursor, curves, summary
+from engine.errors import UserError
+from engine.training import TrainSpec
+from engine.training.card import command_of
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from store.runs import RunRow, UnitRow
+
+__all__ = ["Curves", "TrainingRun", "absolute", "command_of", "cursor", "curves", "differences",
+           "queue", "queue_sweep", "rows_of", "slug", "stop", "sweep_spec", "table",
+           "whole"]  # fmt: skip
+
+KINDS = ("train", "sweep")
+ASIDE = ("version", "out")
+"""What no two runs need share and no weights depend on."""
+
+
+def queue(
+    workspace: Workspace, spec: TrainSpec, *, title: str | None = None, priority: int = 0
+) -> str:
+    """Queue a training run for the worker and return its id.
+
+    Args:
+        workspace: which is to list the encoder.
+        spec: what to train; with an empty `out`, into a folder of the store.
+        title: for people; None for one made of the spec.
+        priority: lower runs earlier; 0 is usual.
+
+    Raises:
+        UserError: for visitors.
+    """
+    workspace.refuse_visitors()
+    spec = whole(workspace, spec)
+    return workspace.jobs.enqueue("train", spec.to_dict(), title or making.label(spec), priority)
+
+
+def queue_sweep(
+    workspace: Workspace,
+    base: TrainSpec,
+    children: Sequence[tuple[str, Mapping[str, Any]]],
+    *,
+    title: str | None = None,
+    priority: int = 0,
+) -> str:
+    """Queue several trainings as one run and return its id; see `sweep_spec`.
+
+    Raises:
+        UserError: for visitors, or for a child that cannot be trained.
+    """
+    workspace.refuse_visitors()
+    spec = sweep_spec(workspace, base, children)
+    title = title or f"{len(children)} × {making.label(base)}"
+    return workspace.jobs.enqueue("sweep", spec, title, priority)
+
+
+def sweep_spec(
+    workspace: Workspace, base: TrainSpec, children: Sequence[tuple[str, Mapping[str, Any]]]
+) -> dict[str, Any]:
+    """What a run of the kind `sweep` is asked.
+
+    Args:
+        workspace: which is to list the encoders.
+        base: what the children share; each gets a folder of its own under `out`.
+        children: a label for people, and the fields that are not as in `base`.
+
+    Raises:
+        UserError: no child, an unknown field, or a value that cannot be.
+    """
+    if not children:
+        raise UserError("A sweep needs at least one child.", "Vary a field over its values.")
+    asked = [
+        (label, TrainSpec.from_dict({**base.to_dict(), **changes})) for label, changes in children
+    ]
+    if not base.out:
+        together = hashlib.blake2b("".join(s.hash for _, s in asked).encode(), digest_size=4)
+        base = replace(base, out=str(_home(workspace, base, f"sweep-{together.hexdigest()}")))
+    digits = len(str(len(asked)))
+    fields = {
+        "children": [
+            {
+                "label": label,
+                "spec": whole(
+                    workspace,
+                    replace(spec, out=f"{base.out}/{number:0{digits}}-{slug(label)}"),
+                ).to_dict(),
+            }
+            for number, (label, spec) in enumerate(asked, 1)
+        ],
+    }
+    return versioned("sweep", fields)
+
+
+def whole(workspace: Workspace, spec: TrainSpec) -> TrainSpec:
+    """A spec that means the same in another process: absolute paths, and a folder to go to."""
+    spec = replace(spec, train=absolute(spec.train))
+    if spec.base.startswith("dir:"):
+        spec = replace(spec, base="dir:" + str(Path(spec.base[4:]).expanduser().absolute()))
+    out = Path(spec.out).expanduser().absolute() if spec.out else _home(workspace, spec, spec.hash)
+    return replace(spec, out=str(out))
+
+
+def stop(workspace: Workspace, run_id: str) -> bool:
+    """Have a run stop now and keep its best; one that still waits is cancelled.
+
+    Of a sweep, the child at work keeps its best, and those after it are left out.
+
+    Returns:
+        Whether there was anything to stop.
+
+    Raises:
+        UserError: for visitors.
+        StoreError: when there is no such run.
+    """
+    workspace.refuse_visitors()
+    runs = workspace.store.runs
+    if runs.get(run_id)["state"] == "queued" and workspace.jobs.cancel(run_id):
+        return True
+    return runs.ask(run_id, making.STOP)
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """One training: a run, or a child of a sweep.
+
+    Attributes:
+        key: `RUN`, or `RUN:POSITION` of a child; what `curves` takes.
+        run: id of the run, which is what can be stopped, cancelled and tried again.
+        position: of the child in its sweep; None for a run by itself.
+        title: of the run.
+        label: of the child; of a run by itself its title.
+        state: queued, running, done, failed or cancelled.
+        stopping: whether it was asked to stop and keep the best, and is still at it.
+        settings: every field of its TrainSpec but `out`.
+        out: its folder.
+        encoder: spec string that loads it; None until it is finished.
+        score: the best dev score so far; None without one.
+        best_step: at which it was.
+        step, steps: updates made, and in all; None before it started.
+        seconds: of training; None before it started.
+        why: how it ended, as in the event `finished`.
+        error, hint: what went wrong, and what to do.
+        created: seconds since 1970.
+    """
+
+    key: str
+    run: str
+    position: int | None
+    title: str
+    label: str
+    state: str
+    stopping: bool
+    settings: dict[str, Any]
+    out: str
+    encoder: str | None
+    score: float | None
+    best_step: int | None
+    step: int | None
+    steps: int | None
+    seconds: float | None
+    why: str | None
+    error: str | None
+    hint: str
+    created: float
+
+
+def table(workspace: Workspace, limit: int = 200) -> list[TrainingRun]:
+    """All training runs, the newest first; the children of a sweep in their order."""
+    found = workspace.store.runs.list(limit=limit, kinds=KINDS)
+    return [row for run in found for row in rows_of(workspace, run)]
+
+
+def rows_of(workspace: Workspace, run: RunRow) -> list[TrainingRun]:
+    """A run by itself, or the children of a sweep in their order."""
+    asked = spec_of(run)
+    if run["kind"] == "train":
+        return [_row(workspace, run, None, asked, run["title"], run["state"], run)]
+    units = {unit["position"]: unit for unit in workspace.store.runs.units(run["id"])}
+    at_work = min((n for n, unit in units.items() if unit["state"] == "waiting"), default=None)
+    rows = []
+    for position, child in enumerate(asked["children"]):
+        unit = units.get(position)
+        state = _child_state(run, unit, at_work == position)
+        failure = unit or {"error": None, "hint": ""}
+        rows.append(_row(workspace, run, position, child["spec"], child["label"], state, failure))
+    return rows
+
+
+def differences(settings: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Where the settings of runs differ: field -> the value of each run, in their order."""
+    names = dict.fromkeys(name for own in settings for name in own)
+    columns = {name: [own.get(name) for own in settings] for name in names}
+    return {
+        name: values
+        for name, values in columns.items()
+        if any(value != values[0] for value in values)
+    }
+
+
+def _row(
+    workspace: Workspace,
+    run: RunRow,
+    position: int | None,
+    spec: Mapping[str, Any],
+    label: str,
+    state: str,
+    failure: Mapping[str, Any],
+) -> TrainingRun:
+    key = run["id"] if position is None else f"{run['id']}:{position}"
+    over = workspace.store.events.last(run["id"], "finished", position or 0)
+    if over is None:
+        last, best = summary(workspace, key)
+    else:
+        best = (over["best_step"], over["best_score"])
+        last = over | {"steps": over["step"]}
+    return TrainingRun(
+        key=key, run=run["id"], position=position, title=run["title"], label=label, state=state,
+        stopping=state == "running" and run["asked"] == making.STOP,
+        settings={name: value for name, value in spec.items() if name not in ASIDE},
+        out=spec["out"], encoder=over["encoder"] if over else None,
+        score=best[1] if best else None, best_step=best[0] if best else None,
+        step=last["step"], steps=last["steps"], seconds=last["seconds"],
+        why=over["why"] if over else None,
+        error=failure["error"], hint=failure["hint"], created=run["created"],
+    )  # fmt: skip
+
+
+def _child_state(run: RunRow, unit: UnitRow | None, at_work: bool) -> str:
+    if unit is not None and unit["state"] != "waiting":
+        return unit["state"]
+    if run["state"] == "running":
+        return "running" if at_work else "queued"
+    return run["state"]
+
+
+def _home(workspace: Workspace, spec: TrainSpec, mark: str) -> Path:
+    """A folder of the store; the same question has the same one."""
+    base = slug(spec.base.rsplit("/", 1)[-1])
+    return workspace.store.folder / "encoders" / f"{spec.objective}-{base}-{mark[:14]}"
+
+
+def absolute(train: str) -> str:
+    """A file by its whole path; the name of a data set as it is."""
+    path = Path(train).expanduser()
+    return str(path.absolute()) if path.is_file() else train
+
+
+def slug(text: str, otherwise: str = "child") -> str:
+    """A text as the name of a folder; `otherwise` where nothing of it can stand in one."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:40] or otherwise

@@ -1,0 +1,328 @@
+"""What the page *Runs* shows of training runs: the list, a sweep's outcome, curves, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.actions import button
+from app.pages.trainings import figures
+from app.pages.trainings import state as trainings
+from app.web import address, parts, progress
+from app.web.figures import style
+from engine.training import TrainSpec
+from store.runs import LIVE
+
+if TYPE_CHECKING:
+    from app.pages.trainings.service import Curves, TrainingRun
+    from app.workspace import Workspace
+
+CHARTS = {
+    "score": ("Dev score", "Spearman × 100 of the dev part; the star is what was kept."),
+    "trajectory": ("Alignment and uniformity", "From the hollow mark on; down and left is better."),
+    "loss": ("Loss", ""),
+    "rate": ("Learning rate", ""),
+    "speed": ("Speed", "Sentences through the model in a second."),
+    "memory": ("GPU memory", "The most that was held so far."),
+}
+"""Chart -> title and what to know of it, in the order of the page."""
+_STEPPED = {
+    "loss": ("loss", "loss"),
+    "rate": ("learning_rate", "learning rate"),
+    "speed": ("sentences_per_second", "sentences per second"),
+    "memory": ("gpu_bytes", "GPU memory, GB"),
+}
+
+
+def listing(
+    workspace: Workspace, rows: Sequence[TrainingRun], chosen: Sequence[str], opened: str
+) -> str:
+    """Every run, the newest first; the sweep that is opened with its children."""
+    if not rows:
+        return parts.empty(
+            "Nothing was trained yet",
+            "A run is listed here as soon as it is queued, with its curves while it learns.",
+            None if workspace.read_only else ("Train an encoder", "./train"),
+        )
+    items = ""
+    for run_id, group in groupby(rows, key=lambda row: row.run):
+        mine = list(group)
+        run = dict(workspace.store.runs.get(run_id))
+        if mine[0].position is None:
+            items += _single(run, mine[0], chosen, workspace.read_only)
+        else:
+            items += _sweep(workspace, run, mine, chosen, opened == run_id)
+    return (
+        f'<ul class="t-runs t-training" aria-label="Training runs, the newest first">{items}</ul>'
+    )
+
+
+def _single(
+    run: Mapping[str, Any], row: TrainingRun, chosen: Sequence[str], read_only: bool
+) -> str:
+    shown = row.key in chosen
+    gauge = progress.gauge(dict(run)) if row.state == "running" else ""
+    return (
+        f'<li class="{"t-open" if shown else ""}"><div>{trainings.state(row)}</div>'
+        f"<div>{toggle(row, chosen)}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}"
+        f"{_links(row)}"
+        f"{parts.failure(row.error, row.hint)}</div>"
+        f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
+        f'<div class="t-verbs">{"" if read_only else _verbs(row)}</div></li>'
+    )
+
+
+def _sweep(
+    workspace: Workspace, run: Mapping[str, Any], rows: Sequence[TrainingRun],
+    chosen: Sequence[str], opened: bool,
+) -> str:  # fmt: skip
+    title = button(
+        run["title"], "sweep", run["id"], kind="link",
+        about=f"{run['title']}: {'close' if opened else 'show its runs and their outcome'}",
+    )  # fmt: skip
+    said = progress.how_far(dict(run))
+    if run["message"] and run["state"] not in LIVE:
+        said += f". {run['message']}"
+    gauge = progress.gauge(dict(run)) if run["state"] == "running" else ""
+    verbs = "" if workspace.read_only else _verbs(rows[0], dict(run))
+    body = ""
+    if opened:
+        from app.pages.trainings.ablations_views import outcome
+
+        body = f'<div class="t-children">{outcome(workspace, rows, chosen)}</div>'
+    tag = parts.tag(run["state"], progress.KINDS[run["state"]])
+    return (
+        f'<li class="{"t-open" if opened else ""}"><div>{tag}</div>'
+        f"<div>{title}<p>{escape(said)}</p>{gauge}</div>"
+        f'<div class="t-muted t-small">{formats.ago(run["created"])}</div>'
+        f'<div class="t-verbs">{verbs}</div>{body}</li>'
+    )
+
+
+def toggle(row: TrainingRun, chosen: Sequence[str]) -> str:
+    """The name of a run: press it to draw its curves, or not any more."""
+    shown = row.key in chosen
+    about = f"{row.label}, {row.state}: {'hide' if shown else 'show'} its curves"
+    name = button(row.label, "toggle", row.key, about=about, kind="link")
+    return f"{key(chosen.index(row.key))}{name}" if shown else name
+
+
+def key(place: int) -> str:
+    """The line that stands for a run in the charts."""
+    look = style(place)
+    dash = {"solid": "", "dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}[look["dash"]]
+    return (
+        '<svg class="t-key" width="26" height="8" aria-hidden="true"><path d="M0 4h26" '
+        f'stroke="{look["color"]}" stroke-width="3" stroke-dasharray="{dash}"/></svg>'
+    )
+
+
+def _facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
+    """One line: how far it is, its best score, how it ended."""
+    if row.state == "queued":
+        return "waiting for its turn"
+    said = trainings.so_far(row, run)
+    if row.score is not None:
+        where = f" at step {formats.count(row.best_step)}" if row.best_step is not None else ""
+        said.append(f"best dev score {formats.score(row.score)}{where}")
+    if row.why in ENDINGS:
+        said.append(ENDINGS[row.why])
+    return ", ".join(said) or ("starting" if row.state == "running" else "nothing was trained")
+
+
+ENDINGS = {
+    "stopped": "stopped, the best was kept",
+    "patience": "ended early: no look was better any more",
+    "diverged": "the loss was no number any more, the best was kept",
+}
+
+
+def _unusual(row: TrainingRun) -> str:
+    said = unusual(row)
+    return f'<p class="t-small">{escape(said)}</p>' if said else ""
+
+
+def _links(row: TrainingRun) -> str:
+    """Where the encoder can be opened, once it is there."""
+    return f'<p class="t-opens">{opens(row)}</p>' if row.encoder else ""
+
+
+def opens(row: TrainingRun) -> str:
+    """Links to the pages that show an encoder."""
+    if not row.encoder:
+        return ""
+    base = str(row.settings.get("base", ""))
+    both = [row.encoder] if base.startswith("new:") else [row.encoder, base]
+    links = (
+        ("Evaluate", address.link("evaluate", encoder=row.encoder)),
+        ("Compare", address.link("compare", encoder=both)),
+        ("Map", address.link("map", encoder=row.encoder)),
+    )
+    return " ".join(
+        f'<a href="{escape(to)}" aria-label="{escape(f"{name}: {row.label}")}">{name}</a>'
+        for name, to in links
+    )
+
+
+def _verbs(row: TrainingRun, run: Mapping[str, Any] | None = None) -> str:
+    """What can be done with a run; of a sweep, with the whole of it."""
+    state, title = (run["state"], run["title"]) if run else (row.state, row.label)
+    made = trainings.verbs(row.run, title, state, row.stopping)
+    if run is None and row.state not in LIVE:
+        again = address.link("train", **settings_of(row))
+        made += (
+            f'<a class="t-button t-small-button" href="{escape(again)}" '
+            f'aria-label="{escape(f"Train again with the settings of {title}")}">Train again</a>'
+        )
+    return made
+
+
+def settings_of(row: TrainingRun) -> dict[str, str | Sequence[str] | None]:
+    """The address of the form with a run's settings in it."""
+    from app.pages.train import form
+    from app.pages.train.form_parts import shown
+
+    usual = form.usual()
+    given: dict[str, str | Sequence[str] | None] = {"preset": "own"}
+    for name, value in row.settings.items():
+        if name in ("objective", "base", "train"):
+            given[name] = str(value)
+        elif name == "dev":
+            given[name] = value or "none"
+        elif name in form.BY_NAME:
+            text = shown(form.BY_NAME[name], value)
+            if text == usual[name]:
+                continue
+            given[name] = str(text).lower() if isinstance(text, bool) else text
+    return given
+
+
+def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, dict[str, Any] | None]:
+    """Chart -> its value; None for one without numbers."""
+    drawn: dict[str, dict[str, Any] | None] = dict.fromkeys(CHARTS)
+    called = names([row for row, _ in found])
+    for chart, (column, what) in _STEPPED.items():
+        scale = 1e-9 if chart == "memory" else 1.0
+        drawn[chart] = _lines(found, called, "stepped", column, what, chart, scale)
+    drawn["score"] = _lines(found, called, "looked", "score", "dev score", "score", 1.0)
+    paths = [
+        figures.Path(called[place], looked["step"], looked["alignment"], looked["uniformity"],
+                     place, _kept(row))
+        for place, (row, curves) in enumerate(found)
+        if (looked := curves.looked)["step"]
+    ]  # fmt: skip
+    if paths:
+        drawn["trajectory"] = figures.trajectory_drawing(paths)
+    return drawn
+
+
+def _lines(
+    found: Sequence[tuple[TrainingRun, Curves]], called: Sequence[str], kind: str, column: str,
+    what: str, name: str, scale: float,
+) -> dict[str, Any] | None:  # fmt: skip
+    lines = []
+    for place, (row, curves) in enumerate(found):
+        events = getattr(curves, kind)
+        known = [
+            (step, value * scale)
+            for step, value in zip(events["step"], events[column], strict=True)
+            if value is not None and value == value
+        ]
+        if known:
+            steps, values = zip(*known, strict=True)
+            kept = _kept(row) if kind == "looked" else None
+            lines.append(figures.Curve(called[place], steps, values, place, kept))
+    if not lines:
+        return None
+    height = figures.TALL if name == "score" else figures.SMALL
+    zero = name in ("speed", "memory")
+    return figures.curves_drawing(lines, what, name, height=height, zero=zero)
+
+
+def names(rows: Sequence[TrainingRun]) -> list[str]:
+    """Their labels; those that several share, with the settings that tell them apart."""
+    from app.pages.trainings.service import differences as differing
+
+    labels = [row.label for row in rows]
+    called = []
+    for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
+        alike = [other.settings for other in rows if other.label == label]
+        words = [f"{_name(n)} {_value(row.settings.get(n))}" for n in differing(alike)]
+        number = f" ({labels[: place + 1].count(label)})" if len(alike) > 1 and not words else ""
+        called.append(label + "".join(f", {text}" for text in words[:3]) + number)
+    return called
+
+
+def _kept(row: TrainingRun) -> int | None:
+    return row.best_step if row.score is not None else None
+
+
+def notes(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
+    """What the runs noted: smaller batches, lines left out, an early stop."""
+    items = "".join(
+        f"<li>{key(place)} <strong>{escape(row.label)}</strong>, step {formats.count(step)}: "
+        f"{escape(message)}</li>"
+        for place, (row, curves) in enumerate(found)
+        for step, message in zip(curves.noted["step"], curves.noted["message"], strict=True)
+    )
+    return f'<ul class="t-noted" aria-label="Notes of the runs">{items}</ul>' if items else ""
+
+
+def differences(rows: Sequence[TrainingRun]) -> str:
+    """The settings in which the chosen runs differ, a column a run; all of them for one run."""
+    from app.pages.trainings.service import differences as differing
+
+    if len(rows) == 1:
+        return _settings(rows[0])
+    differ = differing([row.settings for row in rows])
+    heads = ["Setting", *names(rows)]
+    body = [[_name(n), *(escape(_value(value)) for value in given)] for n, given in differ.items()]
+    body.append(["best dev score", *(_score(row) for row in rows)])
+    same = "" if differ else '<p class="t-muted">Their settings are the same.</p>'
+    return (
+        '<div class="t-section"><h2>Where they differ</h2></div>'
+        f"{same}{parts.table(heads, body, 'Settings in which the runs differ')}"
+    )
+
+
+def _settings(row: TrainingRun) -> str:
+    facts = "".join(
+        f"<dt>{_name(name)}</dt><dd>{escape(_value(value))}</dd>"
+        for name, value in row.settings.items()
+    )
+    return (
+        '<details class="t-twin"><summary>All settings</summary>'
+        f'<dl class="t-facts t-settings">{facts}</dl></details>'
+    )
+
+
+def _name(field: str) -> str:
+    return field.replace("_", " ")
+
+
+def _value(value: Any) -> str:
+    """A setting as people write it. Plain text."""
+    if value is None:
+        return formats.MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return formats.brief(value) if isinstance(value, float) else str(value)
+
+
+def unusual(row: TrainingRun) -> str:
+    """The settings that are not as usual, in one line. Plain text."""
+    known = {field.name: field.default for field in fields(TrainSpec)}
+    aside = ("objective", "base", "train", "dev", "dev_every")
+    return ", ".join(
+        f"{_name(name)} {_value(value)}"
+        for name, value in row.settings.items()
+        if name not in aside and value != known.get(name)
+    )
+
+
+def _score(row: TrainingRun) -> str:
+    return formats.score(row.score)

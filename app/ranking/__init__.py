@@ -1,1 +1,0 @@
-"""Several encoders on the same tasks: which differences and which ranks can be trusted."""

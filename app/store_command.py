@@ -1,0 +1,105 @@
+"""`theodolite store`: verify what is kept, and reclaim its space."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app import formats
+from app.pages.evaluate.command import open_workspace
+from app.pages.jobs.command import done, verbs
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    emit,
+    emit_json,
+    plain_errors,
+    say,
+)
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+store_verbs = verbs("Verify the store and reclaim its space.")
+
+
+@store_verbs.command("check")
+@plain_errors
+def check_store(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Queue results that cannot be read again.")
+    ] = False,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Verify the database, every file of results and every vector; exit 1 on a finding.
+
+    theodolite store check --json
+
+    theodolite store check --repair
+    """
+    workspace = open_workspace(store, data)
+    findings = workspace.store.check()
+    rows = [{"finding": str(finding)} for finding in findings]
+    if rows or as_json:
+        emit(rows, ("finding",), as_json)
+    if not as_json:
+        say(f"{len(rows)} findings." if rows else "Everything is in order.")
+    if repair:
+        _repair(workspace, as_json)
+    if rows:
+        raise typer.Exit(1)
+
+
+def _repair(workspace: Workspace, as_json: bool) -> None:
+    from app.pages.evaluate import repair
+
+    done = repair.queue(workspace)
+    if as_json:
+        emit_json({"queued": list(done.runs), "left": list(done.left)})
+        return
+    for run in done.runs:
+        title = workspace.store.runs.get(run)["title"]
+        say(f"Queued again as {run}: {title}. Follow it: theodolite jobs wait {run}")
+    for sentence in done.left:
+        say(sentence)
+
+
+@store_verbs.command("clean")
+@plain_errors
+def clean_store(
+    runs_older_than: Annotated[
+        float | None, typer.Option(metavar="DAYS", min=0, help="Also forget runs over so long ago.")
+    ] = None,
+    results_older_than: Annotated[
+        float | None, typer.Option(metavar="DAYS", min=0, help="Also forget results so old.")
+    ] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove what nothing refers to any more, and say how much space that freed.
+
+    theodolite store clean --store /shared/theodolite
+
+    theodolite store clean --runs-older-than 90
+
+    With a run go its events and its log. Results are kept however old, unless asked for.
+    """
+    from store import forget
+
+    opened = open_workspace(store, data).store
+    runs = results = 0
+    if runs_older_than is not None:
+        runs = forget.runs_older(opened, runs_older_than)
+    if results_older_than is not None:
+        results = forget.results_older(opened, results_older_than)
+    freed = opened.clean()
+    said = f"{formats.size(freed)} reclaimed."
+    if runs or results:
+        gone = f"{formats.plural(runs, 'run')} and {formats.plural(results, 'result')}"
+        said = f"{gone} forgotten, {said}"
+    done({"bytes": freed, "runs": runs, "results": results}, said, as_json)

@@ -1,1 +1,0 @@
-"""Training as the app sees it: its runs, their curves, their pictures."""

@@ -1,0 +1,356 @@
+"""Charts: numbers in, a Plotly figure out. Nothing here computes a result or knows its source.
+
+Each chart has a headline function beside it that says what the numbers say; the page sets it as
+text above the chart, where it wraps. Text, paper and grid have no colour of their own: the chart
+component gives them those of the page, light or dark. Marks take `SERIES`, which shows on both.
+Whatever a colour tells, a position or a shape tells too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.chart import plain
+from app.web.theme import SERIES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from plotly.graph_objects import Figure
+
+RIDGE_STEP = 1.0
+"""Distance between the baselines of two ridges; the highest ridge of a figure is 1.7 of them."""
+RIDGE_PEAK = 1.7
+DASHES = ("solid", "dash", "dot", "dashdot")
+NARROW_LABEL = 30
+"""Longer encoder names are cut in a chart; the table beside it has them whole."""
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """One density: a group of pairs of one encoder.
+
+    Attributes:
+        label: what stands beside its baseline.
+        n: how many pairs it is drawn from.
+        density: float64 (m,) at the panel's grid.
+        mean: where its mean is marked; None for an empty group.
+    """
+
+    label: str
+    n: int
+    density: np.ndarray
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The ridges of one encoder, lowest gold score first.
+
+    Attributes:
+        random: mean cosine of two random sentences, drawn as a line; None for no line.
+    """
+
+    encoder: str
+    ridges: Sequence[Ridge]
+    random: float | None = None
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One difference with its interval.
+
+    Attributes:
+        task: the row it stands in.
+        encoder: what is compared to the baseline.
+        delta, low, high: points of the task's main score.
+        clear: the interval leaves out zero.
+        verdict: the same in words, for the hover.
+    """
+
+    task: str
+    encoder: str
+    delta: float
+    low: float
+    high: float
+    clear: bool
+    verdict: str
+
+
+@dataclass(frozen=True)
+class SpacePoint:
+    """One encoder's alignment and uniformity; lower is better for both."""
+
+    encoder: str
+    alignment: float
+    uniformity: float
+
+
+def shorten(name: str, limit: int = NARROW_LABEL) -> str:
+    """Cut a long name in its middle: both ends of a spec tell encoders apart."""
+    if len(name) <= limit:
+        return name
+    head = (limit - 1) // 2
+    return f"{name[:head]}…{name[-(limit - 1 - head) :]}"
+
+
+def style(place: int) -> dict[str, Any]:
+    """Colour and dash of the line at a place; they differ for the first 24."""
+    return {"color": SERIES[place % len(SERIES)], "dash": DASHES[place // len(SERIES) % 4]}
+
+
+def mix(first: str, second: str, share: float) -> str:
+    """The colour `share` of the way from `first` to `second`, both as #rrggbb."""
+    a, b = (
+        [int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in (first, second)
+    )  # fmt: skip
+    return "#" + "".join(f"{round(x + (y - x) * share):02x}" for x, y in zip(a, b, strict=True))
+
+
+def ordered_colours(n: int) -> list[str]:
+    """Blue to orange in n steps of about equal lightness, for groups that have an order."""
+    return [mix(SERIES[0], SERIES[1], i / max(1, n - 1)) for i in range(n)]
+
+
+def clear_colour(colour: str, opacity: float) -> str:
+    """`#rrggbb` with an opacity, for fills that overlap."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
+
+
+def ridges(panels: Sequence[Panel], grid: np.ndarray) -> Figure:
+    """Cosine densities by gold-score group, one panel an encoder, all on one axis.
+
+    The layout of SimCSE's figure 4. Panels stand one under another, so that the shared cosine axis
+    lets the eye compare positions at any width of the page. Heights are scaled alike in all panels.
+
+    Args:
+        panels: one an encoder, each with the same groups in the same order.
+        grid: float64 (m,), the cosines at which the densities were taken.
+    """
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(
+        rows=len(panels),
+        shared_xaxes=True,
+        vertical_spacing=0.22 / max(1, len(panels)),
+        subplot_titles=[plain(shorten(panel.encoder, 44)) for panel in panels],
+    )
+    figure.update_annotations(x=0, xanchor="left", font_size=13)  # the names, over their panels
+    highest = max((r.density.max() for p in panels for r in p.ridges if r.n), default=1.0) or 1.0
+    for row, panel in enumerate(panels, 1):
+        _draw_panel(figure, row, panel, grid, RIDGE_PEAK / float(highest))
+    figure.update_xaxes(range=_shown(panels, grid), zeroline=True)
+    figure.update_xaxes(title_text="cosine of the two sentences", row=len(panels))
+    return finish(figure, height=96 + 250 * len(panels), left=74)
+
+
+def _draw_panel(figure: Figure, row: int, panel: Panel, grid: np.ndarray, scale: float) -> None:
+    """Draw from the top ridge down, so that a lower one covers the foot of the one behind it."""
+    import plotly.graph_objects as go
+
+    colours = ordered_colours(len(panel.ridges))
+    for place in range(len(panel.ridges) - 1, -1, -1):
+        ridge, colour, base = panel.ridges[place], colours[place], place * RIDGE_STEP
+        name = f"{ridge.label}: {formats.plural(ridge.n, 'pair')}"
+        figure.add_trace(
+            go.Scatter(
+                x=[grid[0], grid[-1]], y=[base, base], mode="lines", hoverinfo="skip",
+                line={"width": 0}, showlegend=False,
+            ), row=row, col=1,
+        )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=grid, y=base + ridge.density * scale, mode="lines", fill="tonexty",
+                line={"color": colour, "width": 2, "simplify": False},
+                fillcolor=clear_colour(colour, 0.34),
+                customdata=ridge.density, name=plain(name), showlegend=False,
+                hovertemplate="cosine %{x:.2f}, density %{customdata:.2f}<extra>"
+                + plain(name) + "</extra>",
+            ), row=row, col=1,
+        )  # fmt: skip
+        if ridge.mean is not None:
+            figure.add_trace(
+                go.Scatter(
+                    x=[ridge.mean], y=[base], mode="markers", showlegend=False,
+                    marker={"symbol": "diamond", "size": 8, "color": colour},
+                    hovertemplate=f"mean cosine %{{x:.3f}}<extra>{plain(name)}</extra>",
+                ), row=row, col=1,
+            )  # fmt: skip
+    if panel.random is not None:
+        figure.add_vline(
+            x=panel.random, row=row, col=1, line={"color": SERIES[5], "width": 1.5, "dash": "dot"}
+        )
+    figure.update_yaxes(
+        tickvals=[place * RIDGE_STEP for place in range(len(panel.ridges))],
+        ticktext=[plain(ridge.label) for ridge in panel.ridges],
+        range=[-0.35, (len(panel.ridges) - 1) * RIDGE_STEP + RIDGE_PEAK + 0.1],
+        showgrid=False, zeroline=False, row=row,
+    )  # fmt: skip
+
+
+def _shown(panels: Sequence[Panel], grid: np.ndarray) -> list[float]:
+    """The part of the axis where any density is drawn, with a little room, 1 always in it."""
+    seen = [
+        float(grid[i])
+        for panel in panels
+        for ridge in panel.ridges
+        if ridge.n
+        for i in (ridge.density > ridge.density.max() * 0.004).nonzero()[0][[0, -1]]
+    ]
+    return [min(seen, default=-1.0) - 0.02, max([1.0, *seen]) + 0.02]
+
+
+def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
+    """Differences to the baseline with their intervals, one row a task, zero marked.
+
+    A clear difference is a filled mark, a tie a hollow one; each encoder has its own shape and
+    colour. Rows keep the order in which tasks first appear.
+    """
+    import plotly.graph_objects as go
+
+    tasks = list(dict.fromkeys(i.task for i in intervals))
+    encoders = list(dict.fromkeys(i.encoder for i in intervals))
+    shapes = ("circle", "square", "diamond", "triangle-up", "cross", "star")
+    figure = go.Figure()
+    for place, encoder in enumerate(encoders):
+        mine = [i for i in intervals if i.encoder == encoder]
+        shape, colour = shapes[place % len(shapes)], SERIES[place % len(SERIES)]
+        offset = (place - (len(encoders) - 1) / 2) * 0.6 / len(encoders)
+        figure.add_trace(
+            go.Scatter(
+                x=[i.delta for i in mine],
+                y=[tasks.index(i.task) + offset for i in mine],
+                error_x={
+                    "type": "data", "symmetric": False, "thickness": 2, "width": 4, "color": colour,
+                    "array": [i.high - i.delta for i in mine],
+                    "arrayminus": [i.delta - i.low for i in mine],
+                },
+                mode="markers", name=plain(shorten(encoder)),
+                marker={
+                    "size": 10, "color": colour, "line": {"width": 2, "color": colour},
+                    "symbol": [shape if i.clear else f"{shape}-open" for i in mine],
+                },
+                customdata=[[plain(i.task), *map(formats.signed, (i.low, i.high)), plain(i.verdict)]
+                            for i in mine],
+                hovertemplate="%{customdata[0]}: %{x:+.2f}, 95 % interval %{customdata[1]} to "
+                "%{customdata[2]}<br>%{customdata[3]}<extra>" + plain(encoder) + "</extra>",
+            )
+        )  # fmt: skip
+    figure.update_yaxes(
+        tickvals=list(range(len(tasks))), ticktext=[plain(shorten(t, 18)) for t in tasks],
+        range=[len(tasks) - 0.4, -0.6], zeroline=False,
+    )  # fmt: skip
+    figure.update_xaxes(
+        title_text=f"points against {plain(shorten(baseline))}",
+        rangemode="tozero", zeroline=True, zerolinewidth=2,
+    )  # fmt: skip
+    height = 150 + len(tasks) * max(row_height(len(tasks)), 20 * len(encoders))
+    legend = len(encoders) > 1
+    return finish(figure, height=height, left=124, legend=legend)
+
+
+def space(points: Sequence[SpacePoint]) -> Figure:
+    """Alignment against uniformity, one labelled mark an encoder (SimCSE figure 2)."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure(
+        go.Scatter(
+            x=[p.uniformity for p in points],
+            y=[p.alignment for p in points],
+            mode="markers+text",
+            text=[plain(shorten(p.encoder, 22)) for p in points],
+            textposition="top center",
+            cliponaxis=False,
+            marker={"size": 12, "color": [SERIES[i % len(SERIES)] for i in range(len(points))]},
+            customdata=[plain(p.encoder) for p in points],
+            hovertemplate="uniformity %{x:.3f}, alignment %{y:.3f}<extra>%{customdata}</extra>",
+        )
+    )
+    figure.update_xaxes(title_text="uniformity (lower: spread more evenly)")
+    figure.update_yaxes(title_text="alignment (lower: paraphrases closer)", rangemode="tozero")
+    return finish(figure, height=360, left=64)
+
+
+FEW_ROWS = 20
+"""Up to so many, each has room of its own and its own tick."""
+
+
+def row_height(rows: int) -> int:
+    """Pixels of a row with a name at its left: fewer where there are many."""
+    return 36 if rows <= FEW_ROWS else 22
+
+
+def finish(figure: Figure, height: int, left: int, legend: bool = False) -> Figure:
+    """What all charts share. No template: every colour that is not a mark's is the page's."""
+    layout: dict[str, Any] = {
+        "template": "none",
+        "height": height,
+        "margin": {"l": left, "r": 16, "t": 36, "b": 52},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "hovermode": "closest",
+        "showlegend": legend,
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
+    }  # fmt: skip
+    figure.update_layout(layout)
+    figure.update_xaxes(fixedrange=False, ticks="", automargin=True)
+    figure.update_yaxes(ticks="", automargin=True)
+    return figure
+
+
+def overlap(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> float:
+    """Area that two densities share, from 0 (apart) to 1 (the same)."""
+    import numpy as np
+
+    return float(np.minimum(first, second).sum() * (grid[1] - grid[0]))
+
+
+def panel_overlap(panel: Panel, grid: np.ndarray) -> float | None:
+    """Overlap of the lowest with the highest group; None when one of them is empty."""
+    low, high = panel.ridges[0], panel.ridges[-1]
+    return overlap(low.density, high.density, grid) if low.n and high.n else None
+
+
+def ridges_headline(panels: Sequence[Panel], grid: np.ndarray) -> str:
+    """Which encoder keeps pairs of low and of high gold score furthest apart."""
+    known = [(o, p.encoder) for p in panels if (o := panel_overlap(p, grid)) is not None]
+    if not known:
+        return "The lowest or the highest gold-score group has no pairs"
+    least, best = min(known)
+    if len(known) == 1:
+        return f"{best}: pairs graded lowest and highest overlap by {percent(least)}"
+    most, worst = max(known)
+    if percent(most) == percent(least):
+        return f"Pairs graded lowest and highest overlap by {percent(least)} with every encoder"
+    return (
+        f"{best} keeps the lowest and highest graded pairs furthest apart: they overlap by "
+        f"{percent(least)}, with {worst} by {percent(most)}"
+    )
+
+
+def forest_headline(intervals: Sequence[Interval], baseline: str) -> str:
+    """How many of the differences to the baseline are real."""
+    sentences = []
+    for encoder in dict.fromkeys(i.encoder for i in intervals):
+        mine = [i for i in intervals if i.encoder == encoder]
+        better = sum(i.clear and i.delta > 0 for i in mine)
+        worse = sum(i.clear and i.delta < 0 for i in mine)
+        said = [
+            f"{words} on {number}"
+            for words, number in (("better", better), ("worse", worse))
+            if number
+        ]
+        tied = len(mine) - better - worse
+        if tied:
+            said.append(f"tied on {tied}")
+        tasks = formats.plural(len(mine), "task")
+        sentences.append(f"{encoder} is {formats.listed(said)} of {tasks}")
+    return "; ".join(sentences) + f", against {baseline}" if sentences else ""
+
+
+def percent(share: float) -> str:
+    """Whole percents, and `under 1 %` rather than a zero that is none."""
+    return f"{share:.0%}".replace("%", "\u00a0%") if share >= 0.01 else "under 1\u00a0%"

@@ -1,0 +1,121 @@
+"""A link that names what is not listed asks before the page is opened.
+
+Everybody can write a link, or send a browser to one: opening it must not read a folder, nor ask the
+hub or another host. What is listed a person has added; the rest waits for a click.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from app.pages.train.decoder_texts import STARTER
+from app.web import theme
+from app.web.guard.requests import path_of
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+TEXTS = frozenset({"q", "unlike", "only", "let", "x", "a", "b", "find", "label", "filter", "said"})
+"""Names in addresses whose values are text of people's, and are read as nothing else.
+
+Whatever stands under any other name and can be read as an encoder's spec or as a name of the hub is
+taken for one: a page that is new is guarded before anybody thinks of it.
+"""
+FILES = frozenset({"train"})
+"""Names whose values may be paths of files beside names of data sets."""
+HUB = "hub:"
+MOST_SHOWN, LONGEST_SHOWN = 20, 200
+
+
+def question(workspace: Workspace, request: Request, signed_in: bool) -> Response | None:
+    """Ask whether a link may load what it names, in a page of its own; None if there is no need.
+
+    The page's button leads to the same address: what tells it apart is that a page of ours led
+    there, which no other site's can pretend.
+
+    Args:
+        workspace: says what is listed. Visitors' workspaces load nothing else anyway.
+        request: for a page.
+        signed_in: strangers are not told what is listed; they are asked about more.
+    """
+    path = path_of(request)
+    if workspace.read_only or path.rstrip("/") != path != "/":  # Gradio leads from these elsewhere
+        return None
+    pairs = request.query_params.multi_items()
+    unlisted = [pair for pair in pairs if _is_unlisted(workspace, *pair, signed_in)]
+    if not unlisted:
+        return None
+    path = f".{path}"  # relative, for a proxy may serve us below a folder
+    rest = [pair for pair in pairs if pair not in unlisted]
+    return HTMLResponse(_page(path, pairs, rest, [value for _, value in unlisted]))
+
+
+def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -> bool:
+    """Whether a value names something that nobody has listed and a page would load."""
+    if name in TEXTS:
+        return False
+    if name in FILES:
+        listed = [info.name for info in workspace.catalog.list()] if signed_in else []
+        return value not in (STARTER, *listed)
+    if any(part.strip().startswith(HUB) for part in value.split(",")):
+        return True
+    return _is_unlisted_encoder(workspace, value, signed_in)
+
+
+def _is_unlisted_encoder(workspace: Workspace, spec: str, signed_in: bool) -> bool:
+    from app.workspace import STARTER_ENCODERS
+    from engine import encoders
+
+    try:
+        name = str(encoders.parse(spec))
+    except UserError:
+        return False  # nothing can be loaded by it; the page says what is wrong with it
+    if name in STARTER_ENCODERS:
+        return False
+    return not signed_in or workspace.store.encoders.get(name) is None
+
+
+def _page(
+    path: str,
+    pairs: Sequence[tuple[str, str]],
+    rest: Sequence[tuple[str, str]],
+    wanted: Sequence[str],
+) -> str:
+    """The page that asks."""
+    names = list(dict.fromkeys(wanted))
+    items = "".join(
+        f'<li><code dir="ltr">{escape(name[:LONGEST_SHOWN])}</code></li>'
+        for name in names[:MOST_SHOWN]
+    )
+    more = f"<li>and {len(names) - MOST_SHOWN} more</li>" if len(names) > MOST_SHOWN else ""
+    return (
+        '<!doctype html><html lang="en-GB"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="origin"><title>Load what this link names? · Theodolite'
+        f"</title><style>{theme.css()}\n{_STYLE}</style></head>"
+        '<body class="t-question"><main><h1>Load what this link names?</h1>'
+        "<p>It is not among what is listed here. To load it may read files of this machine, or "
+        "fetch them from elsewhere. Go on if you trust whoever wrote the link.</p>"
+        f'<ul>{items}{more}</ul><p><a class="t-button" id="load" '
+        f'href="{escape(_address(path, pairs))}">Load</a> '
+        f'<a class="t-link" id="leave-out" href="{escape(_address(path, rest))}">'
+        "Open the page without</a></p></main></body></html>"
+    )
+
+
+_STYLE = """
+body.t-question { margin: 0; font: 16px/1.5 system-ui, sans-serif; }
+.t-question main { max-width: 40rem; margin: 12vh auto; padding: 0 1.5rem; }
+.t-question li { overflow-wrap: anywhere; }
+"""
+
+
+def _address(path: str, pairs: Sequence[tuple[str, str]]) -> str:
+    return f"{path}?{urlencode(pairs)}" if pairs else path

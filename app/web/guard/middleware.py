@@ -1,0 +1,113 @@
+"""One place where every request passes, before Gradio and after it.
+
+Before: another site's page gets nothing but to link to our pages, a stranger nothing but the form
+for the login, and a link that would load what is not listed is asked about first. After: no header
+lets another site read an answer, frame a page or send our cookie.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Collection
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.web.guard import bodies, requests
+from app.web.guard.login import visitor
+
+Question = Callable[[Request, bool], Response | None]
+"""Asks, in a page of its own, about a visit by somebody signed in or not; None to let it pass."""
+
+_SAME_SITE = re.compile(r";\s*samesite=\w+", re.IGNORECASE)
+_SECURE = re.compile(r";\s*secure\b", re.IGNORECASE)
+
+
+class Guard:
+    """The middleware.
+
+    Args:
+        app: what is guarded.
+        pages: paths of the pages, `/` among them.
+        question: see `Question`.
+        frame_ancestors: who may show our pages in a frame, as in a Content-Security-Policy.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        pages: Collection[str],
+        question: Question,
+        frame_ancestors: str = "'self'",
+    ) -> None:
+        self._app = app
+        self._pages = frozenset(pages) | {f"{path}/" for path in pages if path != "/"}
+        self._question = question
+        self._headers = _headers(frame_ancestors)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or have it answered."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = self._sealed(message.get("headers", ()), scope["scheme"])
+            await send(message)
+
+        visitor.set(requests.address_of(request))
+        answer = await self._refusal(request) or self._app
+        if answer is self._app and bodies.is_call(request):
+            try:
+                receive = await bodies.mended(receive)
+            except bodies.TooLarge:
+                answer = PlainTextResponse("That is too much at once", status_code=413)
+        await answer(scope, receive, sealed)
+
+    async def _refusal(self, request: Request) -> Response | None:
+        """What is said instead of an answer; None for what may be answered."""
+        path = requests.path_of(request)
+        if not requests.has_file_name(path) or not requests.is_used(path):
+            return PlainTextResponse("Not found", status_code=404)
+        a_page = path in self._pages
+        if not requests.is_ours(request) and not (a_page and requests.is_visit(request)):
+            return PlainTextResponse("Pages of others cannot do this", status_code=403)
+        known = await requests.is_signed_in(request)
+        if a_page and request.method == "GET" and not requests.is_from_our_page(request):
+            return await asyncio.to_thread(self._question, request, known)
+        if not known and not a_page and not requests.is_open(path):
+            return JSONResponse({"detail": {"error": "Not authenticated"}}, status_code=401)
+        return None
+
+    def _sealed(
+        self, headers: Collection[tuple[bytes, bytes]], scheme: str
+    ) -> list[tuple[bytes, bytes]]:
+        """The headers of an answer, without what invites others and with what keeps them out."""
+        kept = [
+            (name, _cookie(value, scheme) if name.lower() == b"set-cookie" else value)
+            for name, value in headers
+            if not name.lower().startswith(b"access-control-")
+        ]
+        return [*kept, *self._headers]
+
+
+def _headers(frame_ancestors: str) -> tuple[tuple[bytes, bytes], ...]:
+    found = {
+        "content-security-policy": f"frame-ancestors {frame_ancestors}; object-src 'none'",
+        "cross-origin-resource-policy": "same-origin",
+        "x-content-type-options": "nosniff",
+    }
+    if frame_ancestors == "'self'":  # the older header knows no more
+        found["x-frame-options"] = "SAMEORIGIN"
+    return tuple((name.encode(), value.encode()) for name, value in found.items())
+
+
+def _cookie(value: bytes, scheme: str) -> bytes:
+    """A cookie that no other site's page can have sent along, but a link to us can."""
+    text = _SAME_SITE.sub("", value.decode("latin-1"))
+    secure = "; Secure" if scheme == "https" and not _SECURE.search(text) else ""
+    return f"{text}; SameSite=Lax{secure}".encode("latin-1")

@@ -1,0 +1,68 @@
+"""Runs as people see them: how far, how long still, how it ended. Shared by overview and jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from app import formats
+from app.web import address, parts
+
+KINDS = {
+    "queued": "", "running": "live", "done": "good", "partly failed": "warn", "failed": "bad",
+    "cancelled": "", "left out": "",
+}  # fmt: skip
+
+
+def signature(runs: Sequence[dict[str, Any]]) -> list[list[Any]]:
+    """What must change before a page is drawn anew."""
+    return [
+        [run["id"], run["state"], run["attempt"], run["done"] + run["failed"],
+         round(run["fraction"], 3), run["message"], formats.time_left(run["eta_seconds"])]
+        for run in runs
+    ]  # fmt: skip
+
+
+def finished(marks: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The part of a signature that changes when a result may have been stored."""
+    return [[mark[0], mark[3]] for mark in marks]
+
+
+def how_far(run: dict[str, Any]) -> str:
+    """`4 of 15 done, about 20 s left`, or how it ended. Plain text."""
+    if run["state"] == "queued":
+        return "waiting for its turn"
+    units = f"{run['done']} of {run['total']} done" if run["total"] else ""
+    if run["failed"]:
+        units += f", {run['failed']} failed"
+    if run["state"] == "running":
+        said = [
+            text for text in (units or "starting", formats.time_left(run["eta_seconds"])) if text
+        ]
+        return ", ".join(said)
+    took = ""
+    if run["started"] and run["finished"]:
+        took = f"in {formats.duration(run['finished'] - run['started'])}"
+    return " ".join(text for text in (units, took) if text)
+
+
+def gauge(run: dict[str, Any]) -> str:
+    """The progress bar of a run."""
+    starting = run["state"] == "running" and not run["total"]
+    return parts.bar(None if starting else run["fraction"], run["title"])
+
+
+def strip(runs: Sequence[dict[str, Any]]) -> str:
+    """The runs that are not over, one line each; empty text when there are none."""
+    lines = "".join(
+        f'<li><a href="{escape(address.link("jobs", run=run["id"]))}">{escape(run["title"])}</a>'
+        f"{gauge(run)}"
+        f"<span>{escape(how_far(run))}</span></li>"
+        for run in reversed(runs)
+    )
+    return (
+        f'<ul class="t-strip" role="status" aria-label="Work in progress">{lines}</ul>'
+        if lines
+        else ""
+    )

@@ -1,0 +1,75 @@
+"""Our own addresses beside Gradio's: plotly.js and a few static files, behind the same guard.
+
+Files are named by constants of ours and never by a part of a request.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from app.web.theme import STATIC
+
+FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
+PLOTLY_JS = f"theodolite/plotly-{version('plotly')}.min.js"
+UPLOAD = "/gradio_api/upload"
+ICON_SIZES = (192, 512)
+"""What a browser wants before it offers to install the app."""
+
+
+def plotly_file() -> Path:
+    """The plotly.js inside the installed package, found without importing the package."""
+    spec = find_spec("plotly")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("the package plotly is not installed")
+    return Path(spec.origin).parent / "package_data" / "plotly.min.js"
+
+
+def _plotly(request: Request) -> Response:
+    return FileResponse(plotly_file(), media_type="text/javascript", headers=FOREVER)
+
+
+def _mark(request: Request) -> Response:
+    return FileResponse(STATIC / "mark.svg", media_type="image/svg+xml", headers=FOREVER)
+
+
+def _icon(request: Request) -> Response:
+    size = request.path_params["size"]
+    if size not in map(str, ICON_SIZES):
+        return PlainTextResponse("Not found", status_code=404)
+    return FileResponse(STATIC / f"icon-{size}.png", media_type="image/png", headers=FOREVER)
+
+
+def _manifest(request: Request) -> Response:
+    icons = [
+        {"src": f"./pwa_icon/{size}", "sizes": f"{size}x{size}", "type": "image/png"}
+        for size in ICON_SIZES
+    ]
+    told = {"name": "Theodolite", "icons": icons, "start_url": "./", "display": "standalone"}
+    return JSONResponse(told, media_type="application/manifest+json")
+
+
+def _no_uploads(request: Request) -> Response:
+    return PlainTextResponse("Visitors cannot upload files", status_code=403)
+
+
+def routes(*, uploads: bool = True) -> list[Route]:
+    """Everything of ours that is served over HTTP beside the pages.
+
+    Args:
+        uploads: False puts a refusal before Gradio's own upload, which is there with or without a
+            control that uses it.
+    """
+    ours = [
+        Route(f"/{PLOTLY_JS}", _plotly),
+        Route("/theodolite/mark.svg", _mark),
+        # Gradio makes its own of the page's icon, which is a drawing: it cannot.
+        Route("/pwa_icon/{size:str}", _icon),
+        Route("/manifest.json", _manifest),
+    ]
+    return ours if uploads else [*ours, Route(UPLOAD, _no_uploads, methods=["POST"])]
