@@ -9,15 +9,19 @@ import typer
 
 from app import serve
 from app import store_command as store
+from app.pages.compare import command as compare
+from app.pages.curate import command as curate
 from app.pages.data import command as data
 from app.pages.decode import command as decode
 from app.pages.diagnose import command as diagnose
-from app.pages.evaluate import command as measure
+from app.pages.encoders import command as encoders
+from app.pages.evaluate import command as evaluate
 from app.pages.fair import command as fair
-from app.pages.geometry import command as explore
-from app.pages.jobs import command as manage
+from app.pages.geometry import command as geometry
+from app.pages.jobs import command as jobs
 from app.pages.map import command as project
 from app.pages.overview import command as results
+from app.pages.search import command as search
 from app.pages.spaces import command as spaces
 from app.pages.train import command as train
 from app.pages.train import decoder_command as train_decoder
@@ -36,13 +40,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(serve.serve)
-app.command()(measure.encode)
-app.command()(measure.evaluate)
-app.command()(measure.compare)
+app.command()(encoders.encode)
+app.command()(evaluate.evaluate)
+app.command()(compare.compare)
 app.command()(fair.fair)
-app.command()(measure.search)
-app.command()(explore.geometry)
-app.command()(explore.curate)
+app.command()(search.search)
+app.command()(geometry.geometry)
+app.command()(curate.curate)
 app.command()(project.project)
 app.command()(spaces.spaces)
 app.command()(decode.decode)
@@ -53,10 +57,10 @@ app.command("train-decoder")(train_decoder.train_decoder)
 app.command()(train.train)
 app.command()(train.sweep)
 app.command()(runs.runs)
-app.add_typer(manage.encoder_verbs, name="encoders")
+app.add_typer(encoders.encoder_verbs, name="encoders")
 app.add_typer(decoders.decoder_verbs, name="decoders")
 app.add_typer(data.data_verbs, name="data")
-app.add_typer(manage.job_verbs, name="jobs")
+app.add_typer(jobs.job_verbs, name="jobs")
 app.add_typer(results.result_verbs, name="results")
 app.add_typer(store.store_verbs, name="store")
 app.command()(serve.worker)

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app import formats
-from app.pages.evaluate.command import open_workspace
-from app.pages.jobs.command import done, verbs
 from app.terminal import (
     DataOption,
     JsonOption,
     StoreOption,
+    done,
     emit,
     emit_json,
+    open_workspace,
     plain_errors,
     say,
+    verbs,
 )
 
 if TYPE_CHECKING:

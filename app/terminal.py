@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import re
 import sys
 import time
@@ -30,6 +31,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app import formats
+from app.workspace import Workspace, default_data, default_store
 
 if TYPE_CHECKING:
     from engine.errors import UserError
@@ -227,3 +229,42 @@ def _log_to(folder: Path) -> Path:
         handler.setLevel(logging.WARNING)
         root.addHandler(handler)
     return file
+
+
+EncodersArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="ENCODER…", help="Spec strings, e.g. minilm, random:256, hf:ID?pooling=cls_token."
+    ),
+]
+
+
+def open_workspace(store: Path | None, data: Path | None) -> Workspace:
+    """The workspace that --store and --data, or their defaults, name."""
+    return Workspace(store or default_store(), data or default_data())
+
+
+def check_writable(file: Path) -> None:
+    """Refuse before anything is computed what cannot be written afterwards.
+
+    Raises:
+        UserError: a folder, or no right to write there.
+    """
+    from engine.errors import UserError
+
+    if file.is_dir() or not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+        raise UserError(f"{str(file)!r} cannot be written.", "Name a file in a folder of yours.")
+
+
+def verbs(help_text: str) -> typer.Typer:
+    """Make a group of verbs."""
+    settings = {"help_option_names": ["-h", "--help"]}
+    return typer.Typer(help=help_text, no_args_is_help=True, context_settings=settings)
+
+
+def done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
+    """Say that something was done, or print its row."""
+    if as_json:
+        emit_json(row)
+    else:
+        say(sentence)

@@ -7,17 +7,18 @@ from typing import Annotated
 
 import typer
 
-from app.pages.evaluate.command import open_workspace
-from app.pages.jobs.command import done, verbs
 from app.terminal import (
     DataOption,
     JsonOption,
     StoreOption,
+    done,
     emit,
     emit_json,
+    open_workspace,
     plain_errors,
     progress_bar,
     say,
+    verbs,
 )
 from engine.errors import UserError
 

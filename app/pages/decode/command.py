@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from app.pages.evaluate.command import open_workspace
 from app.terminal import (
     DataOption,
     JsonOption,
     StoreOption,
     emit,
+    open_workspace,
     plain_errors,
     progress_bar,
     say,

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from app.pages.evaluate.command import open_workspace
 from app.terminal import (
     DataOption,
     JsonOption,
     StoreOption,
     emit_json,
     line,
+    open_workspace,
     plain_errors,
     say,
 )

@@ -1,7 +1,8 @@
 """The evidence drawn: numbers of `app.pages.fair.points` in, a Plotly figure out.
 
-Text, paper and grid get their colours from the page, as in `app.web.figures`. Series differ by shape
-as well as by colour; a cell whose sign turns has a border and a mark, not a colour of its own.
+Text, paper and grid get their colours from the page, as in `app.web.figures`. Series differ by
+shape as well as by colour; a cell whose sign turns has a border and a mark, not a colour of its
+own.
 """
 
 from __future__ import annotations

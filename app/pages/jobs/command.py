@@ -1,4 +1,4 @@
-"""`theodolite encoders | jobs`: what the store lists, and what is worked on."""
+"""`theodolite jobs`: background runs, from a terminal."""
 
 from __future__ import annotations
 
@@ -9,142 +9,23 @@ from typing import Annotated, Any
 import typer
 
 from app import formats
-from app.pages.evaluate.command import open_workspace
 from app.terminal import (
     DataOption,
     JsonOption,
     StoreOption,
+    done,
     emit,
-    emit_json,
+    open_workspace,
     plain_errors,
     progress_bar,
-    say,
+    verbs,
 )
 from engine.errors import UserError
 
-
-def verbs(help_text: str) -> typer.Typer:
-    """Make a group of verbs."""
-    settings = {"help_option_names": ["-h", "--help"]}
-    return typer.Typer(help=help_text, no_args_is_help=True, context_settings=settings)
-
-
-encoder_verbs = verbs("List, add, examine and remove encoders.")
 job_verbs = verbs("Queue, follow, cancel and retry background runs.")
 
-SpecArgument = Annotated[str, typer.Argument(metavar="ENCODER", help="A spec string.")]
+
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id; see `jobs list`.")]
-
-
-@encoder_verbs.command("list")
-@plain_errors
-def list_encoders(
-    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
-) -> None:
-    """Show every encoder that this store knows.
-
-    theodolite encoders list --json
-    """
-    rows = [_flat(row) for row in open_workspace(store, data).store.encoders.list()]
-    emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
-    if not rows and not as_json:
-        say(
-            "None is listed yet. The app lists minilm, wordllama and random:256 at its first "
-            "start, and whatever is measured; a spec can be used without being listed."
-        )
-
-
-@encoder_verbs.command("add")
-@plain_errors
-def add_encoder(
-    spec: SpecArgument,
-    store: StoreOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Check a spec and remember it, so that pages offer it.
-
-    theodolite encoders add "hf:bert-base-uncased?pooling=avg_first_last | normalise"
-    """
-    row = _flat(open_workspace(store, data).add_encoder(spec))
-    emit([row], ("name", "kind", "dim", "parameters", "pooling"), as_json)
-    if not as_json:
-        for warning in row.get("warnings") or ():
-            say(f"Warning: {warning}")
-
-
-@encoder_verbs.command("doctor")
-@plain_errors
-def examine_encoder(
-    source: Annotated[str, typer.Argument(help="hf:ID or dir:FOLDER, without options.")],
-    check: Annotated[
-        bool, typer.Option("--check", help="Also measure every pooling on STS-B dev.")
-    ] = False,
-    store: StoreOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Say which pooling fits a checkpoint, and why: from its files, and by measuring it.
-
-    theodolite encoders doctor hf:princeton-nlp/sup-simcse-bert-base-uncased --check
-    """
-    from app.pages.encoders.pooling_check import check_on_dev
-    from engine.encoders import doctor
-
-    diagnosis = doctor.diagnose(source)
-    fields = {"source": source, "pooling": diagnosis.pooling}
-    if as_json:
-        emit_json(
-            fields | {"reasons": list(diagnosis.reasons), "warnings": list(diagnosis.warnings)}
-        )
-    else:
-        say(f"Recommended pooling: {diagnosis.pooling}")
-        for line in (*diagnosis.reasons, *diagnosis.warnings):
-            say(f"  {line}")
-    if check:
-        measured_on, rows = check_on_dev(open_workspace(store, data), source)
-        say(f"Measured on {measured_on}:")
-        emit(rows, ("pooling", "spearman", "seconds"), as_json)
-
-
-@encoder_verbs.command("coverage")
-@plain_errors
-def cover_tasks(
-    spec: SpecArgument,
-    tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
-    store: StoreOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Say how many sentences of each task a file of vectors lacks.
-
-    theodolite encoders coverage vectors:mine.parquet --tasks sts
-    """
-    from app.pages.evaluate.coverage import coverage
-
-    rows = list(coverage(open_workspace(store, data), spec, tasks))
-    emit(rows, ("task", "sentences", "lacking", "first"), as_json)
-    if not as_json:
-        for row in rows:
-            if row["error"]:
-                say(f"{row['task']}: {row['error']}")
-
-
-@encoder_verbs.command("remove")
-@plain_errors
-def remove_encoder(
-    spec: SpecArgument,
-    store: StoreOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Forget an encoder. Its results stay; `store clean` reclaims its vectors.
-
-    theodolite encoders remove "minilm | normalise"
-    """
-    if not open_workspace(store, data).store.encoders.remove(spec):
-        raise UserError(f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.")
-    done({"removed": spec}, f"{spec} is no longer listed.", as_json)
 
 
 @job_verbs.command("list")
@@ -338,11 +219,3 @@ def wait_for_job(
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row.get("info", {}), **{k: v for k, v in row.items() if k != "info"}}
-
-
-def done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
-    """Say that something was done, or print its row."""
-    if as_json:
-        emit_json(row)
-    else:
-        say(sentence)

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app import formats
-from app.pages.evaluate.command import open_workspace
-from app.pages.jobs.command import done, verbs
-from app.terminal import DataOption, JsonOption, StoreOption, emit, plain_errors
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    done,
+    emit,
+    open_workspace,
+    plain_errors,
+    verbs,
+)
 from engine.errors import UserError
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.pages.evaluate.command import open_workspace
 from app.terminal import (
     DataOption,
     JsonOption,
     StoreOption,
     emit,
     emit_json,
+    open_workspace,
     plain_errors,
     progress_bar,
     say,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.pages.evaluate.command import open_workspace
 from app.pages.train.options import takes_settings
 from app.terminal import (
     DataOption,
@@ -20,6 +19,7 @@ from app.terminal import (
     emit,
     emit_json,
     line,
+    open_workspace,
     plain_errors,
     progress_bar,
     say,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.pages.evaluate.command import open_workspace
 from app.pages.train.options import takes_settings
 from app.terminal import (
     DataOption,
@@ -17,6 +16,7 @@ from app.terminal import (
     StoreOption,
     emit_json,
     line,
+    open_workspace,
     plain_errors,
     progress_bar,
     say,

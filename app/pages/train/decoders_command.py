@@ -6,9 +6,18 @@ from typing import Annotated
 
 import typer
 
-from app.pages.evaluate.command import open_workspace
-from app.pages.jobs.command import done, verbs
-from app.terminal import DataOption, JsonOption, StoreOption, emit, line, plain_errors, say
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    done,
+    emit,
+    line,
+    open_workspace,
+    plain_errors,
+    say,
+    verbs,
+)
 
 Name = Annotated[str, typer.Argument(metavar="DECODER", help="As `decoders list` names it.")]
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.pages.evaluate.command import open_workspace
 from app.terminal import (
     DataOption,
     JsonOption,
@@ -16,6 +15,7 @@ from app.terminal import (
     emit,
     emit_json,
     line,
+    open_workspace,
     plain_errors,
     say,
 )

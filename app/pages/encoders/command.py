@@ -1,0 +1,214 @@
+"""`theodolite encode | encoders`: vectors of sentences, and the encoders that are kept."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.terminal import (
+    DataOption,
+    JsonOption,
+    StoreOption,
+    check_writable,
+    done,
+    emit,
+    emit_json,
+    open_workspace,
+    plain_errors,
+    progress_bar,
+    say,
+    verbs,
+)
+from engine.errors import UserError
+
+encoder_verbs = verbs("List, add, examine and remove encoders.")
+
+
+SpecArgument = Annotated[str, typer.Argument(metavar="ENCODER", help="A spec string.")]
+
+
+@plain_errors
+def encode(
+    encoder: Annotated[str, typer.Argument(help="A spec string, e.g. minilm | normalise.")],
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[SENTENCE]…", help="Sentences; none: stdin.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Read sentences from here, one a line (UTF-8).")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write a float32 .npy of shape (n, dim) here.")
+    ] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn sentences into vectors.
+
+    theodolite encode minilm "a boat on the river" --json
+
+    theodolite encode "wordllama | whiten:starter,64" --file sentences.txt --out vectors.npy
+    """
+    from app.typed import Typed
+    from engine.errors import UserError
+
+    sentences = _sentences(texts, file)
+    if out is None and not as_json:
+        raise UserError(
+            "Nowhere to put the vectors.",
+            "Add --out FILE.npy, or --json to print one object a sentence.",
+        )
+    if out is not None:
+        check_writable(out)
+    workspace = open_workspace(store, data)
+    model = workspace.load(encoder)
+    with progress_bar("encoding") as move:
+        vectors = (Typed(model) if texts else model).encode(
+            sentences, lambda done, total: move(done, total, "encoding")
+        )
+    if out is not None:
+        import numpy as np
+
+        with out.open("wb") as target:
+            np.save(target, vectors, allow_pickle=False)
+        say(f"{vectors.shape[0]} vectors of {vectors.shape[1]} dimensions written to {out}.")
+    if as_json:
+        for sentence, vector in zip(sentences, vectors.tolist(), strict=True):
+            emit_json({"sentence": sentence, "vector": vector})
+
+
+def _sentences(texts: list[str] | None, file: Path | None) -> list[str]:
+    """Sentences of the command, of a file (`.gz` too) or of standard input, one a line."""
+    from engine.datasets.files import decode, lines
+    from engine.errors import UserError
+
+    if texts:
+        return texts
+    if file is None:
+        return list(decode(io.BytesIO(sys.stdin.buffer.read()), "Standard input"))
+    try:
+        return list(lines(file))
+    except OSError as error:
+        raise UserError(
+            f"{str(file)!r} cannot be read: {error.strerror}.", "Check the path."
+        ) from error
+
+
+@encoder_verbs.command("list")
+@plain_errors
+def list_encoders(
+    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
+    """Show every encoder that this store knows.
+
+    theodolite encoders list --json
+    """
+    rows = [_flat(row) for row in open_workspace(store, data).store.encoders.list()]
+    emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
+    if not rows and not as_json:
+        say(
+            "None is listed yet. The app lists minilm, wordllama and random:256 at its first "
+            "start, and whatever is measured; a spec can be used without being listed."
+        )
+
+
+@encoder_verbs.command("add")
+@plain_errors
+def add_encoder(
+    spec: SpecArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a spec and remember it, so that pages offer it.
+
+    theodolite encoders add "hf:bert-base-uncased?pooling=avg_first_last | normalise"
+    """
+    row = _flat(open_workspace(store, data).add_encoder(spec))
+    emit([row], ("name", "kind", "dim", "parameters", "pooling"), as_json)
+    if not as_json:
+        for warning in row.get("warnings") or ():
+            say(f"Warning: {warning}")
+
+
+@encoder_verbs.command("doctor")
+@plain_errors
+def examine_encoder(
+    source: Annotated[str, typer.Argument(help="hf:ID or dir:FOLDER, without options.")],
+    check: Annotated[
+        bool, typer.Option("--check", help="Also measure every pooling on STS-B dev.")
+    ] = False,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which pooling fits a checkpoint, and why: from its files, and by measuring it.
+
+    theodolite encoders doctor hf:princeton-nlp/sup-simcse-bert-base-uncased --check
+    """
+    from app.pages.encoders.pooling_check import check_on_dev
+    from engine.encoders import doctor
+
+    diagnosis = doctor.diagnose(source)
+    fields = {"source": source, "pooling": diagnosis.pooling}
+    if as_json:
+        emit_json(
+            fields | {"reasons": list(diagnosis.reasons), "warnings": list(diagnosis.warnings)}
+        )
+    else:
+        say(f"Recommended pooling: {diagnosis.pooling}")
+        for line in (*diagnosis.reasons, *diagnosis.warnings):
+            say(f"  {line}")
+    if check:
+        measured_on, rows = check_on_dev(open_workspace(store, data), source)
+        say(f"Measured on {measured_on}:")
+        emit(rows, ("pooling", "spearman", "seconds"), as_json)
+
+
+@encoder_verbs.command("coverage")
+@plain_errors
+def cover_tasks(
+    spec: SpecArgument,
+    tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how many sentences of each task a file of vectors lacks.
+
+    theodolite encoders coverage vectors:mine.parquet --tasks sts
+    """
+    from app.pages.evaluate.coverage import coverage
+
+    rows = list(coverage(open_workspace(store, data), spec, tasks))
+    emit(rows, ("task", "sentences", "lacking", "first"), as_json)
+    if not as_json:
+        for row in rows:
+            if row["error"]:
+                say(f"{row['task']}: {row['error']}")
+
+
+@encoder_verbs.command("remove")
+@plain_errors
+def remove_encoder(
+    spec: SpecArgument,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget an encoder. Its results stay; `store clean` reclaims its vectors.
+
+    theodolite encoders remove "minilm | normalise"
+    """
+    if not open_workspace(store, data).store.encoders.remove(spec):
+        raise UserError(f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.")
+    done({"removed": spec}, f"{spec} is no longer listed.", as_json)
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row.get("info", {}), **{k: v for k, v in row.items() if k != "info"}}
