@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sqlite3
 import threading
@@ -13,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from filelock import FileLock
 
 from store.errors import StoreError, StoreGone, said_plainly
@@ -138,16 +135,6 @@ class Database:
         self._local = threading.local()
 
 
-def to_json(value: object) -> str:
-    """JSON text with sorted keys, so that equal values give equal text; takes NumPy's scalars."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain)
-
-
-def hash_of(*texts: str) -> str:
-    """32 hexadecimal digits that equal texts share."""
-    return hashlib.blake2b("\0".join(texts).encode(), digest_size=16).hexdigest()
-
-
 def _identity(path: str) -> tuple[int, int] | None:
     """Which file lies at a path, whatever its name; None when there is none."""
     try:
@@ -155,16 +142,6 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray | tuple | set | frozenset):
-        return list(value)
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} cannot be kept as JSON")
 
 
 def _refuse_newer(connection: sqlite_utils.Database, folder: Path) -> None:

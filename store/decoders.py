@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
-from store.database import Database, to_json
+from store.database import Database
+from store.hashing import to_json
 
 
 class DecoderRow(TypedDict):

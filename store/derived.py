@@ -16,9 +16,10 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from store.database import Database, to_json
+from store.database import Database
 from store.errors import said_plainly
 from store.files import chunks_of, write_once
+from store.hashing import to_json
 
 KEY = re.compile(r"[0-9a-f]{32}")
 

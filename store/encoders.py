@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from store.database import Database, to_json
+from store.database import Database
+from store.hashing import to_json
 
 
 class EncoderRow(TypedDict):

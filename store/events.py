@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from store.database import Database, to_json
+from store.database import Database
+from store.hashing import to_json
 
 _ROW = 64
 """About the bytes of an event beside its data, in the table and its indexes."""

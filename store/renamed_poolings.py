@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlite_utils
 
-from store.database import hash_of, to_json
+from store.hashing import hash_of, to_json
 
 _IN_A_SPEC = re.compile(r"(?<=[?&]pooling=)(cls_before_pooler|cls)(?!\w)")
 _TODAY = {"cls": "pooler_output", "cls_before_pooler": "cls_token"}

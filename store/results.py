@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from store.database import Database, to_json
+from store.database import Database
 from store.errors import StoreError, said_plainly
 from store.files import is_whole, write_once
+from store.hashing import to_json
 
 if TYPE_CHECKING:
     import sqlite_utils

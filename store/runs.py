@@ -14,8 +14,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-from store.database import Database, hash_of, to_json
+from store.database import Database
 from store.errors import NoSuchRun
+from store.hashing import hash_of, to_json
 from store.run_progress import count, time_left, weigh
 
 State = Literal["queued", "running", "done", "partly failed", "failed", "cancelled"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from store.database import Database, to_json
+from store.database import Database
+from store.hashing import to_json
 
 
 class Settings:

@@ -14,8 +14,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from store.database import Database, hash_of, to_json
+from store.database import Database
 from store.errors import StoreError
+from store.hashing import hash_of, to_json
 from store.logs import RUN
 from store.runs import RunRow, Runs
 

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
-from store.database import Database, to_json
+from store.database import Database
 from store.errors import StoreError, said_plainly
 from store.files import chunks_of, write_once
+from store.hashing import to_json
 
 _NAME = re.compile(r"[\w][\w .+-]{0,79}")
 

@@ -277,7 +277,7 @@ def _word_facts(spec: SourceSpec) -> dict[str, Any]:
 
 
 def _checkpoint_facts(spec: SourceSpec) -> dict[str, Any]:
-    from engine.encoders.doctor import examine
+    from engine.encoders.pooling_choice import examine
 
     if spec.kind == "hf":
         from engine.encoders.hub import cached

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.doctor import st_pooling
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.float32 import exact_float32
+from engine.encoders.pooling_choice import st_pooling
 from engine.encoders.source import Source, clean, in_chunks
 from engine.encoders.transformer import check_vocabulary, default_device, quiet
 from engine.errors import UserError, first_line

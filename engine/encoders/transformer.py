@@ -18,10 +18,10 @@ import numpy as np
 
 from engine.encoders.batching import TokenBudget, batches, padded
 from engine.encoders.checkpoint import Checkpoint
-from engine.encoders.doctor import examine
 from engine.encoders.fingerprint import fingerprint
 from engine.encoders.float32 import exact_float32
 from engine.encoders.pooling import ALL_LAYERS, HASHED_AS, States, pool
+from engine.encoders.pooling_choice import examine
 from engine.encoders.source import CHUNK, Source, clean, slices
 from engine.errors import UserError, first_line
 from engine.stamps import check_unchanged

@@ -8,7 +8,7 @@ from pathlib import Path
 import sqlite_utils
 
 from store import Store
-from store.database import hash_of, to_json
+from store.hashing import hash_of, to_json
 from store.migrations import migrations
 
 OLD = "hf:a/b?pooling=cls + dir:/c?pooling=cls_before_pooler&max_length=9 | normalise"

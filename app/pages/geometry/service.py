@@ -14,8 +14,8 @@ from app import formats
 from app.finite import finite
 from app.jobs.kinds import versioned
 from engine.errors import UserError
-from store.database import hash_of, to_json
 from store.derived import DerivedRow, array
+from store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     import numpy as np

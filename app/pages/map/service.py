@@ -19,7 +19,7 @@ from app.finite import finite
 from app.jobs.kinds import versioned
 from app.typed import Typed
 from engine.errors import UserError
-from store.database import hash_of, to_json
+from store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.jobs.kinds import versioned
-from store.database import hash_of
+from store.hashing import hash_of
 
 if TYPE_CHECKING:
     import numpy as np

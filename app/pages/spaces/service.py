@@ -17,7 +17,7 @@ from app.pages.map import service as maps
 from app.pages.map.service import StoredMap
 from engine.encoders.spec import as_before
 from engine.errors import UserError
-from store.database import hash_of, to_json
+from store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.pages.trainings import state as trainings
 from app.pages.trainings import verdicts
-from app.pages.trainings import views as runs_views
+from app.pages.trainings.row import opens, toggle
 from app.web import parts
 
 if TYPE_CHECKING:
@@ -109,11 +109,11 @@ def _runs(rows: Sequence[TrainingRun], chosen: Sequence[str]) -> str:
     best = max((row.score for row in rows if row.score is not None), default=None)
     body = [
         (
-            runs_views.toggle(row, chosen) + _failed(row),
+            toggle(row, chosen) + _failed(row),
             trainings.state(row),
             _score(row, best),
             formats.count(row.best_step),
-            runs_views.opens(row),
+            opens(row),
         )
         for row in rows
     ]

@@ -12,8 +12,9 @@ from app import formats
 from app.components.actions import button
 from app.pages.trainings import figures
 from app.pages.trainings import state as trainings
+from app.pages.trainings.ablations_views import outcome
+from app.pages.trainings.row import key, opens, toggle
 from app.web import address, parts, progress
-from app.web.figures import style
 from engine.training import TrainSpec
 from store.runs import LIVE
 
@@ -91,8 +92,6 @@ def _sweep(
     verbs = "" if workspace.read_only else _verbs(rows[0], dict(run))
     body = ""
     if opened:
-        from app.pages.trainings.ablations_views import outcome
-
         body = f'<div class="t-children">{outcome(workspace, rows, chosen)}</div>'
     tag = parts.tag(run["state"], progress.KINDS[run["state"]])
     return (
@@ -100,24 +99,6 @@ def _sweep(
         f"<div>{title}<p>{escape(said)}</p>{gauge}</div>"
         f'<div class="t-muted t-small">{formats.ago(run["created"])}</div>'
         f'<div class="t-verbs">{verbs}</div>{body}</li>'
-    )
-
-
-def toggle(row: TrainingRun, chosen: Sequence[str]) -> str:
-    """The name of a run: press it to draw its curves, or not any more."""
-    shown = row.key in chosen
-    about = f"{row.label}, {row.state}: {'hide' if shown else 'show'} its curves"
-    name = button(row.label, "toggle", row.key, about=about, kind="link")
-    return f"{key(chosen.index(row.key))}{name}" if shown else name
-
-
-def key(place: int) -> str:
-    """The line that stands for a run in the charts."""
-    look = style(place)
-    dash = {"solid": "", "dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}[look["dash"]]
-    return (
-        '<svg class="t-key" width="26" height="8" aria-hidden="true"><path d="M0 4h26" '
-        f'stroke="{look["color"]}" stroke-width="3" stroke-dasharray="{dash}"/></svg>'
     )
 
 
@@ -149,23 +130,6 @@ def _unusual(row: TrainingRun) -> str:
 def _links(row: TrainingRun) -> str:
     """Where the encoder can be opened, once it is there."""
     return f'<p class="t-opens">{opens(row)}</p>' if row.encoder else ""
-
-
-def opens(row: TrainingRun) -> str:
-    """Links to the pages that show an encoder."""
-    if not row.encoder:
-        return ""
-    base = str(row.settings.get("base", ""))
-    both = [row.encoder] if base.startswith("new:") else [row.encoder, base]
-    links = (
-        ("Evaluate", address.link("evaluate", encoder=row.encoder)),
-        ("Compare", address.link("compare", encoder=both)),
-        ("Map", address.link("map", encoder=row.encoder)),
-    )
-    return " ".join(
-        f'<a href="{escape(to)}" aria-label="{escape(f"{name}: {row.label}")}">{name}</a>'
-        for name, to in links
-    )
 
 
 def _verbs(row: TrainingRun, run: Mapping[str, Any] | None = None) -> str:

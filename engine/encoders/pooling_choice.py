@@ -1,0 +1,131 @@
+"""Which pooling fits a checkpoint, read off its files. Loads no model."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.encoders.checkpoint import Checkpoint
+from engine.encoders.pooling import MEANING, NAMED_BEFORE
+from engine.errors import UserError
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the files say.
+
+    Attributes:
+        pooling: the one that fits best, used when the spec gives none.
+        reasons: why, as sentences.
+        warnings: what is wrong with the pooling that was asked for, as sentences.
+    """
+
+    pooling: str
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def examine(checkpoint: Checkpoint, chosen: str | None = None) -> Diagnosis:
+    """Diagnose a checkpoint; `chosen` is the pooling that was asked for.
+
+    Raises:
+        UserError: `pooler_output` was asked for and the checkpoint has no pooler.
+    """
+    pooling, reason = _recommend(checkpoint)
+    if chosen is None or chosen == pooling:
+        _refuse_random_pooler(checkpoint, chosen or pooling)
+        return Diagnosis(pooling, (reason,))
+    _refuse_random_pooler(checkpoint, chosen)
+    warnings = [f"pooling={chosen} on {checkpoint.label}, where {pooling} fits: {reason}"]
+    if chosen in ("cls_token", "pooler_output") and checkpoint.is_decoder:
+        warnings.append("The first token of a decoder sees nothing of the text behind it.")
+    if checkpoint.modules:
+        left_out = [str(m["type"]).rsplit(".", 1)[-1] for m in checkpoint.modules[2:]]
+        if left_out:
+            warnings.append(f"With a pooling given, the model's {', '.join(left_out)} is left out.")
+    return Diagnosis(pooling, (reason,), tuple(warnings))
+
+
+def _recommend(checkpoint: Checkpoint) -> tuple[str, str]:
+    """Pooling and reason, the strongest evidence first."""
+    own = _own_pooling(checkpoint)
+    if own:
+        return own, f"its sentence-transformers files name it ({own})."
+    name = f"{checkpoint.label} {checkpoint.config.get('_name_or_path', '')}".lower()
+    if checkpoint.is_decoder:
+        return "last", "it is a decoder, and only the last token has seen the whole text."
+    if any(tensor.startswith("mlp.dense") for tensor in checkpoint.shapes):
+        return _of_training_code(checkpoint, name)
+    if "simcse" in name and "unsup" in name:
+        return "cls_token", (
+            "it is an unsupervised SimCSE model, whose head was used in training only."
+        )
+    if "simcse" in name:
+        if checkpoint.has_pooler:
+            return "pooler_output", "it is a SimCSE model, whose trained head is its pooler."
+        return "cls_token", "it is a SimCSE model without a head."
+    if _is_raw(checkpoint):
+        return "avg_first_last", (
+            "it is a language model not tuned for sentences, where the mean of the first and last "
+            "layer does best of the plain poolings (SimCSE, table 6)."
+        )
+    return "avg", "nothing in its files names a pooling, and the mean is the common choice."
+
+
+def _of_training_code(checkpoint: Checkpoint, name: str) -> tuple[str, str]:
+    what = "it is a SimCSE training checkpoint that was not converted, with a head called mlp"
+    if checkpoint.has_simcse_head and re.search(r"(^|[^a-z])sup[-_]", name):
+        return "pooler_output", f"{what}, which a supervised one keeps."
+    return (
+        "cls_token",
+        f"{what}; only a supervised one, which its name would say, keeps it.",
+    )
+
+
+def _refuse_random_pooler(checkpoint: Checkpoint, pooling: str) -> None:
+    if pooling == "pooler_output" and not checkpoint.has_pooler:
+        raise UserError(
+            f"{checkpoint.label} has no pooler weights: {pooling} would use random ones.",
+            "Use pooling=cls_token for the first token without the pooler.",
+        )
+
+
+def _own_pooling(checkpoint: Checkpoint) -> str | None:
+    """The pooling of a sentence-transformers folder in our words; None when it has none of ours.
+
+    What we trained says so itself: a mean over two layers takes several modules.
+    """
+    own = str(checkpoint.trained.get("pooling"))
+    own = NAMED_BEFORE.get(own, own)
+    if checkpoint.modules and own in MEANING:
+        return own
+    for module in checkpoint.modules:
+        if str(module.get("type", "")).endswith(".Pooling"):
+            return st_pooling(checkpoint.folder / str(module.get("path", "")))
+    return None
+
+
+def st_pooling(folder: Path) -> str | None:
+    """Read a Pooling module's `config.json`, in its old form of flags or its new one of a mode."""
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    names = {"cls": "cls_token", "mean": "avg", "max": "max", "lasttoken": "last"}
+    mode = config.get("pooling_mode")
+    modes = [mode] if isinstance(mode, str) else list(mode or [])
+    flags = {
+        "cls_token": "cls",
+        "mean_tokens": "mean",
+        "max_tokens": "max",
+        "lasttoken": "lasttoken",
+    }
+    modes += [own for flag, own in flags.items() if config.get(f"pooling_mode_{flag}")]
+    return names.get(modes[0]) if len(modes) == 1 else None
+
+
+def _is_raw(checkpoint: Checkpoint) -> bool:
+    architectures = checkpoint.config.get("architectures") or []
+    return any(a.endswith(("ForMaskedLM", "ForPreTraining")) for a in architectures)

@@ -1,0 +1,29 @@
+"""Values as JSON that is always the same, and hashes of texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+import numpy as np
+
+
+def to_json(value: object) -> str:
+    """JSON text with sorted keys, so that equal values give equal text; takes NumPy's scalars."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain)
+
+
+def hash_of(*texts: str) -> str:
+    """32 hexadecimal digits that equal texts share."""
+    return hashlib.blake2b("\0".join(texts).encode(), digest_size=16).hexdigest()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray | tuple | set | frozenset):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be kept as JSON")
