@@ -30,7 +30,6 @@ import statistics
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -241,7 +240,7 @@ async def load(visitors: list[Visitor], options: argparse.Namespace) -> Times:
     free: asyncio.Queue[Visitor] = asyncio.Queue()
     for visitor in visitors:
         free.put_nowait(visitor)
-    times = Times([defaultdict(list) for _ in range(options.rounds)])
+    times = Times([{kind: [] for kind in KINDS} for _ in range(options.rounds)])
     chance = random.Random(options.seed)
     began = time.perf_counter()
 
@@ -343,6 +342,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--store", type=Path)
     options = parser.parse_args()
+    if options.rate * options.seconds < 2 * len(KINDS):
+        parser.error("so few requests that a round may lack a kind")
     with tempfile.TemporaryDirectory() as folder:
         store = options.store or Path(folder)
         fill(store)

@@ -7,11 +7,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import gradio as gr
+import httpx
 import pytest
 
 from app.pages.map import making as map_making
 from app.pages.search import searchable
 from app.web import background_call as working
+from app.web import parts
 from app.workspace import Workspace
 from engine.errors import UserError
 
@@ -120,6 +123,42 @@ def test_an_answer_that_waits_says_so_again(monkeypatch: pytest.MonkeyPatch) -> 
     assert next(steps) == next(steps) == next(steps)
     go.set()
     assert list(steps)[-1] == ("", [7])
+
+
+def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over HTTP, as a closed tab does: the server notices, and the work ends by itself."""
+    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
+    monkeypatch.setattr(working, "EVERY_SECONDS", 0.05)
+    monkeypatch.setattr(working, "ALIVE_SECONDS", 0.1)
+    ended, over = threading.Event(), threading.Event()
+
+    def work(say: working.Say) -> list[int]:
+        try:
+            while not over.wait(0.02):
+                say("Still at it", None, None)
+        finally:
+            ended.set()
+        return [1]
+
+    def answer(request: gr.Request) -> Iterator[str]:
+        for progress, _ in working.followed(work, "At it", request.session_hash):
+            yield progress
+
+    with gr.Blocks(analytics_enabled=False) as demo:
+        outputs = [parts.static(""), parts.notice()]
+        gr.Button().click(parts.telling(answer, 1), None, outputs)
+    demo.queue().launch(prevent_thread_lock=True, quiet=True)
+    try:
+        body = {"fn_index": 0, "data": [], "session_hash": "gone"}
+        with httpx.Client(base_url=demo.local_url, timeout=20) as client:
+            client.post("gradio_api/queue/join", json=body).raise_for_status()
+            url, about = "gradio_api/queue/data", {"session_hash": "gone"}
+            with client.stream("GET", url, params=about) as lines:
+                assert any("Still at it" in line for line in lines.iter_lines())
+        assert ended.wait(40)
+    finally:
+        over.set()
+        demo.close()
 
 
 def test_several_works_are_told_of_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
