@@ -99,10 +99,11 @@ def test_distributions_stand_without_it(measured: Workspace, harm) -> None:
     found = densities.spreads(measured, [A, B], TASK)
     assert set(found) == {A}
     assert densities.unreadable(measured, [A, B], TASK, found) == [B]
-    note, button, *_ = distributions._views(measured, [A, B], TASK)
+    note, to_measure, drawn = distributions._shown(measured, [A, B], TASK)
     assert "cannot be read" in note
     assert "Not measured" not in note
-    assert button["visible"]
+    assert to_measure == [B]
+    assert drawn[1], "the other encoder is drawn"
 
 
 def work_off(workspace: Workspace, run_id: str) -> None:

@@ -69,15 +69,9 @@ def build(workspace: Workspace) -> None:
         }
 
     def show(asked: Asked) -> dict[Any, Any]:
-        names = choices.need(asked.encoder)
-        found = densities.spreads(workspace, names, asked.task)
-        absent = [name for name in names if name not in found]
-        lost = densities.unreadable(workspace, names, asked.task, found)
-        drawn = _pictures(tuple(found.items()), asked.task) if found else NOTHING
+        said, absent, drawn = _shown(workspace, choices.need(asked.encoder), asked.task)
         return {
-            missing: _missing(absent, lost, asked.task)
-            if found or lost
-            else _none_measured(asked.task),
+            missing: said,
             measure: gr.update(
                 visible=bool(absent) and not workspace.read_only,
                 value=f"Measure {formats.plural(len(absent), 'encoder')} on {asked.task}",
@@ -96,6 +90,17 @@ def build(workspace: Workspace) -> None:
     controls.keep()
     if not workspace.read_only:
         on(measure.click, start, controls, [controls["run"]], notice, **QUIET)
+
+
+def _shown(
+    workspace: Workspace, names: Sequence[str], task: str
+) -> tuple[str, list[str], tuple[Any, ...]]:
+    """What is missing in words, the encoders that can be measured for it, and the pictures."""
+    found = densities.spreads(workspace, names, task)
+    absent = [name for name in names if name not in found]
+    lost = densities.unreadable(workspace, names, task, found)
+    said = _missing(absent, lost, task) if found or lost else _none_measured(task)
+    return said, absent, _pictures(tuple(found.items()), task) if found else NOTHING
 
 
 def _missing(absent: Sequence[str], lost: Sequence[str], task: str) -> str:

@@ -87,10 +87,10 @@ def test_a_protocol_that_does_not_fit_is_said(data: Catalog) -> None:
 COLD = """
 import json, sys, time
 import numpy as np
-from engine import cost, speed, tasks
+from engine import speed, tasks
 from engine.classifiers.setting import nobody
 from engine.datasets.types import LabelledSentences
-from engine.tasks import transfer
+from engine.tasks import cost, transfer
 
 protocol, splits = sys.argv[1], ["train"] * 1000 + ["dev"] * 100 + ["test"] * 100
 random = np.random.default_rng(0)
