@@ -72,8 +72,6 @@ PAGES = tuple(page for pages in GROUPS.values() for page in pages)
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
 MAX_FILE_SIZE = "200mb"
-MOST_THREADS = 80
-"""Of handlers. Those that wait for a decoder are to leave room for all others."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 MARK = (
@@ -211,7 +209,6 @@ def launch(
         pwa=True,
         strict_cors=True,
         show_error=False,
-        max_threads=MOST_THREADS,
         max_file_size=MAX_FILE_SIZE,
         _app=_server(workspace, _names(host, auth, root_path), frame_ancestors),
     )

@@ -32,8 +32,9 @@ PLAIN: dict[str, Any] = {
     "corrections": 0,
 }
 NAMES = tuple(PLAIN)
-MANY: dict[str, Any] = {**LATEST, "concurrency_limit": 32}
-"""Of an event that decodes: most of them only wait, and the more wait, the larger the batches."""
+MANY: dict[str, Any] = {**LATEST, "concurrency_limit": 12}
+"""Of an event that decodes: most of them only wait, and the more wait, the larger the batches. Each
+takes a thread an encoder meanwhile, with its own connections to the store."""
 Answer: TypeAlias = "Said | tuple[str, str]"
 """What an encoder said, or (its spec, HTML that stands in its place)."""
 
