@@ -21,13 +21,14 @@ from tests.fakes.runs import TinyCatalog, sentences, tiny_run, tiny_spec
 ROOT = Path(__file__).parents[3]
 LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
+# Lines in one piece: torchrun runs Python unbuffered, where `print` writes their ends apart.
 CHILD = """
 import json, sys
 from engine.train import train
 from engine.training.spec import TrainSpec
 from tests.fakes.runs import TinyCatalog
 for event in train(TrainSpec.from_dict(json.loads(sys.argv[1])), TinyCatalog()):
-    print(json.dumps(event.to_dict()), flush=True)
+    sys.stdout.write(json.dumps(event.to_dict()) + "\\n")
 """
 # Three runs: an unbroken one, and one that is broken off after ten updates and then goes on.
 RESUMED = """
@@ -55,7 +56,8 @@ try:
     list(events(tiny_run(broken, ranks), kill))
 except Killed:
     run = tiny_run(broken, ranks)
-    print(json.dumps([ranks.rank, run.step, run.rng.random(), torch.rand(()).item()]), flush=True)
+    drawn = [run.rng.random(), torch.rand(()).item()]
+    sys.stdout.write(json.dumps([ranks.rank, run.step, *drawn]) + "\\n")
 list(events(tiny_run(broken, ranks)))
 end()
 """
@@ -72,7 +74,7 @@ ranks = Ranks.of_environment()
 try:
     tiny_run(TrainSpec.from_dict(json.loads(sys.argv[1 + ranks.rank])), ranks)
 except UserError as error:
-    print(error.message, flush=True)
+    sys.stdout.write(error.message + "\\n")
 end()
 """
 
