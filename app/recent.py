@@ -43,11 +43,13 @@ class Recent(Generic[Key, Value]):
                     return self._values[key]
             try:
                 value = load()
-            finally:
+            except BaseException:
                 with self._lock:
                     self._loading.pop(key, None)
-            with self._lock:
+                raise
+            with self._lock:  # at once: in between, somebody would load it a second time
                 self._values[key] = value
+                self._loading.pop(key, None)
                 while len(self._values) > self._most:
                     self._values.popitem(last=False)
             return value
