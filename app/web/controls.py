@@ -155,12 +155,7 @@ def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], not
         raise ValueError("on_load belongs inside the building of a page")
 
     def fill(request: gr.Request) -> Answer:
-        answer = handler(request) or {}
-        return {
-            box: value
-            for box, value in answer.items()
-            if not (value == "" and isinstance(box, gr.Textbox) and not box.value)
-        }
+        return {box: parts.left(box, value) for box, value in (handler(request) or {}).items()}
 
     return on(page.load, fill, None, [*outputs], notice, **parts.QUIET)
 

@@ -175,12 +175,13 @@ def on_load(fn: Callable[..., Any], inputs: Sequence[Any] | None = None,
     def fill(*args: Any, **named: Any) -> Any:
         values = fn(*args, **named)
         whole = values if isinstance(values, tuple) else (values,)
-        return _packed(tuple(_left(box, value) for box, value in zip(boxes, whole, strict=True)))
+        return _packed(tuple(left(box, value) for box, value in zip(boxes, whole, strict=True)))
 
     return page.load(fill, inputs, outputs, show_progress="hidden", **kwargs)
 
 
-def _left(box: Any, value: Any) -> Any:
+def left(box: Any, value: Any) -> Any:
+    """The value for a control of a page that opens; an empty text box is left as it is."""
     return gr.skip() if value == "" and isinstance(box, gr.Textbox) and not box.value else value
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -98,11 +97,8 @@ def asked(request: gr.Request) -> tuple[Any, ...]:
 
 
 def _number(text: str, lowest: float, highest: float, usual: Any) -> Any:
-    try:
-        value = float(text)
-    except ValueError:
-        return usual
-    if not math.isfinite(value) or not lowest <= value <= highest:
+    value = address.number(text)
+    if value is None or not lowest <= value <= highest:
         return usual
     return int(value) if isinstance(usual, int) and value.is_integer() else value
 

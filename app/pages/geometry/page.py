@@ -141,26 +141,17 @@ def _picked(workspace: Workspace, dataset: str, asked: dict[str, str]) -> tuple[
     at = service.cut(data.scale) if isinstance(data, ScoredPairs) else 4.0
     labels = sorted(set(data.labels)) if isinstance(data, LabelledPairs) else []
     label = asked.get("label", "")
+    cut = address.number(asked.get("cut", ""))
     rules = [(text.replace("4", f"{at:g}"), value) for text, value in RULES]
     return (
         gr.update(choices=offered, value=split if split in offered else service.ALL,
                   visible=len(offered) > 1),
         gr.update(choices=rules, value="from" if asked.get("rule") == "from" else "over",
                   visible=scored),
-        _number(asked.get("cut", ""), at),
+        at if cut is None else cut,
         gr.update(choices=labels, value=label if label in labels else
                   (shape_views.default_label(labels) if labels else None)),
     )  # fmt: skip
-
-
-def _number(text: str, default: float) -> float:
-    import math
-
-    try:
-        value = float(text)
-    except ValueError:
-        return default
-    return value if math.isfinite(value) else default
 
 
 def _found(workspace: Workspace, encoder: str, dataset: str, split: str) -> service.Shape | None:
