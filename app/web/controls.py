@@ -26,7 +26,7 @@ from gradio.context import Context
 
 from app.web import address, parts
 
-Asked = SimpleNamespace
+Values = SimpleNamespace
 """What the controls of a page say, by name."""
 Answer = Mapping[Any, Any] | None
 """Component -> its new value or `gr.update(…)`; what is not named stays as it is."""
@@ -128,7 +128,7 @@ def on(
         inputs: what it is given.
         outputs: every component that it may change.
         notice: where an error is shown; emptied when the handler succeeds.
-        **options: for Gradio, such as `parts.LATEST`.
+        **options: for Gradio, such as `parts.ALWAYS_LAST`.
 
     Returns:
         The Gradio dependency, for `.then`.
@@ -157,7 +157,7 @@ def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], not
     def fill(request: gr.Request) -> Answer:
         return {box: parts.left(box, value) for box, value in (handler(request) or {}).items()}
 
-    return on(page.load, fill, None, [*outputs], notice, **parts.QUIET)
+    return on(page.load, fill, None, [*outputs], notice, **parts.HIDE_PROGRESS)
 
 
 def with_notice(

@@ -23,11 +23,11 @@ from engine.errors import PlacedError, UserError
 from store.errors import StoreError, StoreGone
 
 log = logging.getLogger("theodolite")
-QUIET: dict[str, Any] = {"show_progress": "hidden"}
+HIDE_PROGRESS: dict[str, Any] = {"show_progress": "hidden"}
 """Of an event that needs no sign of its own that it is at work."""
-LATEST: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
+ALWAYS_LAST: dict[str, Any] = {**HIDE_PROGRESS, "trigger_mode": "always_last"}
 """Of an event of a control: what is set while an answer is on its way is answered next."""
-IN_ORDER: dict[str, Any] = {**LATEST, "concurrency_limit": 1}
+ONE_AT_A_TIME: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 1}
 """Of one that many controls fire, some at the same moment: a later answer never comes before an
 earlier one. Visitors wait for each other, so it has to be quick."""
 
@@ -213,7 +213,7 @@ def poll(seconds: float, opened: Any, fn: Callable[..., Any],
             return (*(gr.skip() for _ in outputs), gr.Timer(active=False))
         return (*(values if isinstance(values, tuple) else (values,)), gr.skip())
 
-    timer.tick(look, inputs, [*outputs, timer], **QUIET)
+    timer.tick(look, inputs, [*outputs, timer], **HIDE_PROGRESS)
 
 
 def shape(fn: Callable[..., Any], choices: Mapping[Any, Iterable[Any]],

@@ -21,7 +21,7 @@ from app.pages.encoders import choices
 from app.pages.evaluate import spread
 from app.pages.evaluate.order import in_order
 from app.web import address, figures, parts
-from app.web.parts import LATEST
+from app.web.parts import ALWAYS_LAST
 
 if TYPE_CHECKING:
     from app.pages.compare.service import Comparison, Question
@@ -37,7 +37,7 @@ _KEPT = 16
 OWN = ""
 NOTHING_ALIKE = "No task was measured alike for two of them: see the notes below."
 NONE_SHARED = "No task is shared by all of them, so no mean is drawn: see the table."
-LEAD = (
+DESCRIPTION = (
     "Every task with the difference to a baseline and its 95 % interval, and every place in the "
     "ranking with its own. A difference that does not survive all the tests is a tie, however "
     "large it looks."
@@ -46,7 +46,7 @@ LEAD = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     with gr.Row():
         encoders = choices.encoder_box(scale=3, show_select_all=True)
         baseline = gr.Dropdown([], label="Baseline", elem_id="baseline", min_width=200)
@@ -97,13 +97,13 @@ def build(workspace: Workspace) -> None:
 
     shown = parts.telling(show, len(views))
     opened = parts.on_load(parts.telling(load, len(controls)), None, [*controls, notice])
-    opened.then(shown, controls, [*views, notice], **LATEST)
-    chosen_anew = encoders.input(rebase, [encoders, baseline], baseline, **LATEST)
-    chosen_anew.then(shown, controls, [*views, notice], **LATEST)
+    opened.then(shown, controls, [*views, notice], **ALWAYS_LAST)
+    chosen_anew = encoders.input(rebase, [encoders, baseline], baseline, **ALWAYS_LAST)
+    chosen_anew.then(shown, controls, [*views, notice], **ALWAYS_LAST)
     gr.on([box.input for box in (baseline, protocol, tasks, rows)], shown, controls,
-          [*views, notice], **LATEST)  # fmt: skip
-    drawn.input(parts.telling(redraw, 2), controls, [*ranks, notice], **LATEST)
-    kind.input(parts.telling(restage, 3), controls, [*stable, notice], **LATEST)
+          [*views, notice], **ALWAYS_LAST)  # fmt: skip
+    drawn.input(parts.telling(redraw, 2), controls, [*ranks, notice], **ALWAYS_LAST)
+    kind.input(parts.telling(restage, 3), controls, [*stable, notice], **ALWAYS_LAST)
     address.keep(
         {"encoder": encoders, "baseline": baseline, "protocol": protocol, "task": tasks,
          "published": rows, "drawn": drawn, "stability": kind},

@@ -11,7 +11,7 @@ from app.pages.curate import service
 from app.pages.encoders import choices
 from app.pages.jobs.run_panel import Following
 from app.web import address, background_call, parts
-from app.web.parts import LATEST, QUIET
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TITLE = "Curate"
 PATH = "curate"
-LEAD = (
+DESCRIPTION = (
     "Look a collection over before you trust it: sentences that stand in it twice, that belong "
     "nowhere, that are in training and test alike, or that stand for all the others."
 )
@@ -32,13 +32,13 @@ WORDS = {
     "leaks": "Sentences of one part that another part has too, word for word or nearly.",
 }
 AT_ONCE = 3000
-PLAIN = {"in": "starter-topics", "job": "near", "split": service.ALL, "least": 0.9,
+DEFAULTS = {"in": "starter-topics", "job": "near", "split": service.ALL, "least": 0.9,
          "nearest": 10, "many": 100, "against": "", "against_split": service.ALL}  # fmt: skip
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     job = gr.Radio(JOBS, label="Look for", elem_id="job")
     about = parts.static("", elem_id="about-job")
     with gr.Row():
@@ -84,27 +84,27 @@ def build(workspace: Workspace) -> None:
     shaped = [about, encoder, near, lonely, some, seen]  # rows: an empty one would leave a gap
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, following.run, notice])
     parts.shape(_shape, {job: WORDS}, shaped)
-    opened.then(parts.telling(show, 1), controls, [table, notice], **LATEST)
+    opened.then(parts.telling(show, 1), controls, [table, notice], **ALWAYS_LAST)
     for place, box in ((collection, split), (against, against_split)):
         place.input(
             parts.telling(lambda name: _splits(workspace, name, ""), 1), place, [box, notice],
-            **LATEST,
-        ).then(parts.telling(show, 1), controls, [table, notice], **LATEST)  # fmt: skip
+            **ALWAYS_LAST,
+        ).then(parts.telling(show, 1), controls, [table, notice], **ALWAYS_LAST)  # fmt: skip
     gr.on([c.input for c in (job, split, encoder, least, nearest, many, against_split)],
-          parts.telling(show, 1), controls, [table, notice], **LATEST)  # fmt: skip
+          parts.telling(show, 1), controls, [table, notice], **ALWAYS_LAST)  # fmt: skip
     if not workspace.read_only:
         go.click(parts.telling(look, 2), controls, [following.run, table, notice],
-                 **QUIET)  # fmt: skip
-    following.moved.change(parts.telling(show, 1), controls, [table, notice], **LATEST)
+                 **HIDE_PROGRESS)  # fmt: skip
+    following.moved.change(parts.telling(show, 1), controls, [table, notice], **ALWAYS_LAST)
     names = ("job", "in", "split", "encoder", "least", "nearest", "many", "against",
              "against_split")  # fmt: skip
-    address.keep(dict(zip(names, controls, strict=True)) | {"run": following.run}, PLAIN)
+    address.keep(dict(zip(names, controls, strict=True)) | {"run": following.run}, DEFAULTS)
 
 
 def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     """The controls as the address has them."""
     names = [info.name for info in workspace.catalog.list()]
-    asked = {name: address.first(request, name, str(value)) for name, value in PLAIN.items()}
+    asked = {name: address.first(request, name, str(value)) for name, value in DEFAULTS.items()}
     names += [n for n in (asked["in"], asked["against"])
               if n.startswith("hub:") and n not in names]  # fmt: skip
     place = asked["in"] if asked["in"] in names else "starter-topics"
@@ -117,7 +117,7 @@ def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
         gr.update(choices=names, value=place),
         _splits(workspace, place, asked["split"]),
         gr.update(choices=offered, value=next(iter(chosen), None)),
-        *(_number(asked[name], float(PLAIN[name])) for name in ("least", "nearest", "many")),  # type: ignore[arg-type]
+        *(_number(asked[name], float(DEFAULTS[name])) for name in ("least", "nearest", "many")),  # type: ignore[arg-type]
         gr.update(choices=names, value=other),
         _splits(workspace, other, asked["against_split"]),
         address.first(request, "run"),

@@ -11,7 +11,7 @@ from app.pages.data import views
 from app.pages.data.form import Form
 from app.web import address, parts
 from app.web.events import PageEvent
-from app.web.parts import LATEST, QUIET
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 TITLE = "Data"
 PATH = "data"
-LEAD = "What encoders are measured on and searched in. A name opens a preview."
+DESCRIPTION = "What encoders are measured on and searched in. A name opens a preview."
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     form, hub = None, None
     if not workspace.read_only:
         with gr.Accordion("Bring a file of your own", open=False, elem_id="bring"):
@@ -60,17 +60,19 @@ def build(workspace: Workspace) -> None:
 
     parts.on_load(parts.telling(load, 4), None, [find, *shown, notice])
     find.change(lambda words, name: views.listing(workspace, words, name), [find, opened],
-               listing, **LATEST)  # fmt: skip
+               listing, **ALWAYS_LAST)  # fmt: skip
     listing.act(parts.telling(act, 3), [find, opened], [*shown, notice],
-                scroll_to_output=True, **QUIET)  # fmt: skip
-    card.act(parts.telling(act, 3), [find, opened], [*shown, notice], **QUIET)
+                scroll_to_output=True, **HIDE_PROGRESS)  # fmt: skip
+    card.act(parts.telling(act, 3), [find, opened], [*shown, notice], **HIDE_PROGRESS)
     address.keep({"find": find})
     if form is not None and hub is not None:
-        form.kept.change(parts.telling(drawn, 3), [find, form.kept], [*shown, notice], **LATEST)
+        form.kept.change(
+            parts.telling(drawn, 3), [find, form.kept], [*shown, notice], **ALWAYS_LAST
+        )
         form.kept.change(None, form.kept, js=address.writer(["set"]))
         *boxes, read, name = hub
         named = gr.on([read.click, boxes[-1].submit], parts.telling(_hub_name, 1), boxes,
-                      [name, notice], **QUIET)  # fmt: skip
+                      [name, notice], **HIDE_PROGRESS)  # fmt: skip
         named.then(parts.telling(drawn, 3), [find, name], [*shown, notice],
                    show_progress="full", show_progress_on=read)  # fmt: skip
         name.change(None, name, js=address.writer(["set"]))

@@ -13,7 +13,7 @@ from app.pages.decode import form, service
 from app.pages.decode.analogies import ANALOGY, PRESETS, named
 from app.pages.encoders import choices
 from app.web import address, parts
-from app.web.parts import LATEST
+from app.web.parts import ALWAYS_LAST
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TITLE = "Arithmetic"
 PATH = "arithmetic"
-LEAD = (
+DESCRIPTION = (
     "Calculate with sentences: an expression over their vectors is a point too, and every decoder "
     "says what stands there. a - b + c is the analogy a : b :: z : c."
 )
@@ -36,7 +36,7 @@ NOTHING = parts.empty("Nothing calculated yet", "Take a preset, or write names a
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     with gr.Row(equal_height=False):
         with gr.Column(scale=2, min_width=300):
             preset = gr.Dropdown(
@@ -96,13 +96,17 @@ def build(workspace: Workspace) -> None:
           **form.MANY)  # fmt: skip
     gr.on([box.input for box in (encoders, *options.values())], again, controls, [found, notice],
           **form.MANY)  # fmt: skip
-    preset.input(take, preset, [expression, sentences], **LATEST).then(
+    preset.input(take, preset, [expression, sentences], **ALWAYS_LAST).then(
         again, controls, [found, notice], **form.MANY
     )
     gr.on(
-        [expression.input, sentences.input], _preset_of, [expression, sentences], preset, **LATEST
+        [expression.input, sentences.input],
+        _preset_of,
+        [expression, sentences],
+        preset,
+        **ALWAYS_LAST,
     )
-    address.keep({"x": expression, "let": sentences, "encoder": encoders, **options}, form.PLAIN)
+    address.keep({"x": expression, "let": sentences, "encoder": encoders, **options}, form.DEFAULTS)
 
 
 def _preset_of(expression: str, lines: str) -> str:

@@ -12,7 +12,7 @@ from app.pages.decode import service
 from app.pages.decode.service import How, NoDecoder
 from app.pages.encoders import choices
 from app.web import address, background_call, parts
-from app.web.parts import LATEST
+from app.web.parts import ALWAYS_LAST
 
 if TYPE_CHECKING:
     from app.batches import Waiting
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WAYS = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sample"),
         ("As the reference code", "vec2sent-ref")]  # fmt: skip
-PLAIN: dict[str, Any] = {
+DEFAULTS: dict[str, Any] = {
     "method": "beam",
     "beams": 5,
     "temperature": 1,
@@ -30,8 +30,8 @@ PLAIN: dict[str, Any] = {
     "seed": 0,
     "corrections": 0,
 }
-NAMES = tuple(PLAIN)
-MANY: dict[str, Any] = {**LATEST, "concurrency_limit": 12}
+NAMES = tuple(DEFAULTS)
+MANY: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 12}
 """Of an event that decodes: most of them only wait, and the more wait, the larger the batches. Each
 takes a thread an encoder meanwhile, with its own connections to the store."""
 Answer: TypeAlias = "Said | tuple[str, str]"
@@ -79,7 +79,7 @@ def how(*values: Any) -> How:
     Raises:
         UserError: what cannot be decoded by.
     """
-    asked = {k: PLAIN[k] if v in (None, "") else v for k, v in zip(NAMES, values, strict=True)}
+    asked = {k: DEFAULTS[k] if v in (None, "") else v for k, v in zip(NAMES, values, strict=True)}
     return How(
         asked["method"], int(asked["beams"]), float(asked["temperature"]), float(asked["share"]),
         int(asked["seed"]), int(asked["corrections"]),
@@ -92,7 +92,8 @@ def asked(request: gr.Request) -> tuple[Any, ...]:
     limits = {"beams": (1, service.MOST_BEAMS), "temperature": (0.05, 5), "share": (0.01, 1),
               "seed": (0, 2**31 - 1), "corrections": (0, service.MOST_ROUNDS)}  # fmt: skip
     return (method, *(
-        _number(address.first(request, name), *ends, PLAIN[name]) for name, ends in limits.items()
+        _number(address.first(request, name), *ends, DEFAULTS[name])
+        for name, ends in limits.items()
     ))  # fmt: skip
 
 

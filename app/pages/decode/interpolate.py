@@ -18,7 +18,7 @@ from app.pages.encoders import choices
 from app.pages.search import searchable
 from app.pages.search import views as search_columns
 from app.web import address, background_call, parts
-from app.web.parts import QUIET
+from app.web.parts import HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 TITLE = "Interpolate"
 PATH = "interpolate"
-LEAD = (
+DESCRIPTION = (
     "Walk through the space from one sentence to another: every step is a point between their "
     "vectors, and the decoder says what stands there."
 )
 PATHS = [("Straight line", "linear"), ("Great circle", "spherical")]
 STEPS = 11
 NEAR = 3
-PLAIN = {"in": "starter-topics", "path": "linear", "steps": STEPS, **form.PLAIN}
+DEFAULTS = {"in": "starter-topics", "path": "linear", "steps": STEPS, **form.DEFAULTS}
 NOTHING = parts.empty("Nothing to walk between yet", "Write two sentences, or have them picked.")
 EXAMPLES = [("The old dog slept by the fire.", "Fresh snow covers the mountain road."),
             ("I love this film.", "The train was late again."),
@@ -43,7 +43,7 @@ EXAMPLES = [("The old dog slept by the fire.", "Fresh snow covers the mountain r
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     most = 2 * service.MOST_CHARACTERS
     with gr.Row():
         first = gr.Textbox(label="First sentence", placeholder=EXAMPLES[0][0], lines=1, max_lines=3,
@@ -95,10 +95,10 @@ def build(workspace: Workspace) -> None:
     gr.on([box.input for box in again], parts.telling(change, 3), controls,
           [*views, notice], **form.MANY)  # fmt: skip
     pick.click(parts.telling(lambda: random.choice(EXAMPLES), 2), None, [first, second, notice],
-               **QUIET).then(walked, controls, [*views, notice], **form.MANY)  # fmt: skip
+               **HIDE_PROGRESS).then(walked, controls, [*views, notice], **form.MANY)  # fmt: skip
     address.keep(
         {"a": first, "b": second, "encoder": encoder, "path": path, "steps": steps,
-         "in": collection, **options}, PLAIN,
+         "in": collection, **options}, DEFAULTS,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from app.components import told
 from app.pages.decode import form, service
 from app.pages.encoders import choices
 from app.web import address, parts
-from app.web.parts import QUIET
+from app.web.parts import HIDE_PROGRESS
 
 if TYPE_CHECKING:
     from app.batches import Waiting
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TITLE = "Decode"
 PATH = "decode"
-LEAD = (
+DESCRIPTION = (
     "Write a sentence. Each encoder makes a vector of it, and its decoder has to say the sentence "
     "again from the vector alone: what comes back is what the vector kept."
 )
@@ -32,7 +32,7 @@ LONGEST_EXAMPLE = 8
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     sentence = gr.Textbox(
         label="Sentence", placeholder="The old dog slept by the fire.", lines=1, max_lines=3,
         max_length=2 * service.MOST_CHARACTERS, elem_id="sentence",
@@ -70,10 +70,10 @@ def build(workspace: Workspace) -> None:
     again = [box.input for box in (encoders, *options.values())]
     gr.on([go.click, sentence.submit], decoded, controls, [found, notice], **form.MANY)
     gr.on(again, reopened, controls, [found, notice], **form.MANY)
-    pick.click(parts.telling(lambda: _drawn(workspace), 1), None, [sentence, notice], **QUIET).then(
-        decoded, controls, [found, notice], **form.MANY
-    )
-    address.keep({"q": sentence, "encoder": encoders, **options}, form.PLAIN)
+    pick.click(
+        parts.telling(lambda: _drawn(workspace), 1), None, [sentence, notice], **HIDE_PROGRESS
+    ).then(decoded, controls, [found, notice], **form.MANY)
+    address.keep({"q": sentence, "encoder": encoders, **options}, form.DEFAULTS)
 
 
 def _answered(

@@ -10,7 +10,7 @@ from app.components.chart import chart
 from app.pages.diagnose import figures, views
 from app.pages.train import decoder_form as train_decoder_form
 from app.web import address, parts
-from app.web.parts import IN_ORDER, LATEST, QUIET
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TITLE = "Diagnose"
 PATH = "diagnose"
-LEAD = (
+DESCRIPTION = (
     "Decode sentences that a decoder never saw, and measure what came back: which words, in which "
     "order. The figures say something only where they are apart from those of two baselines."
 )
@@ -29,7 +29,7 @@ POLL_SECONDS = 2
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     own = not workspace.read_only
     with gr.Row(visible=own):
         encoder = gr.Dropdown([], label="Encoder", elem_id="diagnosed", min_width=220,
@@ -79,11 +79,11 @@ def build(workspace: Workspace) -> None:
 
     opened = parts.on_load(parts.telling(load, len(asked) + len(listed)), None,
                            [*asked, *listed, notice])  # fmt: skip
-    opened.then(described, asked, command, **IN_ORDER)
-    gr.on([box.change for box in asked], described, asked, command, **IN_ORDER)
-    go.click(parts.telling(start, len(listed)), asked, [*listed, notice], **QUIET)
-    pick.change(parts.telling(picked, len(shown)), [pick, metric], [*shown, notice], **LATEST)
-    metric.input(parts.telling(drawn_anew, 1), [pick, metric], [drawn, notice], **LATEST)
+    opened.then(described, asked, command, **ONE_AT_A_TIME)
+    gr.on([box.change for box in asked], described, asked, command, **ONE_AT_A_TIME)
+    go.click(parts.telling(start, len(listed)), asked, [*listed, notice], **HIDE_PROGRESS)
+    pick.change(parts.telling(picked, len(shown)), [pick, metric], [*shown, notice], **ALWAYS_LAST)
+    metric.input(parts.telling(drawn_anew, 1), [pick, metric], [drawn, notice], **ALWAYS_LAST)
     parts.poll(POLL_SECONDS, opened, poll, [seen, pick], listed)
     address.keep({"encoder": encoder, "in": text, "result": pick}, {"in": USUAL})
 

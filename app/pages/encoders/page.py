@@ -14,7 +14,7 @@ from app.components.actions import actions, button
 from app.pages.encoders import builder
 from app.web import address, parts
 from app.web.events import PageEvent
-from app.web.parts import IN_ORDER
+from app.web.parts import ONE_AT_A_TIME
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -87,8 +87,10 @@ def _add(workspace: Workspace, listing: gr.HTML) -> None:
         ready = bool(builder.source(*choices[:5]))
         return builder.compose(*choices) or gr.skip(), gr.update(interactive=ready)
 
-    gr.on([control.change for control in controls], compose, controls, [spec, join], **IN_ORDER)
-    spec.change(parts.telling(_verdict, 1), spec, [verdict, added], **IN_ORDER)
+    gr.on(
+        [control.change for control in controls], compose, controls, [spec, join], **ONE_AT_A_TIME
+    )
+    spec.change(parts.telling(_verdict, 1), spec, [verdict, added], **ONE_AT_A_TIME)
     address.keep({"spec": spec})
 
     def load(request: gr.Request) -> Any:

@@ -18,7 +18,7 @@ from app.pages.evaluate.suites import GROUPS
 from app.pages.jobs.run_panel import Following
 from app.web import address, parts
 from app.web.events import PageEvent
-from app.web.parts import IN_ORDER, LATEST, QUIET
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from engine.errors import UserError
 from engine.protocols import MOST_SEEDS, OF_TASKS
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TITLE = "Evaluate"
 PATH = "evaluate"
-LEAD = (
+DESCRIPTION = (
     "Measure encoders on tasks. It runs in the background: close the tab, come back to the same "
     "address and find it done."
 )
@@ -36,7 +36,7 @@ OWN_PROTOCOL = ("Each task's own", "")
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     encoders = choices.encoder_box()
     spec, said, add = _adding(workspace)
     suite = gr.Radio([(label, name) for name, label in suites.LABELS.items()], value=None,
@@ -84,30 +84,30 @@ def build(workspace: Workspace) -> None:
     look = parts.telling(changed, 5)
     gr.on(
         [*(box.input for box in asked), following.moved.change],
-        look, [suite, *asked], [suite, *views, notice], **LATEST,
+        look, [suite, *asked], [suite, *views, notice], **ALWAYS_LAST,
     )  # fmt: skip
     suite.input(
         parts.telling(partial(_picked, workspace), 1 + len(groups)), [suite, protocol],
-        [protocol, *groups.values(), notice], **LATEST,
-    ).then(look, [suite, *asked], [suite, *views, notice], **LATEST)  # fmt: skip
+        [protocol, *groups.values(), notice], **ALWAYS_LAST,
+    ).then(look, [suite, *asked], [suite, *views, notice], **ALWAYS_LAST)  # fmt: skip
     if not workspace.read_only:
         cost.click(
             parts.telling(partial(_estimated, workspace), 1),
             asked,
             [estimate, notice],
-            **QUIET,
+            **HIDE_PROGRESS,
         )
         go.click(
             parts.telling(partial(_start, workspace), 1),
             asked,
             [following.run, notice],
             scroll_to_output=True,
-            **QUIET,
+            **HIDE_PROGRESS,
         )
-        results.act(parts.telling(again, 1), protocol, [following.run, notice], **QUIET)
+        results.act(parts.telling(again, 1), protocol, [following.run, notice], **HIDE_PROGRESS)
         named = gr.on([add.click, spec.submit], parts.telling(added, 3), [spec, encoders],
-                      [encoders, spec, said, notice], **QUIET)  # fmt: skip
-        named.then(look, [suite, *asked], [suite, *views, notice], **LATEST)
+                      [encoders, spec, said, notice], **HIDE_PROGRESS)  # fmt: skip
+        named.then(look, [suite, *asked], [suite, *views, notice], **ALWAYS_LAST)
     boxes = {"task" if name == "others" else name: box for name, box in groups.items()}
     address.keep(
         {"encoder": encoders, **boxes, "protocol": protocol, "seed": seed, "seeds": seeds,
@@ -243,7 +243,7 @@ def _adding(workspace: Workspace) -> tuple[Any, Any, Any]:
         )  # fmt: skip
         add = gr.Button("Add", size="md", elem_id="add-spec")
     said = parts.static("", elem_id="spec-said")
-    spec.change(_checked, spec, said, **IN_ORDER)
+    spec.change(_checked, spec, said, **ONE_AT_A_TIME)
     return spec, said, add
 
 

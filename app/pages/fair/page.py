@@ -16,7 +16,7 @@ from app.pages.encoders import choices
 from app.pages.jobs.run_panel import Following
 from app.web import address, parts
 from app.web.events import PageEvent
-from app.web.parts import LATEST, QUIET
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TITLE = "Fair play"
 PATH = "fair-play"
-LEAD = (
+DESCRIPTION = (
     "Seven ways in which a comparison of sentence encoders misleads, checked on yours. After Eger, "
     "Rücklé and Gurevych, Pitfalls in the Evaluation of Sentence Embeddings (2019)."
 )
@@ -42,7 +42,7 @@ DEFAULTS = {"projection": "pca", "classifier": "pitfalls"}
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     encoders = choices.encoder_box()
     with gr.Accordion("Tasks", open=False, elem_id="fair-tasks"):
         tasks = gr.CheckboxGroup([], label="Tasks", elem_id="tasks", info="None ticked: what was "
@@ -91,17 +91,17 @@ def build(workspace: Workspace) -> None:
     drawn = parts.telling(show, len(views))
     opened = parts.on_load(parts.telling(load, 6), None, [*controls, following.run, notice])
 
-    opened.then(drawn, controls, [*views, notice], **LATEST)
+    opened.then(drawn, controls, [*views, notice], **ALWAYS_LAST)
     gr.on([*(box.input for box in controls), following.moved.change], drawn, controls,
-          [*views, notice], **LATEST)  # fmt: skip
+          [*views, notice], **ALWAYS_LAST)  # fmt: skip
     names = ("encoder", "task", "projection", "curve", "classifier")
     kept = dict(zip(names, controls, strict=True))
     address.keep({**kept, "run": following.run}, DEFAULTS)
     if not workspace.read_only:
         for text in texts:
             done = text.act(parts.telling(act, 2), controls, [encoders, following.run, notice],
-                            scroll_to_output=True, **QUIET)  # fmt: skip
-            done.then(drawn, controls, [*views, notice], **LATEST)
+                            scroll_to_output=True, **HIDE_PROGRESS)  # fmt: skip
+            done.then(drawn, controls, [*views, notice], **ALWAYS_LAST)
 
 
 def _points() -> tuple[list[Any], list[Any], list[Any]]:

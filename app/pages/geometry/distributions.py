@@ -15,15 +15,15 @@ from app.pages.encoders import choices
 from app.pages.geometry import densities
 from app.pages.jobs.run_panel import Following
 from app.web import address, figures, parts
-from app.web.controls import Answer, Asked, Control, Controls, on, on_load
-from app.web.parts import LATEST, QUIET
+from app.web.controls import Answer, Control, Controls, Values, on, on_load
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
 TITLE = "Distributions"
 PATH = "distributions"
-LEAD = (
+DESCRIPTION = (
     "How each encoder spreads the cosines of sentence pairs that people graded. Good encoders keep "
     "low grades left, high grades right, and do not crowd all sentences together."
 )
@@ -31,7 +31,7 @@ LEAD = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     controls = Controls(
         choices.ENCODERS,
         Control("task", "Scored pairs, all splits", gr.Dropdown, choices=(),
@@ -65,10 +65,10 @@ def build(workspace: Workspace) -> None:
             controls["encoder"]: choices.filled(workspace, chosen),
             controls["task"]: gr.update(choices=tasks, value=wanted),
             controls["run"]: address.first(request, "run"),
-            **show(Asked(encoder=chosen, task=wanted)),
+            **show(Values(encoder=chosen, task=wanted)),
         }
 
-    def show(asked: Asked) -> dict[Any, Any]:
+    def show(asked: Values) -> dict[Any, Any]:
         said, absent, drawn = _shown(workspace, choices.need(asked.encoder), asked.task)
         return {
             missing: said,
@@ -79,17 +79,17 @@ def build(workspace: Workspace) -> None:
             **dict(zip(pictures, drawn, strict=True)),
         }
 
-    def start(asked: Asked) -> Answer:
+    def start(asked: Values) -> Answer:
         found = densities.spreads(workspace, asked.encoder, asked.task)
         absent = [name for name in asked.encoder if name not in found]
         return {controls["run"]: workspace.queue_evaluation(absent, [asked.task])}
 
     on_load(load, [*controls.values(), *views], notice)
     on([controls["encoder"].input, controls["task"].input, following.moved.change],
-       show, controls, views, notice, **LATEST)  # fmt: skip
+       show, controls, views, notice, **ALWAYS_LAST)  # fmt: skip
     controls.keep()
     if not workspace.read_only:
-        on(measure.click, start, controls, [controls["run"]], notice, **QUIET)
+        on(measure.click, start, controls, [controls["run"]], notice, **HIDE_PROGRESS)
 
 
 def _shown(

@@ -15,7 +15,7 @@ from app.pages.geometry import service
 from app.pages.geometry import views as shape_views
 from app.pages.jobs.run_panel import Following
 from app.web import address, background_call, parts
-from app.web.parts import LATEST, QUIET
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ PATH = "geometry"
 USUAL = ("STSBenchmark", "starter-pairs")
 RULES = [("above 4 (as the paper says)", "over"), ("4 and above", "from")]
 SECTIONS = ("alignment", "spectrum", "hubs", "cosines", "thresholds")
-LEAD = (
+DESCRIPTION = (
     "How each encoder fills its space: whether paraphrases are close, sentences spread evenly, and "
     "all dimensions used; and from which cosine on two sentences can be called the same."
 )
@@ -40,7 +40,7 @@ COLUMNS = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     with gr.Row():
         encoders = choices.encoder_box(scale=3)
         dataset = gr.Dropdown([], label="Data", elem_id="dataset", min_width=240)
@@ -88,19 +88,19 @@ def build(workspace: Workspace) -> None:
 
     told = parts.telling(show, len(views))
     opened = parts.on_load(parts.telling(load, 7), None, [*controls, following.run, notice])
-    opened.then(told, controls, [*views, notice], **LATEST)
-    other = dataset.input(parts.telling(changed, 4), dataset, [*picked, notice], **LATEST)
-    other.then(told, controls, [*views, notice], **LATEST)
+    opened.then(told, controls, [*views, notice], **ALWAYS_LAST)
+    other = dataset.input(parts.telling(changed, 4), dataset, [*picked, notice], **ALWAYS_LAST)
+    other.then(told, controls, [*views, notice], **ALWAYS_LAST)
     gr.on(
         [encoders.input, *(c.input for c in picked), following.moved.change],
-        told, controls, [*views, notice], **LATEST,
+        told, controls, [*views, notice], **ALWAYS_LAST,
     )  # fmt: skip
     address.keep(
         {"encoder": encoders, "data": dataset, "split": split, "rule": rule, "cut": cut,
          "label": label, "run": following.run}, {"split": service.ALL, "rule": "over"},
     )  # fmt: skip
     if not workspace.read_only:
-        measure.click(parts.telling(start, 1), controls, [following.run, notice], **QUIET)
+        measure.click(parts.telling(start, 1), controls, [following.run, notice], **HIDE_PROGRESS)
 
 
 def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:

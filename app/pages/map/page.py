@@ -16,7 +16,7 @@ from app.pages.jobs.run_panel import Following
 from app.pages.map import service
 from app.pages.map import views as map_views
 from app.web import address, background_call, parts
-from app.web.parts import LATEST, QUIET
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
 from store.runs import LIVE
 
@@ -25,10 +25,16 @@ if TYPE_CHECKING:
 
 TITLE = "Map"
 PATH = "map"
-PLAIN = {"in": "starter-topics", "method": "umap", "neighbours": 15, "distance": 0.1, "seed": "0"}
+DEFAULTS = {
+    "in": "starter-topics",
+    "method": "umap",
+    "neighbours": 15,
+    "distance": 0.1,
+    "seed": "0",
+}
 ANY_SEED = "any"
 COLOURS = ("label", "cluster", "topic1", "part", "role", "length")
-LEAD = (
+DESCRIPTION = (
     "Every sentence of a collection is a point; points near each other mean alike to the encoder, "
     "as far as a plane can show it. Move, zoom, draw a lasso, click a point for its true "
     "neighbours, or decode a place between them."
@@ -37,7 +43,7 @@ LEAD = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     with gr.Row():
         encoder = gr.Dropdown([], label="Encoder", elem_id="encoder", scale=2, min_width=220)
         collection = gr.Dropdown([], label="Collection", elem_id="collection", scale=2,
@@ -77,14 +83,16 @@ def build(workspace: Workspace) -> None:
         parts.telling(load, 9), None, [*controls, fine, seen, following.run, notice]
     )
     followed = [seen, following.run, *controls]
-    opened.then(parts.telling(show, 3), followed, [*shown, notice], **LATEST)
+    opened.then(parts.telling(show, 3), followed, [*shown, notice], **ALWAYS_LAST)
     gr.on([c.input for c in controls], parts.telling(show, 3), followed, [*shown, notice],
-          trigger_mode="multiple", **QUIET)  # fmt: skip
-    go.click(parts.telling(make, 4), [seen, *controls], [*shown, following.run, notice], **QUIET)
-    following.moved.change(parts.telling(show, 3), followed, [*shown, notice], **LATEST)
+          trigger_mode="multiple", **HIDE_PROGRESS)  # fmt: skip
+    go.click(
+        parts.telling(make, 4), [seen, *controls], [*shown, following.run, notice], **HIDE_PROGRESS
+    )
+    following.moved.change(parts.telling(show, 3), followed, [*shown, notice], **ALWAYS_LAST)
     address.keep(
         {"encoder": encoder, "in": collection, "method": method, "neighbours": neighbours,
-         "distance": distance, "seed": seed, "run": following.run}, PLAIN,
+         "distance": distance, "seed": seed, "run": following.run}, DEFAULTS,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from app.pages.encoders import choices
 from app.pages.search import views as search_columns
 from app.pages.search.views import MOST_CHARACTERS, MOST_QUERIES, Mode, Question
 from app.web import address, parts
-from app.web.parts import LATEST, QUIET
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -37,16 +37,16 @@ LABELS = {
     "words": ("Words", "Text that stands in the sentence, whatever the case"),
     "pattern": ("Regular expression", r"\bboats?\b"),
 }
-LEAD = (
+DESCRIPTION = (
     "One query, each encoder's nearest sentences by cosine in its own column. A letter marks "
     "what several of them found; hover or focus it to see its twins."
 )
-PLAIN = {"mode": "meaning", "k": 10, "in": "starter-topics"}
+DEFAULTS = {"mode": "meaning", "k": 10, "in": "starter-topics"}
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     with gr.Row():
         mode = gr.Radio(MODES, value="meaning", label="Search by", elem_id="mode", min_width=320)
         collection = gr.Dropdown([], label="Collection", elem_id="collection", min_width=240)
@@ -107,27 +107,27 @@ def build(workspace: Workspace) -> None:
 
     searched = parts.telling(search, 4)
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, *examples, notice])
-    opened.then(parts.telling(reopen, 4), controls, [*views, notice], **LATEST)
+    opened.then(parts.telling(reopen, 4), controls, [*views, notice], **ALWAYS_LAST)
     gr.on([go.click, query.submit, unlike.submit, k.submit, least.submit, only.input,
            encoders.input], searched, controls, [*views, notice],
-          **LATEST)  # fmt: skip
+          **ALWAYS_LAST)  # fmt: skip
     parts.shape(_shape, {mode: [way for _, way in MODES]}, shaped)
     collection.input(
-        parts.telling(partial(_only, workspace), 1), collection, [only, notice], **LATEST
-    ).then(searched, controls, [*views, notice], **LATEST)
+        parts.telling(partial(_only, workspace), 1), collection, [only, notice], **ALWAYS_LAST
+    ).then(searched, controls, [*views, notice], **ALWAYS_LAST)
     picked = pick.click(
-        parts.telling(partial(_drawn, workspace), 1), collection, [query, notice], **QUIET
+        parts.telling(partial(_drawn, workspace), 1), collection, [query, notice], **HIDE_PROGRESS
     )
-    picked.then(searched, controls, [*views, notice], **LATEST)
+    picked.then(searched, controls, [*views, notice], **ALWAYS_LAST)
     for button, text in zip(examples, TABLE_10.values(), strict=True):
         button.click(
             lambda text=text: (text, "flickr30k", "meaning", []), None,
-            [query, collection, mode, only], **QUIET,
-        ).then(searched, controls, [*views, notice], **LATEST)  # fmt: skip
-    timer.tick(parts.telling(poll, 4), [seen, *controls], [*views, notice], **QUIET)
+            [query, collection, mode, only], **HIDE_PROGRESS,
+        ).then(searched, controls, [*views, notice], **ALWAYS_LAST)  # fmt: skip
+    timer.tick(parts.telling(poll, 4), [seen, *controls], [*views, notice], **HIDE_PROGRESS)
     address.keep(
         {"q": query, "in": collection, "mode": mode, "k": k, "least": least, "only": only,
-         "unlike": unlike, "encoder": encoders}, PLAIN,
+         "unlike": unlike, "encoder": encoders}, DEFAULTS,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from app.pages.spaces import service
 from app.pages.spaces import views as spaces_views
 from app.pages.spaces.changes import changes
 from app.web import address, background_call, parts
-from app.web.parts import LATEST, QUIET
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
 from store.runs import LIVE
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 TITLE = "Two spaces"
 PATH = "spaces"
-PLAIN = {"in": "starter-topics", "k": 10, "groups": "k-means", "method": "umap", "show": "side"}
+DEFAULTS = {"in": "starter-topics", "k": 10, "groups": "k-means", "method": "umap", "show": "side"}
 _UNCHANGED = [gr.skip()] * 10
 """For every view but the words."""
 VIEWS = [("Side by side", "side"), ("One map that moves", "move")]
-LEAD = (
+DESCRIPTION = (
     "The same sentences as two encoders have them: two maps that hover, select and zoom together, "
     "and what changed between them, measured in all dimensions and not on the picture."
 )
@@ -40,7 +40,7 @@ LEAD = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     with gr.Row():
         first = gr.Dropdown([], label="First encoder", elem_id="first", min_width=220)
         second = gr.Dropdown([], label="Second encoder", elem_id="second", min_width=220)
@@ -92,14 +92,16 @@ def build(workspace: Workspace) -> None:
 
     followed = [seen, following.run, *controls]
     opened = parts.on_load(parts.telling(load, 10), None, [*controls, following.run, seen, notice])
-    opened.then(parts.telling(shown, len(views)), followed, [*views, notice], **LATEST)
+    opened.then(parts.telling(shown, len(views)), followed, [*views, notice], **ALWAYS_LAST)
     gr.on([c.input for c in controls], parts.telling(shown, len(views)), followed,
-          [*views, notice], trigger_mode="multiple", **QUIET)  # fmt: skip
+          [*views, notice], trigger_mode="multiple", **HIDE_PROGRESS)  # fmt: skip
     go.click(parts.telling(make, len(views) + 1), [seen, *controls],
-             [*views, following.run, notice], **QUIET)  # fmt: skip
-    following.moved.change(parts.telling(shown, len(views)), followed, [*views, notice], **LATEST)
+             [*views, following.run, notice], **HIDE_PROGRESS)  # fmt: skip
+    following.moved.change(
+        parts.telling(shown, len(views)), followed, [*views, notice], **ALWAYS_LAST
+    )
     address.keep({"in": collection, "k": k, "method": method, "groups": groups, "size": size,
-                  "show": show, "run": following.run}, PLAIN)  # fmt: skip
+                  "show": show, "run": following.run}, DEFAULTS)  # fmt: skip
     # One name for both, so that links to and from other pages keep their encoders.
     gr.on([first.change, second.change], fn=None, inputs=[first, second],
           js="(a, b) => { theodolite.address(['encoder'], [[a, b]], {}); }")  # fmt: skip

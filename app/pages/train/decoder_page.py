@@ -20,7 +20,7 @@ from app.pages.train.decoder_form import BY_NAME, FIELDS, NAMES, OWN
 from app.pages.trainings import state as trainings
 from app.web import address, background_call, parts
 from app.web.events import PageEvent
-from app.web.parts import IN_ORDER, LATEST, QUIET
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TITLE = "Train decoder"
 PATH = "train-decoder"
-LEAD = (
+DESCRIPTION = (
     "Train a decoder for an encoder: a language model that says a sentence again from its vector "
     "alone. It runs in the background, and what it has learned so far is shown below."
 )
@@ -39,7 +39,7 @@ INTO_VIEW = "(read) => { if (read) document.querySelector('#card').scrollIntoVie
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     with gr.Row(elem_classes="t-desk"):
         with gr.Column(scale=5, min_width=320):
             preset, about, controls = _controls(workspace)
@@ -56,12 +56,12 @@ def build(workspace: Workspace) -> None:
 
     look = {"fn": parts.telling(typed, 4), "inputs": asked,
             "outputs": [preset, about, side.command, side.said, side.notice],
-            **IN_ORDER}  # fmt: skip
+            **ONE_AT_A_TIME}  # fmt: skip
     filled = [preset, about, *asked]
     parts.on_load(parts.telling(load, len(filled)), None, [*filled, side.notice]).then(**look)
     preset.input(
         parts.telling(form.picked, 1 + len(BY_NAME)), preset,
-        [about, *(controls[name] for name in BY_NAME), side.notice], **LATEST,
+        [about, *(controls[name] for name in BY_NAME), side.notice], **ALWAYS_LAST,
     ).then(**look)  # fmt: skip
     # `change`, not `input`: a text that is pasted or filled in counts as well.
     gr.on([control.change for control in asked], **look)
@@ -155,12 +155,14 @@ class _Followed:
         loaded = parts.on_load(parts.telling(load, len(every)), None, [*every, self._notice])
         parts.poll(POLL_SECONDS, loaded, poll, [self._opened, self._seen], self._views)
         self._listing.act(parts.telling(act, len(shown)), self._opened, [*shown, self._notice],
-                          **QUIET)  # fmt: skip
+                          **HIDE_PROGRESS)  # fmt: skip
         self._at_hand.act(parts.telling(handle, 3), self._read,
                           [self._read, self._card, self._at_hand, self._removed],
-                          **QUIET)  # fmt: skip
+                          **HIDE_PROGRESS)  # fmt: skip
         self._read.change(None, self._read, js=INTO_VIEW)
-        begun.change(parts.telling(follow, len(shown)), begun, [*shown, self._notice], **LATEST)
+        begun.change(
+            parts.telling(follow, len(shown)), begun, [*shown, self._notice], **ALWAYS_LAST
+        )
         address.keep({"run": self._opened, "card": self._read})
 
 

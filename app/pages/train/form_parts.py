@@ -16,7 +16,7 @@ import gradio as gr
 
 from app import formats
 from app.web import parts
-from app.web.parts import QUIET
+from app.web.parts import HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -187,6 +187,8 @@ class Side:
             yield from probe(self._workspace, dict(zip(controls, values, strict=True)))
 
         asked = list(controls.values())
-        self._go.click(parts.telling(start, 1), asked, [self._run, self._told], **QUIET)
-        self._cost.click(parts.telling(cost, 1), asked, [self._estimate, self._told], **QUIET)
+        self._go.click(parts.telling(start, 1), asked, [self._run, self._told], **HIDE_PROGRESS)
+        self._cost.click(
+            parts.telling(cost, 1), asked, [self._estimate, self._told], **HIDE_PROGRESS
+        )
         return self._run

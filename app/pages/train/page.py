@@ -17,7 +17,7 @@ from app.pages.train import sweep as train_sweep
 from app.pages.train.fill import NAMES, OWN
 from app.pages.train.sweep import LEAVE
 from app.web import address, background_call, parts
-from app.web.parts import IN_ORDER, LATEST
+from app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TITLE = "Train"
 PATH = "train"
-LEAD = (
+DESCRIPTION = (
     "Train a sentence encoder with the objectives of SimCSE. It runs in the background, its curves "
     "are on Runs, and when it is done it stands among the encoders."
 )
@@ -40,7 +40,7 @@ LOOKED_AT = 1000
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     with gr.Row(elem_classes="t-desk"):
         with gr.Column(scale=5, min_width=320):
             preset = gr.Dropdown([], label="Preset", elem_id="preset", filterable=False,
@@ -74,17 +74,17 @@ def build(workspace: Workspace) -> None:
     filled = [preset, about, *asked, begun]
     look = parts.telling(typed, 6)
     seen = [preset, about, side.command, side.said, *state, side.notice]
-    reshape = {"fn": shape, "inputs": asked, "outputs": [*boxes, *asked], **IN_ORDER}
+    reshape = {"fn": shape, "inputs": asked, "outputs": [*boxes, *asked], **ONE_AT_A_TIME}
     opened = parts.on_load(parts.telling(load, len(filled)), None, [*filled, side.notice])
     chosen = preset.input(parts.telling(picked, len(filled) - 1), preset,
-                          [*filled[1:], side.notice], **LATEST)  # fmt: skip
+                          [*filled[1:], side.notice], **ALWAYS_LAST)  # fmt: skip
     for event in (opened, chosen):
-        event.then(**reshape).then(look, [begun, *asked], seen, **IN_ORDER)
+        event.then(**reshape).then(look, [begun, *asked], seen, **ONE_AT_A_TIME)
     gr.on([controls[name].input for name in _DECIDING], **reshape).then(
-        look, [begun, *asked], seen, **IN_ORDER
+        look, [begun, *asked], seen, **ONE_AT_A_TIME
     )
     # `change`, not `input`: a text that is pasted or filled in counts as well.
-    gr.on([control.change for control in asked], look, [begun, *asked], seen, **IN_ORDER)
+    gr.on([control.change for control in asked], look, [begun, *asked], seen, **ONE_AT_A_TIME)
     if upload is not None:
         kept = upload.upload(parts.telling(_taken_in(workspace), 3), upload,
                              [controls["source"], controls["dataset"], upload, side.notice],

@@ -13,7 +13,7 @@ import gradio as gr
 
 from app import formats
 from app.web import parts
-from app.web.parts import IN_ORDER, QUIET
+from app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -80,8 +80,10 @@ class Sweep:
         parts.shape(lambda way: [gr.update(visible=way == DRAWN)] * 2,
                     {self._way: (GRID, DRAWN)}, [self._count, self._seed])  # fmt: skip
         gr.on([control.change for control in [*mine, *asked]], parts.telling(preview, 1),
-              [*mine, *asked], [self._preview, self._notice], **IN_ORDER)  # fmt: skip
-        self._go.click(parts.telling(start, 1), [*mine, *asked], [self._run, self._notice], **QUIET)
+              [*mine, *asked], [self._preview, self._notice], **ONE_AT_A_TIME)  # fmt: skip
+        self._go.click(
+            parts.telling(start, 1), [*mine, *asked], [self._run, self._notice], **HIDE_PROGRESS
+        )
         self._run.change(None, self._run, js=LEAVE)
 
 

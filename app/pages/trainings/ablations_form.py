@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.training.ablations import Ablation
     from engine.training.spec import TrainSpec
 
-LEAD = (
+DESCRIPTION = (
     "Train every row of a table of SimCSE's paper, from a base and at a scale of your own, and see "
     "whether the differences point the same way. Tables are numbered as in its last version."
 )
@@ -34,7 +34,7 @@ def build(workspace: Workspace) -> Any:
         return None
     from engine.training.ablations import SCALES
 
-    parts.section("Ablations of the paper", LEAD)
+    parts.section("Ablations of the paper", DESCRIPTION)
     with gr.Row(elem_classes="t-fields"):
         base = gr.Dropdown([], label="Base", elem_id="ablation-base", min_width=200)
         texts = gr.Dropdown([], label="Sentences", info="For the unsupervised tables.",

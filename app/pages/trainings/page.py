@@ -12,7 +12,7 @@ from app.pages.trainings import ablations_form, figures, state
 from app.pages.trainings import views as runs_views
 from app.web import address, parts
 from app.web.events import PageEvent
-from app.web.parts import LATEST, QUIET
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TITLE = "Runs"
 PATH = "runs"
-LEAD = (
+DESCRIPTION = (
     "Every training, as it learns: press a name to draw its curves, several to lay them over each "
     "other. Work goes on when this page is closed."
 )
@@ -33,7 +33,7 @@ MOST = 24
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, LEAD)
+    parts.header(TITLE, DESCRIPTION)
     notice = parts.notice()
     chosen = gr.Textbox(visible="hidden", label="Chosen", elem_id="chosen")
     opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
@@ -74,9 +74,9 @@ def build(workspace: Workspace) -> None:
 
     loaded = parts.on_load(parts.telling(load, len(shown)), None, [*shown, notice])
     parts.poll(POLL_SECONDS, loaded, poll, [chosen, opened, seen], views)
-    listing.act(parts.telling(act, len(shown)), [chosen, opened], [*shown, notice], **QUIET)
+    listing.act(parts.telling(act, len(shown)), [chosen, opened], [*shown, notice], **HIDE_PROGRESS)
     if queued is not None:
-        queued.change(parts.telling(follow, len(shown)), queued, [*shown, notice], **LATEST)
+        queued.change(parts.telling(follow, len(shown)), queued, [*shown, notice], **ALWAYS_LAST)
     address.keep({"run": chosen, "sweep": opened})
 
 
