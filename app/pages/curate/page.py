@@ -9,7 +9,7 @@ import gradio as gr
 
 from app.pages.curate import service
 from app.pages.encoders import choices
-from app.pages.jobs.run_panel import Following
+from app.pages.jobs.run_panel import RunPanel
 from app.web import address, background_call, parts
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
@@ -61,7 +61,7 @@ def build(workspace: Workspace) -> None:
                          precision=0, elem_id="many", min_width=140, scale=0)  # fmt: skip
     go = gr.Button("Look", variant="primary", elem_id="look", visible=not workspace.read_only)
     notice = parts.notice()
-    following = Following(workspace)
+    following = RunPanel(workspace)
     table = parts.static("", elem_id="found")
     controls = [job, collection, split, encoder, least, nearest, many, against, against_split]
 

@@ -15,7 +15,7 @@ from app.pages.encoders import choices
 from app.pages.evaluate import plan, suites
 from app.pages.evaluate.plan import Plan
 from app.pages.evaluate.suites import GROUPS
-from app.pages.jobs.run_panel import Following
+from app.pages.jobs.run_panel import RunPanel
 from app.web import address, parts
 from app.web.events import PageEvent
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
@@ -51,7 +51,7 @@ def build(workspace: Workspace) -> None:
     if workspace.read_only:
         parts.static(parts.say("Visitors cannot start runs here. The command does it elsewhere."))
     notice = parts.notice()
-    following = Following(workspace)
+    following = RunPanel(workspace)
     results = actions(elem_id="results")
 
     asked = [encoders, protocol, seed, seeds, *groups.values()]

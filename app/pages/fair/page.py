@@ -13,7 +13,7 @@ from app import formats
 from app.components.actions import actions, button
 from app.components.chart import chart
 from app.pages.encoders import choices
-from app.pages.jobs.run_panel import Following
+from app.pages.jobs.run_panel import RunPanel
 from app.web import address, parts
 from app.web.events import PageEvent
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
@@ -49,7 +49,7 @@ def build(workspace: Workspace) -> None:
                                  "measured, and the usual suites whose data is here.")  # fmt: skip
     notice = parts.notice()
     summary = parts.static("", elem_id="advice")
-    following = Following(workspace)
+    following = RunPanel(workspace)
     switches, texts, charts = _points()
     controls = [encoders, tasks, *switches]
     views = [summary, *texts, *charts]

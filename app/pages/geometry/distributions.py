@@ -13,7 +13,7 @@ from app import formats
 from app.components.chart import chart, drawing
 from app.pages.encoders import choices
 from app.pages.geometry import densities
-from app.pages.jobs.run_panel import Following
+from app.pages.jobs.run_panel import RunPanel
 from app.web import address, figures, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
@@ -43,7 +43,7 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     missing = parts.static("", elem_id="missing")
     measure = gr.Button("Measure them", variant="primary", visible=False, elem_id="measure")
-    following = Following(workspace)
+    following = RunPanel(workspace)
     controls.add("run", following.run)
     headline = parts.static("", elem_id="headline")
     picture = chart(elem_id="densities")

@@ -13,7 +13,7 @@ from app.components.chart import chart
 from app.pages.encoders import choices
 from app.pages.geometry import service
 from app.pages.geometry import views as shape_views
-from app.pages.jobs.run_panel import Following
+from app.pages.jobs.run_panel import RunPanel
 from app.web import address, background_call, parts
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
@@ -51,7 +51,7 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     missing = parts.static("", elem_id="missing")
     measure = gr.Button("Measure them", variant="primary", visible=False, elem_id="measure")
-    following = Following(workspace)
+    following = RunPanel(workspace)
     numbers = parts.static("", elem_id="numbers")
     views: list[Any] = [missing, measure, numbers]
     for name in SECTIONS[:-1]:

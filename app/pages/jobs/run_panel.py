@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 1
 
 
-class Following:
+class RunPanel:
     """The components that show one run: progress with time left, its parts, cancel, retry.
 
     Attributes:

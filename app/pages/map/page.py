@@ -12,7 +12,7 @@ import gradio as gr
 from app import formats
 from app.components.map import point_map, points
 from app.pages.encoders import choices
-from app.pages.jobs.run_panel import Following
+from app.pages.jobs.run_panel import RunPanel
 from app.pages.map import service
 from app.pages.map import views as map_views
 from app.web import address, background_call, parts
@@ -61,7 +61,7 @@ def build(workspace: Workspace) -> None:
     with gr.Row(elem_classes=["t-tight"], visible=not workspace.read_only):
         go = gr.Button("Make the map", variant="primary", elem_id="make-map")
     notice = parts.notice()
-    following = Following(workspace)
+    following = RunPanel(workspace)
     words = parts.static("", elem_id="trust")
     drawn = point_map(elem_id="map")
     seen = gr.State({})

@@ -12,7 +12,7 @@ from app import formats
 from app.components.chart import chart
 from app.components.map import point_map
 from app.pages.encoders import choices
-from app.pages.jobs.run_panel import Following
+from app.pages.jobs.run_panel import RunPanel
 from app.pages.map import views as map_views
 from app.pages.spaces import service
 from app.pages.spaces import views as spaces_views
@@ -60,7 +60,7 @@ def build(workspace: Workspace) -> None:
     with gr.Row(elem_classes=["t-tight"], visible=not workspace.read_only):
         go = gr.Button("Compare", variant="primary", elem_id="compare-spaces")
     notice = parts.notice()
-    following = Following(workspace)
+    following = RunPanel(workspace)
     words = parts.static("", elem_id="figures")
     show = gr.Radio(VIEWS, value="side", label="View", elem_id="show", visible=False)
     with gr.Row(equal_height=False):
