@@ -16,6 +16,8 @@ page stays as it is.
 from __future__ import annotations
 
 import inspect
+import itertools
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -37,13 +39,14 @@ class Control:
     """One control of a page.
 
     Attributes:
-        name: in the address, and among the values that a handler is given.
+        name: among the values that a handler is given.
         label: above it.
         box: the Gradio component that it is.
         default: its value while the address says nothing; not written to the address.
         hint: one line of help beside it.
         choices: what can be chosen, where that does not depend on the workspace.
         options: of the component, such as `min_width`.
+        key: its name in the address, where that is another.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Control:
     hint: str | None = None
     choices: Sequence[Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
 
     def component(self, **options: Any) -> Any:
         """Make the component; it is placed where this is called."""
@@ -102,13 +106,19 @@ class Controls(Mapping[str, Any]):
         )
 
     def keep(self) -> None:
-        """Write the values to the address whenever one changes, but for the defaults."""
+        """Write the values to the address whenever one changes, but for the defaults and states."""
+        keys = {name: control.key or name for name, control in self.declared.items()}
         defaults = {
-            name: control.default
+            keys[name]: control.default
             for name, control in self.declared.items()
             if control.default not in (None, "", [])
         }
-        address.keep(dict(self._components), defaults)
+        boxes = {
+            keys.get(name, name): box
+            for name, box in self._components.items()
+            if not isinstance(box, gr.State)
+        }
+        address.keep(boxes, defaults)
 
 
 def on(
@@ -158,6 +168,29 @@ def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], not
         return {box: parts.left(box, value) for box, value in (handler(request) or {}).items()}
 
     return on(page.load, fill, None, [*outputs], notice, **parts.HIDE_PROGRESS)
+
+
+def shape(handler: Callable[..., Mapping[Any, Any]], choices: Mapping[Any, Iterable[Any]]) -> None:
+    """Show what the values of some controls ask for, the moment they are set.
+
+    The browser gets a table of what the handler says of every combination of values: an answer
+    that comes later would close the list that has just been opened, or come after a newer one.
+
+    Args:
+        handler: takes a value of each control, returns {component: update}, always of the same.
+        choices: control -> every value it can have.
+    """
+    combinations = list(itertools.product(*choices.values()))
+    answers = [handler(*values) for values in combinations]
+    outputs = list(answers[0])
+    table = {
+        json.dumps(values, separators=(",", ":")): [answer[box] for box in outputs]
+        for values, answer in zip(combinations, answers, strict=True)
+    }
+    gr.on(
+        [control.change for control in choices], fn=None, inputs=list(choices), outputs=outputs,
+        js=f"(...values) => ({json.dumps(table)})[JSON.stringify(values)] ?? []",
+    )  # fmt: skip
 
 
 def with_notice(
@@ -218,12 +251,13 @@ def _as(
 
 def _read(request: gr.Request, control: Control) -> Any:
     """A control's value in the address, where it can be had, else the default."""
+    key = control.key or control.name
     if isinstance(control.default, list | tuple):
-        found = address.every(request, control.name)
+        found = address.every(request, key)
         allowed = control.allowed()
         kept = [value for value in found if value in allowed] if allowed else found
         return kept or list(control.default)
-    text = address.first(request, control.name)
+    text = address.first(request, key)
     if not text:
         return control.default
     if control.choices is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
-from app.web.controls import Control, Controls, on, with_notice
+from app.web.controls import Control, Controls, on, shape, with_notice
 from engine.errors import UserError
 
 DECLARED = (
@@ -21,6 +22,7 @@ DECLARED = (
     Control("least", "Minimum cosine", gr.Number, default=0.5),
     Control("case", "Case", gr.Checkbox, default=False),
     Control("encoder", "Encoders", gr.CheckboxGroup, default=("minilm",)),
+    Control("collection", "Collection", default="starter-topics", key="in"),
 )
 
 
@@ -51,6 +53,8 @@ def filled() -> tuple[Controls, Any, Any]:
         ("case=true", "case", True),
         ("encoder=a&encoder=b", "encoder", ["a", "b"]),
         ("", "encoder", ["minilm"]),
+        ("in=sick", "collection", "sick"),
+        ("collection=sick", "collection", "starter-topics"),
     ],
 )
 def test_the_address_is_read_with_the_type_of_the_default(
@@ -127,3 +131,28 @@ def test_a_request_is_still_asked_for_by_its_annotation() -> None:
     wrapped = with_notice(load, notice, ["a", "b"])
     assert list(inspect.signature(wrapped).parameters) == ["_a", "_b", "request"]
     assert wrapped.__annotations__["request"] is gr.Request
+
+
+def test_the_address_has_keys_defaults_and_no_states() -> None:
+    """A control stands there under its key; what is kept in a state is nobody's link."""
+    with gr.Blocks() as demo:
+        controls = Controls(*DECLARED)
+        controls.render("k", "collection")
+        controls.add("seen", gr.State([]))
+        controls.keep()
+    (event,) = demo.fns.values()
+    assert [box._id for box in event.inputs] == [controls["k"]._id, controls["collection"]._id]
+    assert '["k", "in"]' in str(event.js)
+    assert '"in": "starter-topics"' in str(event.js)
+
+
+def test_what_a_choice_shows_is_known_to_the_browser() -> None:
+    """One entry a combination, its updates in the order of the outputs."""
+    with gr.Blocks() as demo:
+        controls, shown, _ = filled()
+        shape(lambda split: {shown: f"of {split}"}, {controls["split"]: ("all", "test")})
+    (event,) = demo.fns.values()
+    assert [box._id for box in event.outputs] == [shown._id]
+    assert json.loads(str(event.js).partition("(")[2].partition("=> (")[2].partition(")[")[0]) == {
+        '["all"]': ["of all"], '["test"]': ["of test"],
+    }  # fmt: skip
