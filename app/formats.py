@@ -117,3 +117,17 @@ def listed(items: Iterable[str], most: int | None = None) -> str:
 def plural(number: int, word: str, words: str | None = None) -> str:
     """`1 task`, `7 tasks`."""
     return f"{count(number)} {word if number == 1 else words or word + 's'}"
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def encodable(text: str) -> str:
+    """Replace half a character of a text: it could not be sent."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def spreadsheet_text(text: str) -> str:
+    """Text with an apostrophe before it where a spreadsheet would take it for a formula."""
+    sound = encodable(text)
+    return f"'{sound}" if sound.startswith(_FORMULA) else sound

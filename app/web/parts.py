@@ -19,6 +19,7 @@ from typing import Any
 import gradio as gr
 from gradio.context import Context
 
+from app import formats
 from engine.errors import PlacedError, UserError
 from store.errors import StoreError, StoreGone
 
@@ -138,7 +139,7 @@ def _told(value: Any, outputs: int) -> Any:
 
 def encodable(value: Any) -> Any:
     """Replace half a character of a text: it would end the stream to the browser."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    return formats.encodable(value) if isinstance(value, str) else value
 
 
 def _failed(fn: Callable[..., Any], error: Exception, outputs: int) -> Any:

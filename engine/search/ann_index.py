@@ -10,6 +10,7 @@ Needs FAISS.
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import UserError
-from engine.search.index import checked, unit_rows
+from engine.search.index import Index, checked, unit_rows
 
 EXACT_BELOW = 200_000
 RECALL_AT = 10
@@ -179,6 +180,17 @@ def build(
     faiss.write_index(index, str(lists))
     read = rows or (lambda positions: unit_rows(vectors[positions]))
     return _probe(MappedIndex(lists, read, 1), vectors, many, steps)
+
+
+def index_of(vectors: np.ndarray) -> Index | MappedIndex:
+    """An index for one use: exact, or with lists where comparing all with all would take hours."""
+    if len(vectors) <= EXACT_BELOW:
+        return Index(vectors)
+    with tempfile.TemporaryDirectory() as folder:
+        # The mapping keeps the rows alive after the name of their file is gone.
+        rows = mapped_rows(vectors, Path(folder) / "rows.npy").__getitem__
+        lists = Path(folder) / "lists.faiss"
+        return MappedIndex(lists, rows, build(vectors, lists, rows).probed)
 
 
 def mapped_rows(vectors: np.ndarray, file: Path) -> np.ndarray:

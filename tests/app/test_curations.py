@@ -11,6 +11,7 @@ import pytest
 
 from app.pages.curate import service as curations
 from app.pages.curate import tables as curation_tables
+from app.pages.curate import views as curation_views
 from app.pages.data import service as uploads
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -34,7 +35,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 def ask(workspace: Workspace, job: str, **how: object) -> curations.Answer:
     """Answer a question on the small collection."""
     dataset = str(how.pop("dataset", "upload:lines"))
-    return curations.answer(workspace, curations.wanted(job, dataset, **how))
+    return curations.answer(workspace, curations.spec(job, dataset, **how))
 
 
 def test_exact_duplicates_count_every_occurrence(workspace: Workspace) -> None:
@@ -49,8 +50,8 @@ def test_exact_duplicates_count_every_occurrence(workspace: Workspace) -> None:
 
 def test_an_answer_is_kept_and_found_by_its_key(workspace: Workspace) -> None:
     """Equal questions are equal, whatever does not matter to them."""
-    first = curations.wanted("near", "upload:lines", encoder="random:32", threshold=0.99, many=5)
-    second = curations.wanted("near", "upload:lines", encoder=" random:32 ", threshold=0.99)
+    first = curations.spec("near", "upload:lines", encoder="random:32", threshold=0.99, many=5)
+    second = curations.spec("near", "upload:lines", encoder=" random:32 ", threshold=0.99)
     assert first == second
     answer = curations.answer(workspace, first)
     kept = curations.stored(workspace, answer.key)
@@ -62,7 +63,7 @@ def test_an_answer_is_kept_and_found_by_its_key(workspace: Workspace) -> None:
 def test_leaks_between_two_collections(workspace: Workspace) -> None:
     """A collection against itself is refused; against another, twins are named."""
     with pytest.raises(UserError, match="two different parts"):
-        curations.wanted("leaks", "upload:lines", encoder="random:8")
+        curations.spec("leaks", "upload:lines", encoder="random:8")
     found = ask(workspace, "leaks", encoder="random:32", threshold=1.0, against="starter-pairs")
     assert found.info["exact"] == 0
     other = ask(workspace, "leaks", dataset="starter-topics", encoder="random:32", threshold=0.95,
@@ -86,7 +87,7 @@ def test_outliers_and_typical_have_the_length_asked_for(workspace: Workspace) ->
 def test_bad_questions_are_refused(job: str, how: dict[str, object]) -> None:
     """With what can be asked."""
     with pytest.raises(UserError):
-        curations.wanted(job, "upload:lines", **how)
+        curations.spec(job, "upload:lines", **how)
 
 
 def test_the_csv_has_every_row_and_the_text_as_it_is(workspace: Workspace) -> None:
@@ -97,12 +98,12 @@ def test_the_csv_has_every_row_and_the_text_as_it_is(workspace: Workspace) -> No
         rows = list(csv.DictReader(io.StringIO(text)))
         assert len(rows) == 6
         assert sentence in {row["sentence"] for row in rows}
-    assert f"{found.key}.csv?spreadsheet=1" in curation_tables.html(found, "random:32")
+    assert f"{found.key}.csv?spreadsheet=1" in curation_views.html(found, "random:32")
 
 
 def test_markup_in_a_sentence_stays_text(workspace: Workspace) -> None:
     """In the table of the page, and in its links."""
-    html = curation_tables.html(ask(workspace, "typical", encoder="random:32", many=3), "random:32")
+    html = curation_views.html(ask(workspace, "typical", encoder="random:32", many=3), "random:32")
     assert "&lt;b&gt;A bird" in html
     assert "<b>A bird" not in html
 
@@ -111,7 +112,7 @@ def test_nobody_is_left_with_a_table_of_other_sentences(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     """When the upload under a name is another one, the old answer is not shown for it."""
-    asked = curations.wanted("exact", "upload:again")
+    asked = curations.spec("exact", "upload:again")
     for text, groups in (("a\na\nb\n", 1), ("a\nb\nc\n", 0)):
         file = tmp_path / "again.txt"
         file.write_text(text, encoding="utf-8")

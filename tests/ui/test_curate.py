@@ -99,7 +99,7 @@ def test_a_large_job_is_a_run_that_is_followed(visit, workspace):
 @pytest.mark.parametrize("size", [(1440, 900), NARROW])
 def test_it_fits(visitor, site, workspace, dark, size):
     """Light and dark, wide and narrow."""
-    asked = curations.wanted("near", "starter-pairs", encoder="random:64", threshold=0.97)
+    asked = curations.spec("near", "starter-pairs", encoder="random:64", threshold=0.97)
     curations.answer(workspace, asked)
     visit = visitor(site, dark=dark, size=size)
     page = visit.open("curate?job=near&in=starter-pairs&encoder=random:64&least=0.97")
@@ -110,7 +110,7 @@ def test_it_fits(visitor, site, workspace, dark, size):
 
 def test_what_was_found_is_selected_on_the_map(visit, workspace):
     """The two ends of `typical`, as the map's own count says."""
-    asked = curations.wanted("typical", "starter-topics", encoder="random:256", many=3)
+    asked = curations.spec("typical", "starter-topics", encoder="random:256", many=3)
     curations.answer(workspace, asked)
     page = visit.open("curate?job=typical&encoder=random:256&many=3")
     page.get_by_role("link", name="on the map").click()

@@ -24,14 +24,14 @@ from app.terminal import (
 
 @plain_errors
 def curate(
-    job: Annotated[str, typer.Argument(help="exact, near, outliers, typical or leaks.")],
+    check: Annotated[str, typer.Argument(help="exact, near, outliers, typical or leaks.")],
     dataset: Annotated[
         str, typer.Argument(help="Where to look; see `theodolite data`.")
     ] = "starter-topics",
     encoder: Annotated[str, typer.Option("--encoder", "-e", help="A spec string.")] = "minilm",
     split: Annotated[str, typer.Option(help="A split, or all of them.")] = "all",
     threshold: Annotated[
-        float, typer.Option(help="Least cosine of near duplicates and leaks.")
+        float, typer.Option(help="Minimum cosine of near duplicates and leaks.")
     ] = 0.9,
     neighbours: Annotated[int, typer.Option(help="Nearest others of an outlier.")] = 10,
     many: Annotated[int, typer.Option("-n", help="Outliers, or typical ones at either end.")] = 100,
@@ -51,27 +51,26 @@ def curate(
 
     theodolite curate leaks STSBenchmark --split test --against-split train -e wordllama --json
     """
-    from app.pages.curate import service as curations
-    from app.pages.curate import tables as curation_tables
+    from app.pages.curate import service, tables
 
     if out is not None:
         check_writable(out)
-    asked = curations.wanted(
-        job, dataset, split=split, encoder=encoder, threshold=threshold, neighbours=neighbours,
+    asked = service.spec(
+        check, dataset, split=split, encoder=encoder, threshold=threshold, neighbours=neighbours,
         many=many, against=against, against_split=against_split,
     )  # fmt: skip
     workspace = open_workspace(store, data)
-    with progress_bar(curations.NAMES[asked.job]) as move:
-        found = curations.answer(
-            workspace, asked, lambda done, total: move(done, total, curations.NAMES[asked.job])
+    with progress_bar(service.NAMES[asked.check]) as move:
+        found = service.answer(
+            workspace, asked, lambda done, total: move(done, total, service.NAMES[asked.check])
         )
-    table = curation_tables.frame(found)
+    table = tables.frame(found)
     if out is not None:
-        out.write_bytes(curation_tables.csv(found, spreadsheet=spreadsheet))
+        out.write_bytes(tables.csv(found, spreadsheet=spreadsheet))
         say(f"{len(table)} rows written to {out}.")
     if as_json:
         for row in table.to_dict("records"):
             emit_json(row)
     elif out is None:
         emit(table.to_dict("records"), tuple(table.columns), False)
-    say(curation_tables.sentence(found))
+    say(tables.sentence(found))

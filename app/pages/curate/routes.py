@@ -11,8 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from app.pages.curate import service
-from app.pages.curate import tables as curation_tables
+from app.pages.curate import service, tables
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -25,9 +24,9 @@ def routes(workspace: Workspace) -> list[Route]:
         found = service.stored(workspace, request.path_params["key"])
         if found is None:
             return PlainTextResponse("There is no such table", status_code=404)
-        name = f"theodolite-{found.asked.job}-{found.key[:8]}.csv"
+        name = f"theodolite-{found.asked.check}-{found.key[:8]}.csv"
         return Response(
-            curation_tables.csv(found, spreadsheet="spreadsheet" in request.query_params),
+            tables.csv(found, spreadsheet="spreadsheet" in request.query_params),
             media_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )  # fmt: skip

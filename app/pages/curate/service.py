@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from app import formats
-from app.finite import finite
 from app.jobs.kinds import versioned
+from app.pages.curate import checks
+from app.pages.geometry.service import ALL
 from engine.errors import UserError
 from store.derived import DerivedRow, array
 from store.hashing import hash_of, to_json
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
     from app.workspace import Workspace
 
-Job = Literal["exact", "near", "outliers", "typical", "leaks"]
+Check = Literal["exact", "near", "outliers", "typical", "leaks"]
 Progress = Callable[[int, int], None]
 
 KIND = "curate"
 FORMAT = 1
 """Raised when the same question would be answered otherwise."""
-ALL = "all"
 NAMES = {
     "exact": "Exact duplicates",
     "near": "Near duplicates",
@@ -37,14 +36,17 @@ NAMES = {
 }
 MOST_KEPT = 10_000
 """Sentences of an answer; the farthest down are left out, and it is said."""
+MOST_NEIGHBOURS = 100
+AT_ONCE = 3000
+"""So many sentences are looked over while the page waits, within a second or two."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A question.
+class CheckSpec:
+    """What is looked for, and where.
 
     Attributes:
-        job: what is looked for.
+        check: what is looked for.
         dataset, split: in which sentences.
         encoder: canonical spec; empty for `exact`, which compares words.
         threshold: the least cosine of near duplicates and leaks.
@@ -53,7 +55,7 @@ class Wanted:
         against, against_split: what leaks are looked for in: the data trained on.
     """
 
-    job: Job
+    check: Check
     dataset: str
     split: str = ALL
     encoder: str = ""
@@ -64,26 +66,44 @@ class Wanted:
     against_split: str = ALL
 
 
-def wanted(job: str, dataset: str, **how: Any) -> Wanted:
+def spec(
+    check: str,
+    dataset: str,
+    *,
+    split: str = ALL,
+    encoder: str = "",
+    threshold: float | None = CheckSpec.threshold,
+    neighbours: int | None = CheckSpec.neighbours,
+    many: int | None = CheckSpec.many,
+    against: str = "",
+    against_split: str = ALL,
+) -> CheckSpec:
     """Check a question and leave out what does not decide its answer.
 
     Raises:
-        UserError: a job, encoder or number that cannot be used.
+        UserError: a check, encoder or number that cannot be used, or none.
     """
     from engine.encoders import parse
 
-    if job not in get_args(Job):
-        raise UserError(f"There is no job {job!r}.", f"Choose one of {', '.join(get_args(Job))}.")
-    asked = Wanted(job, dataset, **how)  # type: ignore[arg-type]
+    if check not in get_args(Check):
+        raise UserError(
+            f"There is no check {check!r}.", f"Choose one of {', '.join(get_args(Check))}."
+        )
+    if threshold is None or neighbours is None or many is None:
+        raise UserError("A number is missing.", "Fill the box that is empty.")
+    asked = CheckSpec(
+        check, dataset, split, encoder, float(threshold), int(neighbours), int(many),  # type: ignore[arg-type]
+        against, against_split,
+    )  # fmt: skip
     if asked.encoder:
         asked = replace(asked, encoder=str(parse(asked.encoder)))
-    elif job != "exact":
+    elif check != "exact":
         raise UserError("No encoder was chosen.", "Only exact duplicates can do without one.")
     if not -1 <= asked.threshold <= 1:
         raise UserError(f"{asked.threshold} is no cosine.", "Choose from −1 to 1; 0.9 is usual.")
-    if not 1 <= asked.neighbours <= 100 or not 1 <= asked.many <= MOST_KEPT // 2:
+    if not 1 <= asked.neighbours <= MOST_NEIGHBOURS or not 1 <= asked.many <= MOST_KEPT // 2:
         raise UserError("Too few or too many sentences.", f"Choose from 1 to {MOST_KEPT // 2}.")
-    if job == "leaks":
+    if check == "leaks":
         asked = replace(asked, against=asked.against or dataset)
         if (asked.dataset, asked.split) == (asked.against, asked.against_split):
             raise UserError(
@@ -93,17 +113,28 @@ def wanted(job: str, dataset: str, **how: Any) -> Wanted:
     return _plain(asked)
 
 
-def _plain(asked: Wanted) -> Wanted:
-    usual = Wanted(asked.job, asked.dataset)
+def _plain(asked: CheckSpec) -> CheckSpec:
+    usual = CheckSpec(asked.check, asked.dataset)
     matters = {
         "exact": (),
         "near": ("encoder", "threshold"),
         "outliers": ("encoder", "neighbours", "many"),
         "typical": ("encoder", "many"),
         "leaks": ("encoder", "threshold", "against", "against_split"),
-    }[asked.job]
+    }[asked.check]
     kept = {name: getattr(asked, name) for name in ("split", *matters)}
     return replace(usual, **kept)
+
+
+def _kept(asked: CheckSpec) -> dict[str, Any]:
+    """As it is stored and hashed: there a check is called a job."""
+    return {"job" if name == "check" else name: value for name, value in asdict(asked).items()}
+
+
+def of_spec(kept: Mapping[str, Any]) -> CheckSpec:
+    """What a store or the spec of a run says."""
+    others = {name: kept[name] for name in CheckSpec.__dataclass_fields__ if name != "check"}
+    return CheckSpec(kept["job"], **others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,27 +144,27 @@ class Answer:
     Attributes:
         key: under which it is kept.
         asked: the question.
-        info: `n` sentences looked at, `found` in all, `kept` of them, and what the job counts.
+        info: `n` sentences looked at, `found` in all, `kept` of them, and what the check counts.
         sentences: the collection's, distinct; `ids` point at them.
         ids: int64 (m,), the rows.
         columns: name -> (m,), what is known of each row beside its text.
     """
 
     key: str
-    asked: Wanted
+    asked: CheckSpec
     info: dict[str, Any]
     sentences: list[str]
     ids: np.ndarray
     columns: dict[str, Any]
 
 
-def key(workspace: Workspace, asked: Wanted) -> str:
+def key(workspace: Workspace, asked: CheckSpec) -> str:
     """Under which an answer is kept.
 
     Raises:
         UserError: an encoder or data set that cannot be used.
     """
-    facts: dict[str, Any] = asdict(asked) | {"format": FORMAT}
+    facts: dict[str, Any] = _kept(asked) | {"format": FORMAT}
     for name in ("dataset", "against"):
         if facts[name]:
             # Labels and splits are part of the content: the hash of the whole, not of sentences.
@@ -143,7 +174,7 @@ def key(workspace: Workspace, asked: Wanted) -> str:
     return hash_of(KIND, to_json(facts))
 
 
-def found(workspace: Workspace, asked: Wanted) -> Answer | None:
+def found(workspace: Workspace, asked: CheckSpec) -> Answer | None:
     """The answer if the question was asked before."""
     return stored(workspace, key(workspace, asked))
 
@@ -153,7 +184,7 @@ def stored(workspace: Workspace, place: str) -> Answer | None:
     row = workspace.store.derived.get(place)
     if row is None or row["kind"] != KIND:
         return None
-    asked = Wanted(**row["info"]["asked"])
+    asked = of_spec(row["info"]["asked"])
     try:
         if key(workspace, asked) != place:
             return None
@@ -162,7 +193,7 @@ def stored(workspace: Workspace, place: str) -> Answer | None:
         return None
 
 
-def _read(workspace: Workspace, row: DerivedRow, asked: Wanted) -> Answer:
+def _read(workspace: Workspace, row: DerivedRow, asked: CheckSpec) -> Answer:
     import numpy as np
 
     sentences, _ = workspace.catalog.sentences(asked.dataset)
@@ -176,7 +207,7 @@ def _read(workspace: Workspace, row: DerivedRow, asked: Wanted) -> Answer:
     return Answer(row["key"], asked, row["info"], sentences, ids, columns)
 
 
-def answer(workspace: Workspace, asked: Wanted, progress: Progress | None = None) -> Answer:
+def answer(workspace: Workspace, asked: CheckSpec, progress: Progress | None = None) -> Answer:
     """The answer, from the store or worked out now and kept there.
 
     Raises:
@@ -185,10 +216,10 @@ def answer(workspace: Workspace, asked: Wanted, progress: Progress | None = None
     before = found(workspace, asked)
     if before is not None:
         return before
-    info, arrays = _WORK[asked.job](workspace, asked, progress)
+    info, arrays = checks.WORK[asked.check](workspace, asked, progress)
     total = len(arrays["ids"])
     arrays = {name: values[:MOST_KEPT] for name, values in arrays.items()}
-    info = {"found": total, "kept": len(arrays["ids"]), **info, "asked": asdict(asked)}
+    info = {"found": total, "kept": len(arrays["ids"]), **info, "asked": _kept(asked)}
     place = key(workspace, asked)
     workspace.store.derived.put(place, KIND, info, arrays)
     kept = stored(workspace, place)
@@ -197,144 +228,47 @@ def answer(workspace: Workspace, asked: Wanted, progress: Progress | None = None
     return kept
 
 
-def part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np.ndarray]:
-    """Distinct sentences of a split, and their positions in the collection's distinct ones.
+def look(workspace: Workspace, asked: CheckSpec) -> str:
+    """Have the answer worked out: now, or by a run where that takes long.
+
+    Returns:
+        The run's id; empty when the answer is there.
 
     Raises:
-        UserError: an unknown data set or split, or one with fewer than two sentences.
+        UserError: for visitors, or what cannot be used.
     """
-    import numpy as np
-
-    from app.pages.geometry.service import take
-
-    whole, _ = workspace.catalog.sentences(dataset)
-    if split == ALL:
-        if len(whole) < 2:
-            raise UserError(
-                f"{dataset} has {formats.plural(len(whole), 'distinct sentence')}.",
-                "There is nothing to compare.",
-            )
-        return whole, np.arange(len(whole))
-    some = take(workspace.catalog.load(dataset), split, most=None).sentences
-    place = {sentence: i for i, sentence in enumerate(whole)}
-    return some, np.array([place[sentence] for sentence in some], np.int64)
+    workspace.refuse_visitors()
+    if found(workspace, asked) is None:
+        if not _is_small(workspace, asked):
+            return queue(workspace, asked)
+        answer(workspace, asked)
+    return ""
 
 
-Arrays = dict[str, Any]
+def _is_small(workspace: Workspace, asked: CheckSpec) -> bool:
+    """Whether the answer takes no more than a second or two."""
+    from app.pages.search import searchable
+
+    for place in {asked.dataset, asked.against or asked.dataset}:
+        if len(workspace.catalog.load(place).sentences) > AT_ONCE:
+            return False
+        if asked.encoder and searchable.missing(workspace, asked.encoder, place) > searchable.SMALL:
+            return False
+    return True
 
 
-def _exact(workspace: Workspace, asked: Wanted, progress: Progress | None) -> tuple[Arrays, Arrays]:
-    """Every occurrence counts: a sentence twice word for word is one row that says so."""
-    import numpy as np
-
-    from app.pages.geometry.service import take
-    from engine.search import curation
-
-    taken = take(workspace.catalog.load(asked.dataset), asked.split, most=None)
-    whole, _ = workspace.catalog.sentences(asked.dataset)
-    place = {sentence: i for i, sentence in enumerate(whole)}
-    often = np.bincount(taken.rows, minlength=len(taken.sentences))
-    # Those that occur again are looked at twice, so that each forms a group by itself.
-    again = np.flatnonzero(often > 1)
-    doubled = curation.exact_duplicates(
-        [*taken.sentences, *(taken.sentences[i] for i in again)]
-    )  # fmt: skip
-    rows = np.concatenate([np.arange(len(taken.sentences)), again])[doubled.ids]
-    _, first = np.unique(rows, return_index=True)
-    keep = np.sort(first)
-    rows, group = rows[keep], doubled.group[keep]
-    ids = np.array([place[taken.sentences[i]] for i in rows], np.int64)
-    info = {"n": len(taken.rows), "groups": doubled.count,
-            "spare": int(often[rows].sum()) - doubled.count}  # fmt: skip
-    return info, {"ids": ids, "group": group + 1, "occurs": often[rows]}
-
-
-def _near(workspace: Workspace, asked: Wanted, progress: Progress | None) -> tuple[Arrays, Arrays]:
-    from engine.search import curation
-
-    some, places, vectors = _vectors(workspace, asked, progress)
-    groups = curation.near_duplicates(vectors, asked.threshold, _index(vectors), progress)
-    info = {"n": len(some), "groups": groups.count, "spare": len(groups.ids) - groups.count}
-    return info, {"ids": places[groups.ids], "group": groups.group + 1, "cosine": groups.closest}
-
-
-def _outliers(
-    workspace: Workspace, asked: Wanted, progress: Progress | None
-) -> tuple[Arrays, Arrays]:
-    from engine.search import curation
-
-    some, places, vectors = _vectors(workspace, asked, progress)
-    ranked = curation.outliers(vectors, asked.neighbours, _index(vectors), progress)
-    rows = ranked.ids[: asked.many]
-    info = {"n": len(some), "middle": float(ranked.scores[len(some) // 2])}
-    return info, {"ids": places[rows], "cosine": ranked.scores[: asked.many]}
-
-
-def _typical(
-    workspace: Workspace, asked: Wanted, progress: Progress | None
-) -> tuple[Arrays, Arrays]:
-    import numpy as np
-
-    from engine.search import curation
-
-    some, places, vectors = _vectors(workspace, asked, progress)
-    ranked = curation.typical(vectors)
-    many = min(asked.many, len(some) // 2)
-    chosen = np.concatenate([np.arange(many), np.arange(len(some) - 1, len(some) - 1 - many, -1)])
-    end = np.repeat([1, 0], many)
-    info = {"n": len(some), "middle": float(ranked.scores[len(some) // 2])}
-    return info, {"ids": places[ranked.ids[chosen]], "most": end, "cosine": ranked.scores[chosen]}
-
-
-def _leaks(workspace: Workspace, asked: Wanted, progress: Progress | None) -> tuple[Arrays, Arrays]:
-    from engine.search import curation
-
-    some, places, vectors = _vectors(workspace, asked, progress)
-    seen, seen_places = part(workspace, asked.against, asked.against_split)
-    encoder = workspace.bound(asked.encoder, asked.dataset)
-    seen_vectors = finite(encoder.encode(seen, progress), seen)
-    leaks = curation.leaks(
-        seen, seen_vectors, some, vectors, asked.threshold, progress, use_index=_index
-    )
-    info = {"n": len(some), "seen": len(seen), "exact": int(leaks.exact.sum())}
-    return info, {
-        "ids": places[leaks.ids], "twins": seen_places[leaks.twins], "cosine": leaks.cosines,
-        "exact": leaks.exact.astype("int8"),
-    }  # fmt: skip
-
-
-_WORK: dict[str, Callable[[Workspace, Wanted, Progress | None], tuple[Arrays, Arrays]]] = {
-    "exact": _exact, "near": _near, "outliers": _outliers, "typical": _typical, "leaks": _leaks,
-}  # fmt: skip
-
-
-def _vectors(
-    workspace: Workspace, asked: Wanted, progress: Progress | None
-) -> tuple[list[str], np.ndarray, np.ndarray]:
-    some, places = part(workspace, asked.dataset, asked.split)
-    encoder = workspace.bound(asked.encoder, asked.dataset)
-    return some, places, finite(encoder.encode(some, progress), some)
-
-
-def _index(vectors: np.ndarray) -> Any:
-    """Exact, or with lists where comparing all with all would take hours."""
-    from app.pages.search import indexes
-
-    return indexes.passing(vectors)
-
-
-def queue(workspace: Workspace, asked: Wanted) -> str:
+def queue(workspace: Workspace, asked: CheckSpec) -> str:
     """Queue a question and return the run's id.
 
     Raises:
         UserError: for visitors, or what cannot be used.
     """
     workspace.refuse_visitors()
-    part(workspace, asked.dataset, asked.split)
+    checks.part(workspace, asked.dataset, asked.split)
     if asked.against:
-        part(workspace, asked.against, asked.against_split)
-    spec = versioned(KIND, asdict(asked))
-    return workspace.jobs.enqueue(KIND, spec, title=f"{NAMES[asked.job]} in {asked.dataset}")
+        checks.part(workspace, asked.against, asked.against_split)
+    title = f"{NAMES[asked.check]} in {asked.dataset}"
+    return workspace.jobs.enqueue(KIND, versioned(KIND, _kept(asked)), title=title)
 
 
 def units(spec: Mapping[str, Any]) -> list[str]:
@@ -347,8 +281,8 @@ def units(spec: Mapping[str, Any]) -> list[str]:
 
 def work(workspace: Workspace, spec: Mapping[str, Any], position: int, progress: Progress) -> None:
     """Do one of `units`; each leaves the same however often it is begun."""
-    asked = Wanted(**{name: spec[name] for name in Wanted.__dataclass_fields__})
+    asked = of_spec(spec)
     if asked.encoder and position == 0:
-        _vectors(workspace, asked, progress)
+        checks.encoded(workspace, asked, progress)
     else:
         answer(workspace, asked, progress)

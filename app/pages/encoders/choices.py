@@ -26,6 +26,11 @@ ENCODERS = Control(
 )
 """The checkboxes, still empty."""
 
+ENCODER = Control(
+    "encoder", "Encoder", gr.Dropdown, options={"choices": [], "min_width": 220}
+)  # fmt: skip
+"""The list to choose one from, still empty."""
+
 
 def encoder_box(label: str = "Encoders", info: str | None = None, **kwargs: Any) -> Any:
     """The checkboxes, still empty."""
@@ -66,6 +71,12 @@ def filled(workspace: Workspace, chosen: Sequence[str]) -> Any:
     """The checkboxes with everything kept, and whatever else the address asked for."""
     offered = list(dict.fromkeys([*names(workspace), *chosen]))
     return gr.update(choices=offered, value=list(chosen))
+
+
+def one(workspace: Workspace, chosen: str | None) -> Any:
+    """The list with everything kept, and the one that the address asked for."""
+    offered = dict.fromkeys([*names(workspace), *([chosen] if chosen else [])])
+    return gr.update(choices=list(offered), value=chosen)
 
 
 def need(chosen: Sequence[str], least: int = 1, most: int = MOST) -> list[str]:

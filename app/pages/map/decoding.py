@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app import formats
 from app.pages.decode import service as saying
 from app.pages.decode.service import NoDecoder
 from app.pages.map import service
@@ -72,11 +73,11 @@ def decoded(workspace: Workspace, found: service.StoredMap, x: float, y: float) 
     except UserError as error:  # part of the conversation: browsers log a 400 as a fault
         return {"x": x, "y": y, "trouble": error.message, "hint": error.hint}
     near = [
-        {"id": int(i), "text": service.whole(found.sentences[i]), "weight": float(weight)}
+        {"id": int(i), "text": formats.encodable(found.sentences[i]), "weight": float(weight)}
         for i, weight in zip(ids, weights, strict=True)
         if weight >= 0.0005
     ]
     return {
-        "x": x, "y": y, "sentence": service.whole(said.sentence), "cosine": said.cosine or 0.0,
+        "x": x, "y": y, "sentence": formats.encodable(said.sentence), "cosine": said.cosine or 0.0,
         "dim": rows.shape[1], "neighbours": near,
     }  # fmt: skip

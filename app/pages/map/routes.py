@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from app import formats
 from app.pages.map import service
 from app.web.routes import FOREVER
 from engine.errors import UserError
@@ -129,7 +130,7 @@ def _texts(workspace: Workspace, found: service.StoredMap, request: Request) -> 
     numbers = _numbers(request.query_params.get("ids", ""), len(found.sentences))
     if not numbers:
         return PlainTextResponse(f"Name 1 to {MOST_TEXTS} points", status_code=404)
-    return JSONResponse([service.whole(found.sentences[i]) for i in numbers])
+    return JSONResponse([formats.encodable(found.sentences[i]) for i in numbers])
 
 
 def _find(workspace: Workspace, found: service.StoredMap, request: Request) -> Response:

@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from app import formats
 from app.components.map_columns import Column, Region
 from app.finite import finite
 from app.jobs.kinds import versioned
@@ -297,7 +298,11 @@ def point(workspace: Workspace, found: StoredMap, number: int, k: int) -> dict[s
     neighbours = [hit | {"kept": hit["id"] in near} for hit in hits]
     facts = [(column.name, _shown(column, found.values[column.key][number]))
              for column in found.columns]  # fmt: skip
-    return {"text": whole(found.sentences[number]), "facts": facts, "neighbours": neighbours}
+    return {
+        "text": formats.encodable(found.sentences[number]),
+        "facts": facts,
+        "neighbours": neighbours,
+    }
 
 
 def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str, Any]:
@@ -330,7 +335,8 @@ def _nearest(
         cosines[itself] = -np.inf
     best = np.argsort(-cosines, kind="stable")[:k]
     return [
-        {"id": int(i), "text": whole(found.sentences[i]), "cosine": float(cosines[i])} for i in best
+        {"id": int(i), "text": formats.encodable(found.sentences[i]), "cosine": float(cosines[i])}
+        for i in best
     ]
 
 
@@ -342,22 +348,8 @@ def _unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
 
 def _shown(column: Column, value: Any) -> str:
     if column.kind == "label":
-        return whole(column.labels[value])
+        return formats.encodable(column.labels[value])
     return f"{value:.3g}" if value == value else "not measured"
-
-
-def whole(text: str) -> str:
-    """Replace half a character: it could not be sent."""
-    return text.encode("utf-8", "replace").decode()
-
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def spreadsheet_text(text: str) -> str:
-    """Text with an apostrophe before it where a spreadsheet would take it for a formula."""
-    sound = whole(text)
-    return f"'{sound}" if sound.startswith(_FORMULA) else sound
 
 
 def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd.DataFrame:
@@ -372,7 +364,9 @@ def table(found: StoredMap, ids: np.ndarray, *, spreadsheet: bool = False) -> pd
     import pandas as pd
 
     def text(values: list[str]) -> list[str]:
-        return [spreadsheet_text(v) if spreadsheet else whole(v) for v in values]
+        return [
+            formats.spreadsheet_text(v) if spreadsheet else formats.encodable(v) for v in values
+        ]
 
     places = found.points[ids]
     columns: dict[str, Any] = {

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.encoders.base import Encoder
     from engine.search.ann_index import Built, MappedIndex
-    from engine.search.index import Index
 
 Progress = Callable[[int, int], None]
 
@@ -96,21 +95,6 @@ def make(
 def _room(workspace: Workspace) -> tempfile.TemporaryDirectory[str]:
     """Beside the store: the system's own place for such files may be memory."""
     return tempfile.TemporaryDirectory(dir=workspace.store.folder, prefix="index-")
-
-
-def passing(vectors: np.ndarray) -> Index | MappedIndex:
-    """An index for one use: exact, or with lists where there are many vectors."""
-    from engine.search import ann_index as index_ladder
-    from engine.search import index as neighbours
-
-    if not is_large(len(vectors)):
-        return neighbours.Index(vectors)
-    with tempfile.TemporaryDirectory() as folder:
-        # The mapping keeps the rows alive after the name of their file is gone.
-        rows = index_ladder.mapped_rows(vectors, Path(folder) / "rows.npy").__getitem__
-        lists = Path(folder) / "lists.faiss"
-        built = index_ladder.build(vectors, lists, rows)
-        return index_ladder.MappedIndex(lists, rows, built.probed)
 
 
 def spec(encoder: str, dataset: str) -> dict[str, Any]:

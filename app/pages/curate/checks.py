@@ -1,0 +1,143 @@
+"""The five checks of a collection: from a question to rows of its sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.finite import finite
+from app.pages.geometry.service import ALL, take
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.pages.curate.service import CheckSpec
+    from app.workspace import Workspace
+
+Progress = Callable[[int, int], None]
+Arrays = dict[str, Any]
+
+
+def part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np.ndarray]:
+    """Distinct sentences of a split, and their positions in the collection's distinct ones.
+
+    Raises:
+        UserError: an unknown data set or split, or one with fewer than two sentences.
+    """
+    import numpy as np
+
+    whole, _ = workspace.catalog.sentences(dataset)
+    if split == ALL:
+        if len(whole) < 2:
+            raise UserError(
+                f"{dataset} has {formats.plural(len(whole), 'distinct sentence')}.",
+                "There is nothing to compare.",
+            )
+        return whole, np.arange(len(whole))
+    some = take(workspace.catalog.load(dataset), split, most=None).sentences
+    place = {sentence: i for i, sentence in enumerate(whole)}
+    return some, np.array([place[sentence] for sentence in some], np.int64)
+
+
+def encoded(
+    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """What is looked over: sentences, their positions in the collection, and vectors."""
+    some, places = part(workspace, asked.dataset, asked.split)
+    encoder = workspace.bound(asked.encoder, asked.dataset)
+    return some, places, finite(encoder.encode(some, progress), some)
+
+
+def _exact(
+    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+) -> tuple[Arrays, Arrays]:
+    """Every occurrence counts: a sentence twice word for word is one row that says so."""
+    import numpy as np
+
+    from engine.search import curation
+
+    taken = take(workspace.catalog.load(asked.dataset), asked.split, most=None)
+    whole, _ = workspace.catalog.sentences(asked.dataset)
+    place = {sentence: i for i, sentence in enumerate(whole)}
+    often = np.bincount(taken.rows, minlength=len(taken.sentences))
+    # Those that occur again are looked at twice, so that each forms a group by itself.
+    again = np.flatnonzero(often > 1)
+    doubled = curation.exact_duplicates(
+        [*taken.sentences, *(taken.sentences[i] for i in again)]
+    )  # fmt: skip
+    rows = np.concatenate([np.arange(len(taken.sentences)), again])[doubled.ids]
+    _, first = np.unique(rows, return_index=True)
+    keep = np.sort(first)
+    rows, group = rows[keep], doubled.group[keep]
+    ids = np.array([place[taken.sentences[i]] for i in rows], np.int64)
+    info = {"n": len(taken.rows), "groups": doubled.count,
+            "spare": int(often[rows].sum()) - doubled.count}  # fmt: skip
+    return info, {"ids": ids, "group": group + 1, "occurs": often[rows]}
+
+
+def _near(
+    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+) -> tuple[Arrays, Arrays]:
+    from engine.search import curation
+    from engine.search.ann_index import index_of
+
+    some, places, vectors = encoded(workspace, asked, progress)
+    groups = curation.near_duplicates(vectors, asked.threshold, index_of(vectors), progress)
+    info = {"n": len(some), "groups": groups.count, "spare": len(groups.ids) - groups.count}
+    return info, {"ids": places[groups.ids], "group": groups.group + 1, "cosine": groups.closest}
+
+
+def _outliers(
+    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+) -> tuple[Arrays, Arrays]:
+    from engine.search import curation
+    from engine.search.ann_index import index_of
+
+    some, places, vectors = encoded(workspace, asked, progress)
+    ranked = curation.outliers(vectors, asked.neighbours, index_of(vectors), progress)
+    rows = ranked.ids[: asked.many]
+    info = {"n": len(some), "middle": float(ranked.scores[len(some) // 2])}
+    return info, {"ids": places[rows], "cosine": ranked.scores[: asked.many]}
+
+
+def _typical(
+    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+) -> tuple[Arrays, Arrays]:
+    import numpy as np
+
+    from engine.search import curation
+
+    some, places, vectors = encoded(workspace, asked, progress)
+    ranked = curation.typical(vectors)
+    many = min(asked.many, len(some) // 2)
+    chosen = np.concatenate([np.arange(many), np.arange(len(some) - 1, len(some) - 1 - many, -1)])
+    end = np.repeat([1, 0], many)
+    info = {"n": len(some), "middle": float(ranked.scores[len(some) // 2])}
+    return info, {"ids": places[ranked.ids[chosen]], "most": end, "cosine": ranked.scores[chosen]}
+
+
+def _leaks(
+    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+) -> tuple[Arrays, Arrays]:
+    from engine.search import curation
+    from engine.search.ann_index import index_of
+
+    some, places, vectors = encoded(workspace, asked, progress)
+    seen, seen_places = part(workspace, asked.against, asked.against_split)
+    encoder = workspace.bound(asked.encoder, asked.dataset)
+    seen_vectors = finite(encoder.encode(seen, progress), seen)
+    leaks = curation.leaks(
+        seen, seen_vectors, some, vectors, asked.threshold, progress, use_index=index_of
+    )
+    info = {"n": len(some), "seen": len(seen), "exact": int(leaks.exact.sum())}
+    return info, {
+        "ids": places[leaks.ids], "twins": seen_places[leaks.twins], "cosine": leaks.cosines,
+        "exact": leaks.exact.astype("int8"),
+    }  # fmt: skip
+
+
+WORK: dict[str, Callable[[Workspace, CheckSpec, Progress | None], tuple[Arrays, Arrays]]] = {
+    "exact": _exact, "near": _near, "outliers": _outliers, "typical": _typical, "leaks": _leaks,
+}  # fmt: skip

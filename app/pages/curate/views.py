@@ -1,0 +1,81 @@
+"""Answers of a curation on the page: the first rows, and where each leads."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.pages.curate.tables import HEADS, frame, sentence
+from app.web import address, parts
+
+if TYPE_CHECKING:
+    from app.pages.curate.service import Answer
+
+SHOWN = 200
+"""Rows of a table on a page; the CSV has all."""
+MOST_IDS = 500
+"""Sentences named in the address of a map: longer addresses are refused."""
+
+
+def html(found: Answer, encoder: str) -> str:
+    """The first rows, with where to look at each, and the links to all of them."""
+    said = f'<div class="t-section"><h2>{escape(sentence(found))}</h2>{_ways(found, encoder)}</div>'
+    if not len(found.ids):
+        return said
+    table = frame(found).head(SHOWN)
+    names = ["sentence", *(name for name in table.columns if name not in ("id", "sentence"))]
+    rows = [[_cell(name, row[name], found, encoder) for name in names]
+            for row in table.to_dict("records")]  # fmt: skip
+    heads = ["sentence", *(HEADS[name] for name in names[1:])]
+    numbers = [i for i, name in enumerate(names) if name in ("group", "occurs", "cosine")]
+    return said + parts.table(heads, rows, "What was found", numbers)
+
+
+def _ways(found: Answer, encoder: str) -> str:
+    """CSV, map, and how much of it is on the page."""
+    if not len(found.ids):
+        return ""
+    file = f"./theodolite/curation/{found.key}.csv"
+    links = [
+        f'<a class="t-button" href="{file}" download>'
+        f"Save {formats.plural(found.info['kept'], 'row')} as CSV</a>",
+        f'<a class="t-button" href="{file}?spreadsheet=1" download '
+        f'title="An apostrophe before text that a spreadsheet would take for a formula">'
+        "CSV for spreadsheets</a>",
+    ]
+    ids = ",".join(str(i) for i in dict.fromkeys(found.ids[:MOST_IDS].tolist()))
+    where = {"in": found.asked.dataset, "encoder": encoder or found.asked.encoder, "ids": ids}
+    shown = min(MOST_IDS, len(found.ids))
+    links.append(
+        f'<a class="t-button" href="{escape(address.link("map", **where))}">'
+        f"{'Open' if shown == len(found.ids) else f'Open the first {shown}'} on the map</a>"
+    )
+    more = []
+    if found.info["found"] > found.info["kept"]:
+        more.append(f"Of {found.info['found']:,} the first {found.info['kept']:,} were kept.")
+    if len(found.ids) > SHOWN:
+        more.append(f"The first {SHOWN} are shown here.")
+    note = f'<p class="t-muted">{" ".join(more)}</p>' if more else ""
+    return f'<div class="t-actions t-ways">{"".join(links)}</div>{note}'
+
+
+def _cell(name: str, value: Any, found: Answer, encoder: str) -> str:
+    if name == "sentence":
+        text = formats.encodable(str(value))
+        where = {"q": text[:2000], "in": found.asked.dataset,
+                 "encoder": encoder or found.asked.encoder}  # fmt: skip
+        return (
+            f'<span dir="auto">{escape(text)}</span> <a class="t-small" '
+            f'href="{escape(address.link("search", **where))}" '
+            f'aria-label="Search for {escape(text[:80])}">search</a>'
+        )
+    if name == "twin":
+        return f'<span dir="auto">{escape(formats.encodable(str(value)))}</span>'
+    if name == "cosine":
+        return f"{value:.3f}".replace("-", "−")
+    if name == "most":
+        return f"{value} typical"
+    if name == "exact":
+        return "yes" if value else "no"
+    return f"{value:,}"
