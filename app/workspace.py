@@ -291,18 +291,6 @@ class Workspace:
         row["scores"] = [vars(score) for score in result.scores]
         return self.store.results.by_id(self.store.results.put(row))
 
-    def remove_result(self, result_id: int) -> dict[str, Any]:
-        """Forget a result for good, and return its row.
-
-        Raises:
-            UserError: for visitors.
-            StoreError: when there is no such result.
-        """
-        self.refuse_visitors()
-        row = self.store.results.by_id(result_id)
-        self.store.results.remove([result_id])
-        return row
-
     def queue_evaluation(
         self,
         specs: Sequence[str],

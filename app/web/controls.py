@@ -15,11 +15,13 @@ page stays as it is.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,6 +29,7 @@ import gradio as gr
 from gradio.context import Context
 
 from app.web import address, parts
+from store.errors import StoreGone
 
 Values = SimpleNamespace
 """What the controls of a page say, by name."""
@@ -124,7 +127,7 @@ class Controls(Mapping[str, Any]):
 def on(
     events: Any,
     handler: Callable[..., Any],
-    inputs: Controls | Sequence[Any] | None,
+    inputs: Mapping[str, Any] | Sequence[Any] | None,
     outputs: Sequence[Any],
     notice: Any,
     **options: Any,
@@ -133,8 +136,8 @@ def on(
 
     Args:
         events: one event of a component (`box.input`, `answered.then`), or a list of them.
-        handler: is given the values of `Controls` as one namespace, or those of a list one by one;
-            a generator is followed.
+        handler: is given the values of named components, such as `Controls`, as one namespace, or
+            those of a list one by one; a generator is followed.
         inputs: what it is given.
         outputs: every component that it may change.
         notice: where an error is shown; emptied when the handler succeeds.
@@ -143,8 +146,8 @@ def on(
     Returns:
         The Gradio dependency, for `.then`.
     """
-    by_name = list(inputs) if isinstance(inputs, Controls) else None
-    listed = list(inputs.values()) if isinstance(inputs, Controls) else list(inputs or ())
+    by_name = list(inputs) if isinstance(inputs, Mapping) else None
+    listed = list(inputs.values()) if isinstance(inputs, Mapping) else list(inputs or ())
     wrapped = with_notice(handler, notice, by_name)
     places = [*outputs, notice]
     if isinstance(events, list):
@@ -191,6 +194,36 @@ def shape(handler: Callable[..., Mapping[Any, Any]], choices: Mapping[Any, Itera
         [control.change for control in choices], fn=None, inputs=list(choices), outputs=outputs,
         js=f"(...values) => ({json.dumps(table)})[JSON.stringify(values)] ?? []",
     )  # fmt: skip
+
+
+def poll(
+    seconds: float, opened: Any, handler: Callable[..., Answer], inputs: Sequence[Any],
+    outputs: Sequence[Any],
+) -> None:  # fmt: skip
+    """Look again every so often, from when the page has been filled.
+
+    Before that it would look on behalf of an empty page, and an answer that comes later than the
+    one that fills the page would empty it. It ends with a warning when the store is gone.
+
+    Args:
+        seconds: between two looks.
+        opened: what `on_load` returned.
+        handler: says what is new, None when nothing is.
+        inputs: what it is given.
+        outputs: every component that it may change.
+    """
+    timer = gr.Timer(seconds, active=False)
+    opened.then(None, None, timer, js="() => ({ __type__: 'update', active: true })")
+
+    @functools.wraps(handler)
+    def look(*args: Any) -> dict[Any, Any]:
+        try:
+            return {timer: gr.skip()} | dict(handler(*args) or {})
+        except StoreGone as error:  # said once: it will be so the next time too
+            gr.Warning(escape(str(error)), duration=None)
+            return {timer: gr.Timer(active=False)}
+
+    timer.tick(look, inputs, [*outputs, timer], **parts.HIDE_PROGRESS)
 
 
 def with_notice(

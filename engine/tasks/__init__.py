@@ -13,6 +13,7 @@ from engine.tasks.registry import (
     available,
     expand,
     get,
+    in_order,
     named,
     seeds_of,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "available",
     "expand",
     "get",
+    "in_order",
     "named",
     "seeds_of",
 ]

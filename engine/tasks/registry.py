@@ -9,7 +9,7 @@ Knows neither encoders nor how a task is scored (see the modules beside this one
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -206,6 +206,12 @@ def available(catalog: Catalog) -> list[Task]:
         if info.name not in measured:
             tasks += _tasks_of(info)
     return tasks
+
+
+def in_order(tasks: Iterable[str]) -> list[str]:
+    """Built-in tasks in the registry's order, SentEval's list first; then the others as given."""
+    rank = {name: i for i, name in enumerate(TASKS)}
+    return sorted(tasks, key=lambda name: rank.get(name, len(rank)))
 
 
 def named(name: str) -> Task:

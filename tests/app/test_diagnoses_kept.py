@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.pages.compare.service import compare
-from app.pages.overview import service as scores
+from app.pages.overview import service, views
 from app.workspace import Workspace
 from engine import protocols
 from engine.decoding.diagnosis import to_result
@@ -50,16 +50,16 @@ def test_what_was_never_measured_is_still_unknown(workspace: Workspace) -> None:
 
 def test_it_has_a_column_and_a_card(workspace: Workspace) -> None:
     """The main score in the overview; every figure and the protocol on the card."""
-    columns, rows = scores.table(workspace)
+    columns, rows = views.table(workspace)
     assert [column.key for column in columns] == ["Vec2Sent-abc"]
     cells = {row.name: row.cells["Vec2Sent-abc"] for row in rows}
     assert {name: cells[name].score for name, _ in SEEN} == dict(SEEN)
-    assert ("measure", "Token F1, test split") in cells["minilm"].facts
-    card = scores.card(workspace, int(cells["minilm"].result or 0))
+    assert ("metric", "Token F1, test split") in cells["minilm"].facts
+    card = views.card(workspace, int(cells["minilm"].result or 0))
     for words in ("Id/PERM, test split", "nearest training sentence", "Not above the baseline",
                   protocols.get("vec2sent").hash):  # fmt: skip
         assert words in card
-    low, high = scores.interval(workspace, int(cells["minilm"].result or 0)) or (0, 0)
+    low, high = service.interval(workspace, int(cells["minilm"].result or 0)) or (0, 0)
     assert low < 50 < high
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.jobs.kinds import KINDS, spec_of
-from app.pages.evaluate.spread import spreads
+from app.pages.overview.spread import spreads
 from app.workspace import Workspace
 from engine.errors import UserError
 

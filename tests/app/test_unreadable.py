@@ -16,7 +16,7 @@ from app.pages.compare import service as comparison
 from app.pages.compare import table as compare_table
 from app.pages.evaluate import repair
 from app.pages.geometry import densities, distributions
-from app.pages.overview import service as scores
+from app.pages.overview import service, views
 from app.workspace import Workspace
 from tests.fakes.results import invent
 
@@ -81,16 +81,16 @@ def test_a_comparison_with_an_unreadable_baseline(measured: Workspace, harm) -> 
 def test_the_overview_stands_without_it(measured: Workspace) -> None:
     """The cell says so; its score stands, its interval is not known."""
     file_of(measured, B).unlink()
-    _, rows = scores.table(measured)
+    _, rows = views.table(measured)
     cells = {row.name: row.cells[TASK] for row in rows}
     assert {name: cell.note for name, cell in cells.items()} == {A: "", B: "unreadable", C: ""}
     assert cells[B].score is not None
     assert "--repair" in dict(cells[B].facts)["unreadable"]
     lost, kept = (cells[name].result for name in (B, C))
-    assert scores.interval(measured, lost or 0) is None
-    assert scores.interval(measured, kept or 0) is not None
-    assert "--repair" in scores.card(measured, lost or 0)
-    assert "--repair" not in scores.card(measured, kept or 0)
+    assert service.interval(measured, lost or 0) is None
+    assert service.interval(measured, kept or 0) is not None
+    assert "--repair" in views.card(measured, lost or 0)
+    assert "--repair" not in views.card(measured, kept or 0)
 
 
 def test_distributions_stand_without_it(measured: Workspace, harm) -> None:

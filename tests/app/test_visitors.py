@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from app import ui
+from app.pages.overview import service as overview
 from app.web.routes import PLOTLY_JS
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -115,10 +116,11 @@ def test_nothing_is_fetched_from_the_hub(looking: Workspace) -> None:
 
 
 def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None:
-    """Not by the workspace either, whoever asks it."""
+    """Not by the services either, whoever asks them."""
     for change in (
         lambda: looking.add_encoder("random:17"),
         lambda: looking.queue_evaluation([LISTED], ["StarterSTS"]),
+        lambda: overview.remove(looking, []),
     ):
         with pytest.raises(UserError, match="change nothing"):
             change()

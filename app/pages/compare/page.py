@@ -18,10 +18,10 @@ from app.pages.compare import published, ranking_view, service
 from app.pages.compare import table as compare_table
 from app.pages.compare.stability import KINDS
 from app.pages.encoders import choices
-from app.pages.evaluate import spread
-from app.pages.evaluate.order import in_order
+from app.pages.overview import spread
 from app.web import address, figures, parts
 from app.web.parts import ALWAYS_LAST
+from engine.tasks import in_order
 
 if TYPE_CHECKING:
     from app.pages.compare.service import Comparison, Question

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from app.pages.compare import letters, tested
 from app.pages.compare.cautions import Caution, cautions, unreadable_values
 from app.pages.compare.verdicts import Verdict, verdicts
-from app.pages.evaluate.order import in_order
 from engine.errors import UserError
+from engine.tasks import in_order
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

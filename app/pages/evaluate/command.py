@@ -98,8 +98,8 @@ def evaluate(
 
 def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: bool) -> None:
     """Rows for people, and the spread over seeds for both."""
-    from app.pages.evaluate.spread import spreads, words
-    from app.pages.overview.service import measure
+    from app.pages.overview.service import metric
+    from app.pages.overview.spread import spreads, words
 
     found = spreads(table)
     if as_json:
@@ -107,11 +107,11 @@ def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: boo
             head = {"encoder": encoder, "task": task, "protocol": protocol}
             emit_json({**head, "spread": vars(over)})
         return
-    rows = [{**row, "measure": "" if row["error"] else measure(row)} for row in table]
+    rows = [{**row, "metric": "" if row["error"] else metric(row)} for row in table]
     seed_column = ("seed",) if with_seed else ()
     emit(
         rows,
-        ("encoder", "task", *seed_column, "score", "measure", "n", "protocol", "error"),
+        ("encoder", "task", *seed_column, "score", "metric", "n", "protocol", "error"),
         False,
     )
     for (encoder, task, protocol), over in found.items():

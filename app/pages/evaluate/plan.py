@@ -11,8 +11,9 @@ from app import formats
 from app.components import protocol_card
 from app.components.actions import button
 from app.pages.evaluate import command_line as command
-from app.pages.evaluate import spread, suites
-from app.pages.overview import service as scores
+from app.pages.evaluate import suites
+from app.pages.overview import spread
+from app.pages.overview.service import metric
 from app.web import address, parts
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def results(workspace: Workspace, asked: Plan) -> str:
         for key in shown
     ]
     heads: tuple[str, ...] = (
-        *("Task", "Encoder", "Score", "Spread", "Measure", "Examples", "Protocol", "Took"),
+        *("Task", "Encoder", "Score", "Spread", "Metric", "Examples", "Protocol", "Time"),
     )
     numbers: tuple[int, ...] = (2, 5, 7)
     if not any(row[3] for row in rows):
@@ -188,7 +189,7 @@ def results(workspace: Workspace, asked: Plan) -> str:
 def _row(row: Mapping[str, Any], over: spread.Spread | None, read_only: bool) -> tuple[str, ...]:
     task = escape(row["task"])
     name = f'<span class="t-spec">{escape(row["encoder"])}</span>'
-    protocol, took = escape(row["protocol"]), formats.duration(row["seconds"])
+    protocol, seconds = escape(row["protocol"]), formats.duration(row["seconds"])
     if row["error"] is None:
         moved = ""
         if over is not None:
@@ -196,14 +197,14 @@ def _row(row: Mapping[str, Any], over: spread.Spread | None, read_only: bool) ->
                 f"{escape(spread.words(over))}<br><small>mean {formats.score(over.mean)}, "
                 f"{formats.score(over.lowest)} to {formats.score(over.highest)}</small>"
             )
-        facts = (escape(scores.measure(dict(row))), formats.count(row["n"]))
-        return (task, name, formats.score(row["score"]), moved, *facts, protocol, took)
+        facts = (escape(metric(dict(row))), formats.count(row["n"]))
+        return (task, name, formats.score(row["score"]), moved, *facts, protocol, seconds)
     hint = f"<br><small>{escape(row['hint'])}</small>" if row["hint"] else ""
     about = f"Measure {row['encoder']} on {row['task']} again"
     again = "" if read_only else button("Try again", "again", key_text(row), about=about)
     problem = f'<span class="t-run-error">{escape(row["error"])}</span>{hint}'
     none = formats.MISSING
-    return (task, name, none, "", f"{problem} {again}", none, protocol, took)
+    return (task, name, none, "", f"{problem} {again}", none, protocol, seconds)
 
 
 def _key(row: Mapping[str, Any]) -> Key:

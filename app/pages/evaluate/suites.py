@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from app.pages.evaluate.order import in_order
 from app.web import parts
 from engine.errors import UserError
+from engine.tasks import in_order
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

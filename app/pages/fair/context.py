@@ -35,7 +35,7 @@ from engine.stats.agreement import (
 )
 
 if TYPE_CHECKING:
-    from app.pages.evaluate.spread import Spread
+    from app.pages.overview.spread import Spread
 
 BASELINES = {"random": "random:256", "bag-of-words": "wordllama"}
 """Kind -> the encoder to add when none of it is there."""
@@ -206,7 +206,7 @@ def _grid(protocol: str, table: Mapping[tuple[str, str], Stability]) -> Exhibit:
 
 def seeds(evidence: Evidence) -> Point:
     """Whether differences are larger than what another seed would have given."""
-    from app.pages.evaluate.spread import spreads
+    from app.pages.overview.spread import spreads
 
     key, title = "seeds", "Seeds and significance"
     groups: dict[tuple[str, str], dict[str, Spread]] = {}

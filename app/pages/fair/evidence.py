@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.pages.evaluate.order import in_order
+from engine.tasks import in_order
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

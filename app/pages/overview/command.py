@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from app import formats
+from app.pages.overview import service
 from app.terminal import (
     DataOption,
     JsonOption,
@@ -18,9 +19,6 @@ from app.terminal import (
     verbs,
 )
 from engine.errors import UserError
-
-if TYPE_CHECKING:
-    from app.workspace import Workspace
 
 result_verbs = verbs("List and remove results.")
 
@@ -44,7 +42,7 @@ def list_results(
     theodolite results list --encoder minilm --json
     """
     workspace = open_workspace(store, data)
-    rows = _rows(workspace, encoder, task, protocol)
+    rows = service.stored(workspace, encoder, task, protocol)
     sizes = workspace.store.results.sizes(rows)
     emit(
         [{**row, "bytes": sizes[row["id"]]} for row in rows],
@@ -75,26 +73,7 @@ def remove_results(
     workspace = open_workspace(store, data)
     if not (ids or encoder or task or protocol):
         raise UserError("Which results?", "Give their numbers, or --encoder, --task, --protocol.")
-    rows = _rows(workspace, encoder, task, protocol)
-    if ids:
-        rows = [row for row in rows if row["id"] in ids]
-        if unknown := sorted(set(ids) - {row["id"] for row in rows}):
-            raise UserError(f"There is no such result: {unknown[0]}.", "`results list` has all.")
-    size = sum(workspace.store.results.sizes(rows).values())
-    count = workspace.store.results.remove([row["id"] for row in rows])
-    said = f"{formats.plural(count, 'result')} removed: {formats.size(size)}."
+    rows = service.stored(workspace, encoder, task, protocol, ids)
+    size = service.remove(workspace, rows)
+    said = f"{formats.plural(len(rows), 'result')} removed: {formats.size(size)}."
     done({"removed": [row["id"] for row in rows], "bytes": size}, said, as_json)
-
-
-def _rows(
-    workspace: Workspace,
-    encoders: list[str] | None,
-    tasks: list[str] | None,
-    protocols: list[str] | None,
-) -> list[dict[str, Any]]:
-    from engine.encoders import parse
-
-    names = None if not encoders else [str(parse(spec)) for spec in encoders]
-    return workspace.store.results.table(
-        encoders=names, tasks=tasks or None, protocols=protocols or None, all_versions=True
-    )

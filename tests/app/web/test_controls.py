@@ -12,8 +12,9 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
-from app.web.controls import Control, Controls, on, shape, with_notice
+from app.web.controls import Control, Controls, on, poll, shape, with_notice
 from engine.errors import UserError
+from store.errors import StoreGone
 
 DECLARED = (
     Control("q", "Query", default=""),
@@ -156,3 +157,36 @@ def test_what_a_choice_shows_is_known_to_the_browser() -> None:
     assert json.loads(str(event.js).partition("(")[2].partition("=> (")[2].partition(")[")[0]) == {
         '["all"]': ["of all"], '["test"]': ["of test"],
     }  # fmt: skip
+
+
+def test_what_is_not_among_the_controls_is_named_beside_them() -> None:
+    """A handler is given it by that name."""
+    with gr.Blocks() as demo:
+        controls, shown, notice = filled()
+
+        def show(asked: SimpleNamespace) -> dict[Any, Any]:
+            return {shown: f"{asked.split} {asked.seen}"}
+
+        on(controls["k"].input, show, {**controls, "seen": gr.State()}, [shown], notice)
+    (event,) = demo.fns.values()
+    assert event.fn("test", 3, "five")[shown] == "test five"
+
+
+def test_looking_again_ends_when_the_store_is_gone() -> None:
+    """A look that finds nothing new changes nothing; the last one stops the timer."""
+    looks: list[Any] = [None, {"new": True}, StoreGone("The store is gone.", "Start again.")]
+
+    def look() -> dict[Any, Any] | None:
+        found = looks.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return {shown: "new"} if found else None
+
+    with gr.Blocks() as demo:
+        shown = gr.HTML()
+        poll(1, demo.load(lambda: None), look, [], [shown])
+    tick = list(demo.fns.values())[-1]
+    timer = tick.outputs[-1]
+    assert tick.fn() == {timer: gr.skip()}
+    assert tick.fn() == {timer: gr.skip(), shown: "new"}
+    assert tick.fn()[timer].active is False

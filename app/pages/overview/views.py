@@ -1,0 +1,281 @@
+"""The table of scores, one result in full, and the welcome, as the first page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components import protocol_card
+from app.components.actions import button
+from app.components.heatmap import Cell, Column, Row
+from app.pages.overview import service, spread
+from app.pages.overview.service import AGGREGATIONS, metric
+from app.web import address, parts
+from engine.errors import UserError
+from engine.tasks import in_order
+from store.results import REPAIR
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.protocols.published import Published
+
+SUITE_LABELS = {"starter": "starter", "sts": "STS", "transfer": "transfer"}
+STARTERS = (
+    ("minilm", "a transformer tuned on a billion sentence pairs: all-MiniLM-L6-v2",
+     "what good looks like at 23 million parameters"),
+    ("wordllama", "static word vectors taken from a large language model and averaged",
+     "very fast, and no sense of word order"),
+    ("random:256", "a random vector for every word, added up",
+     "the baseline of shared words: whatever it reaches, no meaning was needed for"),
+)  # fmt: skip
+FOOTNOTE = (
+    "StarterSTS, StarterTopics and StarterSearch are measured on the starter set, which we wrote "
+    "for this app. Its grades follow a written rubric; agreement between people was not measured."
+)
+
+
+def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
+    """Columns and rows of the overview: kept encoders, then published ones."""
+    from engine import tasks
+
+    listed = workspace.store.encoders.list()
+    stored = workspace.store.results.table(encoders=[row["name"] for row in listed])
+    found, moved = service.chosen(stored), spread.spreads(stored)
+    lost = workspace.store.results.missing(found.values())
+    waiting = service.waiting(workspace)
+    shown = {task for _, task in (*found, *waiting)}
+    columns = [_column(name) for name in in_order(sorted(shown))]
+    # Only suites of one metric: in `senteval` STS-B is a trained regressor, here it is the cosine.
+    suites = {suite: [n for n in tasks.SUITES[suite] if n in shown] for suite in SUITE_LABELS}
+    suites = {suite: names for suite, names in suites.items() if len(names) > 1}
+    columns += [
+        Column(
+            f"average:{suite}",
+            f"Mean, {SUITE_LABELS[suite]}",
+            f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that were measured"
+            f"{', whose metrics differ' if suite == 'starter' else ''}. "
+            "Compared only with means over the same tasks.",
+            "average",
+        )
+        for suite in suites
+    ]
+    rows = []
+    for encoder in listed:
+        name = encoder["name"]
+        cells = {
+            task: _cell(row, moved.get((name, task, row["protocol"])), row["id"] in lost)
+            for (owner, task), row in found.items()
+            if owner == name
+        }
+        for owner, task in waiting:
+            if owner == name and (task not in cells or cells[task].score is None):
+                cells[task] = Cell(state="waiting")
+        cells |= _averages(cells, suites)
+        rows.append(Row(name, cells, note=_note(encoder["info"])))
+    return columns, rows + _published(shown)
+
+
+def _column(name: str) -> Column:
+    from engine import tasks
+
+    task = tasks.TASKS.get(name)
+    about = task.description if task else ""
+    if name in tasks.STARTER:
+        about += " Written by us for this app."
+    short = {"STSBenchmark": "STS-B", "SICKRelatedness": "SICK-R"}
+    return Column(name, short.get(name, name), about)
+
+
+def _note(info: dict[str, Any]) -> str:
+    facts = []
+    if info.get("dim"):
+        facts.append(f"{formats.count(info['dim'])} dimensions")
+    if info.get("parameters"):
+        facts.append(f"{formats.compact(info['parameters'])} parameters")
+    return ", ".join(facts)
+
+
+def _cell(row: dict[str, Any], over: spread.Spread | None, lost: bool) -> Cell:
+    when = ("measured", formats.ago(row["created"]))
+    if row["error"] is not None:
+        facts = [("error", row["error"]), ("what to do", row["hint"]), when]
+        return Cell(result=row["id"], facts=tuple(f for f in facts if f[1]), state="error")
+    facts = [
+        ("metric", metric(row)),
+        *((("seeds", spread.words(over)),) if over else ()),
+        *((("unreadable", f"its values per example are lost. {REPAIR}"),) if lost else ()),
+        ("examples", formats.count(row["n"])),
+        ("protocol", row["protocol"]),
+        ("time", formats.duration(row["seconds"])),
+        when,
+    ]
+    score = None if row["score"] != row["score"] else row["score"]  # nan: shown as missing
+    said = spread.words(over) if over else ""
+    note = "unreadable" if lost else ""
+    return Cell(score=score, result=row["id"], facts=tuple(facts), note=note, spread=said)
+
+
+def _averages(cells: dict[str, Cell], suites: dict[str, list[str]]) -> dict[str, Cell]:
+    from engine.stats.bootstrap import average
+    from engine.tasks import SUITES
+
+    scores = {task: cell.score for task, cell in cells.items() if cell.score is not None}
+    means = {}
+    for suite in suites:
+        mean = average(scores, SUITES[suite])
+        if mean.score is not None:
+            facts = (("mean of", ", ".join(mean.tasks)), ("tasks", mean.label))
+            means[f"average:{suite}"] = Cell(
+                mean.score, facts=facts, note=mean.label, over=",".join(mean.tasks)
+            )
+    return means
+
+
+def _published(shown: set[str]) -> list[Row]:
+    """Tables of papers, where a column of theirs is shown."""
+    from engine.protocols.published import TABLE_B3, TABLE_E1, TABLE_INFERSENT, TABLE_MAIN
+
+    printed = (*TABLE_MAIN, *TABLE_B3, *TABLE_E1, *TABLE_INFERSENT)
+    return [_published_row(row) for row in printed if shown & set(row.scores)]
+
+
+def _published_row(row: Published) -> Row:
+    weighted = row.aggregation == "wmean"
+    facts = (
+        ("printed in", row.table),
+        *((("aggregation", AGGREGATIONS[row.aggregation]),) if row.aggregation else ()),
+        ("training", row.training),
+        *((("taken there from", row.origin),) if row.origin else ()),
+        ("measured here", "no"),
+    )
+    # STS-B and SICK-R have no subsets, so both tables print the same kind of number for them.
+    cells = {
+        task: Cell(score, facts=facts, over="wmean" if weighted and task.startswith("STS1") else "")
+        for task, score in row.scores.items()
+    }
+    over = ",".join(row.scores) + ("; wmean" if weighted else "")
+    if row.average is not None:
+        suite = "sts" if row.aggregation else "transfer"
+        cells[f"average:{suite}"] = Cell(row.average, facts=facts, note="7 of 7 tasks", over=over)
+    where = "weighted means" if weighted else row.table.partition(" (")[0]
+    return Row(row.model, cells, note=f"{row.training}, {where}", published=True)
+
+
+def card(workspace: Workspace, result_id: int) -> str:
+    """One result in full, as HTML: its numbers, and the protocol they were measured under.
+
+    Raises:
+        StoreError: when there is no such result.
+    """
+    result = workspace.store.results.by_id(result_id)
+    name = f'<span class="t-spec">{escape(result["encoder"])}</span>'
+    title = f"<h2>{escape(result['task'])} <small>{name}</small></h2>"
+    if result["error"] is not None:
+        body = parts.problem(UserError(result["error"], result["hint"]))
+    else:
+        notes = parts.warn([*(result["details"].get("notes") or []), *_lost(workspace, result)])
+        body = _numbers(workspace.store.results.scores(result_id)) + _moved(workspace, result)
+        body += notes
+    remove = ""
+    if not workspace.read_only:
+        size = formats.size(workspace.store.results.sizes([result])[result_id])
+        about = f"Remove this result of {result['encoder']} on {result['task']} for good"
+        remove = button("Remove this result", "remove", str(result_id), about=about,
+                        param=("result", ""))  # fmt: skip
+        remove += f' <span class="t-muted t-small">{size} of values per example</span>'
+    links = "".join(
+        f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
+        for label, path, state in (
+            ("Compare encoders on it", "compare", {"task": result["task"]}),
+            ("Cosine distributions", "distributions", {"encoder": result["encoder"]}),
+        )
+    )
+    return (
+        f'<section class="t-card" aria-label="Result">{title}<div class="t-two"><div>{body}'
+        f'<p class="t-actions">{links}{remove}</p></div><div>{_protocol(result)}</div></div>'
+        "</section>"
+    )
+
+
+def _lost(workspace: Workspace, result: dict[str, Any]) -> list[str]:
+    if workspace.store.results.is_readable(result):
+        return []
+    return [f"Its values per example cannot be read: nothing can be tested with it. {REPAIR}"]
+
+
+def _moved(workspace: Workspace, result: dict[str, Any]) -> str:
+    """How far the main score moves with the seed, where several were measured."""
+    names = ("encoder", "task", "protocol")
+    rows = workspace.store.results.table(
+        **{f"{name}s": [result[name]] for name in names}, all_versions=True
+    )
+    same = [r for r in rows if all(r[k] == result[k] for k in ("fingerprint", "data_hash"))]
+    over = spread.spreads(same).get(tuple(result[name] for name in names))
+    if over is None:
+        return ""
+    return (
+        f'<p class="t-spread"><strong>{escape(spread.words(over))}</strong>, mean '
+        f"{formats.score(over.mean)}, from {formats.score(over.lowest)} to "
+        f"{formats.score(over.highest)}. The numbers above are those of seed {result['seed']}.</p>"
+    )
+
+
+def _numbers(scores: Sequence[dict[str, Any]]) -> str:
+    rows = []
+    for score in scores:
+        value = formats.score(score["score"]) + (f" {score['unit']}" if score["unit"] else "")
+        rows.append(
+            (
+                escape(metric(score)) + (" " + parts.tag("main") if score["main"] else ""),
+                escape(value),
+                formats.count(score["n"]),
+            )
+        )
+    return parts.table(("Metric", "Score", "Examples"), rows, "All numbers of this result", (1, 2))
+
+
+def _protocol(result: dict[str, Any]) -> str:
+    more = [
+        ("seed used", str(result["seed"])),
+        ("hash of the data", result["data_hash"][:12]),
+        ("hash of the encoder", result["fingerprint"][:12]),
+    ]
+    try:
+        card = protocol_card.card(result["protocol"], more)
+    except UserError as error:  # of a version to come
+        return parts.problem(error)
+    return f"<h3>Protocol {escape(result['protocol'])}</h3>{card}"
+
+
+def nothing() -> str:
+    """What stands where no result is yet."""
+    return parts.empty(
+        "Nothing is measured yet",
+        "Choose encoders and tasks; the scores appear here as they are measured.",
+        ("Evaluate", "./evaluate"),
+    )
+
+
+def welcome(rows: Sequence[Row]) -> str:
+    """For newcomers: gone once an encoder of their own is there, or when they close it."""
+    names = {name for name, _, _ in STARTERS}
+    measured = [row for row in rows if not row.published]
+    if not measured or any(row.name not in names for row in measured):
+        return ""
+    items = "".join(
+        f'<li><span class="t-spec">{escape(name)}</span><span>{escape(what)}</span>'
+        f"<small>{escape(why)}</small></li>"
+        for name, what, why in STARTERS
+    )
+    return (
+        '<section class="t-welcome" aria-label="Welcome"><h2>Three encoders to start with</h2>'
+        f"<ul>{items}</ul><p>They are measured first on the starter set: sentence pairs graded 0 "
+        "to 5 and sentences in topics, <strong>written by us</strong> and small, so that there is "
+        "something to see without a download. "
+        '<a href="./encoders">Add an encoder of your own</a>, or '
+        '<a href="./data">bring your data</a>.</p>'
+        '<button type="button" class="t-link" onclick="theodolite.dismissWelcome()">Hide this'
+        "</button></section>"
+    )
