@@ -17,7 +17,6 @@ from app.pages.train import decoder_making as making
 from app.pages.train import decoder_queue as queue
 from app.pages.train import decoders
 from app.pages.trainings import service as runs
-from app.pages.trainings.decoder_course import course
 from app.workspace import Workspace
 from engine.datasets.catalog import Catalog
 from engine.decoding.events import Encoded, Finished, Looked, Started, Stepped
@@ -71,16 +70,16 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     said = list(here(workspace, spec))
     (run,) = workspace.store.runs.list()
     assert (run["kind"], run["state"], run["fraction"]) == ("train-decoder", "done", 1.0)
-    found = course(workspace, run["id"])
+    found = runs.curves(workspace, run["id"])
     steps = [event for event in said if isinstance(event, Stepped)]
     looks = [event for event in said if isinstance(event, Looked)]
     assert [event["loss"] for event in found.steps] == [event.loss for event in steps]
-    assert [event["loss"] for event in found.looks] == [event.loss for event in looks]
-    assert [list(pair) for pair in looks[-1].samples] == found.looks[-1]["samples"]
+    assert [event["loss"] for event in found.evals] == [event.loss for event in looks]
+    assert [list(pair) for pair in looks[-1].samples] == found.evals[-1]["samples"]
     assert found.started is not None
     assert found.finished is not None
-    (row,) = queue.table(workspace)
-    assert (row.run, row.state, row.finished) == (run["id"], "done", True)
+    (row,) = runs.table(workspace, kinds=runs.DECODERS)
+    assert (row.run, row.state, row.why) == (run["id"], "done", "done")
     assert row.loss == min(look.loss for look in looks)
     assert (row.step, row.steps) == (found.finished["step"], found.started["steps"])
     (listed,) = own(workspace)
@@ -139,12 +138,12 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) 
     next(event for event in events if isinstance(event, Stepped))
     (run,) = workspace.store.runs.list()
     assert runs.stop(workspace, run["id"])
-    (row,) = queue.table(workspace)
+    (row,) = runs.table(workspace, kinds=runs.DECODERS)
     assert (row.state, row.stopping) == ("running", True)
     *_, last = events
     assert isinstance(last, Finished)
-    (row,) = queue.table(workspace)
-    assert (row.state, row.stopping, row.finished) == ("done", False, True)
+    (row,) = runs.table(workspace, kinds=runs.DECODERS)
+    assert (row.state, row.stopping, row.why) == ("done", False, "stopped")
     assert row.step is not None
     assert row.steps is not None
     assert row.step < row.steps
@@ -180,7 +179,7 @@ def test_an_interrupted_training_goes_on_in_its_row(
     assert started.step >= seen[0].step
     (again,) = workspace.store.runs.list()
     assert (again["id"], again["state"]) == (run["id"], "done")
-    steps = [event["step"] for event in course(workspace, run["id"]).steps]
+    steps = [event["step"] for event in runs.curves(workspace, run["id"]).steps]
     assert steps == sorted(set(steps))
 
 
@@ -356,4 +355,4 @@ def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: DecoderSpec
     ):
         with pytest.raises(UserError, match="Visitors"):
             refused()
-    assert len(queue.table(visiting)) == 1
+    assert len(runs.table(visiting, kinds=runs.DECODERS)) == 1

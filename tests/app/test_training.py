@@ -44,6 +44,11 @@ def swept(workspace: Workspace, sweep: dict[str, Any]) -> Iterator[tuple[int, An
             yield position, event
 
 
+def column(events: list[dict[str, Any]], name: str) -> list[Any]:
+    """One field of each event."""
+    return [event[name] for event in events]
+
+
 def past_a_checkpoint(events: Iterator[Event], spec: TrainSpec) -> None:
     """Go on until there is a checkpoint."""
     next(event for event in events if [*Path(f"{spec.out}.training").glob("step-*[0-9]")])
@@ -62,12 +67,11 @@ def test_a_training_is_a_run_with_curves_and_an_encoder(
     assert found.started is not None
     assert found.started["steps"] == 30
     looks = [event for event in said if isinstance(event, Looked)]
-    assert found.looked["step"] == [10, 20, 30]
-    assert found.looked["score"] == [event.score for event in looks]
-    assert found.looked["uniformity"] == [event.uniformity for event in looks]
-    assert found.stepped["step"] == sorted(found.stepped["step"])
-    assert {len(column) for column in found.stepped.values()} == {len(found.stepped["step"])}
-    assert found.stepped["step"][-1] == 30
+    assert column(found.evals, "step") == [10, 20, 30]
+    assert column(found.evals, "score") == [event.score for event in looks]
+    assert column(found.evals, "uniformity") == [event.uniformity for event in looks]
+    assert column(found.steps, "step") == sorted(column(found.steps, "step"))
+    assert found.steps[-1]["step"] == 30
     (row,) = runs.table(workspace)
     best = max(looks, key=lambda look: look.score)
     assert (row.key, row.state, row.why) == (run["id"], "done", "done")
@@ -93,8 +97,8 @@ def test_an_interrupted_training_goes_on_in_its_row(workspace: Workspace, spec: 
     (again,) = workspace.store.runs.list()
     assert (again["id"], again["state"]) == (run["id"], "done")
     found = runs.curves(workspace, run["id"])
-    assert found.looked["step"] == list(range(10, 101, 10))
-    assert len(set(found.stepped["step"])) == len(found.stepped["step"])
+    assert column(found.evals, "step") == list(range(10, 101, 10))
+    assert len(set(column(found.steps, "step"))) == len(found.steps)
 
 
 def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: TrainSpec) -> None:
@@ -209,7 +213,7 @@ def test_a_sweep_trains_its_children_and_tells_the_best(
     assert "batch size of 1" in (rows[1].error or "")
     assert [Path(row.out).name for row in rows] == ["1-hot", "2-alone", "3-cold"]
     assert len(workspace.store.encoders.list()) == 2
-    assert runs.curves(workspace, rows[2].key).looked["step"] == [10, 20, 30]
+    assert column(runs.curves(workspace, rows[2].key).evals, "step") == [10, 20, 30]
     assert runs.differences([row.settings for row in rows]) == {
         "batch_size": [8, 1, 8], "temperature": [1.0, 0.05, 0.05],
     }  # fmt: skip
@@ -307,16 +311,16 @@ def test_curves_forget_the_steps_that_are_done_over(workspace: Workspace) -> Non
     for step in (2, 4, 6):
         add(run, "stepped", {"step": step, "loss": 1.0 / step})
     first = runs.curves(workspace, run)
-    assert first.stepped["step"] == [2, 4, 6]
+    assert column(first.steps, "step") == [2, 4, 6]
     add(run, "started", {"step": 4, "steps": 9})
     add(run, "stepped", {"step": 5, "loss": 0.5})
     second = runs.curves(workspace, run)
-    assert second.stepped["step"] == [2, 4, 5]
-    assert second.stepped["loss"] == [0.5, 0.25, 0.5]
-    assert first.stepped["step"] == [2, 4, 6]  # what was given out stays as it was
+    assert column(second.steps, "step") == [2, 4, 5]
+    assert column(second.steps, "loss") == [0.5, 0.25, 0.5]
+    assert column(first.steps, "step") == [2, 4, 6]  # what was given out stays as it was
     assert second.cursor > first.cursor
     assert runs.curves(workspace, run).cursor == runs.cursor(workspace, run) == second.cursor
-    assert runs.curves(workspace, f"{run}:1").stepped["step"] == []
+    assert runs.curves(workspace, f"{run}:1").steps == []
 
 
 def parsed(command: str) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def stop_job(
 
     workspace = open_workspace(store, data)
     row = workspace.store.runs.get(run)
-    if row["kind"] not in (*runs.KINDS, "train-decoder"):
+    if row["kind"] not in (*runs.ENCODERS, *runs.DECODERS):
         raise UserError(
             f"Run {run!r} trains nothing, so it has no best to keep.", "`jobs cancel` stops it."
         )

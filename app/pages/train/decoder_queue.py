@@ -1,16 +1,13 @@
-"""Work on decoders as people deal with it: trainings and diagnoses asked for, trainings listed."""
+"""Work on decoders as people deal with it: trainings and diagnoses asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from app.jobs.kinds import spec_of
 from app.pages.diagnose import service as diagnosing
 from app.pages.train import decoder_making
-from app.pages.train.making import STOP
 from app.pages.trainings.service import absolute, slug
 from engine.decoding import card
 from engine.decoding.spec import DecoderSpec
@@ -18,9 +15,8 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from store.runs import RunRow
 
-__all__ = ["DecoderRun", "command_of", "queue_diagnosis", "queue_training", "table", "whole"]
+__all__ = ["command_of", "queue_diagnosis", "queue_training", "whole"]
 
 
 def queue_training(
@@ -89,70 +85,6 @@ def whole(workspace: Workspace, spec: DecoderSpec) -> DecoderSpec:
     )
     out = Path(spec.out).expanduser().absolute() if spec.out else _home(workspace, spec)
     return replace(spec, out=str(out))
-
-
-@dataclass(frozen=True)
-class DecoderRun:
-    """One training of a decoder.
-
-    Attributes:
-        run: its id.
-        title: for people.
-        state: queued, running, done, failed or cancelled.
-        stopping: whether it was asked to stop and keep the best, and is still at it.
-        encoder: whose vectors are decoded.
-        settings: every field of its DecoderSpec.
-        step, steps: updates made, and in all; None before it started.
-        loss: the lowest on the sentences kept apart so far, nats a piece; None without a look.
-        seconds: of training; None before it started.
-        out: its folder.
-        finished: whether the decoder is there.
-        error, hint: what went wrong, and what to do.
-        created: seconds since 1970.
-    """
-
-    run: str
-    title: str
-    state: str
-    stopping: bool
-    encoder: str
-    settings: Mapping[str, Any]
-    step: int | None
-    steps: int | None
-    loss: float | None
-    seconds: float | None
-    out: str
-    finished: bool
-    error: str | None
-    hint: str
-    created: float
-
-
-def table(workspace: Workspace, limit: int = 50) -> list[DecoderRun]:
-    """The trainings of decoders, the newest first."""
-    runs = workspace.store.runs.list(limit=limit, kinds=[decoder_making.KIND])
-    return [_row(workspace, run) for run in runs]
-
-
-def _row(workspace: Workspace, run: RunRow) -> DecoderRun:
-    last, asked = workspace.store.events.last, spec_of(run)
-    begun = last(run["id"], "started") or {}
-    over = last(run["id"], "finished")
-    latest = over or last(run["id"], "stepped") or begun
-    loss = (over or {}).get("best_loss")
-    if loss is None:
-        from app.pages.trainings.decoder_course import course
-
-        looks = course(workspace, run["id"]).looks
-        loss = min((look["loss"] for look in looks), default=None)
-    return DecoderRun(
-        run=run["id"], title=run["title"], state=run["state"],
-        stopping=run["state"] == "running" and run["asked"] == STOP,
-        encoder=asked["encoder"], settings=asked,
-        step=latest.get("step"), steps=begun.get("steps"), loss=loss,
-        seconds=latest.get("seconds"), out=asked["out"], finished=over is not None,
-        error=run["error"], hint=run["hint"], created=run["created"],
-    )  # fmt: skip
 
 
 def command_of(spec: DecoderSpec) -> str:

@@ -15,8 +15,7 @@ from app.web import address, parts, progress
 from engine.decoding.differing import differing
 
 if TYPE_CHECKING:
-    from app.pages.train.decoder_queue import DecoderRun
-    from app.pages.trainings.decoder_course import Course
+    from app.pages.trainings.service import Curves, TrainingRun
     from app.workspace import Workspace
 
 LISTED = 20
@@ -28,12 +27,10 @@ LOSS = "loss, nats a piece"
 
 def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
     """The list, losses and samples of the run that is opened, the decoders there are, the marks."""
-    from app.pages.train import decoder_queue
-    from app.pages.trainings.decoder_course import course
+    from app.pages.trainings import service
 
-    rows = decoder_queue.table(workspace, LISTED)
-    chosen = next((row for row in rows if row.run == run), None)
-    found = course(workspace, run) if chosen else None
+    rows = service.table(workspace, LISTED, service.DECODERS)
+    found = service.curves(workspace, run) if any(row.run == run for row in rows) else None
     return (
         listing(workspace, rows, run),
         losses(found) if found else None,
@@ -45,16 +42,15 @@ def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
 
 def marks(workspace: Workspace, run: str) -> list[Any]:
     """What decides whether the page is drawn anew."""
-    from app.pages.train.decoder_making import KIND
-    from app.pages.trainings.decoder_course import course
+    from app.pages.trainings import service
 
-    runs = workspace.store.runs.list(limit=LISTED, kinds=[KIND])
+    runs = workspace.store.runs.list(limit=LISTED, kinds=service.DECODERS)
     listed = [[*mark, row["asked"]] for mark, row in
               zip(progress.signature([dict(row) for row in runs]), runs, strict=True)]  # fmt: skip
-    return [listed, run, course(workspace, run).cursor if run else 0]
+    return [listed, run, service.cursor(workspace, run) if run else 0]
 
 
-def listing(workspace: Workspace, rows: list[DecoderRun], opened: str) -> str:
+def listing(workspace: Workspace, rows: list[TrainingRun], opened: str) -> str:
     """Every training, the newest first."""
     if not rows:
         return parts.empty(
@@ -68,7 +64,7 @@ def listing(workspace: Workspace, rows: list[DecoderRun], opened: str) -> str:
     )
 
 
-def _item(workspace: Workspace, row: DecoderRun, opened: bool) -> str:
+def _item(workspace: Workspace, row: TrainingRun, opened: bool) -> str:
     run = dict(workspace.store.runs.get(row.run))
     about = f"{row.title}, {row.state}: {'close' if opened else 'show'} its course"
     name = button(row.title, "open", row.run, about=about, kind="link")
@@ -83,7 +79,7 @@ def _item(workspace: Workspace, row: DecoderRun, opened: bool) -> str:
     )
 
 
-def _facts(row: DecoderRun, run: dict[str, Any]) -> str:
+def _facts(row: TrainingRun, run: dict[str, Any]) -> str:
     """One line: how far it is, its best loss, how long it took."""
     if row.state == "queued":
         return "waiting for its turn"
@@ -93,7 +89,7 @@ def _facts(row: DecoderRun, run: dict[str, Any]) -> str:
     return ", ".join(said)
 
 
-def _unusual(row: DecoderRun) -> str:
+def _unusual(row: TrainingRun) -> str:
     """The settings that are not as usual, in one line."""
     from dataclasses import fields
 
@@ -108,9 +104,9 @@ def _unusual(row: DecoderRun) -> str:
     return f'<p class="t-small">{escape(said)}</p>' if said else ""
 
 
-def _links(row: DecoderRun) -> str:
+def _links(row: TrainingRun) -> str:
     """Where the decoder can be tried, once it is there."""
-    if not row.finished:
+    if row.why is None:
         return ""
     links = " ".join(
         f'<a href="{escape(address.link(path, encoder=row.encoder))}" '
@@ -121,14 +117,14 @@ def _links(row: DecoderRun) -> str:
     return f'<p class="t-opens">{links}</p>'
 
 
-def losses(found: Course) -> dict[str, Any] | None:
+def losses(found: Curves) -> dict[str, Any] | None:
     """The losses by step as a drawing; None before there are any."""
     lines = []
     if found.steps:
         lines.append(figures.Curve("while learning", [e["step"] for e in found.steps],
                                    [e["loss"] for e in found.steps]))  # fmt: skip
-    if found.looks:
-        steps, values = ([e[name] for e in found.looks] for name in ("step", "loss"))
+    if found.evals:
+        steps, values = ([e[name] for e in found.evals] for name in ("step", "loss"))
         best = steps[values.index(min(values))]
         lines.append(figures.Curve("sentences kept apart", steps, values, 1, best))
     if not lines:
@@ -138,13 +134,13 @@ def losses(found: Course) -> dict[str, Any] | None:
     )
 
 
-def samples(found: Course) -> str:
+def samples(found: Curves) -> str:
     """What became of a few sentences kept apart at the last look, the differences marked."""
-    notes = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
+    notes = "".join(f"<li>{escape(note['message'])}</li>" for note in found.notes)
     noted = f'<ul class="t-noted" aria-label="Notes">{notes}</ul>' if notes else ""
-    if not found.looks:
+    if not found.evals:
         return noted
-    last = found.looks[-1]
+    last = found.evals[-1]
     rows = "".join(
         f'<li><p class="t-given" dir="auto">{escape(given)}</p>'
         f'<p class="t-sentence" dir="auto">{told.marked(differing(given, said)) or "nothing"}</p>'

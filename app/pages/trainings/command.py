@@ -51,8 +51,8 @@ def runs(
     theodolite runs 36e4305ecb44 --json > curves.jsonl
 
     A key is a run, or a run and the number of a training of its sweep. With --json the list has
-    all settings, and a run that is named gives one object a look and one a report. The score is an
-    encoder's on its dev set, the loss a decoder's on the sentences kept apart.
+    all settings, and a run that is named gives one object an eval and one a report. The score is an
+    encoder's on its dev set, the loss a decoder's on held-out sentences.
     """
     from app.pages.trainings import service as training
 
@@ -74,8 +74,8 @@ def runs(
     if len(chosen) > 1 and not differing:
         say("Their settings are the same.")
     for row in chosen:
-        what, looks = _looks(workspace, row)
-        said = ", ".join(f"{step:,}: {value:.2f}" for step, value in looks)
+        what, evals = _evals(workspace, row)
+        said = ", ".join(f"{step:,}: {value:.2f}" for step, value in evals)
         line(f"{row['label']}, {what} by update: {said or 'none yet'}")
 
 
@@ -83,31 +83,21 @@ def _listed(workspace: Workspace) -> list[dict[str, Any]]:
     """Every row with the same fields, None where its kind has none; the newest first."""
     from app.jobs.kinds import spec_of
     from app.pages.diagnose import service as diagnosing
-    from app.pages.train import decoder_queue as decoding
-    from app.pages.trainings import service as training
+    from app.pages.trainings import service as trainings
 
-    rows = [vars(row) | {"kind": "train" if row.position is None else "sweep", "loss": None}
-            for row in training.table(workspace, MOST)]  # fmt: skip
-    none = dict.fromkeys(field.name for field in fields(training.TrainingRun))
-    for row in decoding.table(workspace, MOST):
-        own = {name: value for name, value in vars(row).items() if name != "finished"}
-        about = {"key": row.run, "kind": DECODER, "label": row.title}
-        rows.append(none | own | about | {"settings": _settings(row.settings)})
+    rows = [vars(row) for kinds in (trainings.ENCODERS, trainings.DECODERS)
+            for row in trainings.table(workspace, MOST, kinds)]  # fmt: skip
+    none = dict.fromkeys(field.name for field in fields(trainings.TrainingRun))
     for run in workspace.store.runs.list(limit=MOST, kinds=[diagnosing.KIND]):
         own = {name: run[name] for name in ("title", "state", "error", "hint", "created")}
         over, asked = run["finished"] if run["started"] else None, spec_of(run)
         rows.append(none | own | {
             "key": run["id"], "run": run["id"], "kind": run["kind"], "label": run["title"],
-            "stopping": False, "encoder": asked["encoder"], "loss": None,
-            "settings": _settings(asked), "seconds": over and over - (run["started"] or over),
+            "stopping": False, "encoder": asked["encoder"],
+            "settings": {name: asked[name] for name in asked if name not in trainings.ASIDE},
+            "seconds": over and over - (run["started"] or over),
         })  # fmt: skip
     return sorted(rows, key=lambda row: row["created"], reverse=True)
-
-
-def _settings(spec: Mapping[str, Any]) -> dict[str, Any]:
-    from app.pages.trainings.service import ASIDE
-
-    return {name: value for name, value in spec.items() if name not in ASIDE}
 
 
 def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
@@ -126,16 +116,13 @@ def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
     return known[key]
 
 
-def _looks(workspace: Workspace, row: Mapping[str, Any]) -> tuple[str, list[tuple[int, float]]]:
-    """What was looked at on the way, and its value by update."""
-    from app.pages.trainings import service as training
-    from app.pages.trainings.decoder_course import course
+def _evals(workspace: Workspace, row: Mapping[str, Any]) -> tuple[str, list[tuple[int, float]]]:
+    """What was measured on the way, and its value by update."""
+    from app.pages.trainings import service as trainings
 
-    if row["kind"] == DECODER:
-        found = course(workspace, row["run"]).looks
-        return "loss", [(look["step"], look["loss"]) for look in found]
-    looks = training.curves(workspace, row["key"]).looked
-    return "dev score", list(zip(looks["step"], looks["score"], strict=True))
+    what, name = ("loss", "loss") if row["kind"] == DECODER else ("dev score", "score")
+    evals = trainings.curves(workspace, row["key"]).evals
+    return what, [(event["step"], event[name]) for event in evals]
 
 
 def _side(row: Mapping[str, Any], differing: Sequence[str]) -> dict[str, Any]:
@@ -150,19 +137,8 @@ def _exactly(value: Any) -> Any:
 
 
 def _print_curves(workspace: Workspace, row: Mapping[str, Any]) -> None:
-    from app.pages.trainings import service as training
-    from app.pages.trainings.decoder_course import course
+    from app.pages.trainings import service as trainings
 
-    if row["kind"] == DECODER:
-        found = course(workspace, row["run"])
-        for kind, events in (("stepped", found.steps), ("looked", found.looks)):
-            for event in events:
-                emit_json({"run": row["key"], "kind": kind, **event})
-        for note in found.notes:
-            emit_json({"run": row["key"], "kind": "noted", "message": note})
-        return
-    curves = training.curves(workspace, row["key"])
-    for kind in ("stepped", "looked", "noted"):
-        columns = getattr(curves, kind)
-        for values in zip(*columns.values(), strict=True):
-            emit_json({"run": row["key"], "kind": kind, **dict(zip(columns, values, strict=True))})
+    for kind, events in trainings.curves(workspace, row["key"]).kinds().items():
+        for event in events:
+            emit_json({"run": row["key"], "kind": kind, **event})

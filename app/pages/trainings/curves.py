@@ -1,4 +1,4 @@
-"""What training runs said, as columns to draw: read once, then only what came after."""
+"""What trainings said, of encoders and of decoders: read once, then only what came after."""
 
 from __future__ import annotations
 
@@ -11,55 +11,50 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from store import Store
 
-STEPPED = ("step", "loss", "learning_rate", "grad_norm", "sentences_per_second", "seconds",
-           "seconds_left", "gpu_bytes")  # fmt: skip
-LOOKED = ("step", "score", "alignment", "uniformity", "best")
-NOTED = ("step", "message")
+Event = dict[str, Any]
 _PAGE = 5000
 _KEPT = 256
-"""Runs whose curves stay in memory."""
-
-
-def _columns(names: tuple[str, ...]) -> dict[str, list[Any]]:
-    return {name: [] for name in names}
+"""Trainings whose curves stay in memory."""
 
 
 @dataclass
 class Curves:
-    """The course of one run, in the order of its steps; every column of a table is as long.
+    """The course of one training; events as `engine.training.events`, `engine.decoding.events`.
 
     Attributes:
-        started: the newest event `started`, or None while there is none.
-        stepped: columns of `engine.training.events.Stepped`.
-        looked: columns of `Looked`.
-        noted: columns of `Noted`.
+        started: the newest `started`, or None while there is none.
+        steps: `stepped`, in the order of their steps.
+        evals: `looked`, likewise.
+        notes: `noted`.
         finished: the event `finished`, or None.
         cursor: id of the last event in here; with the same cursor nothing is new.
     """
 
-    started: dict[str, Any] | None = None
-    stepped: dict[str, list[Any]] = field(default_factory=lambda: _columns(STEPPED))
-    looked: dict[str, list[Any]] = field(default_factory=lambda: _columns(LOOKED))
-    noted: dict[str, list[Any]] = field(default_factory=lambda: _columns(NOTED))
-    finished: dict[str, Any] | None = None
+    started: Event | None = None
+    steps: list[Event] = field(default_factory=list)
+    evals: list[Event] = field(default_factory=list)
+    notes: list[Event] = field(default_factory=list)
+    finished: Event | None = None
     cursor: int = 0
 
-    def add(self, kind: str, data: dict[str, Any]) -> None:
+    def kinds(self) -> dict[str, list[Event]]:
+        """The lists by the kind of their events."""
+        return {"stepped": self.steps, "looked": self.evals, "noted": self.notes}
+
+    def add(self, kind: str, data: Event) -> None:
         """Take in the next event.
 
-        A run that went on from a checkpoint did some steps over: those of before are forgotten.
+        A training that went on from a checkpoint did some steps over: those of before are
+        forgotten.
         """
         if kind == "started":
             self.started, self.finished = data, None
-            for table in (self.stepped, self.looked, self.noted):
-                keep = sum(step <= data["step"] for step in table["step"])
-                for column in table.values():
-                    del column[keep:]
+            for events in self.kinds().values():
+                events[:] = [event for event in events if event.get("step", 0) <= data["step"]]
         elif kind == "finished":
             self.finished = data
-        elif kind in ("stepped", "looked", "noted"):
-            for name, column in getattr(self, kind).items():
-                column.append(data.get(name))
+        elif kind in self.kinds() and not (kind == "noted" and data in self.notes):
+            self.kinds()[kind].append(data)
 
 
 _known: OrderedDict[tuple[str, str], Curves] = OrderedDict()
@@ -73,7 +68,7 @@ def parts_of(key: str) -> tuple[str, int]:
 
 
 def curves(workspace: Workspace, key: str) -> Curves:
-    """The curves of a run or of a sweep's child, as far as they are; a copy to keep.
+    """The curves of a training as far as they are; a copy to keep.
 
     Args:
         workspace: where it runs.
@@ -81,28 +76,27 @@ def curves(workspace: Workspace, key: str) -> Curves:
     """
     with _lock:
         found = _current(workspace.store, key)
-        stepped, looked, noted = (
-            {name: [*column] for name, column in columns.items()}
-            for columns in (found.stepped, found.looked, found.noted)
-        )
-        return replace(found, stepped=stepped, looked=looked, noted=noted)
+        return replace(found, steps=[*found.steps], evals=[*found.evals], notes=[*found.notes])
 
 
 def cursor(workspace: Workspace, key: str) -> int:
-    """The `cursor` of a run's curves, without the copy: for asking often whether they grew."""
+    """The `cursor` of a training's curves, without the copy: for asking often if they grew."""
     with _lock:
         return _current(workspace.store, key).cursor
 
 
-def summary(workspace: Workspace, key: str) -> tuple[dict[str, Any], tuple[int, float] | None]:
-    """The newest `stepped`, and the best look; a few events are read, however many there are."""
+def best_eval(workspace: Workspace, key: str, metric: str) -> Event | None:
+    """The eval whose weights would be kept: encoders mark it, of decoders it has the lowest loss.
+
+    Args:
+        workspace: where the training runs.
+        key: of the training.
+        metric: `score` of an encoder, `loss` of a decoder.
+    """
+    if metric == "loss":
+        return min(curves(workspace, key).evals, key=lambda eval_: eval_["loss"], default=None)
     run, position = parts_of(key)
-    last = workspace.store.events.last
-    stepped = last(run, "stepped", position) or dict.fromkeys(STEPPED)
-    steps = (last(run, "started", position) or {}).get("steps")
-    look = last(run, "looked", position, having="best")
-    best = None if look is None else (int(look["step"]), float(look["score"]))
-    return {**stepped, "steps": steps}, best
+    return workspace.store.events.last(run, "looked", position, having="best")
 
 
 def _current(store: Store, key: str) -> Curves:

@@ -1,4 +1,4 @@
-"""Training runs as people deal with them: asked for, stopped, listed, set side by side."""
+"""Trainings as people deal with them: asked for, stopped, listed, set side by side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.jobs.kinds import spec_of, versioned
 from app.pages.train import making
-from app.pages.trainings.curves import Curves, cursor, curves, summary
+from app.pages.trainings.curves import Curves, best_eval, cursor, curves
 from engine.errors import UserError
 from engine.training import TrainSpec
 from engine.training.card import command_of
@@ -24,7 +24,8 @@ __all__ = ["Curves", "TrainingRun", "absolute", "command_of", "cursor", "curves"
            "queue", "queue_sweep", "rows_of", "slug", "stop", "sweep_spec", "table",
            "whole"]  # fmt: skip
 
-KINDS = ("train", "sweep")
+ENCODERS, DECODERS = ("train", "sweep"), ("train-decoder",)
+"""Kinds of runs, by what comes of them."""
 ASIDE = ("version", "out")
 """What no two runs need share and no weights depend on."""
 
@@ -134,30 +135,34 @@ def stop(workspace: Workspace, run_id: str) -> bool:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """One training: a run, or a child of a sweep.
+    """One training of an encoder or of a decoder: a run, or a child of a sweep.
 
     Attributes:
         key: `RUN`, or `RUN:POSITION` of a child; what `curves` takes.
         run: id of the run, which is what can be stopped, cancelled and tried again.
+        kind: of the run: `train`, `sweep` or `train-decoder`.
         position: of the child in its sweep; None for a run by itself.
         title: of the run.
         label: of the child; of a run by itself its title.
         state: queued, running, done, failed or cancelled.
         stopping: whether it was asked to stop and keep the best, and is still at it.
-        settings: every field of its TrainSpec but `out`.
+        settings: every field of its spec but `out`.
         out: its folder.
-        encoder: spec string that loads it; None until it is finished.
-        score: the best dev score so far; None without one.
-        best_step: at which it was.
+        encoder: spec string that loads what was trained, None until it is finished; of a decoder
+            the encoder whose vectors it decodes.
+        score: an encoder's best dev score so far; None without one.
+        loss: a decoder's lowest on the held-out sentences so far, nats a token; None without one.
+        best_step: at which either was.
         step, steps: updates made, and in all; None before it started.
         seconds: of training; None before it started.
-        why: how it ended, as in the event `finished`.
+        why: how it ended, as in the event `finished`; None until it is.
         error, hint: what went wrong, and what to do.
         created: seconds since 1970.
     """
 
     key: str
     run: str
+    kind: str
     position: int | None
     title: str
     label: str
@@ -167,6 +172,7 @@ class TrainingRun:
     out: str
     encoder: str | None
     score: float | None
+    loss: float | None
     best_step: int | None
     step: int | None
     steps: int | None
@@ -177,16 +183,18 @@ class TrainingRun:
     created: float
 
 
-def table(workspace: Workspace, limit: int = 200) -> list[TrainingRun]:
-    """All training runs, the newest first; the children of a sweep in their order."""
-    found = workspace.store.runs.list(limit=limit, kinds=KINDS)
+def table(
+    workspace: Workspace, limit: int = 200, kinds: Sequence[str] = ENCODERS
+) -> list[TrainingRun]:
+    """All trainings, the newest run first; the children of a sweep in their order."""
+    found = workspace.store.runs.list(limit=limit, kinds=kinds)
     return [row for run in found for row in rows_of(workspace, run)]
 
 
 def rows_of(workspace: Workspace, run: RunRow) -> list[TrainingRun]:
     """A run by itself, or the children of a sweep in their order."""
     asked = spec_of(run)
-    if run["kind"] == "train":
+    if run["kind"] != "sweep":
         return [_row(workspace, run, None, asked, run["title"], run["state"], run)]
     units = {unit["position"]: unit for unit in workspace.store.runs.units(run["id"])}
     at_work = min((n for n, unit in units.items() if unit["state"] == "waiting"), default=None)
@@ -220,20 +228,25 @@ def _row(
     failure: Mapping[str, Any],
 ) -> TrainingRun:
     key = run["id"] if position is None else f"{run['id']}:{position}"
-    over = workspace.store.events.last(run["id"], "finished", position or 0)
-    if over is None:
-        last, best = summary(workspace, key)
+    decoder, last, at = run["kind"] in DECODERS, workspace.store.events.last, position or 0
+    metric = "loss" if decoder else "score"
+    over = last(run["id"], "finished", at)
+    begun = last(run["id"], "started", at) or {}
+    latest = over or last(run["id"], "stepped", at) or begun
+    if over is not None:
+        best_step, best = over["best_step"], over[f"best_{metric}"]
     else:
-        best = (over["best_step"], over["best_score"])
-        last = over | {"steps": over["step"]}
+        found = best_eval(workspace, key, metric) or {}
+        best_step, best = found.get("step"), found.get(metric)
     return TrainingRun(
-        key=key, run=run["id"], position=position, title=run["title"], label=label, state=state,
+        key=key, run=run["id"], kind=run["kind"], position=position, title=run["title"],
+        label=label, state=state,
         stopping=state == "running" and run["asked"] == making.STOP,
         settings={name: value for name, value in spec.items() if name not in ASIDE},
-        out=spec["out"], encoder=over["encoder"] if over else None,
-        score=best[1] if best else None, best_step=best[0] if best else None,
-        step=last["step"], steps=last["steps"], seconds=last["seconds"],
-        why=over["why"] if over else None,
+        out=spec["out"], encoder=(spec if decoder else over or {}).get("encoder"),
+        score=None if decoder else best, loss=best if decoder else None, best_step=best_step,
+        step=latest.get("step"), steps=begun.get("steps"),
+        seconds=latest.get("seconds"), why=(over or {}).get("why"),
         error=failure["error"], hint=failure["hint"], created=run["created"],
     )  # fmt: skip
 

@@ -11,19 +11,18 @@ from app.web import parts, progress
 from store.runs import LIVE
 
 if TYPE_CHECKING:
-    from app.pages.train.decoder_queue import DecoderRun
     from app.pages.trainings.service import TrainingRun
     from app.workspace import Workspace
 
 
-def state(row: TrainingRun | DecoderRun) -> str:
+def state(row: TrainingRun) -> str:
     """Its state as a tag."""
     if row.stopping:
         return parts.tag("stopping", "live")
     return parts.tag(row.state, progress.KINDS[row.state])
 
 
-def so_far(row: TrainingRun | DecoderRun, run: Mapping[str, Any], otherwise: str = "") -> list[str]:
+def so_far(row: TrainingRun, run: Mapping[str, Any], otherwise: str = "") -> list[str]:
     """Its updates, and the time left or taken. Plain text.
 
     Args:

@@ -174,11 +174,17 @@ def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, dict[str, A
         drawn[chart] = _lines(found, called, "stepped", column, what, chart, scale)
     drawn["score"] = _lines(found, called, "looked", "score", "dev score", "score", 1.0)
     paths = [
-        figures.Path(called[place], looked["step"], looked["alignment"], looked["uniformity"],
-                     place, _kept(row))
+        figures.Path(
+            called[place],
+            [event["step"] for event in curves.evals],
+            [event["alignment"] for event in curves.evals],
+            [event["uniformity"] for event in curves.evals],
+            place,
+            _kept(row),
+        )
         for place, (row, curves) in enumerate(found)
-        if (looked := curves.looked)["step"]
-    ]  # fmt: skip
+        if curves.evals
+    ]
     if paths:
         drawn["trajectory"] = figures.trajectory_drawing(paths)
     return drawn
@@ -190,11 +196,10 @@ def _lines(
 ) -> dict[str, Any] | None:  # fmt: skip
     lines = []
     for place, (row, curves) in enumerate(found):
-        events = getattr(curves, kind)
         known = [
-            (step, value * scale)
-            for step, value in zip(events["step"], events[column], strict=True)
-            if value is not None and value == value
+            (event["step"], value * scale)
+            for event in curves.kinds()[kind]
+            if (value := event.get(column)) is not None and value == value
         ]
         if known:
             steps, values = zip(*known, strict=True)
@@ -228,10 +233,10 @@ def _kept(row: TrainingRun) -> int | None:
 def notes(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
     """What the runs noted: smaller batches, lines left out, an early stop."""
     items = "".join(
-        f"<li>{key(place)} <strong>{escape(row.label)}</strong>, step {formats.count(step)}: "
-        f"{escape(message)}</li>"
+        f"<li>{key(place)} <strong>{escape(row.label)}</strong>, step "
+        f"{formats.count(note['step'])}: {escape(note['message'])}</li>"
         for place, (row, curves) in enumerate(found)
-        for step, message in zip(curves.noted["step"], curves.noted["message"], strict=True)
+        for note in curves.notes
     )
     return f'<ul class="t-noted" aria-label="Notes of the runs">{items}</ul>' if items else ""
 
