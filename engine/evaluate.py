@@ -15,23 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import protocols
-from engine import tasks as registry
 from engine.encoders.base import Encoder, Progress
 from engine.errors import UserError
 from engine.protocols import Protocol
 from engine.results import Result
-from engine.tasks import Task, TaskType
-from engine.tasks.measurement import Measurement
 
 if TYPE_CHECKING:
-    from engine.classifiers.setting import Tick
     from engine.datasets import Catalog
     from engine.datasets.types import Dataset
+    from engine.tasks import Task
 
-_TRAINED = ("transfer", "probing", "relatedness", "retrieval")
-"""Types whose scores come from something trained for minutes."""
-_LEARNING = ("pitfalls",)
-"""Protocols that train something beside every cosine."""
 log = logging.getLogger(__name__)
 
 
@@ -67,6 +60,7 @@ def evaluate(
     Raises:
         UserError: an unknown task or protocol, or a seed that no generator takes.
     """
+    from engine import tasks as registry
     from engine.datasets import Catalog
 
     protocols.check_seed(seed)
@@ -88,6 +82,8 @@ def _one(
     progress: Progress | None,
 ) -> Result:
     """Run one task. Only what `progress` raises gets out."""
+    from engine.tasks import type_of
+
     protocol = chosen or protocols.get(task.protocol)
     watched = _Watched(progress)
     result = Result(
@@ -101,14 +97,14 @@ def _one(
     )
     start = time.perf_counter()
     try:
-        kind = type_under(protocol, task)
+        kind = type_of(task, protocol)
         dataset = _load(task, catalog)
         result = replace(result, data_hash=dataset.hash)
         bound = _bind(encoder, dataset, result.data_hash)
         result = replace(result, fingerprint=bound.fingerprint, dim=bound.dim)
-        watched.expect(len(dataset.sentences), kind in _TRAINED or protocol.name in _LEARNING)
+        watched.expect(len(dataset.sentences), kind.trains)
         vectors = _encode(bound, dataset, watched.encoded)
-        measured = _measure(task, kind, dataset, vectors, result, watched.trained)
+        measured = kind.measure(task, dataset, vectors, protocol.name, result.seed, watched.trained)
         watched.trained(1.0)
     except Exception as error:
         if watched.stop is not None:
@@ -161,23 +157,6 @@ class _Watched:
         except BaseException as error:
             self.stop = error
             raise
-
-
-def type_under(protocol: Protocol, task: Task) -> TaskType:
-    """Return how the protocol scores the task.
-
-    Raises:
-        UserError: it does not.
-    """
-    found = task.type_under(protocol.types)
-    if found is None:
-        fitting = [p.name for p in protocols.PROTOCOLS.values() if task.type_under(p.types)]
-        raise UserError(
-            f"Protocol {protocol.name} does not say how to score {task.name}, "
-            f"a task of type {task.type}.",
-            f"Leave the protocol out or take {' or '.join(fitting)}.",
-        )
-    return found
 
 
 def _load(task: Task, catalog: Catalog) -> Dataset:
@@ -234,46 +213,6 @@ def _notes(dataset: Dataset, vectors: np.ndarray) -> list[str]:
         f"{len(zero):,} of {len(sentences):,} sentences have a zero vector, the first being "
         f"{sentences[zero[0]][:80]!r}."
     ]
-
-
-def _measure(
-    task: Task,
-    kind: TaskType,
-    dataset: Dataset,
-    vectors: np.ndarray,
-    result: Result,
-    tick: Tick,
-) -> Measurement:
-    from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
-    from engine.tasks import (
-        captions,
-        classification,
-        relatedness,
-        search,
-        similarity,
-        sts,
-        transfer,
-    )
-
-    if isinstance(dataset, Captions):
-        return captions.measure(dataset, vectors, result.seed, tick)
-    if isinstance(dataset, ScoredPairs):
-        if kind == "relatedness":
-            finetune = task.name.endswith("-finetune")
-            select: relatedness.Select = "spearman" if finetune else "pearson"
-            return relatedness.measure(dataset, vectors, select, result.seed, tick)
-        if result.protocol in _LEARNING:
-            return similarity.measure(dataset, vectors, result.seed, tick)
-        return sts.measure(dataset, vectors)
-    if kind in ("transfer", "probing") and isinstance(dataset, LabelledSentences | LabelledPairs):
-        setting = transfer.SETTINGS[result.protocol]
-        return transfer.measure(dataset, vectors, setting, result.seed, tick)
-    if not isinstance(dataset, LabelledSentences):
-        raise TypeError(f"{task.name} cannot be measured on {type(dataset).__name__}")
-    if kind == "classification":
-        own = result.protocol != "starter-1"
-        return classification.measure(dataset, vectors, result.seed, own_splits=own)
-    return search.measure(dataset, vectors)
 
 
 def _failed(result: Result, error: Exception, seconds: float) -> Result:

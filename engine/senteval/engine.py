@@ -28,7 +28,7 @@ from engine.senteval import optimisers, sts
 if TYPE_CHECKING:
     from engine.classifiers.setting import Setting
     from engine.datasets.types import Dataset
-    from engine.tasks.measurement import Measurement
+    from engine.tasks.task import Measurement
 
 _FINETUNE = "-finetune"
 _SOLVERS = ("exact", "columns")

@@ -8,15 +8,15 @@ from engine.tasks.registry import (
     SUITES,
     TASKS,
     TRANSFER,
-    Task,
-    TaskType,
     available,
     expand,
     get,
     in_order,
     named,
     seeds_of,
+    type_of,
 )
+from engine.tasks.task import Measurement, Task, TaskType
 
 __all__ = [
     "PROBING",
@@ -26,6 +26,7 @@ __all__ = [
     "SUITES",
     "TASKS",
     "TRANSFER",
+    "Measurement",
     "Task",
     "TaskType",
     "available",
@@ -34,4 +35,5 @@ __all__ = [
     "in_order",
     "named",
     "seeds_of",
+    "type_of",
 ]

@@ -7,18 +7,25 @@ Source: facebookresearch/SentEval, `senteval/rank.py`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from engine.classifiers import ranking
 from engine.classifiers.ranking import AT, FOLD, FOLDS, Matched
 from engine.classifiers.setting import Tick
-from engine.datasets.types import CAPTIONS, Captions
 from engine.errors import UserError
 from engine.results import Score
-from engine.tasks.measurement import Measurement
+from engine.tasks.cost import Work
+from engine.tasks.task import Measurement, Task, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import Captions
 
 _SPLITS = ("train", "dev", "test")
 _DIRECTIONS = ("image_to_text", "text_to_image")
+_PASSES = 12
+"""That a training is expected to take."""
 
 
 def measure(data: Captions, vectors: np.ndarray, seed: int, tick: Tick) -> Measurement:
@@ -36,6 +43,8 @@ def measure(data: Captions, vectors: np.ndarray, seed: int, tick: Tick) -> Measu
     Raises:
         UserError: a split is missing or empty, or has too few images to train on.
     """
+    from engine.datasets.types import CAPTIONS
+
     _check(data)
     parts = _matched(data, vectors)
     dev, ranks, passes = ranking.fit(parts, seed, tick)
@@ -98,3 +107,31 @@ def _matched(data: Captions, vectors: np.ndarray) -> dict[str, Matched]:
         found[name] = Matched(np.ascontiguousarray(vectors[start:end], np.float32), part.images)
         start = end
     return found
+
+
+def _work(data: Captions, protocol: str, seed: int) -> Work:
+    train = data.parts["train"]
+    n = len(train.captions)
+    return Work(
+        list(data.sentences), "retrieval", rows=n, fits=1, fit_rows=n, classes=1000,
+        image_dim=train.images.shape[1], passes=_PASSES,
+    )  # fmt: skip
+
+
+TYPE = TaskType(
+    "retrieval",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, seed, tick),
+    work=_work,
+    trains=True,
+    tasks=(
+        Task(
+            "ImageCaptionRetrieval",
+            "retrieval",
+            "COCO",
+            "captions",
+            "senteval",
+            "mean_recall",
+            "Find the photograph of a caption and the captions of a photograph.",
+        ),
+    ),
+)

@@ -10,20 +10,27 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.classifiers.features import one_blas_thread
-from engine.datasets.types import LabelledSentences
+from engine.classifiers.setting import Fit, Setting, Tick
 from engine.errors import UserError
 from engine.results import Score
-from engine.tasks.measurement import Measurement
+from engine.tasks.cost import Work
+from engine.tasks.task import Measurement, Task, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import LabelledSentences
 
 FOLDS = 5
 PENALTY = 0.01
 """C of scikit-learn, the inverse of the L2 penalty's strength. With hundreds of standardised
 columns and a hundred sentences a label, its default of 1 hardly penalises, and overfits."""
 MAX_ITER = 500
+_ITERATIONS = 30
+"""Of lbfgs that a fit is expected to take: features are standardised, the penalty is large."""
 
 
 def measure(
@@ -50,7 +57,7 @@ def measure(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    split = own_splits and has_own_splits(data)
+    split = own_splits and _has_own_splits(data)
     rows, labels = _enough(data, "train" if split else None)
     features = vectors[rows].astype(np.float64)
     predicted = np.empty_like(labels)
@@ -84,7 +91,7 @@ def measure(
     return Measurement(scores, {"correct": correct}, details)
 
 
-def has_own_splits(data: LabelledSentences) -> bool:
+def _has_own_splits(data: LabelledSentences) -> bool:
     """Whether the data says what to fit on and what to predict."""
     return {"train", "test"} <= set(data.splits)
 
@@ -115,3 +122,44 @@ def _enough(data: LabelledSentences, split: str | None) -> tuple[np.ndarray, np.
         )
     rows = np.array([i for i, label in enumerate(data.labels) if label in kept])
     return rows, np.array(data.labels)[rows]
+
+
+def of_data(name: str, dataset: str, description: str, protocol: str = "starter-1") -> Task:
+    """The task on labelled sentences."""
+    return Task(name, "classification", dataset, "labels", protocol, "accuracy", description)
+
+
+def _own_splits(protocol: str) -> bool:
+    return protocol != "starter-1"
+
+
+def _measured(
+    task: Task, data: LabelledSentences, vectors: np.ndarray, protocol: str, seed: int, tick: Tick
+) -> Measurement:
+    return measure(data, vectors, seed, own_splits=_own_splits(protocol))
+
+
+def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
+    """One fit on the data's own split, or one a fold."""
+    _, labels = np.unique(np.array(data.labels), return_inverse=True)
+    n = len(labels)
+    if _own_splits(protocol) and _has_own_splits(data):
+        names = np.array(data.splits)
+        parts = [(np.flatnonzero(names == "train"), np.flatnonzero(names == "test"))]
+    else:
+        parts = [(np.flatnonzero(np.arange(n) % FOLDS != k), np.arange(k, n, FOLDS))
+                 for k in range(FOLDS)]  # fmt: skip
+    fits = [Fit(fitted, predicted, PENALTY) for fitted, predicted in parts]
+    return Work(
+        list(data.sentences), "standardised", rows=n, classes=int(labels.max()) + 1,
+        fits=len(fits), fit_rows=sum(len(fit.train) for fit in fits), setting=Setting("logistic"),
+        asked=fits, labels=labels, passes=_ITERATIONS,
+    )  # fmt: skip
+
+
+TYPE = TaskType(
+    "classification",
+    measure=_measured,
+    work=_work,
+    tasks=(of_data("StarterTopics", "starter-topics", "Tell the starter set's topics apart."),),
+)

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from engine.classifiers.features import KEPT_BYTES
-from engine.classifiers.setting import Fit, Fitted, Setting, Tick, nobody
+from engine.classifiers.setting import Fit, Setting, Tick, nobody
 
 if TYPE_CHECKING:
-    from engine.datasets.types import Dataset, LabelledPairs, LabelledSentences
     from engine.encoders.base import Encoder
-    from engine.tasks import Task
 
 By = Literal["exact", "columns", "logistic", "standardised", "relatedness", "retrieval",
              "uniformity", "neighbours", "cosines"]  # fmt: skip
@@ -30,14 +28,6 @@ By = Literal["exact", "columns", "logistic", "standardised", "relatedness", "ret
 or what compares vectors."""
 _BLOCK = 64
 """Sentences encoded between two looks at the clock."""
-_ROUNDS = 1.65
-"""Rounds that a fit takes, in units of those it may miss plus one: a mean over SentEval's tasks, of
-9.9 rounds where the sixth miss ends a fit and 6.6 where the fourth does."""
-_ITERATIONS, _OF_TWO_CLASSES, _STANDARDISED = 65, 22, 30
-"""Of lbfgs: a mean over SentEval's tasks, by far fewer where there are two classes, and where
-features are standardised and the penalty is large."""
-_RELATEDNESS_PASSES = 300
-_RETRIEVAL_PASSES = 12
 _KEY_BYTES = 24
 """Kept beside each cached vector: the sentence's key and a checksum."""
 _COPIES = 5
@@ -79,128 +69,6 @@ class Work:
     asked: list[Fit] = field(default_factory=list)
     labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     calls: list[Work] = field(default_factory=list)
-
-
-def work_of(task: Task, dataset: Dataset, protocol: str, seed: int) -> Work:
-    """Count what a task will do with one encoder.
-
-    Args:
-        task: what is measured.
-        dataset: its data, loaded.
-        protocol: a name.
-        seed: of the folds.
-
-    Raises:
-        UserError: the protocol does not cover the task, or the data cannot be trained on.
-    """
-    from engine import protocols
-    from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
-    from engine.evaluate import type_under
-    from engine.tasks.sts import MOST_SENTENCES
-    from engine.tasks.transfer import SETTINGS
-
-    sentences = list(dataset.sentences)
-    kind = type_under(protocols.get(protocol), task)
-    if isinstance(dataset, Captions):
-        train = dataset.parts["train"]
-        n = len(train.captions)
-        return Work(sentences, "retrieval", rows=n, fits=1, fit_rows=n, classes=1000,
-                    image_dim=train.images.shape[1], passes=_RETRIEVAL_PASSES)  # fmt: skip
-    if isinstance(dataset, ScoredPairs):
-        splits = {name: len(part.gold) for name, part in dataset.parts.items()}
-        if kind == "relatedness" or (protocol.startswith("pitfalls") and "train" in splits):
-            n, every = splits.get("train", 0), sum(splits.values())
-            return Work(sentences, "relatedness", rows=every, width=2, classes=5, fits=1,
-                        fit_rows=n, passes=_RELATEDNESS_PASSES)  # fmt: skip
-        small = dataset.parts_are == "splits" and len(sentences) <= MOST_SENTENCES
-        if small and not protocol.startswith("pitfalls"):
-            return Work(sentences, "uniformity", pairs=len(sentences) ** 2)
-        return Work(sentences, pairs=len(sentences))
-    if kind in ("transfer", "probing") and isinstance(dataset, LabelledSentences | LabelledPairs):
-        return _planned(dataset, sentences, SETTINGS[protocol], seed)
-    if kind == "classification" and isinstance(dataset, LabelledSentences):
-        return _classified(dataset, sentences, own_splits=protocol != "starter-1")
-    return Work(sentences, "neighbours", pairs=len(sentences) ** 2)
-
-
-def _planned(
-    data: LabelledSentences | LabelledPairs, sentences: list[str], setting: Setting, seed: int
-) -> Work:
-    """Follow the plan of a task with vectors of one dimension and a trainer that trains nothing."""
-    from engine.classifiers.validation import Trainer
-    from engine.tasks import transfer
-
-    seen: list[Noting] = []
-
-    class Noting(Trainer):
-        """Notes what it is asked to train."""
-
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
-            self.asked: list[list[Fit]] = []
-            seen.append(self)
-
-        def solve(self, fits: list[Fit], then: int = 0) -> list[Fitted]:
-            self.asked.append(fits)
-            nothing = np.empty(0, np.int64)
-            return [
-                Fitted(0.5, 0, np.zeros_like(nothing if fit.test is None else fit.test))
-                for fit in fits
-            ]
-
-    vectors = np.zeros((len(sentences), 1), np.float32)
-    transfer.measure(data, vectors, setting, seed, nobody, Noting)
-    (trainer,) = seen
-    classes = int(trainer.labels.max()) + 1
-    asked = [fit for fits in trainer.asked for fit in fits]
-    whole = Work(
-        sentences,
-        trainer.setting.solver,
-        rows=len(trainer.labels),
-        width=trainer.features.width,
-        classes=classes,
-        fits=len(asked),
-        fit_rows=_rows(asked),
-        setting=trainer.setting,
-        asked=asked,
-        labels=trainer.labels,
-        passes=_expected_passes(trainer.setting, classes),
-    )
-    if not trainer.together:
-        return whole
-    calls = [replace(whole, fits=len(f), fit_rows=_rows(f), asked=f) for f in trainer.asked]
-    return replace(whole, calls=calls)
-
-
-def _rows(fits: list[Fit]) -> int:
-    return sum(len(fit.train) for fit in fits)
-
-
-def _expected_passes(setting: Setting, classes: int) -> float:
-    if setting.solver == "logistic":
-        return _OF_TWO_CLASSES if classes == 2 else _ITERATIONS
-    rounds = min(_ROUNDS * (setting.tenacity + 1), setting.max_passes // setting.passes + 1)
-    return rounds * setting.passes
-
-
-def _classified(data: LabelledSentences, sentences: list[str], own_splits: bool) -> Work:
-    """One fit on the data's own split, or five folds, as `engine.tasks.classification` has them."""
-    from engine.tasks.classification import FOLDS, PENALTY, has_own_splits
-
-    _, labels = np.unique(np.array(data.labels), return_inverse=True)
-    n = len(labels)
-    if own_splits and has_own_splits(data):
-        names = np.array(data.splits)
-        parts = [(np.flatnonzero(names == "train"), np.flatnonzero(names == "test"))]
-    else:
-        parts = [(np.flatnonzero(np.arange(n) % FOLDS != k), np.arange(k, n, FOLDS))
-                 for k in range(FOLDS)]  # fmt: skip
-    fits = [Fit(fitted, predicted, PENALTY) for fitted, predicted in parts]
-    return Work(
-        sentences, "standardised", rows=n, classes=int(labels.max()) + 1, fits=len(fits),
-        fit_rows=_rows(fits), setting=Setting("logistic"), asked=fits,
-        labels=labels, passes=_STANDARDISED,
-    )  # fmt: skip
 
 
 def sentences_per_second(

@@ -3,83 +3,36 @@
 Any data set can be measured. Scored pairs are a task of their own name (`upload:reviews`); labelled
 sentences are three, by an ending: `upload:reviews/classify`, `upload:reviews/search` and, in their
 own train, dev and test splits, `upload:reviews/probe`.
-Knows neither encoders nor how a task is scored (see the modules beside this one).
+Knows no encoder; how a task is scored is said in the modules beside this one.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from engine import protocols
 from engine.errors import UserError
+from engine.protocols import Protocol
+from engine.tasks import (
+    captions,
+    classification,
+    probing,
+    relatedness,
+    search,
+    similarity,
+    sts,
+    transfer,
+)
+from engine.tasks.task import Task, TaskType
 
 if TYPE_CHECKING:
     from engine.datasets import Catalog
     from engine.datasets.types import DatasetInfo, Kind
 
-TaskType = Literal[
-    "sts", "relatedness", "classification", "search", "transfer", "probing", "retrieval"
-]
-
-
-@dataclass(frozen=True)
-class Task:
-    """One measurement on one data set.
-
-    Attributes:
-        name: as in SentEval where it exists there.
-        type: how its default protocol scores it.
-        dataset: the data set's name in the catalog.
-        kind: the shape that data set must have.
-        protocol: the default.
-        metric: of the main score under the default protocol; higher is better for all of them.
-        description: one sentence for people.
-        also: how other protocols score it. STS-B is a cosine under one protocol and a trained
-            regressor under another: two measurements, which no table may mix.
-    """
-
-    name: str
-    type: TaskType
-    dataset: str
-    kind: Kind
-    protocol: str
-    metric: str
-    description: str
-    also: tuple[TaskType, ...] = ()
-
-    def type_under(self, types: Sequence[str]) -> TaskType | None:
-        """Return how a protocol that covers these types scores the task, or None."""
-        return next((t for t in (self.type, *self.also) if t in types), None)
-
-
-def _sts(name: str, dataset: str, description: str, *also: TaskType) -> Task:
-    return Task(name, "sts", dataset, "pairs", "simcse-2021", "spearman", description, also)
-
-
-def _classification(name: str, dataset: str, description: str) -> Task:
-    return Task(name, "classification", dataset, "labels", "starter-1", "accuracy", description)
-
-
-def _search(name: str, dataset: str, description: str) -> Task:
-    return Task(name, "search", dataset, "labels", "starter-1", "precision_at_10", description)
-
-
-def _transfer(name: str, description: str, kind: Kind = "labels") -> Task:
-    return Task(name, "transfer", name, kind, "senteval", "accuracy", description)
-
-
-def _probing(name: str, dataset: str, description: str) -> Task:
-    return Task(name, "probing", dataset, "labels", "senteval", "accuracy", description)
-
-
-def _finetune(dataset: str) -> Task:
-    name = f"{dataset}-finetune"
-    description = f"{dataset} by a trained regressor, chosen by dev Spearman as SimCSE's fork does."
-    return Task(name, "relatedness", dataset, "pairs", "senteval", "spearman", description)
-
-
+_MODULES = (sts, similarity, relatedness, classification, search, transfer, captions, probing)
+_TYPES = tuple(module.TYPE for module in _MODULES)
 STARTER = ("StarterSTS", "StarterTopics", "StarterSearch")
 SEVEN = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
 TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
@@ -102,54 +55,27 @@ SUITES: dict[str, tuple[str, ...]] = {
 their order; `senteval` is every downstream task of SentEval that trains something under its
 protocols."""
 
-TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        _sts("StarterSTS", "starter-pairs", "Graded sentence pairs of the starter set."),
-        _classification("StarterTopics", "starter-topics", "Tell the starter set's topics apart."),
-        _search("StarterSearch", "starter-topics", "Find sentences of the same topic."),
-        _sts("STS12", "STS12", "SemEval 2012 similarity, five subsets."),
-        _sts("STS13", "STS13", "SemEval 2013 similarity, three subsets (without SMT)."),
-        _sts("STS14", "STS14", "SemEval 2014 similarity, six subsets."),
-        _sts("STS15", "STS15", "SemEval 2015 similarity, five subsets."),
-        _sts("STS16", "STS16", "SemEval 2016 similarity, five subsets."),
-        _sts("STSBenchmark", "STSBenchmark", "STS Benchmark, test split.", "relatedness"),
-        _sts("SICKRelatedness", "SICKRelatedness", "SICK relatedness, test split.", "relatedness"),
-        _finetune("STSBenchmark"),
-        _finetune("SICKRelatedness"),
-        _transfer("MR", "Movie reviews, positive or negative."),
-        _transfer("CR", "Customer reviews, positive or negative."),
-        _transfer("SUBJ", "Subjective sentences or plot summaries."),
-        _transfer("MPQA", "Opinion phrases, positive or negative."),
-        _transfer("SST2", "Stanford sentiment, two classes."),
-        _transfer("SST5", "Stanford sentiment, five classes."),
-        _transfer("TREC", "Questions by the type of their answer."),
-        _transfer("MRPC", "Pairs that paraphrase one another or not.", "labelled-pairs"),
-        _transfer("SICKEntailment", "SICK pairs by entailment.", "labelled-pairs"),
-        _transfer("SNLI", "Premise and hypothesis by entailment.", "labelled-pairs"),
-        Task(
-            "ImageCaptionRetrieval",
-            "retrieval",
-            "COCO",
-            "captions",
-            "senteval",
-            "mean_recall",
-            "Find the photograph of a caption and the captions of a photograph.",
-        ),
-        _probing("Length", "Length", "Probing: how long the sentence is, in six bins."),
-        _probing("WordContent", "WordContent", "Probing: which of a thousand words it holds."),
-        _probing("Depth", "Depth", "Probing: how deep its parse tree is."),
-        _probing("TopConstituents", "TopConstituents", "Probing: its top constituents."),
-        _probing("BigramShift", "BigramShift", "Probing: whether two words were swapped."),
-        _probing("Tense", "Tense", "Probing: the tense of the main verb."),
-        _probing("SubjNumber", "SubjNumber", "Probing: the number of the subject."),
-        _probing("ObjNumber", "ObjNumber", "Probing: the number of the object."),
-        _probing("OddManOut", "OddManOut", "Probing: whether a word was replaced."),
-        _probing(
-            "CoordinationInversion", "CoordinationInversion", "Probing: whether clauses swapped."
-        ),
-    )
-}
+_BUILT_IN = {task.name: task for kind in _TYPES for task in kind.tasks}
+TASKS: dict[str, Task] = {name: _BUILT_IN[name] for name in (*STARTER, *_BUILT_IN)}
+
+
+def type_of(task: Task, protocol: Protocol) -> TaskType:
+    """Return how the protocol scores the task.
+
+    Raises:
+        UserError: it does not.
+    """
+    name = task.type_under(protocol.types)
+    if name is None:
+        fitting = [p.name for p in protocols.PROTOCOLS.values() if task.type_under(p.types)]
+        raise UserError(
+            f"Protocol {protocol.name} does not say how to score {task.name}, "
+            f"a task of type {task.type}.",
+            f"Leave the protocol out or take {' or '.join(fitting)}.",
+        )
+    found = [kind for kind in _TYPES if kind.name == name]
+    own = [kind for kind in found if protocol.name in kind.protocols]
+    return own[0] if own else next(kind for kind in found if not kind.protocols)
 
 
 def get(name: str, catalog: Catalog | None = None) -> Task:
@@ -168,7 +94,7 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
     if of_labels and _is_dataset(of_labels.dataset, "labels", catalog):
         return of_labels
     if _is_dataset(name, "pairs", catalog):
-        return _of_pairs(name)
+        return sts.of_data(name)
     raise _unknown(name, catalog)
 
 
@@ -180,16 +106,14 @@ def _of_labels(name: str) -> Task | None:
     match ending:
         case "classify":
             said = f"Tell the labels of {dataset} apart, in its own splits or else in five folds."
-            return replace(_classification(name, dataset, said), protocol="starter-2")
+            return classification.of_data(name, dataset, said, "starter-2")
         case "search":
-            return _search(name, dataset, f"Find sentences of {dataset} with the same label.")
+            return search.of_data(
+                name, dataset, f"Find sentences of {dataset} with the same label."
+            )
         case "probe":
-            return _probing(name, dataset, f"Labels of {dataset}, in its own splits.")
+            return probing.of_data(name, dataset, f"Labels of {dataset}, in its own splits.")
     return None
-
-
-def _of_pairs(name: str) -> Task:
-    return _sts(name, name, f"Scored pairs of {name}.")
 
 
 def available(catalog: Catalog) -> list[Task]:
@@ -218,7 +142,7 @@ def named(name: str) -> Task:
     """Read a task off its name alone: no data set is looked for, so that none need be there."""
     if name in TASKS:
         return TASKS[name]
-    return _of_labels(name) or _of_pairs(name)
+    return _of_labels(name) or sts.of_data(name)
 
 
 def seeds_of(name: str, protocol: str | None, seed: int | None, seeds: int = 1) -> list[int | None]:
@@ -232,11 +156,9 @@ def seeds_of(name: str, protocol: str | None, seed: int | None, seeds: int = 1) 
         seed: the first; None is the protocol's own, and stays None when there is only one.
         seeds: how many.
     """
-    from engine import protocols
-
     task = named(name)
     chosen = protocols.get(protocol or task.protocol)
-    if seeds == 1 or task.type_under(chosen.types) in (None, "sts", "search"):
+    if seeds == 1 or not task.type_under(chosen.types) or not type_of(task, chosen).draws:
         return [seed]
     first = chosen.seed if seed is None else seed
     return [first + i for i in range(seeds)]
@@ -283,8 +205,6 @@ def expand(
 
 
 def _by_default(task: Task, protocol: str | None) -> bool:
-    from engine import protocols
-
     if protocol is None:
         return task.name in (*STARTER, *SEVEN)
     return task.type_under(protocols.get(protocol).types) is not None
@@ -292,13 +212,13 @@ def _by_default(task: Task, protocol: str | None) -> bool:
 
 def _tasks_of(info: DatasetInfo) -> list[Task]:
     if info.kind == "pairs":
-        return [_of_pairs(info.name)]
+        return [sts.of_data(info.name)]
     if info.task is not None and info.task.endswith("/probe"):
-        return [_probing(info.task, info.name, info.description)]
+        return [probing.of_data(info.task, info.name, info.description)]
     if info.kind == "labels" and info.origin in ("upload", "hub"):
         return [
             named(f"{info.name}/classify"),
-            _search(f"{info.name}/search", info.name, f"Same label in {info.name}."),
+            search.of_data(f"{info.name}/search", info.name, f"Same label in {info.name}."),
         ]
     return []
 

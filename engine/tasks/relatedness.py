@@ -9,22 +9,29 @@ Spearman.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from engine.classifiers import relatedness
 from engine.classifiers.features import Features
 from engine.classifiers.setting import Tick
-from engine.datasets.types import ScoredPairs
 from engine.errors import UserError
 from engine.results import Score
 from engine.stats.bootstrap import pearson, spearman
-from engine.tasks.measurement import Measurement
+from engine.tasks.cost import Work
+from engine.tasks.task import Measurement, Task, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import ScoredPairs
 
 Select = Literal["pearson", "spearman"]
 _SPLITS = ("train", "dev", "test")
 _CORRELATIONS = {"pearson": pearson, "spearman": spearman}
+_FINETUNE = "-finetune"
+"""At the end of a task's name: chosen by dev Spearman."""
+_PASSES = 300
+"""That a fit is expected to take."""
 
 
 def measure(
@@ -101,3 +108,34 @@ def _rows(
         sentence, row = sentence + 2 * n, row + n
     features = Features(vectors, np.concatenate(left), np.concatenate(right), "|u-v|, u*v")
     return features, np.concatenate(gold), splits
+
+
+def work(data: ScoredPairs, protocol: str, seed: int) -> Work:
+    """Count what the training of a regressor goes through."""
+    sizes = {name: len(part.gold) for name, part in data.parts.items()}
+    return Work(
+        list(data.sentences), "relatedness", rows=sum(sizes.values()), width=2, classes=5, fits=1,
+        fit_rows=sizes.get("train", 0), passes=_PASSES,
+    )  # fmt: skip
+
+
+def _measured(
+    task: Task, data: ScoredPairs, vectors: np.ndarray, protocol: str, seed: int, tick: Tick
+) -> Measurement:
+    select: Select = "spearman" if task.name.endswith(_FINETUNE) else "pearson"
+    return measure(data, vectors, select, seed, tick)
+
+
+def _finetune(dataset: str) -> Task:
+    said = f"{dataset} by a trained regressor, chosen by dev Spearman as SimCSE's fork does."
+    name = dataset + _FINETUNE
+    return Task(name, "relatedness", dataset, "pairs", "senteval", "spearman", said)
+
+
+TYPE = TaskType(
+    "relatedness",
+    measure=_measured,
+    work=work,
+    trains=True,
+    tasks=(_finetune("STSBenchmark"), _finetune("SICKRelatedness")),
+)

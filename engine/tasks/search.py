@@ -7,14 +7,18 @@ labels; neither encoders nor files.
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.datasets.types import LabelledSentences
 from engine.errors import UserError
 from engine.results import Score
 from engine.search.index import neighbours_of_each
-from engine.tasks.measurement import Measurement
+from engine.tasks.cost import Work
+from engine.tasks.task import Measurement, Task, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import LabelledSentences
 
 NEAREST = 10
 
@@ -45,3 +49,22 @@ def measure(data: LabelledSentences, vectors: np.ndarray) -> Measurement:
     details = {"chance": 100.0 * chance, "queries_with_fewer_than_10_of_their_label": short}
     scores = (Score("all", None, "precision_at_10", 100.0 * float(precision.mean()), n, main=True),)
     return Measurement(scores, {"precision": precision}, details)
+
+
+def of_data(name: str, dataset: str, description: str) -> Task:
+    """The task on labelled sentences."""
+    return Task(name, "search", dataset, "labels", "starter-1", "precision_at_10", description)
+
+
+def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
+    sentences = list(data.sentences)
+    return Work(sentences, "neighbours", pairs=len(sentences) ** 2)
+
+
+TYPE = TaskType(
+    "search",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors),
+    work=_work,
+    draws=False,
+    tasks=(of_data("StarterSearch", "starter-topics", "Find sentences of the same topic."),),
+)

@@ -8,16 +8,20 @@ neither encoders nor files.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.classifiers.setting import Tick
-from engine.datasets.types import ScoredPairs
 from engine.results import Score
 from engine.space import geometry
 from engine.stats.bootstrap import pearson, spearman
 from engine.tasks import relatedness, sts
-from engine.tasks.measurement import Measurement
+from engine.tasks.cost import Work
+from engine.tasks.task import Measurement, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import ScoredPairs
 
 _SCALES = ((0.0, 5.0), (1.0, 5.0))
 """Of gold scores that the regressor's five bins are made for."""
@@ -86,3 +90,19 @@ def _learned(data: ScoredPairs, vectors: np.ndarray, seed: int, tick: Tick) -> l
         for score in found.scores
         if score.split == "test"
     ]
+
+
+def _work(data: ScoredPairs, protocol: str, seed: int) -> Work:
+    if "train" in data.parts:
+        return relatedness.work(data, protocol, seed)
+    return Work(list(data.sentences), pairs=len(data.sentences))
+
+
+TYPE = TaskType(
+    "sts",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, seed, tick),
+    work=_work,
+    trains=True,
+    draws=False,
+    protocols=("pitfalls",),
+)

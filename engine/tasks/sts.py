@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.datasets.types import PairPart, ScoredPairs
 from engine.errors import UserError
 from engine.results import Score
 from engine.space import geometry
 from engine.stats.bootstrap import pearson, spearman
-from engine.tasks.measurement import Measurement
+from engine.tasks.cost import Work
+from engine.tasks.task import Measurement, Task, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import PairPart, ScoredPairs
 
 _CORRELATIONS = {"spearman": spearman, "pearson": pearson}
 _POSITIVE_ABOVE = 4.0
@@ -185,3 +189,36 @@ def _space(data: ScoredPairs, pairs: _Pairs, vectors: np.ndarray) -> list[Score]
         n_pos = int(positive.sum())
         scores.append(Score("all", None, "alignment", aligned, n_pos, unit="squared distance"))
     return scores
+
+
+def of_data(dataset: str, description: str = "", name: str = "", *also: str) -> Task:
+    """The task on scored pairs; by default it has the name of its data."""
+    return Task(
+        name or dataset, "sts", dataset, "pairs", "simcse-2021", "spearman",
+        description or f"Scored pairs of {dataset}.", also,
+    )  # fmt: skip
+
+
+def _work(data: ScoredPairs, protocol: str, seed: int) -> Work:
+    sentences = list(data.sentences)
+    if data.parts_are == "splits" and len(sentences) <= MOST_SENTENCES:
+        return Work(sentences, "uniformity", pairs=len(sentences) ** 2)
+    return Work(sentences, pairs=len(sentences))
+
+
+TYPE = TaskType(
+    "sts",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors),
+    work=_work,
+    draws=False,
+    tasks=(
+        of_data("starter-pairs", "Graded sentence pairs of the starter set.", "StarterSTS"),
+        of_data("STS12", "SemEval 2012 similarity, five subsets."),
+        of_data("STS13", "SemEval 2013 similarity, three subsets (without SMT)."),
+        of_data("STS14", "SemEval 2014 similarity, six subsets."),
+        of_data("STS15", "SemEval 2015 similarity, five subsets."),
+        of_data("STS16", "SemEval 2016 similarity, five subsets."),
+        of_data("STSBenchmark", "STS Benchmark, test split.", "", "relatedness"),
+        of_data("SICKRelatedness", "SICK relatedness, test split.", "", "relatedness"),
+    ),
+)

@@ -20,7 +20,7 @@ from engine.datasets import Catalog
 from engine.encoders.base import Encoder
 from engine.results import Result
 from engine.tasks import similarity, transfer
-from engine.tasks.measurement import Measurement
+from engine.tasks.task import Measurement
 
 pytestmark = pytest.mark.data
 

@@ -91,14 +91,14 @@ def estimates(
 def _work(workspace: Workspace, task: str, protocol: str | None, seed: int | None) -> Work | None:
     """Count the work of a task; None for one that will be an error, which costs nothing."""
     from engine import protocols
-    from engine.tasks import get
-    from engine.tasks.cost import work_of
+    from engine.tasks import get, type_of
 
     try:
         found = get(task, workspace.catalog)
         chosen = protocols.get(protocol or found.protocol)
         data = workspace.catalog.load(found.dataset)
-        return work_of(found, data, chosen.name, chosen.seed if seed is None else seed)
+        number = chosen.seed if seed is None else seed
+        return type_of(found, chosen).work(data, chosen.name, number)
     except UserError:
         return None
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine import evaluate, speed, tasks
+from engine import evaluate, protocols, speed, tasks
 from engine.datasets import Catalog
 from engine.errors import UserError
 from engine.tasks import cost
@@ -27,7 +27,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 def work(data: Catalog, name: str, protocol: str) -> cost.Work:
     """What a task asks for under a protocol."""
     task = tasks.get(name, data)
-    return cost.work_of(task, data.load(task.dataset), protocol, 1111)
+    how = tasks.type_of(task, protocols.get(protocol))
+    return how.work(data.load(task.dataset), protocol, 1111)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +88,10 @@ def test_a_protocol_that_does_not_fit_is_said(data: Catalog) -> None:
 COLD = """
 import json, sys, time
 import numpy as np
-from engine import speed, tasks
+from engine import speed
 from engine.classifiers.setting import nobody
 from engine.datasets.types import LabelledSentences
-from engine.tasks import cost, transfer
+from engine.tasks import transfer
 
 protocol, splits = sys.argv[1], ["train"] * 1000 + ["dev"] * 100 + ["test"] * 100
 random = np.random.default_rng(0)
@@ -98,7 +99,7 @@ labels = random.integers(0, 3, 1200)
 vectors = (random.normal(size=(3, 24))[labels] + random.normal(size=(1200, 24)) * 3).astype("f")
 sentences, names = [f"s {i}" for i in range(1200)], labels.astype(str).tolist()
 data = LabelledSentences("clouds", sentences, names, splits)
-work = cost.work_of(tasks.TASKS["SST5"], data, protocol, 1111)
+work = transfer.work(data, protocol, 1111)
 said = speed.training_seconds(work, 24)
 start = time.perf_counter()
 found = transfer.measure(data, vectors, transfer.SETTINGS[protocol], 1111, nobody)

@@ -29,6 +29,16 @@ def test_every_task_names_a_protocol_that_covers_it() -> None:
         assert task.type in protocols.get(task.protocol).types
 
 
+def test_every_type_that_a_protocol_covers_can_be_measured() -> None:
+    """One way each, with its name; decoding has no data set and is measured elsewhere."""
+    from engine import protocols
+
+    for protocol in protocols.PROTOCOLS.values():
+        for kind in set(protocol.types) - {"decoding"}:
+            task = tasks.Task("mine", kind, "mine", "labels", protocol.name, "accuracy", "")
+            assert tasks.type_of(task, protocol).name == kind
+
+
 def test_an_unknown_name_says_close_ones() -> None:
     """Case is no obstacle."""
     with pytest.raises(UserError) as caught:

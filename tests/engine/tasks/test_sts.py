@@ -11,7 +11,7 @@ from engine.datasets.types import PairPart, ScoredPairs
 from engine.errors import UserError
 from engine.results import Score
 from engine.tasks import sts
-from engine.tasks.measurement import Measurement
+from engine.tasks.task import Measurement
 
 RNG = np.random.default_rng(1)
 

@@ -1,0 +1,39 @@
+"""Probing: which surface, syntactic and semantic properties can be told from a vector?
+
+Ten tasks of Conneau et al. 2018 (SentEval), and labelled sentences in their own train, dev and test
+splits. Measured as transfer tasks are.
+"""
+
+from __future__ import annotations
+
+from engine.tasks import transfer
+from engine.tasks.task import Task, TaskType
+
+
+def of_data(name: str, dataset: str, description: str) -> Task:
+    """The task on labelled sentences."""
+    return Task(name, "probing", dataset, "labels", "senteval", "accuracy", description)
+
+
+def _task(name: str, description: str) -> Task:
+    return of_data(name, name, f"Probing: {description}")
+
+
+TYPE = TaskType(
+    "probing",
+    measure=transfer.measured,
+    work=transfer.work,
+    trains=True,
+    tasks=(
+        _task("Length", "how long the sentence is, in six bins."),
+        _task("WordContent", "which of a thousand words it holds."),
+        _task("Depth", "how deep its parse tree is."),
+        _task("TopConstituents", "its top constituents."),
+        _task("BigramShift", "whether two words were swapped."),
+        _task("Tense", "the tense of the main verb."),
+        _task("SubjNumber", "the number of the subject."),
+        _task("ObjNumber", "the number of the object."),
+        _task("OddManOut", "whether a word was replaced."),
+        _task("CoordinationInversion", "whether clauses swapped."),
+    ),
+)

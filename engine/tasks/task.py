@@ -1,0 +1,83 @@
+"""A task, and what tasks of one type have in common: how they are measured and what that takes.
+
+Knows no task; a type is described at the end of its own module beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.results import Score
+
+if TYPE_CHECKING:
+    from engine.classifiers.setting import Tick
+    from engine.datasets.types import Kind
+    from engine.tasks.cost import Work
+
+
+@dataclass(frozen=True)
+class Task:
+    """One measurement on one data set.
+
+    Attributes:
+        name: as in SentEval where it exists there.
+        type: how its default protocol scores it.
+        dataset: the data set's name in the catalog.
+        kind: the shape that data set must have.
+        protocol: the default.
+        metric: of the main score under the default protocol; higher is better for all of them.
+        description: one sentence for people.
+        also: how other protocols score it. STS-B is a cosine under one protocol and a trained
+            regressor under another: two measurements, which no table may mix.
+    """
+
+    name: str
+    type: str
+    dataset: str
+    kind: Kind
+    protocol: str
+    metric: str
+    description: str
+    also: tuple[str, ...] = ()
+
+    def type_under(self, types: Sequence[str]) -> str | None:
+        """Return how a protocol that covers these types scores the task, or None."""
+        return next((t for t in (self.type, *self.also) if t in types), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Scores, per-example values and details, as `engine.results.Result` carries them."""
+
+    scores: tuple[Score, ...]
+    examples: Mapping[str, np.ndarray]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TaskType:
+    """One way to measure.
+
+    Attributes:
+        name: as tasks and protocols have it.
+        measure: called with (task, data, vectors, protocol, seed, tick). The data are of the task's
+            kind, the vectors float32 (len(data.sentences), dim) and finite; the tick is called
+            during training, and what it raises stops it.
+        work: called with (data, protocol, seed), counts what `measure` will compute.
+        tasks: those that come with Theodolite, in the order of lists.
+        trains: whether something is trained for minutes.
+        draws: whether the main score depends on the seed.
+        protocols: the only ones under which it is measured so; empty for all others.
+    """
+
+    name: str
+    measure: Callable[[Task, Any, np.ndarray, str, int, Tick], Measurement]
+    work: Callable[[Any, str, int], Work]
+    tasks: tuple[Task, ...] = ()
+    trains: bool = False
+    draws: bool = True
+    protocols: tuple[str, ...] = ()
