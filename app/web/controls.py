@@ -19,6 +19,7 @@ import functools
 import inspect
 import itertools
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -295,7 +296,18 @@ def _read(request: gr.Request, control: Control) -> Any:
         return control.default
     if control.choices is not None:
         return next((v for v in control.allowed() if str(v) == text), control.default)
+    if control.box is gr.Number:
+        return _number(text, control)
     return _as_default(text, control.default)
+
+
+def _number(text: str, control: Control) -> float | None:
+    """The number where it is one that the box takes, a whole one where its numbers are."""
+    number, options = address.number(text), control.options
+    low, high = options.get("minimum", -math.inf), options.get("maximum", math.inf)
+    if number is None or not low <= number <= high:
+        return control.default
+    return int(number) if options.get("precision") == 0 else number
 
 
 def _as_default(text: str, default: Any) -> Any:

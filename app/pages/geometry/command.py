@@ -40,11 +40,10 @@ def geometry(
     from there on (`from`), each with its number of pairs.
     """
     from app.pages.geometry import service
-    from app.pages.geometry import views as shape_views
 
     workspace = open_workspace(store, data)
     names = {info.name for info in workspace.catalog.list()}
-    chosen = dataset or ("STSBenchmark" if "STSBenchmark" in names else "starter-pairs")
+    chosen = dataset or next(name for name in service.USUAL if name in names)
     measured = []
     with progress_bar("measuring") as move:
         for encoder in encoders:
@@ -54,7 +53,6 @@ def geometry(
                     lambda done, total, encoder=encoder: move(done, total, encoder),  # type: ignore[misc]
                 )
             )  # fmt: skip
-    _, rows = shape_views.table(measured)
     shown = ("encoder", "alignment_over", "n_over", "uniformity", "n_data", "effective_rank",
              "isoscore", "mean_cosine", "hub_skew")  # fmt: skip
-    emit(rows, shown, as_json)
+    emit(service.rows(measured), shown, as_json)

@@ -10,11 +10,12 @@ import gradio as gr
 
 from app import formats
 from app.components.chart import chart
+from app.pages.data import choices as collections
 from app.pages.encoders import choices
-from app.pages.geometry import service
-from app.pages.geometry import views as shape_views
+from app.pages.geometry import service, views
 from app.pages.jobs.run_panel import RunPanel
 from app.web import address, background_call, parts
+from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 TITLE = "Geometry"
 PATH = "geometry"
-USUAL = ("STSBenchmark", "starter-pairs")
 RULES = [("above 4 (as the paper says)", "over"), ("4 and above", "from")]
 SECTIONS = ("alignment", "spectrum", "hubs", "cosines", "thresholds")
 DESCRIPTION = (
@@ -36,142 +36,119 @@ COLUMNS = (
     ("isoscore", "IsoScore"), ("mean_cosine", "mean cosine"), ("hub_skew", "hub skew"),
     ("hub_never", "never a neighbour"),
 )  # fmt: skip
+CONTROLS = (
+    choices.ENCODERS,
+    Control("dataset", "Data", gr.Dropdown, key="data",
+            options={"choices": [], "min_width": 240}),
+    Control("split", "Split", gr.Radio, service.ALL,
+            options={"choices": [], "value": None, "min_width": 260}),
+    Control("rule", "Positive pairs of alignment: graded", gr.Radio, "over", choices=RULES,
+            options={"min_width": 300}),
+    Control("cut", "The same: graded from", gr.Number, options={"min_width": 180, "scale": 0}),
+    Control("label", "The same: labelled", gr.Dropdown,
+            options={"choices": [], "min_width": 220, "scale": 0}),
+)  # fmt: skip
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
     parts.header(TITLE, DESCRIPTION)
+    controls = Controls(*CONTROLS)
     with gr.Row():
-        encoders = choices.encoder_box(scale=3)
-        dataset = gr.Dropdown([], label="Data", elem_id="dataset", min_width=240)
+        controls.render("encoder", scale=3)
+        controls.render("dataset")
     with gr.Row():
-        split = gr.Radio([], label="Split", elem_id="split", min_width=260)
-        rule = gr.Radio(RULES, label="Positive pairs of alignment: graded", elem_id="rule",
-                        min_width=300)  # fmt: skip
+        controls.render("split", "rule")
     notice = parts.notice()
-    missing = parts.static("", elem_id="missing")
-    measure = gr.Button("Measure them", variant="primary", visible=False, elem_id="measure")
-    following = RunPanel(workspace)
-    numbers = parts.static("", elem_id="numbers")
-    views: list[Any] = [missing, measure, numbers]
-    for name in SECTIONS[:-1]:
-        views += _section(name)
-    last = _section("thresholds", shown=False)
-    views += last
-    last[0].render()
-    with gr.Row(visible=False) as graded:  # a row each: a hidden box would leave a gap
-        cut = gr.Number(label="The same: graded from", elem_id="cut", min_width=180,
-                        scale=0)  # fmt: skip
-    with gr.Row(visible=False) as labelled:
-        label = gr.Dropdown([], label="The same: labelled", elem_id="label", min_width=220,
-                            scale=0)  # fmt: skip
-    for view in last[1:]:
-        view.render()
-    controls = [encoders, dataset, split, rule, cut, label]
-    picked = [split, rule, cut, label]
-    views += [graded, labelled]
+    shown = {"missing": parts.static("", elem_id="missing")}
+    shown["measure"] = gr.Button("Measure them", variant="primary", visible=False,
+                                 elem_id="measure")  # fmt: skip
+    panel = RunPanel(workspace)
+    controls.add("run", panel.run)
+    shown["numbers"] = parts.static("", elem_id="numbers")
+    for name in SECTIONS:
+        shown[f"{name}-title"] = parts.static("")
+        if name == "thresholds":
+            with gr.Row(visible=False) as shown["graded"]:  # a row each: a hidden box leaves a gap
+                controls.render("cut")
+            with gr.Row(visible=False) as shown["labelled"]:
+                controls.render("label")
+        shown[name] = chart(elem_id=name)
+        shown[f"{name}-readings"] = parts.static("", elem_id=f"{name}-readings")
 
-    def load(request: gr.Request) -> tuple[Any, ...]:
-        return _loaded(workspace, request)
+    def load(request: gr.Request) -> Answer:
+        asked = controls.asked(request)
+        dataset, offered = collections.filled(workspace, asked.dataset, *service.USUAL)
+        found = {
+            "encoder": choices.filled(workspace, choices.asked(workspace, request)),
+            "dataset": offered, "run": address.first(request, "run"),
+            **_picked(workspace, dataset, asked),
+        }  # fmt: skip
+        return {controls[name]: value for name, value in found.items()}
 
-    def changed(wanted: str) -> tuple[Any, ...]:
-        return _picked(workspace, wanted, {})
+    def pick(asked: Values) -> Answer:
+        usual = Values(split=service.ALL, rule="over", cut=None, label=None)
+        picked = _picked(workspace, asked.dataset, usual)
+        return {controls[name]: value for name, value in picked.items()}
 
-    def show(*values: Any) -> Iterator[tuple[Any, ...]]:
-        first = f"Loading {', '.join(values[0])}; that takes some seconds"
-        for words, found in background_call.followed(lambda say: _views(workspace, *values), first):
-            yield found or (words, *[gr.skip()] * (len(views) - 1))
+    def show(asked: Values) -> Iterator[Answer]:
+        first = f"Loading {', '.join(asked.encoder)}; that takes some seconds"
+        for words, found in background_call.followed(lambda say: _shown(workspace, asked), first):
+            yield {shown[name]: view for name, view in (found or {"missing": words}).items()}
 
-    def start(chosen: list[str], wanted: str, of: str, *_: Any) -> str:
-        lacking = [n for n in choices.need(chosen) if _found(workspace, n, wanted, of) is None]
-        return service.queue(workspace, lacking, wanted, of)
+    def start(asked: Values) -> Answer:
+        names = choices.need(asked.encoder)
+        split = asked.split or service.ALL
+        absent = service.lacking(workspace, names, asked.dataset, split)
+        return {panel.run: service.queue(workspace, absent, asked.dataset, split)}
 
-    told = parts.telling(show, len(views))
-    opened = parts.on_load(parts.telling(load, 7), None, [*controls, following.run, notice])
-    opened.then(told, controls, [*views, notice], **ALWAYS_LAST)
-    other = dataset.input(parts.telling(changed, 4), dataset, [*picked, notice], **ALWAYS_LAST)
-    other.then(told, controls, [*views, notice], **ALWAYS_LAST)
-    gr.on(
-        [encoders.input, *(c.input for c in picked), following.moved.change],
-        told, controls, [*views, notice], **ALWAYS_LAST,
-    )  # fmt: skip
-    address.keep(
-        {"encoder": encoders, "data": dataset, "split": split, "rule": rule, "cut": cut,
-         "label": label, "run": following.run}, {"split": service.ALL, "rule": "over"},
-    )  # fmt: skip
+    boxes = [controls[name] for name in ("split", "rule", "cut", "label")]
+    opened = on_load(load, controls.values(), notice)
+    other = on(controls["dataset"].input, pick, controls, boxes, notice, **ALWAYS_LAST)
+    for event in (
+        opened.then, other.then,
+        [box.input for box in (controls["encoder"], *boxes)] + [panel.moved.change],
+    ):  # fmt: skip
+        on(event, show, controls, [*shown.values()], notice, **ALWAYS_LAST)
+    controls.keep()
     if not workspace.read_only:
-        measure.click(parts.telling(start, 1), controls, [following.run, notice], **HIDE_PROGRESS)
+        on(shown["measure"].click, start, controls, [panel.run], notice, **HIDE_PROGRESS)
 
 
-def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
-    """The controls as the address has them."""
-    names = [info.name for info in workspace.catalog.list()]
-    named = address.first(request, "data")
-    if named.startswith(("hub:", "upload:")):
-        names = list(dict.fromkeys([*names, named]))
-    usual = next((name for name in USUAL if name in names), names[0])
-    wanted = address.choice(request, "data", names, usual)
-    chosen = choices.asked(workspace, request)
-    asked = {name: address.first(request, name) for name in ("split", "rule", "cut", "label")}
-    return (
-        choices.filled(workspace, chosen),
-        gr.update(choices=names, value=wanted),
-        *_picked(workspace, wanted, asked),
-        address.first(request, "run"),
-    )
-
-
-def _section(name: str, shown: bool = True) -> list[Any]:
-    """Title, chart and readings of one kind of number."""
-    return [
-        parts.static("", render=shown),
-        chart(elem_id=name, render=shown),
-        parts.static("", elem_id=f"{name}-readings", render=shown),
-    ]
-
-
-def _picked(workspace: Workspace, dataset: str, asked: dict[str, str]) -> tuple[Any, ...]:
+def _picked(workspace: Workspace, dataset: str, asked: Values) -> dict[str, Any]:
     """Split, rule, cut and label, as data and address have them."""
     from engine.datasets.types import LabelledPairs, ScoredPairs
 
     data = workspace.catalog.load(dataset)
     offered = service.splits(workspace, dataset)
-    split = asked.get("split", "")
     scored = isinstance(data, ScoredPairs)
     at = service.cut(data.scale) if isinstance(data, ScoredPairs) else 4.0
     labels = sorted(set(data.labels)) if isinstance(data, LabelledPairs) else []
-    label = asked.get("label", "")
-    cut = address.number(asked.get("cut", ""))
-    rules = [(text.replace("4", f"{at:g}"), value) for text, value in RULES]
-    return (
-        gr.update(choices=offered, value=split if split in offered else service.ALL,
-                  visible=len(offered) > 1),
-        gr.update(choices=rules, value="from" if asked.get("rule") == "from" else "over",
-                  visible=scored),
-        at if cut is None else cut,
-        gr.update(choices=labels, value=label if label in labels else
-                  (shape_views.default_label(labels) if labels else None)),
-    )  # fmt: skip
+    usual = views.default_label(labels) if labels else None
+    return {
+        "split": gr.update(
+            choices=offered, value=asked.split if asked.split in offered else service.ALL,
+            visible=len(offered) > 1,
+        ),
+        "rule": gr.update(
+            choices=[(text.replace("4", f"{at:g}"), value) for text, value in RULES],
+            value=asked.rule, visible=scored,
+        ),
+        "cut": at if asked.cut is None else asked.cut,
+        "label": gr.update(choices=labels, value=asked.label if asked.label in labels else usual),
+    }  # fmt: skip
 
 
-def _found(workspace: Workspace, encoder: str, dataset: str, split: str) -> service.Shape | None:
-    """A shape that is there, or is measured at once; None where a run has to."""
-    return service.quick(workspace, encoder, dataset, split or service.ALL)
-
-
-def _views(
-    workspace: Workspace, chosen: Sequence[str], dataset: str, split: str, rule: str,
-    cut: float | None, label: str | None,
-) -> tuple[Any, ...]:  # fmt: skip
+def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
     """Everything below the controls."""
     from engine.datasets.types import LabelledPairs, ScoredPairs
 
-    names = choices.need(chosen)
+    dataset, split = asked.dataset, asked.split or service.ALL
     measured: list[service.Shape] = []
     absent, troubles = [], []
-    for name in names:
+    for name in choices.need(asked.encoder):
         try:
-            found = _found(workspace, name, dataset, split)
+            found = service.quick(workspace, name, dataset, split)
         except UserError as error:  # one encoder that fails leaves the others standing
             troubles.append(parts.problem(error))
             continue
@@ -179,30 +156,39 @@ def _views(
             absent.append(name)
         else:
             measured.append(found)
-    button = gr.update(
-        visible=bool(absent) and not workspace.read_only,
-        value=f"Measure {formats.plural(len(absent), 'encoder')} on {dataset}",
-    )
-    said = "".join(troubles) + _missing(workspace, absent, dataset, bool(measured))
-    if not measured:
-        nothing = [part for _ in SECTIONS for part in shape_views.NOTHING]
-        hidden = gr.update(visible=False)
-        return said, button, "", *nothing, hidden, hidden
-    everyone = service.everyone(workspace, dataset, split or service.ALL)
-    everyone |= {shape.encoder: shape.info for shape in measured}
-    drawn = (
-        shape_views.alignment(everyone, rule, dataset),
-        shape_views.spectrum(measured),
-        shape_views.hubs(measured),
-        shape_views.cosines(measured, dataset),
-        shape_views.thresholds(measured, cut, label),
-    )
     data = workspace.catalog.load(dataset)
-    return (
-        said, button, _numbers(measured, rule), *(part for view in drawn for part in view),
-        gr.update(visible=isinstance(data, ScoredPairs)),
-        gr.update(visible=isinstance(data, LabelledPairs)),
-    )  # fmt: skip
+    return {
+        "missing": "".join(troubles) + _missing(workspace, absent, dataset, bool(measured)),
+        "measure": gr.update(
+            visible=bool(absent) and not workspace.read_only,
+            value=f"Measure {formats.plural(len(absent), 'encoder')} on {dataset}",
+        ),
+        "numbers": _numbers(measured, asked.rule) if measured else "",
+        "graded": gr.update(visible=bool(measured) and isinstance(data, ScoredPairs)),
+        "labelled": gr.update(visible=bool(measured) and isinstance(data, LabelledPairs)),
+        **_sections(workspace, measured, asked),
+    }
+
+
+def _sections(
+    workspace: Workspace, measured: Sequence[service.Shape], asked: Values
+) -> dict[str, Any]:
+    """Title, chart and readings of each kind of number."""
+    drawn = dict.fromkeys(SECTIONS, views.NOTHING)
+    if measured:
+        everyone = service.everyone(workspace, asked.dataset, asked.split or service.ALL)
+        everyone |= {shape.encoder: shape.info for shape in measured}
+        drawn = {
+            "alignment": views.alignment(everyone, asked.rule, asked.dataset),
+            "spectrum": views.spectrum(measured),
+            "hubs": views.hubs(measured),
+            "cosines": views.cosines(measured, asked.dataset),
+            "thresholds": views.thresholds(measured, asked.cut, asked.label),
+        }
+    found: dict[str, Any] = {}
+    for name, (title, picture, readings) in drawn.items():
+        found |= {f"{name}-title": title, name: picture, f"{name}-readings": readings}
+    return found
 
 
 def _missing(workspace: Workspace, absent: Sequence[str], dataset: str, some: bool) -> str:

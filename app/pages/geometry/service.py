@@ -6,7 +6,7 @@ measures what takes long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +30,19 @@ KIND = "geometry"
 FORMAT = 1
 """Raised when the same question would be answered otherwise."""
 ALL = "all"
+USUAL = ("STSBenchmark", "starter-pairs")
+"""What is measured on where no data set is named: the first that is there."""
 AT_ONCE = 3000
 """So many sentences are measured while the page waits, within a second."""
 MOST_SENTENCES = 40_000
 """All pairs of more would take minutes: then so many are drawn, and it is said."""
 HUB_NEIGHBOURS = 10
+NUMBERS = (
+    "encoder", "dataset", "split", "dim", "n_data", "n_distinct", "n_over", "alignment_over",
+    "n_from", "alignment_from", "cut", "uniformity", "effective_rank", "isoscore", "mean_cosine",
+    "std_cosine", "hub_skew", "hub_never", "hub_most", "n_zero", "drawn",
+)  # fmt: skip
+"""What is known of a space, beside its curves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,6 +355,18 @@ def _read(row: DerivedRow, encoder: str, dataset: str) -> Shape:
     names = ("singular", "occurrence", "cosine", "gold", "part")
     arrays = {name: array(row, name) for name in names}
     return Shape(encoder, dataset, row["info"]["split"], row["info"], **arrays)
+
+
+def lacking(
+    workspace: Workspace, encoders: Sequence[str], dataset: str, split: str = ALL
+) -> list[str]:
+    """Encoders that a run has to measure: the others are there, or measured now."""
+    return [name for name in encoders if quick(workspace, name, dataset, split) is None]
+
+
+def rows(shapes: Iterable[Shape]) -> list[dict[str, Any]]:
+    """All numbers, one row an encoder."""
+    return [{name: shape.info.get(name) for name in NUMBERS} for shape in shapes]
 
 
 def queue(workspace: Workspace, encoders: Sequence[str], dataset: str, split: str = ALL) -> str:

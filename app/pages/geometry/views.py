@@ -329,16 +329,6 @@ def _places(n: int, most: int = 400) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 
-def table(shapes: Sequence[Shape]) -> tuple[list[str], list[dict[str, Any]]]:
-    """All numbers, one row an encoder: their names, and rows as `theodolite geometry` prints."""
-    names = [
-        "encoder", "dataset", "split", "dim", "n_data", "n_distinct", "n_over", "alignment_over",
-        "n_from", "alignment_from", "cut", "uniformity", "effective_rank", "isoscore",
-        "mean_cosine", "std_cosine", "hub_skew", "hub_never", "hub_most", "n_zero", "drawn",
-    ]  # fmt: skip
-    return names, [{name: shape.info.get(name) for name in names} for shape in shapes]
-
-
 def _title(headline: str, lead: str) -> str:
     return f'<div class="t-section"><h2>{escape(headline)}</h2><p>{escape(lead)}</p></div>'
 
