@@ -2,7 +2,7 @@
 PYTHON ?= python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test ui gpu lint type bench docs
+.PHONY: help setup run quick test ui long gpu lint type bench docs
 
 help: ## list the habits
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,11 +13,17 @@ setup: ## install the project with everything needed to work on it
 run: ## launch the app
 	$(PYTHON) -m app.cli
 
+quick: ## the tests to run at every change, in less than a minute
+	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -q -n 2 -m 'not ui and not long and not slow'
+
 test: ## all tests but those in a browser
 	$(PYTHON) -m pytest
 
 ui: ## the tests in a real browser (needs chromium)
-	$(PYTHON) -m pytest -m ui
+	$(PYTHON) -m pytest -m 'ui and not long'
+
+long: ## what takes long, and every extra; stopped, it goes on with what has not passed yet
+	$(PYTHON) -m tests.long
 
 gpu: ## the tests of an Nvidia GPU, which run with the others where there is one
 	$(PYTHON) -m pytest -m gpu

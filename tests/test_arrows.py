@@ -92,6 +92,7 @@ def test_arrows_point_one_way(package: str) -> None:
     assert not turned
 
 
+@pytest.mark.slow
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Neither at the top nor in a function: a circle is a piece in the wrong place."""
     graph = imports_between_modules()
@@ -102,6 +103,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert not circles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", ["import engine", "import store", "import app.ui"])
 def test_importing_stays_light(statement: str) -> None:
     """The page is up before torch, scikit-learn, faiss or umap are needed."""
@@ -111,6 +113,7 @@ def test_importing_stays_light(statement: str) -> None:
     assert not modules_after(statement) & HEAVY
 
 
+@pytest.mark.slow
 def test_every_engine_module_imports_without_the_optional_packages() -> None:
     """Each module of the engine can be imported where faiss, umap, gradio and dbos are missing."""
     names = [

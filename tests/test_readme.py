@@ -38,6 +38,7 @@ def test_the_picture_is_there() -> None:
     assert 10_000 < picture.stat().st_size < 1_000_000
 
 
+@pytest.mark.slow
 def test_the_python_example_runs() -> None:
     """The example of the section Python prints a number for each starter task."""
     pytest.importorskip("wordllama", reason="needs the extra `starter`")

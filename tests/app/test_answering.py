@@ -78,6 +78,7 @@ def asked_behind_each_other(
     return asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [How("greedy"), How("beam"), How("beam", rounds=1)])
 def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: How) -> None:
     """While one is decoded twelve ask: the next pass takes all, and says what it says alone."""

@@ -93,6 +93,7 @@ def test_what_was_measured_is_read_and_not_measured_again(home: Path) -> None:
     assert theodolite("evaluate", "random:16", "--tasks", "StarterSTS", "--json") == first
 
 
+@pytest.mark.slow
 def test_compare_says_which_differences_are_real(home: Path) -> None:
     """Each task, and their mean, has a difference with its interval, against the first encoder."""
     theodolite("evaluate", *TWO, "--tasks", "starter")
@@ -181,6 +182,7 @@ def test_standard_input_that_is_no_text_is_refused(home: Path) -> None:
     assert done.returncode == 2
 
 
+@pytest.mark.slow
 def test_json_is_whole_whatever_the_terminal_speaks(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +249,7 @@ def test_the_columns_say_what_a_table_holds(home: Path) -> None:
     assert row["kind"] == "pairs"
 
 
+@pytest.mark.slow
 def test_without_a_tunnel_the_app_goes_on_here(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--share` where no link can be had: what to do on stderr, one JSON object on stdout."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
@@ -361,6 +364,7 @@ def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> 
     ]
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
     """Ctrl-C ends it with 130; the checkpoint stays."""
     spec = small(write_sentences(home / "s.txt"), home / "out", steps=100_000)

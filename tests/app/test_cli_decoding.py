@@ -58,6 +58,7 @@ def objects(done: Result) -> list[dict]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_a_sentence_is_decoded(theodolite: Run) -> None:
     """As a table, and as an object with what became of each word."""
     known = known_sentences()[0]
@@ -204,6 +205,7 @@ def test_what_cannot_be_is_said_in_a_sentence(
     assert said in told["error"]
 
 
+@pytest.mark.slow
 def test_a_decoder_is_trained_and_used(theodolite: Run, tmp_path: Path) -> None:
     """Every event is an object, the last the outcome; then it decodes and is diagnosed."""
     spec = small_spec(tmp_path / "mine", encoder="random:32", epochs=0.5)

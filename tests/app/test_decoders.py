@@ -63,6 +63,7 @@ def own(workspace: Workspace) -> list[decoders.DecoderRow]:
     return [row for row in decoders.listed(workspace) if not row.shipped]
 
 
+@pytest.mark.slow
 def test_a_training_is_a_run_with_a_course_and_a_decoder(
     workspace: Workspace, spec: DecoderSpec
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     assert [row["name"] for row in workspace.store.encoders.list()] == ["random:32"]
 
 
+@pytest.mark.slow
 def test_a_decoder_is_found_by_the_weights_of_its_encoder(workspace: Workspace, out: Path) -> None:
     """Whatever they are called; of two the newer; never one of another dimension."""
     found = decoders.decoder_of(workspace, "random:32")
@@ -164,6 +166,7 @@ def test_stopped_while_it_encodes_there_is_nothing_to_keep(
     assert own(workspace) == []
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_goes_on_in_its_row(
     workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +233,7 @@ def test_a_checkpoint_between_crashes_begins_their_count_anew(
     assert workspace.store.runs.lost_unit(run, 0) == (1 if seconds == 0.0 else 3)
 
 
+@pytest.mark.slow
 def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderSpec) -> None:
     """Its process may be killed between the last file and the note that it ended."""
     list(here(workspace, spec))

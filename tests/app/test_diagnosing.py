@@ -52,6 +52,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> None:
     """Of sentences that are new alone; all of it is read back from the store."""
     run = queue.queue_diagnosis(workspace, ENCODER, str(text), sentences=10)
@@ -169,6 +170,7 @@ def test_without_any_diagnosis_it_says_so(empty: Workspace) -> None:
     assert "No decoder was diagnosed yet" in found.problem.message
 
 
+@pytest.mark.slow
 def test_the_text_of_a_training_is_found_though_the_folder_does_not_tell_where(
     empty: Workspace, tmp_path: Path
 ) -> None:

@@ -232,6 +232,7 @@ def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path: Path) -
     assert maps.stored(workspace, key) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["pca", "umap", "tsne"])
 @pytest.mark.parametrize(
     "lines",

@@ -113,6 +113,7 @@ HOSTILE_PATHS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", HOSTILE_PATHS, ids=lambda path: path[:40])
 def test_a_hostile_address_is_refused_calmly(client: httpx.Client, path: str) -> None:
     """No error of the server's, no file from outside, nothing of its inside."""
@@ -166,6 +167,7 @@ def test_calls_of_random_bytes_are_refused_calmly(client: httpx.Client) -> None:
         assert not any(sign in answer.text for sign in SIGNS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("about", NONSENSE, ids=lambda about: json.dumps(about)[:40])
 def test_every_part_of_a_page_stands_nonsense(
     client: httpx.Client, workspace: Workspace, about: Any

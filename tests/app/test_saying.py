@@ -50,6 +50,7 @@ def vectors(workspace: Workspace, *sentences: str) -> np.ndarray:
 # A sentence -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_sentence_that_is_known_comes_back_whole(workspace, known):
     """Every word is kept, the cosine of the round trip is 1."""
     (said,) = saying.decoded(workspace, [ENCODER], f"  {known[0]}\n")

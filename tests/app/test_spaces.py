@@ -90,6 +90,7 @@ def test_one_encoder_is_no_pair() -> None:
         spaces.asked("random:32 | normalise", "random:32|normalise", "starter-topics")
 
 
+@pytest.mark.slow
 def test_the_figures_are_those_of_the_full_vectors(workspace: Workspace, pair: spaces.Pair) -> None:
     """Not of the plane: worked out anew from the encoders' vectors."""
     sentences, _ = workspace.catalog.sentences("starter-topics")

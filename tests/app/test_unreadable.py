@@ -54,6 +54,7 @@ def file_of(workspace: Workspace, encoder: str, task: str = TASK) -> Path:
     return workspace.store.results.folder / row["examples"]
 
 
+@pytest.mark.slow
 def test_a_comparison_stands_without_it(measured: Workspace, harm) -> None:
     """Its score is shown and said to be unreadable; the other encoder and task are tested."""
     harm(file_of(measured, B))
@@ -70,6 +71,7 @@ def test_a_comparison_stands_without_it(measured: Workspace, harm) -> None:
         assert table(report, [], {}).count("unreadable") == 1
 
 
+@pytest.mark.slow
 def test_a_comparison_with_an_unreadable_baseline(measured: Workspace, harm) -> None:
     """Nothing is tested on its task, everything on the others."""
     harm(file_of(measured, A))
@@ -78,6 +80,7 @@ def test_a_comparison_with_an_unreadable_baseline(measured: Workspace, harm) -> 
     assert set(report.groups[TASK]) == {B, C}
 
 
+@pytest.mark.slow
 def test_the_overview_stands_without_it(measured: Workspace) -> None:
     """The cell says so; its score stands, its interval is not known."""
     file_of(measured, B).unlink()
@@ -93,6 +96,7 @@ def test_the_overview_stands_without_it(measured: Workspace) -> None:
     assert "--repair" not in views.card(measured, kept or 0)
 
 
+@pytest.mark.slow
 def test_distributions_stand_without_it(measured: Workspace, harm) -> None:
     """What cannot be read can be measured again there."""
     harm(file_of(measured, B))
@@ -114,6 +118,7 @@ def work_off(workspace: Workspace, run_id: str) -> None:
         kind.work(workspace, run["spec"], position, lambda *_: None)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_it_is_queued_again_and_measured(measured: Workspace, harm) -> None:
     """Once; its new row takes the place of the old, and what was shown before is whole again."""
     before: dict[str, Any] = measured.store.results.table(encoders=[B], tasks=[TASK])[0]
@@ -142,6 +147,7 @@ def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace
     assert workspace.store.results.put(failed) == row["id"]
 
 
+@pytest.mark.slow
 def test_the_command_repairs(measured: Workspace, harm) -> None:
     """It exits with 1, as something was found."""
     harm(file_of(measured, B))

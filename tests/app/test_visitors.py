@@ -72,6 +72,7 @@ def send(client: httpx.Client, event: dict[str, Any], data: list[Any], about: An
     raise AssertionError("no answer")
 
 
+@pytest.mark.slow
 def test_a_hidden_button_cannot_be_pressed(visitor: httpx.Client, owner: Workspace) -> None:
     """Every button of one run box, sent the id of the owner's run, leaves the run alone."""
     (run,) = owner.store.runs.list()
@@ -84,6 +85,7 @@ def test_a_hidden_button_cannot_be_pressed(visitor: httpx.Client, owner: Workspa
     assert owner.store.runs.get(run["id"])["state"] == "queued"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ["remove", "poolings", "cancel", "retry", "again"])
 def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, act: str) -> None:
     """Every list of the app is sent an act it did not offer."""

@@ -80,6 +80,7 @@ def test_the_vectors_are_the_same(encoder: Encoder, reference: dict[str, Any]) -
         assert np.linalg.norm(vector) == pytest.approx(check["norm"], rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("year", YEARS)
 def test_years(year: str, results: dict[str, Result], reference: dict[str, Any]) -> None:
     """Every subset and aggregation, both correlations, at the README's tolerances."""
@@ -152,6 +153,7 @@ def test_alignment_and_uniformity(results: dict[str, Result], reference: dict[st
     assert scores["uniformity"].n == golden["n_sentences"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["train", "dev", "test"])
 def test_alignment_and_uniformity_of_a_split(
     split: str, encoder: Encoder, data_root: Path, reference: dict[str, Any]

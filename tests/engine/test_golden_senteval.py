@@ -87,7 +87,14 @@ def assert_equal(found: Result | Measurement, golden: dict[str, Any]) -> None:
             assert found.details[ours] == expected
 
 
-@pytest.mark.parametrize("task", ["SST5", "SICKEntailment", "MRPC", "TREC", *SMALL])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "task",
+    [
+        *("SICKEntailment", *SMALL),
+        *(pytest.param(task, marks=pytest.mark.long) for task in ("SST5", "MRPC", "TREC")),
+    ],
+)
 def test_exact(task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]) -> None:
     """The full setting, one fit after the other; as many passes over the data as the original."""
     result, golden = (
@@ -99,6 +106,7 @@ def test_exact(task: str, encoder: Encoder, catalog: Catalog, reference: dict[st
     assert result.details["passes"] == pytest.approx(golden["total_epochs"], rel=0.02)
 
 
+@pytest.mark.long
 def test_exact_nested_folds(encoder: Encoder, catalog: Catalog, reference: dict[str, Any]) -> None:
     """MR in the setting for prototyping: 105 fits, each outer fold as in the original."""
     result = run(encoder, catalog, "senteval-fast", "MR")
@@ -107,7 +115,7 @@ def test_exact_nested_folds(encoder: Encoder, catalog: Catalog, reference: dict[
     assert 100 * result.examples["correct"].mean() == pytest.approx(result.main.score, abs=0.01)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("task", ["SST2", "SNLI", "Tense", *LARGE, *NESTED])
 def test_exact_long(
     task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
@@ -117,7 +125,7 @@ def test_exact_long(
     assert_equal(result, record(reference, "default", task))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "task",
     ["SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICKEntailment", "SNLI", "WordContent"],
@@ -130,11 +138,12 @@ def test_prototyping(
     assert_equal(result, record(reference, "fast", task))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "task",
     [
         *("SST5", "SICKEntailment", "SNLI", "Tense", *SMALL),
-        *(pytest.param(task, marks=pytest.mark.slow) for task in ("SST2", *LARGE)),
+        *(pytest.param(task, marks=pytest.mark.long) for task in ("SST2", *LARGE)),
     ],
 )
 def test_the_fast_solver_on_splits(
@@ -144,11 +153,12 @@ def test_the_fast_solver_on_splits(
     assert_equal(run(encoder, catalog, "senteval", task), record(reference, "default", task))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "task",
     [
-        *("MR", "TREC", "MRPC"),
-        *(pytest.param(task, marks=pytest.mark.slow) for task in ("SUBJ", "MPQA")),
+        "MRPC",
+        *(pytest.param(task, marks=pytest.mark.long) for task in ("MR", "TREC", "SUBJ", "MPQA")),
     ],
 )
 def test_the_fast_solver_on_folds(
@@ -165,8 +175,15 @@ def test_the_fast_solver_on_folds(
             assert scores[name] == pytest.approx(golden[name], abs=allowed), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("task", "tolerance"), [("MRPC", 0.06), ("SST5", 0.1), ("SICKEntailment", 0.5), ("SNLI", 0.06)]
+    ("task", "tolerance"),
+    [
+        ("MRPC", 0.06),
+        ("SNLI", 0.06),
+        pytest.param("SST5", 0.1, marks=pytest.mark.long),
+        pytest.param("SICKEntailment", 0.5, marks=pytest.mark.long),
+    ],
 )
 def test_scikit_learn(
     task: str, tolerance: float, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
@@ -178,7 +195,7 @@ def test_scikit_learn(
     assert found["acc"] == pytest.approx(golden["acc"], abs=tolerance)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("task", [*NESTED, "SST2", "TREC"])
 def test_scikit_learn_long(
     task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
@@ -187,8 +204,14 @@ def test_scikit_learn_long(
     test_scikit_learn(task, 0.5 if task == "TREC" else 0.06, encoder, catalog, reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("solver", "task"), [("exact", "SubjNumber"), ("columns", "SubjNumber"), ("columns", "Tense")]
+    ("solver", "task"),
+    [
+        ("exact", "SubjNumber"),
+        ("columns", "SubjNumber"),
+        pytest.param("columns", "Tense", marks=pytest.mark.long),
+    ],
 )
 def test_one_hidden_layer(
     solver: Any, task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
@@ -204,7 +227,7 @@ def test_one_hidden_layer(
     ("task", "test_spread"),
     [("TREC", 3.0), ("MRPC", 1.2)],
 )
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_hidden_layer_on_folds(
     task: str, test_spread: float, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
 ) -> None:
@@ -219,7 +242,7 @@ def test_one_hidden_layer_on_folds(
     assert scores["acc"] == pytest.approx(golden["acc"], abs=test_spread)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("task", ["Tense", "TREC", "MRPC", "SST2"])
 def test_one_hidden_layer_long(
     task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
@@ -228,15 +251,10 @@ def test_one_hidden_layer_long(
     test_one_hidden_layer("exact", task, encoder, catalog, reference)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "task",
-    [
-        "SICKRelatedness-finetune",
-        *(
-            pytest.param(task, marks=pytest.mark.slow)
-            for task in ("STSBenchmark", "SICKRelatedness", "STSBenchmark-finetune")
-        ),
-    ],
+    ["STSBenchmark", "SICKRelatedness", "STSBenchmark-finetune", "SICKRelatedness-finetune"],
 )
 def test_learned_relatedness(
     task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
@@ -252,6 +270,7 @@ def test_learned_relatedness(
     assert result.main.metric == ("spearman" if variant == "simcse_fork" else "pearson")
 
 
+@pytest.mark.slow
 def test_similarities_side_by_side(
     encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
 ) -> None:
@@ -285,13 +304,14 @@ def test_the_normalised_cosine_of_the_dev_split(
     assert found["znorm_spearman"] == pytest.approx(100 * golden["spearman"], abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "task"),
     [
         *(("pitfalls", task) for task in ("TREC", "MRPC", "Tense", "MR")),
         ("pitfalls-mlp", "SubjNumber"),
         *(
-            pytest.param("pitfalls-mlp", task, marks=pytest.mark.slow)
+            pytest.param("pitfalls-mlp", task, marks=pytest.mark.long)
             for task in ("TREC", "MRPC", "Tense")
         ),
     ],

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from engine.decode import open_decoder
 from tests.fakes.decoders import small_spec
 from tests.jobs.conftest import Bench
 from tests.jobs.test_training import checkpoint, killed_twice
 
 
+@pytest.mark.long
 def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     """Its child is killed, then the app with all it started; it ends as a decoder in the list."""
     spec = small_spec(tmp_path / "broken", epochs=40.0)

@@ -63,13 +63,16 @@ def assert_done_once(bench: Bench, run_id: str, units: int, kills: int) -> None:
     assert bench.store.check() == []
 
 
-def test_anything_may_be_killed_at_any_moment(bench: Bench) -> None:
-    """App, worker and child, two times each over a dozen units."""
+@pytest.mark.slow
+@pytest.mark.parametrize("each", [2, pytest.param(20, marks=pytest.mark.long)])
+def test_anything_may_be_killed_at_any_moment(bench: Bench, each: int) -> None:
+    """App, worker and child, so many times each, with two units for every kill."""
+    units = 6 * each
     rng = random.Random(2021)
     app = start_app(bench)
-    run_id = bench.measure("kills", 12, 0.4)
+    run_id = bench.measure("kills", units, 0.4)
     until(lambda: bench.store.runs.get(run_id)["done"] > 0)
-    targets = [0, 1, 2] * 2
+    targets = [0, 1, 2] * each
     rng.shuffle(targets)
     for target in targets:
         processes = tree(app)
@@ -80,13 +83,14 @@ def test_anything_may_be_killed_at_any_moment(bench: Bench) -> None:
             app.wait()
             assert_gone(processes)  # what an app started ends by itself
             app = start_app(bench)
-    assert_done_once(bench, run_id, 12, len(targets))
+    assert_done_once(bench, run_id, units, len(targets))
     processes = tree(app)
     app.kill()
     app.wait()
     assert_gone(processes)
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_while_it_starts(bench: Bench) -> None:
     """Leaves a queue that the next one can use."""
     run_id = bench.measure("early", 2, 0.05)
@@ -99,6 +103,7 @@ def test_a_worker_that_is_killed_while_it_starts(bench: Bench) -> None:
     assert_done_once(bench, run_id, 2, 4)
 
 
+@pytest.mark.slow
 def test_a_lost_queue_is_made_anew(bench: Bench) -> None:
     """The runs are in the store; what was done of them stays done."""
     worker = bench.start_worker()
@@ -112,6 +117,7 @@ def test_a_lost_queue_is_made_anew(bench: Bench) -> None:
     assert_done_once(bench, run_id, 4, 1)
 
 
+@pytest.mark.long
 def test_workers_share_the_queue_and_take_over(bench: Bench) -> None:
     """Two runs run beside each other; what a worker left that is gone for good, the other does."""
     workers = {slot: bench.start_worker(slot) for slot in ("local-0", "extra-1")}
@@ -127,6 +133,7 @@ def test_workers_share_the_queue_and_take_over(bench: Bench) -> None:
         assert_done_once(bench, run_id, 4, 1)
 
 
+@pytest.mark.long
 def test_two_apps_on_one_store(bench: Bench) -> None:
     """One keeps the worker, the other looks on and takes over when the first goes."""
     first = Supervisor(bench.store.folder, kinds=KINDS)
@@ -147,6 +154,7 @@ def test_two_apps_on_one_store(bench: Bench) -> None:
     assert not child_of(psutil.Process())
 
 
+@pytest.mark.slow
 def test_a_store_that_is_removed_ends_its_worker(bench: Bench) -> None:
     """No empty one is begun in its place; put back, the work goes on."""
     away = bench.store.folder.with_name("away")
@@ -162,6 +170,7 @@ def test_a_store_that_is_removed_ends_its_worker(bench: Bench) -> None:
         assert_done_once(bench, run_id, 2, 0)
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up(tmp_path: Path) -> None:
     """The run pauses or fails in words; once there is room all is done, and once."""
     small = tmp_path / "small"

@@ -13,6 +13,7 @@ from store.check import JOBS_FILE
 from tests.jobs.conftest import Bench, alive, child_of, until
 
 
+@pytest.mark.slow
 def test_a_run_is_done_unit_by_unit(shared: Bench) -> None:
     """In order, with a log, a result each, and nothing left to wait for."""
     run = shared.over(shared.measure("plain", 3, 0.05))
@@ -25,6 +26,7 @@ def test_a_run_is_done_unit_by_unit(shared: Bench) -> None:
     assert "2 of 3: unit 1" in log
 
 
+@pytest.mark.slow
 def test_progress_and_time_left_move(shared: Bench) -> None:
     """Inside a unit too; the time left is near what is really left."""
     run_id = shared.measure("slow", 2, 2.0)
@@ -43,6 +45,7 @@ def test_one_child_does_all_units_of_all_runs(shared: Bench) -> None:
     assert len({line[2] for line in shared.begun() if line[0].startswith("warm")}) == 1
 
 
+@pytest.mark.slow
 def test_lower_priorities_run_earlier(shared: Bench) -> None:
     """Whatever the order in which they were queued."""
     first = shared.measure("first", 1, 1.0)
@@ -54,6 +57,7 @@ def test_lower_priorities_run_earlier(shared: Bench) -> None:
     assert order == ["priority-5", "priority0", "priority5"]
 
 
+@pytest.mark.slow
 def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
     """Even when the queue holds it already, and it is done once."""
     first = shared.measure("long", 1, 2.0)
@@ -103,6 +107,7 @@ def test_work_that_cannot_be_read_fails(shared: Bench, spec: tuple[str, dict]) -
     assert run["error"]
 
 
+@pytest.mark.slow
 def test_cancelling_kills_the_tree_within_two_seconds(shared: Bench) -> None:
     """Processes that ignore requests to end included; the next run goes on."""
     pids_file = shared.notes.with_name("pids")
@@ -118,6 +123,7 @@ def test_cancelling_kills_the_tree_within_two_seconds(shared: Bench) -> None:
     assert shared.over(shared.measure("after", 1, 0.01))["state"] == "done"
 
 
+@pytest.mark.slow
 def test_a_waiting_run_can_be_cancelled_and_retried(shared: Bench) -> None:
     """It is not begun before, and is done after."""
     first = shared.measure("in the way", 1, 0.8)
@@ -130,6 +136,7 @@ def test_a_waiting_run_can_be_cancelled_and_retried(shared: Bench) -> None:
     assert shared.over(waiting)["state"] == "done"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "deaths", "state"),
     [(signal.SIGKILL, 2, "done"), (signal.SIGKILL, 9, "failed"), (signal.SIGSEGV, 9, "failed")],
@@ -163,6 +170,7 @@ def test_the_queue_holds_json_only(shared: Bench) -> None:
             assert text is None or json.loads(text) is not None
 
 
+@pytest.mark.slow
 def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
     """Nor anything it started; the next run has another one."""
     shared.over(shared.measure("before it ends", 1, 0.01))
@@ -177,6 +185,7 @@ def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
     assert shared.store.runs.units(run)[0]["crashes"] == 0
 
 
+@pytest.mark.slow
 def test_a_run_that_was_removed_is_gone_from_the_queue_too(bench: Bench) -> None:
     """As soon as a worker starts; cancelled and removed while it waits, it is never begun."""
     worker = bench.start_worker()
@@ -208,6 +217,7 @@ def test_the_queue_is_watched(shared: Bench) -> None:
     assert alive(worker["pid"])
 
 
+@pytest.mark.slow
 def test_a_slot_is_filled_once(shared: Bench) -> None:
     """A second worker of one name says so and ends."""
     second = shared.start_worker("local-0")

@@ -50,6 +50,7 @@ def killed_twice(bench: Bench, kind: str, spec: TrainSpec | DecoderSpec) -> str:
     return run_id
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     """Its child is killed, then the app with all it started; the weights are as if unbroken."""
     file = write_sentences(tmp_path / "sentences.txt")
@@ -67,8 +68,13 @@ def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     assert all((weights[0][name] == weights[1][name]).all() for name in weights[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "state", "done"), [("continuing", "partly failed", 2), ("dying", "failed", 0)]
+    ("kind", "state", "done"),
+    [
+        ("continuing", "partly failed", 2),
+        pytest.param("dying", "failed", 0, marks=pytest.mark.long),
+    ],
 )
 def test_a_unit_that_keeps_dying(bench: Bench, kind: str, state: str, done: int) -> None:
     """Of a kind that continues it fails alone; of others the run fails with it."""
@@ -84,6 +90,7 @@ def test_a_unit_that_keeps_dying(bench: Bench, kind: str, state: str, done: int)
         assert run["message"] == "Told."
 
 
+@pytest.mark.slow
 def test_a_cancelled_training_is_gone_and_can_go_on(bench: Bench, tmp_path: Path) -> None:
     """Its process ends within two seconds; tried again it begins at its checkpoint."""
     file = write_sentences(tmp_path / "sentences.txt")

@@ -37,6 +37,15 @@ FLAGS = (
 # Gradio says so when a page is left while its stream of events is open.
 LEAVING = ("signal is aborted", "Connection errored out", "BodyStreamBuffer was aborted")
 WIDE, NARROW = (1440, 900), (390, 844)
+LOOKS = (
+    pytest.param(WIDE, False, id="wide-light"),
+    pytest.param(NARROW, True, id="narrow-dark"),
+    pytest.param(WIDE, True, id="wide-dark", marks=pytest.mark.long),
+    pytest.param(NARROW, False, id="narrow-light", marks=pytest.mark.long),
+)
+"""(size, dark) of a window."""
+PHONES = (True, pytest.param(False, marks=pytest.mark.long))
+"""Whether a phone is dark."""
 MEASURED = (("random:256", "StarterSTS"), ("random:256", "StarterSearch"),
             ("random:64", "StarterSTS"))  # fmt: skip
 

@@ -13,6 +13,7 @@ from app import ui
 from app.workspace import Workspace
 from tests.fakes.results import invent
 from tests.ui.addresses import address_of
+from tests.ui.conftest import PHONES
 
 PAIR = ("random:256", "random:64")
 TWO = "compare?encoder=random:256&encoder=random:64"
@@ -198,7 +199,7 @@ def test_many_encoders_are_a_row_each_with_marks_for_verdicts(visitor, classifie
     visit.picture("compare-many")
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", PHONES)
 def test_on_a_phone_nothing_is_wider_than_the_page(visitor, classified, dark):
     """Wide tables scroll inside their frames."""
     visit = visitor(classified, dark=dark, size=(390, 844))

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from app.pages.curate import service as curations
 from app.pages.data import service as uploads
 from tests.ui.addresses import address_of
-from tests.ui.conftest import NARROW
+from tests.ui.conftest import LOOKS
 
 LINES = "A cat.\na cat\nA dog.\nA boat at sea.\n<img src=x onerror=alert(1)> a bird\n"
 
@@ -95,8 +95,7 @@ def test_a_large_job_is_a_run_that_is_followed(visit, workspace):
     workspace.store.encoders.remove("random:20")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("size", [(1440, 900), NARROW])
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
 def test_it_fits(visitor, site, workspace, dark, size):
     """Light and dark, wide and narrow."""
     asked = curations.spec("near", "starter-pairs", encoder="random:64", threshold=0.97)

@@ -13,7 +13,7 @@ from app.jobs.kinds import KINDS
 from app.workspace import Workspace
 from tests.fakes import folder
 from tests.ui.addresses import address_of
-from tests.ui.conftest import NARROW, WIDE, served
+from tests.ui.conftest import LOOKS, served
 
 CHOSEN = "evaluate?encoder=random:256&starter=StarterSTS&starter=StarterSearch"
 
@@ -238,7 +238,7 @@ def test_the_cost_is_estimated_before_the_run(visitor, trained_site, trained):
     assert len(trained.store.runs.list()) == before
 
 
-@pytest.mark.parametrize(("dark", "size"), [(False, WIDE), (True, NARROW)])
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
 def test_many_tasks_fit_the_page(visitor, trained_site, dark, size):
     """Laptop and phone, light and dark; the page does not scroll sideways."""
     seen = visitor(trained_site, dark=dark, size=size)

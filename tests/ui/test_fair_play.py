@@ -11,7 +11,7 @@ from app import ui
 from app.workspace import Workspace
 from tests.fakes.measured import put, put_trained
 from tests.ui.addresses import address_of
-from tests.ui.conftest import NARROW, WIDE
+from tests.ui.conftest import LOOKS
 
 BIG, SMALL, BAG = "minilm", "random:64", "wordllama"
 SIX = ("minilm", "wordllama", "random:64", "random:128", "random:256", "random:512")
@@ -145,7 +145,7 @@ def test_a_baseline_is_added_with_one_press(visit, workspace):
     workspace.store.encoders.remove("wordllama")
 
 
-@pytest.mark.parametrize(("size", "dark"), [(WIDE, False), (NARROW, True)], ids=["wide", "narrow"])
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
 def test_it_fits_with_everything_open(visitor, place, size, dark):
     """Nothing scrolls sideways, and every point's head is one line."""
     visit = visitor(place, dark=dark, size=size)

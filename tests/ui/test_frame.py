@@ -6,29 +6,24 @@ import pytest
 from playwright.sync_api import expect
 
 from app.ui import PAGES
-from tests.ui.conftest import NARROW, WIDE
-
-PATHS = [page.PATH for page in PAGES]
+from tests.ui.conftest import LOOKS
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(("size", "dark"), [(WIDE, False), (NARROW, True)], ids=["wide", "narrow"])
-def test_a_page_opens_without_a_complaint_and_fits(visitor, site, path, size, dark):
-    """No error, no request elsewhere, no sideways scrolling; a picture is kept."""
-    visit = visitor(site, dark=dark, size=size)
+@pytest.mark.parametrize("module", PAGES, ids=[page.PATH for page in PAGES])
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
+def test_a_page_opens_without_a_complaint_and_fits(visitor, site, module, size, dark):
+    """No error, no request elsewhere, no sideways scrolling, its link marked, one heading.
+
+    A picture is kept.
+    """
+    visit, path = visitor(site, dark=dark, size=size), module.PATH
     page = visit.open(path)
+    expect(page.locator("nav a[aria-current=page]")).to_have_text(module.TITLE)
+    expect(page.locator("h1")).to_have_count(1)
     page.wait_for_function("document.fonts.status === 'loaded'")
     page.wait_for_timeout(600)  # a picture of the page as filled; the assertions need no wait
     visit.picture(f"{path or 'overview'}-{size[0]}-{'dark' if dark else 'light'}")
     assert not visit.scrolls_sideways()
-
-
-@pytest.mark.parametrize("module", PAGES, ids=PATHS)
-def test_the_bar_says_where_one_is(visit, module):
-    """The page's own link is marked, and its heading is the first one."""
-    page = visit.open(module.PATH)
-    expect(page.locator("nav a[aria-current=page]")).to_have_text(module.TITLE)
-    expect(page.locator("h1")).to_have_count(1)
 
 
 def test_the_bar_leads_to_every_page(visit):

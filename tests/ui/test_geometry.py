@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from app.pages.geometry import service as shapes
 from tests.ui.addresses import address_of
-from tests.ui.conftest import NARROW
+from tests.ui.conftest import LOOKS
 
 TWO = "geometry?encoder=random:256&encoder=random:64&data=starter-pairs"
 
@@ -19,8 +19,7 @@ def measured(workspace):
             for name in ("random:256", "random:64")}  # fmt: skip
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("size", [(1440, 900), NARROW])
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
 def test_every_chart_has_its_sentences(visitor, site, measured, dark, size):
     """One for each encoder below each of five charts, and nothing is cut at the side."""
     visit = visitor(site, dark=dark, size=size)

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.ui.addresses import address_of
-from tests.ui.conftest import NARROW
+from tests.ui.conftest import NARROW, PHONES
 from tests.ui.decoding import ENCODER, FIRST, HOSTILE, SECOND, WITHOUT, obeyed, registered
 
 HERE = f"interpolate?encoder={ENCODER}&in=starter-pairs"
@@ -159,7 +159,7 @@ def test_hostile_text_stays_text(visit):
     assert not obeyed(page)
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", PHONES)
 def test_on_a_phone(visitor, site, dark):
     """Nothing is wider than the window."""
     visit = visitor(site, dark=dark, size=NARROW)

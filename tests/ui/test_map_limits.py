@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from app.pages.map import making as map_making
 from app.pages.map import service as maps
-from tests.ui.conftest import NARROW
+from tests.ui.conftest import NARROW, PHONES
 from tests.ui.maps import ENCODER, QUERY, drawn, over, said, table
 
 
@@ -76,7 +76,7 @@ def test_pictures_can_be_saved(visit, made):
     assert len(pd.read_parquet(io.BytesIO(table(page, "Parquet")))) == 2040
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", PHONES)
 def test_on_a_phone(visitor, site, made, dark):
     """Nothing is wider than the window."""
     visit = visitor(site, dark=dark, size=NARROW)

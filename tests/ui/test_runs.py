@@ -13,7 +13,7 @@ from app.pages.trainings import service as runs
 from engine.training import Finished, Looked, Noted, Started, Stepped, TrainSpec
 from engine.training.ablations import ABLATIONS
 from tests.ui.addresses import address_of
-from tests.ui.conftest import NARROW, WIDE
+from tests.ui.conftest import LOOKS
 
 SPEC = TrainSpec("unsup", "minilm", "starter", "", dev="starter-pairs", dev_every=20)
 
@@ -82,8 +82,7 @@ def finished(desk):
     return run
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
 def test_curves_of_several_runs_lie_over_each_other(
     visitor, place, running, finished, size, dark
 ):  # fmt: skip

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from app.pages.spaces import making as spaces_making
 from app.pages.spaces import service as spaces
 from tests.ui.addresses import address_of
-from tests.ui.conftest import NARROW
+from tests.ui.conftest import NARROW, PHONES
 
 A, B = "random:64", "random:256"
 HOSTILE = "<img src=x onerror=alert(1)> a boat"
@@ -292,7 +292,7 @@ def test_text_of_an_upload_stays_text(visit, boats):
     assert page.locator("#changed img").count() == 0
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", PHONES)
 def test_it_fits_a_phone(visitor, site, pair, dark):
     """One map under the other, nothing wider than the window."""
     tab = visitor(site, dark=dark, size=NARROW)

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from app.jobs.reporter import Reporter
 from app.pages.train import making
 from tests.ui.addresses import address_of
-from tests.ui.conftest import NARROW, WIDE
+from tests.ui.conftest import LOOKS
 
 TINY = "new:layers=1,hidden=16,heads=2,vocab=400"
 QUICK = (
@@ -25,8 +25,7 @@ def page(visitor, place):
     return opened
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
 def test_it_works_as_it_opens(visitor, place, size, dark):
     """The starter set, MiniLM, a preset for this machine, and the command of it."""
     visit = visitor(place, size=size, dark=dark)

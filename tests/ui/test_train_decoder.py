@@ -19,7 +19,7 @@ from engine.decoding.events import Encoded, Looked, Noted, Started, Stepped
 from engine.decoding.spec import DecoderSpec
 from tests.fakes.diagnoses import diagnosis
 from tests.ui.addresses import address_of, gone_from_address
-from tests.ui.conftest import NARROW, WIDE
+from tests.ui.conftest import LOOKS
 
 SPEC = DecoderSpec("random:64", ("starter",), "")
 SAMPLES = (("The old dog slept by the fire.", "The dog slept by the old stove."),
@@ -77,8 +77,7 @@ def page(visitor, place):
     return opened
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
 def test_a_training_is_followed(visitor, place, running, size, dark):
     """Its losses, and what it says so far with the differences marked."""
     visit = visitor(place, size=size, dark=dark)
@@ -240,8 +239,7 @@ def measured(desk):
         desk.keep_result(to_result(diagnosis(encoder, level), "abc"))
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
 def test_a_diagnosis_is_shown(visitor, place, measured, size, dark):
     """Figures beside the baselines, by length, samples."""
     visit = visitor(place, size=size, dark=dark)

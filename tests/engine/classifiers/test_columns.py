@@ -80,6 +80,7 @@ def test_a_column_learns_nothing_from_rows_it_may_not_see() -> None:
     assert (whole[1].predicted != other[1].predicted).any()
 
 
+@pytest.mark.slow
 def test_the_plans_agree_up_to_the_order_of_draws() -> None:
     """Nested folds, folds and splits: dev and test within a few samples of the plain loop."""
     features, labels = clouds(3)
@@ -106,6 +107,7 @@ def uneven() -> tuple[np.ndarray, np.ndarray]:
     return (raw + np.arange(8) - 0.3).astype(np.float32), labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden", [0, 6])
 @pytest.mark.parametrize("solver", ["columns", "exact"])
 def test_normalised_fits_are_fits_on_normalised_features(solver: str, hidden: int) -> None:
@@ -158,6 +160,7 @@ def test_normalised_regression_by_scikit_learn() -> None:
     assert (ours.predicted == pipeline.predict(raw[test])).mean() > 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_dev", [False, True])
 def test_normalising_is_chosen_by_dev_accuracy(with_dev: bool) -> None:
     """Small differences are learnt in few steps when they are normalised, and not otherwise.
@@ -198,6 +201,7 @@ def union_of_dev_parts(trainer: Trainer) -> set[int]:
     return parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["columns", "exact", "logistic"])
 def test_progress_never_falls(solver: Any) -> None:
     """Each plan tells shares from 0 towards 1, however many times it calls its solver."""

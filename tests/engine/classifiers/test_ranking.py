@@ -129,7 +129,8 @@ def plain_sum(model: Plain, data: Matched) -> float:
     return total
 
 
-@pytest.mark.parametrize("seed", [1111, 7])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1111, pytest.param(7, marks=pytest.mark.long)])
 def test_training_is_that_of_the_plain_loop(seed: int) -> None:
     """Same weights after some passes: start, shuffles, contrasts, loss and steps are the same."""
     data = split(61, 3)
@@ -147,7 +148,8 @@ def test_training_is_that_of_the_plain_loop(seed: int) -> None:
         torch.testing.assert_close(weights.cpu(), expected, atol=2e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("noise", [0.6, 20.0])
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [20.0, pytest.param(0.6, marks=pytest.mark.long)])
 def test_the_best_pass_is_kept_and_misses_add_up(noise: float) -> None:
     """The plain loop with the rule in words: stopped at the 4th miss in all, or after 21 passes."""
     splits = {"train": split(30, 3, noise), "dev": split(40, 4, noise), "test": split(20, 5, noise)}
@@ -169,6 +171,7 @@ def test_the_best_pass_is_kept_and_misses_add_up(noise: float) -> None:
     assert sum(map(sum, ranks.recalls())) == pytest.approx(plain_sum(kept, splits["test"]))
 
 
+@pytest.mark.slow
 def test_captions_that_tell_their_image_are_found() -> None:
     """Nearly all of them, and no more than chance when captions are noise."""
     told, noise = (

@@ -92,6 +92,7 @@ def test_scored_pairs_have_their_counts(
         assert data.parts["test"].gold.tolist() == english.parts["test"].gold.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_every_set_listed_can_be_loaded(data_root: Path) -> None:
     """The list promises nothing that is not there, and names the shape that comes."""

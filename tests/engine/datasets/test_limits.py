@@ -154,6 +154,7 @@ def test_ordinary_files_are_not_in_the_way(tmp_path: Path) -> None:
     assert read(parquet(wide), "x.parquet", SENTENCES).sentences == ["A sentence."]
 
 
+@pytest.mark.slow
 def test_lists_in_lists_are_cut_as_they_are_looked_at() -> None:
     """A megabyte of brackets stands for millions of lists, and a preview keeps 200 rows."""
     raw = ('{"a": [' + "[]," * 300_000 + "[]]}\n").encode() * 6

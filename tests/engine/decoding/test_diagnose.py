@@ -139,6 +139,7 @@ def test_samples_say_what_differs(found: Diagnosis) -> None:
     assert {word.fate for word in part.words} - {"kept"}
 
 
+@pytest.mark.slow
 def test_the_work_is_told(decoder: Decoder, encoder: Encoder) -> None:
     """From little to all, and never back."""
     shares: list[float] = []
@@ -148,6 +149,7 @@ def test_the_work_is_told(decoder: Decoder, encoder: Encoder) -> None:
     assert shares[-1] == 1.0
 
 
+@pytest.mark.slow
 def test_a_seed_decides_what_is_drawn(found: Diagnosis, decoder: Decoder, encoder: Encoder) -> None:
     """Equal numbers for one seed."""
     again = diagnose(decoder, encoder, SAID, KNOWN[20:], words=load("random:16"))

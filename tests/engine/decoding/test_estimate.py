@@ -17,6 +17,7 @@ from engine.errors import UserError
 from tests.fakes.decoders import known_sentences, small_spec
 
 
+@pytest.mark.slow
 def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:
     """Sentences, parameters and updates, nearly; and nothing stays of the probe."""
     spec = small_spec(tmp_path / "out")
@@ -37,6 +38,7 @@ def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_cannot_be_trained_is_told_here_too(tmp_path: Path) -> None:
     """With the same words as the training."""
     file = tmp_path / "few.txt"

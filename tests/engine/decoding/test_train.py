@@ -139,6 +139,7 @@ for event in train_decoder(spec, stop=lambda: next(asked) > 10 and time.sleep(60
 """
 
 
+@pytest.mark.slow
 def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
     spec: DecoderSpec, tmp_path: Path
 ) -> None:
@@ -328,6 +329,7 @@ def test_a_loss_that_never_was_a_number_is_told(
     assert not out_folder(spec).exists()
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_checkpoint_before(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

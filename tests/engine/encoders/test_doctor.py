@@ -90,6 +90,7 @@ def test_only_a_transformer_can_be_diagnosed(tmp_path):
         diagnose(f"dir:{tmp_path}")
 
 
+@pytest.mark.slow
 def test_every_pooling_is_measured_in_one_pass(tmp_path):
     """The score is scipy's Spearman of scikit-learn's cosine of the encoder with that pooling."""
     folder = save(tmp_path / "bert")

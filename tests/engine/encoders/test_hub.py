@@ -54,6 +54,7 @@ def root(tmp_path_factory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_models_revisions_and_no_network(root, tmp_path):
     """Downloaded once, pinned by revision, used offline; nothing but what is needed is fetched."""
     name = "hf:princeton/unsup-simcse-tiny"

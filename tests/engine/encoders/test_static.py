@@ -192,6 +192,7 @@ def test_parts_stand_side_by_side():
     np.testing.assert_array_equal(both[:, 8:], load("wordllama").encode(["a cat", "b"]))
 
 
+@pytest.mark.slow
 def test_minilm_equals_sentence_transformers():
     """On our own path, to 1e-5, padded and even batches alike."""
     from sentence_transformers import SentenceTransformer

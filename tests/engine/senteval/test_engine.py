@@ -45,6 +45,7 @@ def cosines(pairs):
     return [u @ v / np.sqrt(u @ u * (v @ v)) for u, v in vectors]
 
 
+@pytest.mark.slow
 def test_a_year_has_the_aggregations_of_both_versions(results, data):
     """Read from the files again and correlated by scipy; an unscored pair does not count."""
     folder = data / "downstream/STS/STS12-en-test"
@@ -270,7 +271,7 @@ def test_unknown_tasks_and_missing_data_are_said_so(data):
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.long
 def test_similarity_is_that_of_the_golden_file(data_root, golden, tmp_path):
     """A script in the manner of SimCSE's, against what the original code gives."""
     tasks = ["STS12", "STS13", "STS14", "STS15", "SICKRelatedness"]
@@ -305,8 +306,9 @@ def full_setting(data_root):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize("task", ["SICKEntailment", pytest.param("MRPC", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("task", ["SICKEntailment", pytest.param("MRPC", marks=pytest.mark.long)])
 def test_accuracies_are_those_of_the_golden_file(task, data_root, golden):
     """The full setting of the papers, to one test sample; every key of the dictionary."""
     found = full_setting(data_root).eval(task)
@@ -321,7 +323,7 @@ def test_accuracies_are_those_of_the_golden_file(task, data_root, golden):
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_benchmark_is_that_of_both_golden_records(data_root, golden):
     """The trained regressor of the original, and the cosine of SimCSE's copy."""
     found = full_setting(data_root).eval("STSBenchmark")
@@ -336,7 +338,7 @@ def test_the_benchmark_is_that_of_both_golden_records(data_root, golden):
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.long
 def test_probing_is_that_of_the_golden_file(data_root, golden, tmp_path):
     """The plain loop of the reference, to one test sample."""
     done = run(TRANSFORMER, tmp_path, str(data_root), "SubjNumber", "ObjNumber")

@@ -80,6 +80,7 @@ def test_the_interval_is_that_of_scipy() -> None:
     assert found.high == pytest.approx(expected.high, abs=0.4)
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_correlation_is_that_of_scipy() -> None:
     """The same for the difference of two Spearman correlations with one gold."""
     a, b = pairs(80, 1.0, seed=1), pairs(80, 2.0, seed=2)
@@ -189,6 +190,7 @@ def test_tie_groups_best_first() -> None:
     assert [set(group) for group in groups] == [{"good", "equal"}, {"poor"}]
 
 
+@pytest.mark.slow
 def test_many_encoders_can_still_differ() -> None:
     """Holm over 78 pairs needs small p-values, which more resamples can give."""
     samples = {f"e{k}": pairs(400, 1.0, k) for k in range(12)} | {"bad": pairs(400, 20.0, 99)}

@@ -71,6 +71,7 @@ def test_pairs_are_judged_by_their_difference_and_product() -> None:
     assert one.scores[0].score > 60
 
 
+@pytest.mark.slow
 def test_word_content_is_linear_whatever_is_asked_for() -> None:
     """As in the reference: a hidden layer changes other tasks, not this one."""
     random = np.random.default_rng(0)

@@ -34,6 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*fake.CASES, "mlm"])
 def test_gradients_and_loss_are_those_of_one_process(folder: Path, name: str) -> None:
     """Summed over both, in float64; also where one has nothing to predict, or no example at all."""

@@ -353,6 +353,7 @@ def test_biases_and_norms_are_not_decayed():
     assert len(free["params"]) == 3
 
 
+@pytest.mark.slow
 def test_training_needs_neither_index_nor_map():
     """Training needs neither index nor map."""
     script = "import sys, engine.train; print([m for m in ('faiss', 'umap') if m in sys.modules])"

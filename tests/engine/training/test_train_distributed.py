@@ -100,6 +100,7 @@ def assert_alike(left: Path, right: Path, within: float) -> None:
         torch.testing.assert_close(one[name], other[name], atol=within, rtol=0)
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_one_and_only_the_first_speaks(tmp_path):
     """On a packed file of 25 sentences, so that the last batch of an epoch has a single one."""
     packed = tmp_path / "packed.txt.gz"
@@ -120,6 +121,7 @@ def test_two_processes_train_as_one_and_only_the_first_speaks(tmp_path):
     assert again == ["noted", "finished"]
 
 
+@pytest.mark.long
 def test_two_processes_go_on_each_with_its_own_random_numbers(tmp_path):
     """And end with the very weights of a run that was not broken off."""
     # All that draws at random: dropout, crops, hidden tokens.
@@ -134,6 +136,7 @@ def test_two_processes_go_on_each_with_its_own_random_numbers(tmp_path):
     assert_alike(tmp_path / "encoder", tmp_path / "unbroken", within=0.0)
 
 
+@pytest.mark.long
 def test_processes_that_see_different_checkpoints_are_told(tmp_path):
     """Rather than one waiting for the other for ever."""
     shared = tiny_spec(tmp_path)
@@ -146,6 +149,7 @@ def test_processes_that_see_different_checkpoints_are_told(tmp_path):
     assert all("different checkpoints" in line and "steps 0, 3" in line for line in said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "told"), [(3, "Begun in 3 processes"), (1, None)])
 def test_another_number_of_processes_goes_on_and_is_told(tmp_path, before, told):
     """Whoever was there takes up its own random numbers; the card says that not all were."""
