@@ -15,7 +15,7 @@ from typing import Any
 import gradio as gr
 
 from app import formats
-from app.pages.search.service import Hit
+from app.components.hit import Hit
 from app.web import parts
 from app.web.theme import SERIES
 

@@ -182,15 +182,15 @@ def encode(workspace: Workspace, encoder: str, dataset: str, say: Say) -> None:
         TooSlow: it would take too long for that.
         UserError: an encoder or a collection that cannot be used.
     """
-    from app.pages.search import searchable
+    from app import vectors
 
     sentences, _ = workspace.catalog.sentences(dataset)
     patience = VISITORS_PATIENCE_SECONDS if workspace.read_only else PATIENCE_SECONDS
     say(f"Loading {encoder}; a model that was not used yet takes some seconds", None, None)
-    models = list(searchable.sources(workspace.load(encoder)))
+    models = list(vectors.sources(workspace.load(encoder)))
     say(f"Looking for what {encoder} has encoded of {dataset}", None, None)
     for model in models:
-        lacking = searchable.uncached(model, sentences)
+        lacking = vectors.uncached(model, sentences)
         what = f"Encoding {formats.plural(len(lacking), 'sentence')} of {dataset} with {model.name}"
         if lacking:
             say(what, None, None)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from app import cli
-from app.pages.search import indexes, searchable
+from app.pages.search import filters, indexes, searchable
 from app.pages.search import service as retrieval
 from app.pages.search import views as search_columns
-from app.pages.search.service import Limits
-from app.pages.search.views import Question
+from app.pages.search.service import Limits, SearchSpec
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.search import ann_index as index_ladder
@@ -88,19 +88,18 @@ def test_by_example_is_rocchio(workspace: Workspace) -> None:
 def test_properties_are_labels_splits_and_parts(workspace: Workspace) -> None:
     """Every sentence with a label is under it."""
     data = workspace.catalog.load(TOPICS)
-    held = retrieval.properties(workspace, TOPICS)
+    held = filters.properties(workspace, TOPICS)
     label = data.labels[7]  # type: ignore[union-attr]
     expected = {s for s, own in zip(data.sentences, data.labels, strict=True) if own == label}  # type: ignore[union-attr]
     sentences, _ = workspace.catalog.sentences(TOPICS)
     assert {sentences[i] for i in held["label"][label]} == expected
-    assert f"label: {label}" in search_columns.offered(workspace, TOPICS)
+    assert f"label: {label}" in filters.offered(workspace, TOPICS)
 
 
-def asked(**other: object) -> Question:
+def asked(**other: Any) -> SearchSpec:
     """A question on the starter topics."""
-    usual = {"text": "rain", "collection": TOPICS, "mode": "meaning", "k": 5, "least": None,
-             "only": (), "unlike": "", "encoders": (A,)}  # fmt: skip
-    return Question(**(usual | other))  # type: ignore[arg-type]
+    usual = {"queries": ["rain"], "collection": TOPICS, "k": 5, "encoders": [A]}
+    return retrieval.spec(**(usual | other))
 
 
 def test_what_no_sentence_has_is_said(workspace: Workspace) -> None:
@@ -117,7 +116,9 @@ def test_a_pattern_that_hangs_is_an_error_of_the_page(
     monkeypatch.setattr("engine.search.regex.SECONDS", 0.3)
     with pytest.raises(UserError, match="stopped"):
         list(
-            search_columns.answer(workspace, asked(mode="pattern", text=r"(.*.*.*)*~"), start=False)
+            search_columns.answer(
+                workspace, asked(mode="pattern", queries=[r"(.*.*.*)*~"]), start=False
+            )
         )
 
 
@@ -131,10 +132,10 @@ def large(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     return workspace
 
 
-def shown(workspace: Workspace, *, start: bool = False, **other: object) -> str:
+def shown(workspace: Workspace, *, start: bool = False, **other: Any) -> str:
     """The columns as they stand in the end."""
-    *_, (_, html, _, _) = search_columns.answer(workspace, asked(**other), start=start)
-    return html
+    *_, last = search_columns.answer(workspace, asked(**other), start=start)
+    return str(last["hits"])
 
 
 def runs_of(workspace: Workspace, encoder: str) -> list[str]:
@@ -208,7 +209,7 @@ def test_the_best_so_far_is_shown_while_a_collection_is_encoded(
     sentences = topics(workspace)
     encoder = workspace.load(spec)
     encoder.encode(sentences[:700])
-    html = shown(workspace, start=True, encoders=(spec,), text=sentences[650])
+    html = shown(workspace, start=True, encoders=(spec,), queries=[sentences[650]])
     assert '<li data-hit="650"' in html and "the query itself" in html
     assert "best of 700 sentences so far; there are 2,040" in html
     assert "waiting for its turn" in html
@@ -216,7 +217,7 @@ def test_the_best_so_far_is_shown_while_a_collection_is_encoded(
     encoder.encode(sentences[:900])
     assert "best of 900 sentences" in shown(workspace, encoders=(spec,))
     encoder.encode(sentences)
-    html = shown(workspace, encoders=(spec,), text=sentences[2000])
+    html = shown(workspace, encoders=(spec,), queries=[sentences[2000]])
     assert '<li data-hit="2000"' in html and "so far" not in html
 
 
@@ -228,7 +229,7 @@ def test_what_is_fitted_on_the_collection_waits_until_all_is_encoded(workspace: 
     html = shown(workspace, encoders=(spec,))
     assert "1,340 sentences" in html and "data-hit" not in html
     workspace.load("random:46").encode(sentences)
-    assert '<li data-hit="7"' in shown(workspace, encoders=(spec,), text=sentences[7])
+    assert '<li data-hit="7"' in shown(workspace, encoders=(spec,), queries=[sentences[7]])
     opened = [searchable.so_far(workspace, spec, TOPICS) for _ in range(2)]
     assert opened[0].encoder is opened[1].encoder and opened[0].lacking == 0
 

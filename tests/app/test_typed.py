@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from app import vectors
 from app.pages.decode import service as saying
 from app.pages.map import making as map_making
 from app.pages.map import service as maps
-from app.pages.search import searchable
 from app.pages.search import service as retrieval
 from app.typed import Typed
 from app.workspace import Workspace
@@ -52,10 +52,10 @@ def test_what_a_step_is_fitted_on_is_kept(workspace: Workspace) -> None:
     """Though it is encoded because of a typed sentence."""
     sentences, _ = workspace.catalog.sentences("starter")
     Typed(workspace.load(f"{ENCODER} | center:starter")).encode(["A typed one."])
-    assert searchable.missing(workspace, ENCODER, "starter-topics") == 0
+    assert vectors.missing(workspace, ENCODER, "starter-topics") == 0
     assert kept(workspace) < (4 * 64 + 200) * (len(sentences) + 1)
-    (source,) = searchable.sources(workspace.load(ENCODER))
-    assert searchable.uncached(source, ["A typed one."]) == ["A typed one."]
+    (source,) = vectors.sources(workspace.load(ENCODER))
+    assert vectors.uncached(source, ["A typed one."]) == ["A typed one."]
 
 
 def test_vectors_are_those_of_the_encoder(workspace: Workspace) -> None:

@@ -11,8 +11,8 @@ import gradio as gr
 import httpx
 import pytest
 
+from app import vectors
 from app.pages.map import making as map_making
-from app.pages.search import searchable
 from app.web import background_call as working
 from app.web import parts
 from app.workspace import Workspace
@@ -184,7 +184,7 @@ def test_encoding_goes_part_by_part(workspace: Workspace) -> None:
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert "Encoding 2,040 sentences of starter-topics" in said[-1][0]
-    assert searchable.missing(workspace, "random:21", "starter-topics") == 0
+    assert vectors.missing(workspace, "random:21", "starter-topics") == 0
 
 
 def test_what_would_take_too_long_is_left_to_a_run(
@@ -195,7 +195,7 @@ def test_what_would_take_too_long_is_left_to_a_run(
     with pytest.raises(working.TooSlow) as slow:
         working.encode(workspace, "random:22", "starter-topics", lambda *word: None)
     assert slow.value.left > 0
-    assert 0 < searchable.missing(workspace, "random:22", "starter-topics") < 2040
+    assert 0 < vectors.missing(workspace, "random:22", "starter-topics") < 2040
 
 
 def test_the_quick_map_is_kept(workspace: Workspace) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from app import vectors
 from app.pages.compare import service as comparison
-from app.pages.search import searchable
 from app.pages.search import service as retrieval
 from app.workspace import STARTER_ENCODERS, Workspace
 from engine.errors import UserError
@@ -123,11 +123,11 @@ def test_a_missing_baseline_is_remarked(workspace: Workspace) -> None:
 def test_search_counts_what_is_still_to_be_encoded(workspace: Workspace) -> None:
     """All of a collection at first, nothing once it was searched; steps share the vectors."""
     sentences, _ = workspace.catalog.sentences("starter-topics")
-    assert searchable.missing(workspace, A, "starter-topics") == len(sentences)
+    assert vectors.missing(workspace, A, "starter-topics") == len(sentences)
     (hits,) = retrieval.nearest(workspace, A, "starter-topics", [sentences[7]], 3)
     assert hits[0].sentence == sentences[7]
-    assert searchable.missing(workspace, A, "starter-topics") == 0
-    assert searchable.missing(workspace, f"{A} | normalise", "starter-topics") == 0
+    assert vectors.missing(workspace, A, "starter-topics") == 0
+    assert vectors.missing(workspace, f"{A} | normalise", "starter-topics") == 0
 
 
 def test_an_encoder_measured_unlisted_is_not_offered_by_the_pages(workspace: Workspace) -> None:

@@ -144,7 +144,7 @@ def test_by_example_from_a_hit(visit):
 
 
 def test_least_cosine_and_label(visit, workspace):
-    """Both stand in the address; a least cosine that nothing reaches is said."""
+    """Both stand in the address; a minimum cosine that nothing reaches is said."""
     data = workspace.catalog.load("starter-topics")
     label = data.labels[0]
     page = visit.open(f"search?encoder=random:256&q=rain&k=5&only=label: {label}")

@@ -49,7 +49,7 @@ class CheckSpec:
         check: what is looked for.
         dataset, split: in which sentences.
         encoder: canonical spec; empty for `exact`, which compares words.
-        threshold: the least cosine of near duplicates and leaks.
+        threshold: minimum cosine of near duplicates and leaks.
         neighbours: of each, for outliers.
         many: how many outliers, or typical sentences at either end, are kept.
         against, against_split: what leaks are looked for in: the data trained on.
@@ -247,12 +247,12 @@ def look(workspace: Workspace, asked: CheckSpec) -> str:
 
 def _is_small(workspace: Workspace, asked: CheckSpec) -> bool:
     """Whether the answer takes no more than a second or two."""
-    from app.pages.search import searchable
+    from app import vectors
 
     for place in {asked.dataset, asked.against or asked.dataset}:
         if len(workspace.catalog.load(place).sentences) > AT_ONCE:
             return False
-        if asked.encoder and searchable.missing(workspace, asked.encoder, place) > searchable.SMALL:
+        if asked.encoder and vectors.missing(workspace, asked.encoder, place) > vectors.SMALL:
             return False
     return True
 

@@ -16,7 +16,7 @@ from app.pages.decode import form, service
 from app.pages.decode.service import NoDecoder
 from app.pages.encoders import choices
 from app.pages.search import searchable
-from app.pages.search import views as search_columns
+from app.pages.search import service as searching
 from app.web import address, background_call, parts
 from app.web.parts import HIDE_PROGRESS
 from engine.errors import UserError
@@ -164,7 +164,7 @@ def _stop(step: Step) -> Stop:
 
 def _lacking(workspace: Workspace, encoder: str, collection: str) -> str:
     """Why no real sentences can be shown, in words; empty when they can."""
-    return search_columns.undone(searchable.so_far(workspace, encoder, collection), collection)
+    return searching.undone(searchable.so_far(workspace, encoder, collection), collection)
 
 
 def _words(steps: list[Step], lacking: str, collection: str | None) -> str:

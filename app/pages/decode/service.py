@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from app.batches import Waiting
-    from app.pages.search.service import Hit
+    from app.components.hit import Hit
     from app.pages.train.decoders import DecoderRow
     from app.workspace import Workspace
     from engine.decode import Decoded, Decoder

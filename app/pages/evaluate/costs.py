@@ -138,7 +138,7 @@ def _estimate(
 
 def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
     """Sentences to encode, seconds for them, and bytes they take in the cache."""
-    from app.pages.search.searchable import sources, uncached
+    from app.vectors import sources, uncached
     from engine.tasks.cost import disk_bytes, sentences_per_second
 
     most, seconds, disk = 0, 0.0, 0

@@ -217,7 +217,7 @@ def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[s
 
 def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Shape | None:
     """`found`, or measured now when that takes no more than a second or two; else None."""
-    from app.pages.search import searchable
+    from app import vectors
 
     before = found(workspace, encoder, dataset, split)
     if before is not None:
@@ -225,7 +225,7 @@ def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) ->
     data = workspace.catalog.load(dataset)
     if len(data.sentences) > AT_ONCE:
         return None
-    if searchable.missing(workspace, encoder, dataset) > searchable.SMALL:
+    if vectors.missing(workspace, encoder, dataset) > vectors.SMALL:
         return None
     return measure(workspace, encoder, dataset, split)
 

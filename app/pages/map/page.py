@@ -206,8 +206,8 @@ def _found(
     Unless a run is about to do that. An encoder that is fitted on the collection has no name before
     it is encoded.
     """
+    from app import vectors
     from app.pages.map import making
-    from app.pages.search import searchable
 
     sentences, _ = workspace.catalog.sentences(dataset)
     say(f"Loading {encoder}; a model that was not used yet takes some seconds", None, None)
@@ -215,7 +215,7 @@ def _found(
         found = service.stored(workspace, service.key(workspace, encoder, dataset, **how))
         if found is not None or len(sentences) > service.QUICK_POINTS:
             return found
-    if alive and searchable.missing(workspace, encoder, dataset):
+    if alive and vectors.missing(workspace, encoder, dataset):
         return None
     background_call.encode(workspace, encoder, dataset, say)
     say("Laying the points out", None, None)

@@ -1,8 +1,8 @@
-"""`theodolite search`: sentences by meaning, from a terminal."""
+"""`theodolite search`: sentences by meaning, example, words or pattern, from a terminal."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,15 +11,11 @@ from app.terminal import (
     JsonOption,
     StoreOption,
     emit,
+    open_workspace,
     plain_errors,
     progress_bar,
     say,
 )
-from app.workspace import Workspace
-
-if TYPE_CHECKING:
-    from app.pages.search.service import Limits
-from app.terminal import open_workspace
 
 
 @plain_errors
@@ -31,12 +27,15 @@ def search(
     encoder: Annotated[
         list[str] | None, typer.Option("--encoder", "-e", help="Once for each encoder.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many at most.")] = 10,
-    by: Annotated[str, typer.Option(help="meaning, words or pattern.")] = "meaning",
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Top k.")] = 10,
+    by: Annotated[str, typer.Option(help="meaning, examples, words or pattern.")] = "meaning",
     unlike: Annotated[
         list[str] | None, typer.Option(help="A sentence to be unlike; once for each.")
     ] = None,
-    least: Annotated[float | None, typer.Option(min=-1, max=1, help="The least cosine.")] = None,
+    least: Annotated[float | None, typer.Option(min=-1, max=1, help="Minimum cosine.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Filter by label, 'label: sport'; once for each.")
+    ] = None,
     index: Annotated[
         bool,
         typer.Option("--index", help="Make an index of a large collection first, for later ones."),
@@ -56,43 +55,31 @@ def search(
     Every sentence is compared with the query. Of more than 200,000 sentences --index makes an index
     once; later searches then read little and find nearly the same.
     """
-    from app.pages.search import indexes
-    from app.pages.search.service import Limits, alike, nearest
-    from engine.errors import UserError
+    from app.pages.search import indexes, searchable, service
 
     workspace = open_workspace(store, data)
-    limits = Limits(k, least)
-    if by in ("words", "pattern"):
-        _by_words(workspace, by, collection, query, limits, as_json)
+    asked = service.spec(
+        [query], collection, mode="examples" if unlike and by == "meaning" else by, k=k,
+        least=least, only=only or (), unlike=unlike or (), encoders=encoder or ["minilm"],
+    )  # fmt: skip
+    limits = service.limits_of(workspace, asked)
+    if not asked.is_near:
+        hits, total = service.hits_of_text(workspace, asked, query, limits)
+        rows = [{"id": hit.index, "sentence": hit.sentence} for hit in hits]
+        emit(rows, ("id", "sentence"), as_json)
+        say(f"{total:,} found, the first {len(rows)} shown.")
         return
-    if by != "meaning":
-        raise UserError(f"There is no search by {by!r}.", "Choose meaning, words or pattern.")
-    rows: list[dict[str, Any]] = []
+    rows = []
     with progress_bar("encoding") as move:
-        for spec in encoder or ["minilm"]:
+        for spec in asked.encoders:
             what = f"encoding {collection} with {spec}"
             moved = lambda done, total, what=what: move(done, total, what)  # noqa: E731
             if index and indexes.is_large(len(workspace.catalog.sentences(collection)[0])):
                 indexes.make(workspace, spec, collection, moved)
-            hits = (
-                [alike(workspace, spec, collection, [query], unlike, limits, moved)]
-                if unlike
-                else nearest(workspace, spec, collection, [query], limits, moved)
-            )
+            opened = searchable.whole(workspace, spec, collection, moved)
+            (found,) = service.hits_in(opened, asked, limits)
             rows += [
                 {"encoder": spec, "rank": rank, "cosine": hit.cosine, "sentence": hit.sentence}
-                for rank, hit in enumerate(hits[0], 1)
+                for rank, hit in enumerate(found, 1)
             ]
     emit(rows, ("encoder", "rank", "cosine", "sentence"), as_json)
-
-
-def _by_words(
-    workspace: Workspace, by: str, collection: str, query: str, limits: Limits, as_json: bool
-) -> None:
-    from app.pages.search import service as retrieval
-
-    find = retrieval.containing if by == "words" else retrieval.matching
-    hits, total = find(workspace, collection, query, limits)
-    rows = [{"id": hit.index, "sentence": hit.sentence} for hit in hits]
-    emit(rows, ("id", "sentence"), as_json)
-    say(f"{total:,} found, the first {len(rows)} shown.")

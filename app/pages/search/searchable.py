@@ -10,23 +10,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from app import vectors
 from app.pages.search import indexes
-from engine.encoders.base import Progress, sentence_key
+from engine.encoders.base import Progress
 
 if TYPE_CHECKING:
     import numpy as np
 
     from app.workspace import Workspace
     from engine.encoders.base import Encoder
-    from engine.encoders.cached import CachedEncoder
     from engine.search.ann_index import MappedIndex
 
 IN_MEMORY = 2 * 2**30
 """Bytes of vectors that are kept for exact search; the longest unused collection goes first."""
-SMALL = 500
-"""So many sentences are encoded at once, in a second or two; more become a background run."""
-BLOCK = 16_384
-"""Sentences looked up or encoded at a time."""
 
 MOST_MAPPED = 6
 """Indexes that are kept open."""
@@ -118,7 +114,7 @@ class Exact:
         each later one up to where the run is.
         """
         for block in self._blocks():
-            found, rows = known(self.encoder, [self._sentences[i] for i in block.tolist()])
+            found, rows = vectors.known(self.encoder, [self._sentences[i] for i in block.tolist()])
             self._take(block[found], rows)
             if self._looked and not found.all():
                 break
@@ -136,7 +132,10 @@ class Exact:
         import numpy as np
 
         lacking = np.flatnonzero(~self._there)
-        return (lacking[start : start + BLOCK] for start in range(0, len(lacking), BLOCK))
+        return (
+            lacking[start : start + vectors.BLOCK]
+            for start in range(0, len(lacking), vectors.BLOCK)
+        )
 
     def _take(self, positions: np.ndarray, rows: np.ndarray) -> None:
         with self._lock:  # another thread may have brought some of them meanwhile
@@ -147,53 +146,6 @@ class Exact:
 
 def _moved(progress: Progress, before: int, total: int, done: int, of: int) -> None:
     progress(before + done, total)
-
-
-def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """What is known of some distinct texts without asking a model: bool (n,), and those vectors."""
-    import numpy as np
-
-    from engine.encoders.cached import CachedEncoder
-
-    if isinstance(encoder, CachedEncoder):
-        keys = [sentence_key(text) for text in texts]
-        return encoder.cache.get(encoder.fingerprint, keys, encoder.dim)
-    lacking = set().union(*(uncached(source, texts) for source in sources(encoder)))
-    there = np.array([text not in lacking for text in texts], bool)
-    return there, encoder.encode([text for text in texts if text not in lacking])
-
-
-def sources(encoder: Encoder) -> Iterator[CachedEncoder]:
-    """The models behind an encoder, whose vectors are cached; steps and files have none."""
-    from engine.encoders.cached import CachedEncoder
-
-    if isinstance(encoder, CachedEncoder):
-        yield encoder
-    for part in _parts(encoder):
-        yield from sources(part)
-
-
-def uncached(source: CachedEncoder, sentences: Sequence[str]) -> list[str]:
-    """The distinct sentences that a model still has to encode, in order."""
-    unique = list(dict.fromkeys(sentences))
-    lacking: list[str] = []
-    for start in range(0, len(unique), BLOCK):  # vectors come along: not all at once
-        part = unique[start : start + BLOCK]
-        keys = [sentence_key(sentence) for sentence in part]
-        found, _ = source.cache.get(source.fingerprint, keys, source.dim)
-        lacking += [s for s, there in zip(part, found, strict=True) if not there]
-    return lacking
-
-
-def missing(workspace: Workspace, spec: str, collection: str) -> int:
-    """How many sentences of the collection the model still has to encode.
-
-    Steps after the model cost next to nothing; of several models the one that lacks most counts.
-    A file of vectors has nothing to encode.
-    """
-    sentences, _ = workspace.catalog.sentences(collection)
-    found = sources(workspace.load(spec))
-    return max((len(uncached(source, sentences)) for source in found), default=0)
 
 
 def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
@@ -207,8 +159,8 @@ def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
     opened = _opened(workspace, spec, collection)
     if not isinstance(opened.index, Exact) or opened.needs_index:
         return opened
-    if _is_fitted(opened.encoder):
-        waiting = missing(workspace, spec, collection) if opened.index.lacking else 0
+    if vectors.is_fitted(opened.encoder):
+        waiting = vectors.missing(workspace, spec, collection) if opened.index.lacking else 0
         return replace(opened, lacking=waiting)
     opened.index.look()
     return replace(opened, lacking=opened.index.lacking)
@@ -257,20 +209,3 @@ def _keep(
     kept.move_to_end(key)
     while len(kept) > 1 and too_many(kept):
         kept.popitem(last=False)
-
-
-def _parts(encoder: Encoder) -> Sequence[Encoder]:
-    """What an encoder is made of."""
-    from engine.encoders.concat import Concatenated
-    from engine.encoders.steps import Stepped
-
-    if isinstance(encoder, Stepped):
-        return [encoder.encoder]
-    return encoder.parts if isinstance(encoder, Concatenated) else []
-
-
-def _is_fitted(encoder: Encoder) -> bool:
-    from engine.encoders.steps import Stepped
-
-    own = isinstance(encoder, Stepped) and any(step.data for step in encoder.steps)
-    return own or any(map(_is_fitted, _parts(encoder)))

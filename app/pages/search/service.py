@@ -1,15 +1,23 @@
-"""Sentences of a collection by meaning, example, words or pattern: for the page and the command."""
+"""Sentences of a collection by meaning, example, words or pattern: for the page and the command.
+
+A `SearchSpec` is what either asks; `hits_in` and `hits_of_text` answer it.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
+from app import formats
+from app.components.hit import Hit
+from app.pages.search import filters
 from app.pages.search.searchable import Searchable, whole
 from app.typed import Typed
+from app.vectors import SMALL
 from engine.encoders.base import Progress
+from engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,25 +29,45 @@ UNLIKE = 0.5
 SENTENCES_A_SECOND = 100_000
 """How many sentences a harmless pattern is through in a second, on a slow machine."""
 
+Mode = Literal["meaning", "examples", "words", "pattern"]
+DEFAULT = "starter-topics"
+MOST_HITS = 1000
+MOST_QUERIES = 10
+MOST_CHARACTERS = 2000
+"""Of a query on the page, whose address has limits; the box takes twice as many in all."""
+
 _few_patterns = threading.Semaphore(2)
 """Each pattern keeps a processor busy, perhaps for all the time it has."""
 
 
 @dataclass(frozen=True)
-class Hit:
-    """One sentence found.
+class SearchSpec:
+    """What is looked for; made with `spec`.
 
     Attributes:
-        index: its place in the collection's distinct sentences.
-        sentence: its text.
-        cosine: to the query; None where words were looked for.
-        span: (start, end) of the words found in it.
+        queries: texts, examples, words or patterns, as `mode` says.
+        collection: a data set.
+        mode: how they are meant.
+        k: at most so many hits, of each query and each encoder.
+        least: minimum cosine; None for any.
+        only: `property: value`, what sentences must have; of one property any of its values.
+        unlike: for `examples`, sentences to be unlike.
+        encoders: that are asked, for `meaning` and `examples`.
     """
 
-    index: int
-    sentence: str
-    cosine: float | None
-    span: tuple[int, int] | None = None
+    queries: tuple[str, ...]
+    collection: str = DEFAULT
+    mode: Mode = "meaning"
+    k: int = 10
+    least: float | None = None
+    only: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
+    encoders: tuple[str, ...] = ()
+
+    @property
+    def is_near(self) -> bool:
+        """Whether vectors are compared; words and patterns are no matter of encoders."""
+        return self.mode in ("meaning", "examples")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +76,96 @@ class Limits:
 
     Attributes:
         k: at most so many.
-        least: the least cosine; None for any.
+        least: minimum cosine; None for any.
         among: int64, positions to choose from; None for all.
     """
 
     k: int
     least: float | None = None
     among: np.ndarray | None = None
+
+
+def spec(
+    queries: Sequence[str],
+    collection: str = SearchSpec.collection,
+    *,
+    mode: str = SearchSpec.mode,
+    k: float | None = SearchSpec.k,
+    least: float | None = None,
+    only: Sequence[str] = (),
+    unlike: Sequence[str] = (),
+    encoders: Sequence[str] = (),
+) -> SearchSpec:
+    """Check what is asked.
+
+    Raises:
+        UserError: an empty query, or a mode or a number that cannot be.
+    """
+    if mode not in get_args(Mode):
+        raise UserError(
+            f"There is no search by {mode!r}.", f"Choose one of {', '.join(get_args(Mode))}."
+        )
+    if not queries or not all(query.strip() for query in queries):
+        raise UserError("The query is empty.", "Write a sentence or a few words.")
+    many = SearchSpec.k if k is None else int(k)
+    if not 1 <= many <= MOST_HITS:
+        raise UserError(f"The top {many} cannot be shown.", f"Choose from 1 to {MOST_HITS:,}.")
+    if least is not None and not -1 <= least <= 1:
+        raise UserError(f"{least} is no cosine.", "Choose from −1 to 1, or leave it empty.")
+    return SearchSpec(
+        tuple(dict.fromkeys(queries)), collection, mode, many, least,  # type: ignore[arg-type]
+        tuple(only), tuple(unlike) if mode == "examples" else (), tuple(encoders),
+    )  # fmt: skip
+
+
+def lines(text: str) -> list[str]:
+    """What stands in a box of the page, one query a line.
+
+    Raises:
+        UserError: more and longer ones than a page can show.
+    """
+    found = [line.strip() for line in text.splitlines() if line.strip()]
+    longest = max(map(len, found), default=0)
+    if len(found) > MOST_QUERIES or longest > MOST_CHARACTERS:
+        raise UserError(
+            f"{formats.plural(len(found), 'query', 'queries')}, the longest of "
+            f"{formats.plural(longest, 'character')}, is too much for one page.",
+            f"Ask at most {MOST_QUERIES} of at most {MOST_CHARACTERS:,} characters, one a line.",
+        )
+    return found
+
+
+def limits_of(workspace: Workspace, asked: SearchSpec) -> Limits:
+    """How many may be found, how near, and among which sentences.
+
+    Raises:
+        UserError: an unknown collection, or a property that none of its sentences has.
+    """
+    among = filters.among(workspace, asked.collection, asked.only)
+    return Limits(asked.k, asked.least, among)
+
+
+def hits_in(opened: Searchable, asked: SearchSpec, limits: Limits) -> list[list[Hit]]:
+    """Hits by vectors, of what is there of a collection: a list a query, one for all examples.
+
+    Raises:
+        UserError: for a query that cannot be used.
+    """
+    if asked.mode == "examples":
+        return [alike_in(opened, asked.queries, asked.unlike, limits)]
+    return nearest_in(opened, asked.queries, limits)
+
+
+def hits_of_text(
+    workspace: Workspace, asked: SearchSpec, query: str, limits: Limits
+) -> tuple[list[Hit], int]:
+    """Hits by words or pattern, and how many there are in all.
+
+    Raises:
+        UserError: a pattern that cannot be read or takes too long.
+    """
+    find = containing if asked.mode == "words" else matching
+    return find(workspace, asked.collection, query, limits)
 
 
 def nearest(
@@ -89,8 +200,6 @@ def nearest_in(opened: Searchable, queries: Sequence[str], limits: int | Limits)
     Raises:
         UserError: for a query that cannot be used.
     """
-    from engine.errors import UserError
-
     if not queries or not all(query.strip() for query in queries):
         raise UserError("The query is empty.", "Write a sentence or a few words.")
     return _found(opened, Typed(opened.encoder).encode(list(queries)), limits)
@@ -143,7 +252,6 @@ def alike_in(
     """
     import numpy as np
 
-    from engine.errors import UserError
     from engine.search.index import unit_rows
 
     if not any(text.strip() for text in like):
@@ -179,8 +287,6 @@ def containing(
     Raises:
         UserError: no text, or a collection that cannot be used.
     """
-    from engine.errors import UserError
-
     if not words:
         raise UserError("The query is empty.", "Write the words to look for.")
     wanted, spans = words.casefold(), []
@@ -239,38 +345,12 @@ def _spanned(
     return hits, len(spans)
 
 
-def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.ndarray]]:
-    """What sentences of a collection can be chosen by: property -> value -> positions.
-
-    A sentence that occurs with several labels is found under each.
-
-    Raises:
-        UserError: an unknown collection.
-    """
-    import numpy as np
-
-    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
-
-    data = workspace.catalog.load(collection)
-    columns: dict[str, Sequence[str]] = {}
-    if isinstance(data, LabelledSentences):
-        columns["label"] = data.labels
-        if data.splits:
-            columns["split"] = data.splits
-        texts = data.sentences
-    elif isinstance(data, ScoredPairs):
-        columns["part"] = [n for n, part in data.parts.items() for _ in range(2 * len(part.left))]
-        texts = data.sentences
-    elif isinstance(data, LabelledPairs):
-        texts = [data.sentences[i] for side in (data.left, data.right) for i in side]
-        columns = {"label": [*data.labels, *data.labels], "split": [*data.splits, *data.splits]}
-    sentences, _ = workspace.catalog.sentences(collection)
-    place = {sentence: i for i, sentence in enumerate(sentences)}
-    found: dict[str, dict[str, np.ndarray]] = {}
-    for name, values in columns.items():
-        held: dict[str, set[int]] = {}
-        for text, value in zip(texts, values, strict=True):
-            held.setdefault(str(value), set()).add(place[text])
-        if len(held) > 1:
-            found[name] = {v: np.array(sorted(ids), np.int64) for v, ids in held.items()}
-    return found
+def undone(opened: Searchable, collection: str) -> str:
+    """What has to be done before all of a collection is searched, in words; else nothing."""
+    if opened.needs_index:
+        n = len(opened.sentences)
+        return f"{collection} has {n:,} sentences and no index by this encoder yet."
+    if opened.lacking <= SMALL:
+        return ""
+    lacking = formats.plural(opened.lacking, "sentence")
+    return f"{lacking} of {collection} are not encoded by it yet."

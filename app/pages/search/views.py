@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
@@ -16,8 +15,8 @@ from app.components.hits import Column, columns
 from app.jobs.kinds import spec_of, versioned
 from app.pages.encoders import choices
 from app.pages.jobs.run_panel import card
-from app.pages.search import searchable
-from app.pages.search import service as retrieval
+from app.pages.search import searchable, service
+from app.pages.search.service import Limits, SearchSpec
 from app.web import address, parts
 from engine.errors import UserError
 from store.runs import LIVE
@@ -25,146 +24,63 @@ from store.runs import LIVE
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
-
     from app.workspace import Workspace
 
-Mode = Literal["meaning", "examples", "words", "pattern"]
 OFTEN = 3
 """A large collection that was searched so often gets an index."""
 _asked: Counter[tuple[Path, str, str]] = Counter()
 """Searches of large collections by (store, encoder, collection)."""
-MOST_QUERIES = 10
-MOST_CHARACTERS = 2000
-"""Of a query. The box takes twice as many in all: they stand in the address, which has limits."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """What the controls ask.
-
-    Attributes:
-        text: queries, examples, words or a pattern, as `mode` says; queries one a line.
-        unlike: examples to be unlike, one a line.
-        k: at most so many hits a column.
-        least: the least cosine; None for any.
-        only: `property: value`, what sentences must have; of one property any of its values.
-        encoders: one column each, for `meaning` and `examples`.
-    """
-
-    text: str
-    collection: str
-    mode: Mode
-    k: int
-    least: float | None
-    only: tuple[str, ...]
-    unlike: str
-    encoders: tuple[str, ...]
-
-
-def answer(workspace: Workspace, asked: Question, *, start: bool) -> Iterator[tuple[Any, ...]]:
+def answer(workspace: Workspace, asked: SearchSpec, *, start: bool) -> Iterator[dict[str, Any]]:
     """Columns as they become ready; those that wait for a background run are looked at again.
 
     Yields:
-        (what stands when there is nothing, the columns, the timer, the marks of the runs).
+        By name what changes: `nothing`, what stands when there is nothing; `hits`, the columns;
+        `timer`; `seen`, the marks of the runs.
     """
-    queries = lines(asked.text)
-    among = _among(workspace, asked)
-    limits = retrieval.Limits(asked.k, asked.least, among)
-    if asked.mode in ("words", "pattern"):
-        yield "", _by_words(workspace, asked, queries, limits), gr.update(active=False), []
+    limits = service.limits_of(workspace, asked)
+    if not asked.is_near:
+        yield {"nothing": "", "hits": _by_words(workspace, asked, limits),
+               "timer": gr.update(active=False), "seen": []}  # fmt: skip
         return
     names = choices.need(asked.encoders)
-    unlike = lines(asked.unlike) if asked.unlike.strip() else []
-    title = [_examples(queries, unlike)] if asked.mode == "examples" else queries
-    more = _more(asked, queries, unlike)
+    title = [_examples(asked)] if asked.mode == "examples" else asked.queries
+    more = _more(asked)
     done = [Column(name, instead=_searching(name)) for name in names]
     for place, name in enumerate(names):
-        yield "", columns(title, done, more), gr.skip(), gr.skip()
+        yield {"nothing": "", "hits": columns(title, done, more)}
         try:
-            done[place] = _column(workspace, name, asked, queries, unlike, limits, start)
+            done[place] = _column(workspace, name, asked, limits, start)
         except UserError as error:  # one encoder that fails leaves the others standing
             done[place] = Column(name, instead=parts.problem(error))
     live = any(run["state"] in LIVE for run in _runs(workspace, asked.collection))
     waiting = live and any(column.instead or column.above for column in done)
-    seen = marks(workspace, asked.collection)
-    yield _without(among), columns(title, done, more), gr.update(active=waiting), seen
+    yield {
+        "nothing": _without(limits), "hits": columns(title, done, more),
+        "timer": gr.update(active=waiting), "seen": marks(workspace, asked.collection),
+    }  # fmt: skip
 
 
-def lines(text: str) -> list[str]:
-    """One query a line.
-
-    Raises:
-        UserError: none, or more and longer ones than a page can show.
-    """
-    found = [line.strip() for line in text.splitlines() if line.strip()]
-    if not found:
-        raise UserError("The query is empty.", "Write a sentence or a few words.")
-    if len(found) > MOST_QUERIES or max(map(len, found)) > MOST_CHARACTERS:
-        raise UserError(
-            f"{formats.plural(len(found), 'query', 'queries')}, the longest of "
-            f"{formats.plural(max(map(len, found)), 'character')}, is too much for one page.",
-            f"Ask at most {MOST_QUERIES} of at most {MOST_CHARACTERS:,} characters, one a line.",
-        )
-    return list(dict.fromkeys(found))
-
-
-def offered(workspace: Workspace, collection: str, most: int = 500) -> list[str]:
-    """What sentences can be chosen by, `label: sport`; of very many values the commonest."""
-    held = [
-        (len(ids), f"{name}: {value}")
-        for name, values in retrieval.properties(workspace, collection).items()
-        for value, ids in values.items()
-    ]
-    if len(held) > most:
-        held = sorted(held, key=lambda item: -item[0])[:most]
-    return [text for _, text in held]
-
-
-def _among(workspace: Workspace, asked: Question) -> np.ndarray | None:
-    """Positions that have what is asked for."""
-    import numpy as np
-
-    if not asked.only:
-        return None
-    held = retrieval.properties(workspace, asked.collection)
-    wanted: dict[str, list[np.ndarray]] = {}
-    for text in asked.only:
-        name, _, value = text.partition(": ")
-        if value not in held.get(name, {}):
-            raise UserError(
-                f"No sentence of {asked.collection} has {text[:80]!r}.", "Take it out of Only."
-            )
-        wanted.setdefault(name, []).append(held[name][value])
-    found: np.ndarray | None = None
-    for arrays in wanted.values():
-        either = np.unique(np.concatenate(arrays))
-        found = either if found is None else np.intersect1d(found, either)
-    return found
-
-
-def _without(among: np.ndarray | None) -> str:
-    if among is not None and not len(among):
-        return parts.empty("No sentence has all of that", "Take something out of Only.")
+def _without(limits: Limits) -> str:
+    if limits.among is not None and not len(limits.among):
+        return parts.empty("No sentence has all of that", "Take something out of Filter by label.")
     return ""
 
 
-def _by_words(
-    workspace: Workspace, asked: Question, queries: Sequence[str], limits: retrieval.Limits
-) -> str:
+def _by_words(workspace: Workspace, asked: SearchSpec, limits: Limits) -> str:
     """One column: which words stand where is no matter of encoders."""
-    find = retrieval.containing if asked.mode == "words" else retrieval.matching
     blocks = []
-    for query in queries:
+    for query in asked.queries:
         begun = time.perf_counter()
-        hits, total = find(workspace, asked.collection, query, limits)
+        hits, total = service.hits_of_text(workspace, asked, query, limits)
         took = time.perf_counter() - begun
         name = "sentences with these words" if asked.mode == "words" else "sentences that match"
         said = f"{total:,} found" + (
             f", the first {len(hits)} are shown" if total > len(hits) else ""
         )
         column = Column(name, [hits], took, note=said, instead="" if hits else _nothing(asked.mode))
-        blocks.append(columns([query], [column], _more(asked, [], [])))
+        blocks.append(columns([query], [column], _more(asked)))
     return "".join(blocks)
 
 
@@ -173,23 +89,24 @@ def _nothing(mode: str) -> str:
     return f'<div class="t-notice"><p><strong>None.</strong></p><p>{hint}</p></div>'
 
 
-def _examples(like: Sequence[str], unlike: Sequence[str]) -> str:
-    said = f"Like {formats.plural(len(like), 'example')}"
-    return said + (f", unlike {formats.plural(len(unlike), 'example')}" if unlike else "")
+def _examples(asked: SearchSpec) -> str:
+    said = f"Like {formats.plural(len(asked.queries), 'example')}"
+    n = len(asked.unlike)
+    return said + (f", unlike {formats.plural(n, 'example')}" if n else "")
 
 
-def _more(asked: Question, like: Sequence[str], unlike: Sequence[str]) -> Any:
+def _more(asked: SearchSpec) -> Any:
     """Links beside a hit: more sentences like it, or fewer."""
     examples = asked.mode == "examples"
 
     def links(sentence: str) -> list[tuple[str, str]]:
-        mine = list(like) if examples else []
+        mine = list(asked.queries) if examples else []
         where = {"in": asked.collection, "encoder": list(asked.encoders), "mode": "examples",
                  "only": list(asked.only), "k": str(asked.k),
                  "least": None if asked.least is None else str(asked.least)}  # fmt: skip
-        found = [("more like this", {"q": [*mine, sentence], "unlike": list(unlike)})]
+        found = [("more like this", {"q": [*mine, sentence], "unlike": list(asked.unlike)})]
         if examples:
-            found.append(("less like this", {"q": mine, "unlike": [*unlike, sentence]}))
+            found.append(("less like this", {"q": mine, "unlike": [*asked.unlike, sentence]}))
         return [(words, address.link("search", **where, **what)) for words, what in found]
 
     return links
@@ -204,23 +121,19 @@ def _searching(name: str) -> str:
 
 
 def _column(
-    workspace: Workspace, name: str, asked: Question, queries: Sequence[str],
-    unlike: Sequence[str], limits: retrieval.Limits, start: bool,
-) -> Column:  # fmt: skip
+    workspace: Workspace, name: str, asked: SearchSpec, limits: Limits, start: bool
+) -> Column:
     """Search, among what is encoded so far where that is not all, and start what is to be done."""
     opened = searchable.so_far(workspace, name, asked.collection)
     waiting = ""
-    if undone(opened, asked.collection):
+    if service.undone(opened, asked.collection):
         waiting = _waiting(workspace, name, asked.collection, opened, start)
         if not opened.index.size or opened.needs_index:
             return Column(name, instead=waiting)
     begun = time.perf_counter()
     if not waiting:
         opened = searchable.whole(workspace, name, asked.collection)
-    if asked.mode == "examples":
-        found = [retrieval.alike_in(opened, queries, unlike, limits)]
-    else:
-        found = retrieval.nearest_in(opened, queries, limits)
+    found = service.hits_in(opened, asked, limits)
     took = time.perf_counter() - begun
     if waiting:
         n = len(opened.sentences)
@@ -232,13 +145,13 @@ def _column(
     return Column(name, found, took, instead, _note(workspace, asked.collection, opened))
 
 
-def _none_near(asked: Question) -> str:
+def _none_near(asked: SearchSpec) -> str:
     if asked.least is None:
         return _nothing("words")
     least = f"{asked.least:g}".replace("-", "−")
     return (
         f'<div class="t-notice"><p><strong>None has a cosine of {least} or more.</strong></p>'
-        "<p>Lower the least cosine, or clear it.</p></div>"
+        "<p>Lower the minimum cosine, or clear it.</p></div>"
     )
 
 
@@ -297,17 +210,6 @@ def marks(workspace: Workspace, collection: str) -> list[Any]:
     return signature(_runs(workspace, collection))
 
 
-def undone(opened: searchable.Searchable, collection: str) -> str:
-    """What has to be done before all of a collection is searched, in words; else nothing."""
-    if opened.needs_index:
-        n = len(opened.sentences)
-        return f"{collection} has {n:,} sentences and no index by this encoder yet."
-    if opened.lacking <= searchable.SMALL:
-        return ""
-    lacking = formats.plural(opened.lacking, "sentence")
-    return f"{lacking} of {collection} are not encoded by it yet."
-
-
 def _waiting(
     workspace: Workspace, name: str, collection: str, opened: searchable.Searchable, start: bool
 ) -> str:
@@ -329,5 +231,5 @@ def _waiting(
         if workspace.read_only
         else "Press Search to do that in the background; it is kept for every later search."
     )
-    lacking = escape(undone(opened, collection))
+    lacking = escape(service.undone(opened, collection))
     return f'<div class="t-notice"><p><strong>{lacking}</strong></p><p>{hint}</p></div>'

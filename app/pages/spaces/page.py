@@ -213,8 +213,8 @@ def _found(
 
     Unless a run is about to do that.
     """
+    from app import vectors
     from app.pages.map import service as maps
-    from app.pages.search import searchable
     from app.pages.spaces import making
 
     sentences = service.need(workspace, question)
@@ -225,7 +225,7 @@ def _found(
         if pair is not None or len(sentences) > maps.QUICK_POINTS:
             return pair
     for encoder in encoders:
-        if alive and searchable.missing(workspace, encoder, question.dataset):
+        if alive and vectors.missing(workspace, encoder, question.dataset):
             return None
         background_call.encode(workspace, encoder, question.dataset, say)
     say("Laying the points out", None, None)

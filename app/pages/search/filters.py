@@ -1,0 +1,92 @@
+"""What sentences of a collection can be chosen by: labels, splits, parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.workspace import Workspace
+
+
+def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.ndarray]]:
+    """What sentences of a collection can be chosen by: property -> value -> positions.
+
+    A sentence that occurs with several labels is found under each.
+
+    Raises:
+        UserError: an unknown collection.
+    """
+    import numpy as np
+
+    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
+
+    data = workspace.catalog.load(collection)
+    columns: dict[str, Sequence[str]] = {}
+    if isinstance(data, LabelledSentences):
+        columns["label"] = data.labels
+        if data.splits:
+            columns["split"] = data.splits
+        texts = data.sentences
+    elif isinstance(data, ScoredPairs):
+        columns["part"] = [n for n, part in data.parts.items() for _ in range(2 * len(part.left))]
+        texts = data.sentences
+    elif isinstance(data, LabelledPairs):
+        texts = [data.sentences[i] for side in (data.left, data.right) for i in side]
+        columns = {"label": [*data.labels, *data.labels], "split": [*data.splits, *data.splits]}
+    sentences, _ = workspace.catalog.sentences(collection)
+    place = {sentence: i for i, sentence in enumerate(sentences)}
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for name, values in columns.items():
+        held: dict[str, set[int]] = {}
+        for text, value in zip(texts, values, strict=True):
+            held.setdefault(str(value), set()).add(place[text])
+        if len(held) > 1:
+            found[name] = {v: np.array(sorted(ids), np.int64) for v, ids in held.items()}
+    return found
+
+
+def offered(workspace: Workspace, collection: str, most: int = 500) -> list[str]:
+    """What sentences can be chosen by, `label: sport`; of very many values the commonest."""
+    held = [
+        (len(ids), f"{name}: {value}")
+        for name, values in properties(workspace, collection).items()
+        for value, ids in values.items()
+    ]
+    if len(held) > most:
+        held = sorted(held, key=lambda item: -item[0])[:most]
+    return [text for _, text in held]
+
+
+def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndarray | None:
+    """Positions of the sentences that have all of that, of one property any; None for all.
+
+    Args:
+        workspace: where data sets are.
+        collection: one of them.
+        only: as `offered` writes them.
+
+    Raises:
+        UserError: an unknown collection, or a property that none of its sentences has.
+    """
+    import numpy as np
+
+    held = properties(workspace, collection) if only else {}
+    wanted: dict[str, list[np.ndarray]] = {}
+    for text in only:
+        name, _, value = text.partition(": ")
+        if value not in held.get(name, {}):
+            raise UserError(
+                f"No sentence of {collection} has {text[:80]!r}.",
+                "Take it out of Filter by label.",
+            )
+        wanted.setdefault(name, []).append(held[name][value])
+    found: np.ndarray | None = None
+    for arrays in wanted.values():
+        either = np.unique(np.concatenate(arrays))
+        found = either if found is None else np.intersect1d(found, either)
+    return found

@@ -1,0 +1,85 @@
+"""What an encoder knows of sentences, and which ones it still has to encode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from engine.encoders.base import sentence_key
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.workspace import Workspace
+    from engine.encoders.base import Encoder
+    from engine.encoders.cached import CachedEncoder
+
+SMALL = 500
+"""So many sentences are encoded at once, in a second or two; more become a background run."""
+BLOCK = 16_384
+"""Sentences looked up or encoded at a time."""
+
+
+def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """What is known of some distinct texts without asking a model: bool (n,), and those vectors."""
+    import numpy as np
+
+    from engine.encoders.cached import CachedEncoder
+
+    if isinstance(encoder, CachedEncoder):
+        keys = [sentence_key(text) for text in texts]
+        return encoder.cache.get(encoder.fingerprint, keys, encoder.dim)
+    lacking = set().union(*(uncached(source, texts) for source in sources(encoder)))
+    there = np.array([text not in lacking for text in texts], bool)
+    return there, encoder.encode([text for text in texts if text not in lacking])
+
+
+def sources(encoder: Encoder) -> Iterator[CachedEncoder]:
+    """The models behind an encoder, whose vectors are cached; steps and files have none."""
+    from engine.encoders.cached import CachedEncoder
+
+    if isinstance(encoder, CachedEncoder):
+        yield encoder
+    for part in _parts(encoder):
+        yield from sources(part)
+
+
+def uncached(source: CachedEncoder, sentences: Sequence[str]) -> list[str]:
+    """The distinct sentences that a model still has to encode, in order."""
+    unique = list(dict.fromkeys(sentences))
+    lacking: list[str] = []
+    for start in range(0, len(unique), BLOCK):  # vectors come along: not all at once
+        part = unique[start : start + BLOCK]
+        keys = [sentence_key(sentence) for sentence in part]
+        found, _ = source.cache.get(source.fingerprint, keys, source.dim)
+        lacking += [s for s, there in zip(part, found, strict=True) if not there]
+    return lacking
+
+
+def missing(workspace: Workspace, spec: str, collection: str) -> int:
+    """How many sentences of the collection the model still has to encode.
+
+    Steps after the model cost next to nothing; of several models the one that lacks most counts.
+    A file of vectors has nothing to encode.
+    """
+    sentences, _ = workspace.catalog.sentences(collection)
+    found = sources(workspace.load(spec))
+    return max((len(uncached(source, sentences)) for source in found), default=0)
+
+
+def _parts(encoder: Encoder) -> Sequence[Encoder]:
+    """What an encoder is made of."""
+    from engine.encoders.concat import Concatenated
+    from engine.encoders.steps import Stepped
+
+    if isinstance(encoder, Stepped):
+        return [encoder.encoder]
+    return encoder.parts if isinstance(encoder, Concatenated) else []
+
+
+def is_fitted(encoder: Encoder) -> bool:
+    """Whether a step of it is fitted on data: then it can encode nothing before all of that is."""
+    from engine.encoders.steps import Stepped
+
+    own = isinstance(encoder, Stepped) and any(step.data for step in encoder.steps)
+    return own or any(map(is_fitted, _parts(encoder)))
