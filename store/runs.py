@@ -21,6 +21,8 @@ from store.run_progress import count, time_left, weigh
 
 State = Literal["queued", "running", "done", "partly failed", "failed", "cancelled"]
 LIVE: tuple[State, ...] = ("queued", "running")
+STOP = "stop"
+"""What a training is asked that is to end now and keep its best."""
 
 _FURTHER = 0.01
 """Of a unit: what a process must have done more than those before it, to have got further."""
@@ -30,7 +32,7 @@ class RunRow(TypedDict):
     """A run; times are seconds since 1970; `done`, `failed` and `total` count units.
 
     `fraction` (0 to 1) is of the whole, units by their weight; `unit_fraction` of the present unit.
-    `asked` is a word that its work looks out for: `stop`, or nothing.
+    `asked` is a word that its work looks out for: `STOP`, or nothing.
     """
 
     id: str

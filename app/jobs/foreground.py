@@ -13,6 +13,7 @@ from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
 from engine.training import Event, TrainSpec
 from store.errors import StoreError
+from store.runs import STOP
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -69,7 +70,7 @@ def _unit(
     runs, began = workspace.store.runs, time.monotonic()
     reporter = Reporter(workspace.store, run["id"], run["attempt"], position, label)
     try:
-        if kind == "sweep" and reporter.asked(making.STOP):
+        if kind == "sweep" and reporter.asked(STOP):
             raise LeftOut(sweeping.LEFT_OUT, "Give the same command again to train it as well.")
         for event in _events(workspace, kind, spec, position, reporter):
             yield event

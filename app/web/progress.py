@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -15,7 +15,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def signature(runs: Sequence[dict[str, Any]]) -> list[list[Any]]:
+def signature(runs: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     """What must change before a page is drawn anew."""
     return [
         [run["id"], run["state"], run["attempt"], run["done"] + run["failed"],
@@ -29,7 +29,7 @@ def finished(marks: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [[mark[0], mark[3]] for mark in marks]
 
 
-def how_far(run: dict[str, Any]) -> str:
+def how_far(run: Mapping[str, Any]) -> str:
     """`4 of 15 done, about 20 s left`, or how it ended. Plain text."""
     if run["state"] == "queued":
         return "waiting for its turn"
@@ -47,13 +47,13 @@ def how_far(run: dict[str, Any]) -> str:
     return " ".join(text for text in (units, took) if text)
 
 
-def gauge(run: dict[str, Any]) -> str:
+def gauge(run: Mapping[str, Any]) -> str:
     """The progress bar of a run."""
     starting = run["state"] == "running" and not run["total"]
     return parts.bar(None if starting else run["fraction"], run["title"])
 
 
-def strip(runs: Sequence[dict[str, Any]]) -> str:
+def strip(runs: Sequence[Mapping[str, Any]]) -> str:
     """The runs that are not over, one line each; empty text when there are none."""
     lines = "".join(
         f'<li><a href="{escape(address.link("jobs", run=run["id"]))}">{escape(run["title"])}</a>'

@@ -249,7 +249,7 @@ def test_it_is_left_to_the_worker(theodolite: Run, home: Path) -> None:
     (told,) = objects(theodolite("train-decoder", ENCODER, "--queue", "--json"))
     workspace = Workspace(home)
     assert workspace.store.runs.get(told["id"])["kind"] == "train-decoder"
-    assert "cancelled" in theodolite("jobs", "stop", told["id"]).stderr
+    assert "Cancelled" in theodolite("jobs", "stop", told["id"]).stderr
     (asked,) = objects(theodolite("diagnose", ENCODER, "--queue", "--json"))
     assert workspace.store.runs.get(asked["id"])["kind"] == "diagnose"
     theodolite("jobs", "stop", asked["id"], code=2)

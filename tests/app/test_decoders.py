@@ -13,6 +13,7 @@ import pytest
 from app.jobs.foreground import perform
 from app.jobs.reporter import Reporter
 from app.pages.decode.form import first_encoders
+from app.pages.jobs import service as jobs
 from app.pages.train import decoder_making as making
 from app.pages.train import decoder_queue as queue
 from app.pages.train import decoders
@@ -25,6 +26,7 @@ from engine.decoding.train import train_decoder
 from engine.errors import UserError
 from engine.training.events import Event
 from store import StoreError
+from store.runs import STOP
 from tests.fakes.decoders import small_spec
 
 
@@ -139,7 +141,7 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) 
     events = here(workspace, replace(spec, epochs=1000.0))
     next(event for event in events if isinstance(event, Stepped))
     (run,) = workspace.store.runs.list()
-    assert runs.stop(workspace, run["id"])
+    jobs.stop(workspace, run["id"])
     (row,) = runs.table(workspace, kinds=runs.DECODERS)
     assert (row.state, row.stopping) == ("running", True)
     *_, last = events
@@ -150,7 +152,8 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) 
     assert row.steps is not None
     assert row.step < row.steps
     assert len(own(workspace)) == 1
-    assert not runs.stop(workspace, run["id"])
+    with pytest.raises(UserError, match="over already"):
+        jobs.stop(workspace, run["id"])
 
 
 def test_stopped_while_it_encodes_there_is_nothing_to_keep(
@@ -159,7 +162,7 @@ def test_stopped_while_it_encodes_there_is_nothing_to_keep(
     """The run says so; tried again it trains."""
     run = queue.queue_training(workspace, spec)
     workspace.store.runs.start(run, 1, "local-0", ["small"])
-    workspace.store.runs.ask(run, making.STOP)
+    workspace.store.runs.ask(run, STOP)
     reporter = Reporter(workspace.store, run, 1, 0, "small")
     with pytest.raises(UserError, match="before the first update"):
         list(making.events(workspace, spec, reporter))
@@ -354,7 +357,7 @@ def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: DecoderSpec
     for refused in (
         lambda: queue.queue_training(visiting, spec),
         lambda: queue.queue_diagnosis(visiting, "random:32"),
-        lambda: runs.stop(visiting, run),
+        lambda: jobs.stop(visiting, run),
         lambda: decoders.remove(visiting, "out"),
     ):
         with pytest.raises(UserError, match="Visitors"):

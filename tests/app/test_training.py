@@ -13,6 +13,7 @@ import pytest
 
 from app.jobs.foreground import perform
 from app.jobs.reporter import Reporter
+from app.pages.jobs import service as jobs
 from app.pages.train import making, sweeping
 from app.pages.train.options import about_fields
 from app.pages.trainings import service as runs
@@ -106,7 +107,7 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: TrainSpec) ->
     events = here(workspace, replace(spec, steps=100_000))
     next(event for event in events if isinstance(event, Looked))
     (run,) = workspace.store.runs.list()
-    assert runs.stop(workspace, run["id"])
+    jobs.stop(workspace, run["id"])
     (row,) = runs.table(workspace)
     assert (row.state, row.stopping) == ("running", True)
     *_, last = events
@@ -115,7 +116,8 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: TrainSpec) ->
     assert last.step < 100_000
     (row,) = runs.table(workspace)
     assert (row.state, row.stopping, row.why) == ("done", False, "stopped")
-    assert not runs.stop(workspace, run["id"])
+    with pytest.raises(UserError, match="over already"):
+        jobs.stop(workspace, run["id"])
 
 
 def test_a_run_that_waits_is_cancelled_when_it_is_to_stop(
@@ -123,7 +125,7 @@ def test_a_run_that_waits_is_cancelled_when_it_is_to_stop(
 ) -> None:
     """There is no best yet."""
     run = runs.queue(workspace, spec)
-    assert runs.stop(workspace, run)
+    assert "had not begun" in jobs.stop(workspace, run)
     assert workspace.store.runs.get(run)["state"] == "cancelled"
 
 
@@ -241,7 +243,7 @@ def test_a_stopped_sweep_leaves_the_rest_out(workspace: Workspace, spec: TrainSp
     events = swept(workspace, runs.sweep_spec(workspace, spec, children))
     next(None for _, event in events if isinstance(event, Looked))
     (run,) = workspace.store.runs.list()
-    runs.stop(workspace, run["id"])
+    jobs.stop(workspace, run["id"])
     said = list(events)
     assert [event.why for _, event in said if isinstance(event, Finished)] == ["stopped"]
     assert [event.message for _, event in said if isinstance(event, UserError)] == [
@@ -296,7 +298,7 @@ def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: TrainSpec) 
     for refused in (
         lambda: runs.queue(visiting, spec),
         lambda: runs.queue_sweep(visiting, spec, [("a", {})]),
-        lambda: runs.stop(visiting, run),
+        lambda: jobs.stop(visiting, run),
     ):
         with pytest.raises(UserError, match="Visitors"):
             refused()

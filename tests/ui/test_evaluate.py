@@ -86,9 +86,9 @@ def test_a_run_can_be_cancelled_and_run_again(visit, clean):
     """The buttons act on the run in the address."""
     run_id = clean.queue_evaluation(["random:64"], ["StarterTopics"])
     page = visit.open(f"evaluate?run={run_id}")
-    page.get_by_role("button", name="Cancel this run").click()
+    page.locator("#following").get_by_role("button", name="Cancel").click()
     expect(page.locator("#following")).to_contain_text("cancelled")
-    page.get_by_role("button", name="Run it again").click()
+    page.locator("#following").get_by_role("button", name="Retry").click()
     expect(page.locator("#following")).to_contain_text("queued")
 
 

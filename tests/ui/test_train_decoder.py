@@ -17,6 +17,7 @@ from app.workspace import Workspace
 from engine.decoding.diagnosis import to_result
 from engine.decoding.events import Encoded, Looked, Noted, Started, Stepped
 from engine.decoding.spec import DecoderSpec
+from store.runs import STOP
 from tests.fakes.diagnoses import diagnosis
 from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.conftest import LOOKS
@@ -117,7 +118,7 @@ def test_it_is_stopped_and_keeps_the_best(visitor, place, desk, running):
     page = visitor(place).open(f"train-decoder?run={running}")
     page.get_by_role("button", name="Stop decoder of random:64 on starter now").click()
     expect(page.locator("#decoders .t-open")).to_contain_text("stopping")
-    assert desk.store.runs.get(running)["asked"] == making.STOP
+    assert desk.store.runs.get(running)["asked"] == STOP
 
 
 def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from app import formats
+from app.pages.jobs import service
 from app.terminal import (
     DataOption,
     JsonOption,
@@ -20,7 +19,6 @@ from app.terminal import (
     progress_bar,
     verbs,
 )
-from engine.errors import UserError
 
 job_verbs = verbs("Queue, follow, cancel and retry background runs.")
 
@@ -97,11 +95,7 @@ def cancel_job(
 
     theodolite jobs cancel 36e4305ecb44
     """
-    workspace = open_workspace(store, data)
-    workspace.store.runs.get(run)  # says so when there is none
-    if not workspace.jobs.cancel(run):
-        raise UserError(f"Run {run!r} is over already.", "`theodolite jobs list` shows its state.")
-    done({"cancelled": run}, f"{run} is cancelled.", as_json)
+    done({"cancelled": run}, service.cancel(open_workspace(store, data), run), as_json)
 
 
 @job_verbs.command("stop")
@@ -118,19 +112,10 @@ def stop_job(
 
     Of a sweep the training at work keeps its best, and those after it are left out.
     """
-    from app.pages.trainings import service as runs
-
     workspace = open_workspace(store, data)
-    row = workspace.store.runs.get(run)
-    if row["kind"] not in (*runs.ENCODERS, *runs.DECODERS):
-        raise UserError(
-            f"Run {run!r} trains nothing, so it has no best to keep.", "`jobs cancel` stops it."
-        )
-    if not runs.stop(workspace, run):
-        raise UserError(f"Run {run!r} is over already.", "`theodolite jobs list` shows its state.")
-    waited = row["state"] == "queued"
-    said = "is cancelled: it had not begun" if waited else "stops; its best is kept"
-    done({"cancelled" if waited else "stopping": run}, f"{run} {said}.", as_json)
+    said = service.stop(workspace, run)
+    waited = workspace.store.runs.get(run)["state"] == "cancelled"
+    done({"cancelled" if waited else "stopping": run}, said, as_json)
 
 
 @job_verbs.command("prioritise")
@@ -149,14 +134,8 @@ def prioritise_job(
     theodolite jobs prioritise 36e4305ecb44 --priority 5
     """
     workspace = open_workspace(store, data)
-    moved = workspace.jobs.prioritise(run, priority)
-    row = workspace.store.runs.get(run)  # says so when there is none
-    if not moved:
-        raise UserError(
-            f"Run {run!r} does not wait any more: {row['state']}.", "It keeps its place."
-        )
-    said = {"id": run, "priority": row["priority"]}
-    done(said, f"{run} now has priority {row['priority']}; lower runs earlier.", as_json)
+    said = service.prioritise(workspace, run, priority)
+    done({"id": run, "priority": workspace.store.runs.get(run)["priority"]}, said, as_json)
 
 
 @job_verbs.command("retry")
@@ -171,8 +150,7 @@ def retry_job(
 
     theodolite jobs retry 36e4305ecb44
     """
-    open_workspace(store, data).jobs.retry(run)
-    done({"id": run}, f"{run} is queued again.", as_json)
+    done({"id": run}, service.retry(open_workspace(store, data), run), as_json)
 
 
 @job_verbs.command("remove")
@@ -190,9 +168,7 @@ def remove_jobs(
     workspace = open_workspace(store, data)
     for run in runs:
         size = workspace.jobs.size(run)
-        if not workspace.jobs.remove(run):
-            raise UserError(f"Run {run!r} is not over yet.", f"First: theodolite jobs cancel {run}")
-        done({"removed": run, "bytes": size}, f"{run} is removed: {formats.size(size)}.", as_json)
+        done({"removed": run, "bytes": size}, service.remove(workspace, run), as_json)
 
 
 @job_verbs.command("wait")
@@ -215,7 +191,3 @@ def wait_for_job(
     emit([row], ("id", "state", "title", "done", "failed", "total", "error"), as_json)
     if row["state"] != "done":
         raise typer.Exit(1)
-
-
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row.get("info", {}), **{k: v for k, v in row.items() if k != "info"}}

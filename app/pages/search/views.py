@@ -14,7 +14,7 @@ from app import formats
 from app.components.hits import Column, columns
 from app.jobs.kinds import spec_of, versioned
 from app.pages.encoders import choices
-from app.pages.jobs.run_panel import card
+from app.pages.jobs.views import card
 from app.pages.search import searchable, service
 from app.pages.search.service import Limits, SearchSpec
 from app.web import address, parts

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.pages.train import decoders
-from app.pages.train.making import STOP, last_part, saved
+from app.pages.train.making import last_part, saved
 from engine.decoding.events import Encoded, Finished, Looked, Started, Stepped
 from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
 from engine.training.events import Event
+from store.runs import STOP
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter

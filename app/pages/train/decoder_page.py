@@ -12,12 +12,12 @@ import gradio as gr
 from app import formats
 from app.components.actions import actions
 from app.components.chart import chart
+from app.pages.jobs import service as jobs
 from app.pages.train import decoder_form as form
 from app.pages.train import decoder_list as at_hand
 from app.pages.train import decoder_views as views
 from app.pages.train import form_parts
 from app.pages.train.decoder_form import BY_NAME, FIELDS, NAMES, OWN
-from app.pages.trainings import state as trainings
 from app.web import address, background_call, parts
 from app.web.events import PageEvent
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
@@ -137,7 +137,7 @@ class _Followed:
             if event.act == "open":
                 run = "" if event.id == run else event.id
             else:
-                said = trainings.done(workspace, event.act, event.id, "the decoder")
+                said = jobs.act(workspace, event.act, event.id)
             return run, *views.drawn(workspace, run), parts.say(said) if said else ""
 
         def handle(read: str, event: PageEvent) -> tuple[Any, ...]:

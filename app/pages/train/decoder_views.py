@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.components import told
 from app.components.actions import button
+from app.pages.jobs import views as jobs
 from app.pages.train import decoder_list as at_hand
 from app.pages.trainings import figures
 from app.pages.trainings import state as trainings
@@ -69,13 +70,12 @@ def _item(workspace: Workspace, row: TrainingRun, opened: bool) -> str:
     about = f"{row.title}, {row.state}: {'close' if opened else 'show'} its course"
     name = button(row.title, "open", row.run, about=about, kind="link")
     gauge = progress.gauge(run) if row.state == "running" else ""
-    verbs = trainings.verbs(row.run, row.title, row.state, row.stopping)
     return (
         f'<li class="{"t-open" if opened else ""}"><div>{trainings.state(row)}</div>'
         f"<div>{name}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}{_links(row)}"
         f"{parts.failure(row.error, row.hint)}</div>"
         f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
-        f'<div class="t-verbs">{"" if workspace.read_only else verbs}</div></li>'
+        f'<div class="t-verbs">{jobs.buttons(workspace, run)}</div></li>'
     )
 
 

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.training import Event, Finished, Started, Stepped, TrainSpec
+from store.runs import STOP
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
-
-STOP = "stop"
-"""The word that asks a run to stop now and keep the best."""
 
 
 def units(spec: Any) -> list[str]:

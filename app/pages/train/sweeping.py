@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from app.jobs.kinds import LeftOut, spec_of
 from app.pages.train import making
 from engine.training import Finished, TrainSpec, sweeps
+from store.runs import STOP
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
@@ -35,7 +36,7 @@ def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> 
         LeftOut: the sweep was asked to stop before.
     """
     over = workspace.store.events.last(reporter.run, Finished.kind, position)
-    if over is None and reporter.asked(making.STOP):
+    if over is None and reporter.asked(STOP):
         raise LeftOut(LEFT_OUT, "Try the run again to train it as well.")
     for _ in making.events(workspace, child(spec, position), reporter):
         pass

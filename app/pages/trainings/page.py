@@ -8,7 +8,8 @@ import gradio as gr
 
 from app.components.actions import actions
 from app.components.chart import chart
-from app.pages.trainings import ablations_form, figures, state
+from app.pages.jobs import service as jobs
+from app.pages.trainings import ablations_form, figures
 from app.pages.trainings import views as runs_views
 from app.web import address, parts
 from app.web.events import PageEvent
@@ -106,7 +107,7 @@ def _acted(
         mine = [row.key for row in rows if row.run == of]
         keys = mine if sweep else [key for key in keys if key not in mine]
     else:
-        said = state.done(workspace, verb, of, "the encoder")
+        said = jobs.act(workspace, verb, of)
         rows = _rows(workspace)
     if len(keys) > MOST:
         raise UserError(f"{len(keys)} runs are too many to tell apart.", f"Choose at most {MOST}.")

@@ -1,4 +1,4 @@
-"""Trainings as people deal with them: asked for, stopped, listed, set side by side."""
+"""Trainings as people deal with them: asked for, listed, set side by side."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.jobs.kinds import spec_of, versioned
+from app.pages.jobs.service import stopping
 from app.pages.train import making
 from app.pages.trainings.curves import Curves, best_eval, cursor, curves
 from engine.errors import UserError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from store.runs import RunRow, UnitRow
 
 __all__ = ["Curves", "TrainingRun", "absolute", "command_of", "cursor", "curves", "differences",
-           "queue", "queue_sweep", "rows_of", "slug", "stop", "sweep_spec", "table",
+           "queue", "queue_sweep", "rows_of", "slug", "sweep_spec", "table",
            "whole"]  # fmt: skip
 
 ENCODERS, DECODERS = ("train", "sweep"), ("train-decoder",)
@@ -112,25 +113,6 @@ def whole(workspace: Workspace, spec: TrainSpec) -> TrainSpec:
         spec = replace(spec, base="dir:" + str(Path(spec.base[4:]).expanduser().absolute()))
     out = Path(spec.out).expanduser().absolute() if spec.out else _home(workspace, spec, spec.hash)
     return replace(spec, out=str(out))
-
-
-def stop(workspace: Workspace, run_id: str) -> bool:
-    """Have a run stop now and keep its best; one that still waits is cancelled.
-
-    Of a sweep, the child at work keeps its best, and those after it are left out.
-
-    Returns:
-        Whether there was anything to stop.
-
-    Raises:
-        UserError: for visitors.
-        StoreError: when there is no such run.
-    """
-    workspace.refuse_visitors()
-    runs = workspace.store.runs
-    if runs.get(run_id)["state"] == "queued" and workspace.jobs.cancel(run_id):
-        return True
-    return runs.ask(run_id, making.STOP)
 
 
 @dataclass(frozen=True)
@@ -241,7 +223,7 @@ def _row(
     return TrainingRun(
         key=key, run=run["id"], kind=run["kind"], position=position, title=run["title"],
         label=label, state=state,
-        stopping=state == "running" and run["asked"] == making.STOP,
+        stopping=state == "running" and stopping(run),
         settings={name: value for name, value in spec.items() if name not in ASIDE},
         out=spec["out"], encoder=(spec if decoder else over or {}).get("encoder"),
         score=None if decoder else best, loss=best if decoder else None, best_step=best_step,

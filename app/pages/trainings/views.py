@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components.actions import button
+from app.pages.jobs import views as jobs
 from app.pages.trainings import figures
 from app.pages.trainings import state as trainings
 from app.pages.trainings.ablations_views import outcome
@@ -54,7 +55,7 @@ def listing(
         mine = list(group)
         run = dict(workspace.store.runs.get(run_id))
         if mine[0].position is None:
-            items += _single(run, mine[0], chosen, workspace.read_only)
+            items += _single(workspace, run, mine[0], chosen)
         else:
             items += _sweep(workspace, run, mine, chosen, opened == run_id)
     return (
@@ -63,17 +64,18 @@ def listing(
 
 
 def _single(
-    run: Mapping[str, Any], row: TrainingRun, chosen: Sequence[str], read_only: bool
+    workspace: Workspace, run: Mapping[str, Any], row: TrainingRun, chosen: Sequence[str]
 ) -> str:
     shown = row.key in chosen
-    gauge = progress.gauge(dict(run)) if row.state == "running" else ""
+    again = "" if workspace.read_only else _again(row)
+    gauge = progress.gauge(run) if row.state == "running" else ""
     return (
         f'<li class="{"t-open" if shown else ""}"><div>{trainings.state(row)}</div>'
         f"<div>{toggle(row, chosen)}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}"
         f"{_links(row)}"
         f"{parts.failure(row.error, row.hint)}</div>"
         f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
-        f'<div class="t-verbs">{"" if read_only else _verbs(row)}</div></li>'
+        f'<div class="t-verbs">{jobs.buttons(workspace, run)}{again}</div></li>'
     )
 
 
@@ -85,11 +87,11 @@ def _sweep(
         run["title"], "sweep", run["id"], kind="link",
         about=f"{run['title']}: {'close' if opened else 'show its runs and their outcome'}",
     )  # fmt: skip
-    said = progress.how_far(dict(run))
+    said = progress.how_far(run)
     if run["message"] and run["state"] not in LIVE:
         said += f". {run['message']}"
-    gauge = progress.gauge(dict(run)) if run["state"] == "running" else ""
-    verbs = "" if workspace.read_only else _verbs(rows[0], dict(run))
+    gauge = progress.gauge(run) if run["state"] == "running" else ""
+    verbs = jobs.buttons(workspace, run)
     body = ""
     if opened:
         body = f'<div class="t-children">{outcome(workspace, rows, chosen)}</div>'
@@ -132,17 +134,15 @@ def _links(row: TrainingRun) -> str:
     return f'<p class="t-opens">{opens(row)}</p>' if row.encoder else ""
 
 
-def _verbs(row: TrainingRun, run: Mapping[str, Any] | None = None) -> str:
-    """What can be done with a run; of a sweep, with the whole of it."""
-    state, title = (run["state"], run["title"]) if run else (row.state, row.label)
-    made = trainings.verbs(row.run, title, state, row.stopping)
-    if run is None and row.state not in LIVE:
-        again = address.link("train", **settings_of(row))
-        made += (
-            f'<a class="t-button t-small-button" href="{escape(again)}" '
-            f'aria-label="{escape(f"Train again with the settings of {title}")}">Train again</a>'
-        )
-    return made
+def _again(row: TrainingRun) -> str:
+    """A link to the form with the settings of a run that is over."""
+    if row.state in LIVE:
+        return ""
+    to = address.link("train", **settings_of(row))
+    return (
+        f'<a class="t-button t-small-button" href="{escape(to)}" '
+        f'aria-label="{escape(f"Train again with the settings of {row.label}")}">Train again</a>'
+    )
 
 
 def settings_of(row: TrainingRun) -> dict[str, str | Sequence[str] | None]:

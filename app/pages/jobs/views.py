@@ -1,0 +1,197 @@
+"""Runs as HTML: one of a list, its buttons, its card on the page that asked for it, its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.actions import button
+from app.pages.jobs import service
+from app.web import address, parts, progress
+from store.runs import LIVE, UnitRow
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+_LABELS = {
+    "next": ("Run next", "Run {} next"),
+    "stop": ("Stop, keep the best", "Stop {} now and keep the best"),
+    "cancel": ("Cancel", "Cancel {}"),
+    "retry": ("Retry", "Retry {}"),
+    "remove": ("Remove", "Remove {} with its events and log; what it made is kept"),
+}
+"""Action -> what stands on its button, and the same in full."""
+_UNIT_TAGS = {"done": "good", "failed": "bad"}
+
+
+def listing(items: Iterable[str], label: str, css: str = "") -> str:
+    """A list of runs; `items` as `item` makes them."""
+    return f'<ul class="t-runs {css}" aria-label="{escape(label)}">{"".join(items)}</ul>'
+
+
+def item(
+    run: Mapping[str, Any], name: str, about: str, verbs: str,
+    *, below: str = "", inside: str = "", opened: bool = False,
+) -> str:  # fmt: skip
+    """One run of a list: its state, how far it is, what went wrong, what can be done.
+
+    Args:
+        run: its row in the store.
+        name: its title, as HTML to press.
+        about: plain text on how far it is or how it ended.
+        verbs: HTML of its buttons.
+        below: HTML under that.
+        inside: HTML that takes the whole width, of a run that is opened.
+        opened: whether it is shown in full.
+    """
+    gauge = progress.gauge(run) if run["state"] == "running" else ""
+    return (
+        f'<li class="{"t-open" if opened else ""}"><div>{tag(run)}</div>'
+        f"<div>{name}<p>{escape(about)}</p>{below}{gauge}"
+        f"{parts.failure(run['error'], run['hint'])}</div>"
+        f'<div class="t-muted t-small">{formats.ago(run["created"])}</div>'
+        f'<div class="t-verbs">{verbs}</div>{inside}</li>'
+    )
+
+
+def tag(run: Mapping[str, Any]) -> str:
+    """The state of a run."""
+    if service.stopping(run):
+        return parts.tag("stopping", "live")
+    return parts.tag(run["state"], progress.KINDS[run["state"]])
+
+
+def about(run: Mapping[str, Any]) -> str:
+    """How far a run is and what it does now, or how it ended. Plain text."""
+    said = progress.how_far(run)
+    if run["message"]:
+        said += f". {run['message']}"
+    if run["state"] == "queued" and run["priority"]:
+        said += f", priority {run['priority']} (lower runs earlier)"
+    return said
+
+
+def buttons(
+    workspace: Workspace, run: Mapping[str, Any], *, title: str = "", others_wait: bool = False,
+    without: Collection[str] = (),
+) -> str:  # fmt: skip
+    """What can be done with a run as it is now; nothing for visitors.
+
+    Args:
+        workspace: whose run it is.
+        run: its row in the store.
+        title: what it is called where the buttons stand; else as in the store.
+        others_wait: whether there is something to overtake.
+        without: actions that are not offered here.
+    """
+    if workspace.read_only:
+        return ""
+    return "".join(
+        button(label, action, run["id"], about=whole.format(title or run["title"]))
+        for action in service.possible(run, others_wait)
+        if action not in without
+        for label, whole in [_LABELS[action]]
+    )
+
+
+def card(run: Mapping[str, Any], verbs: str = "") -> str:
+    """One run: its title, its state, how far it is and how long still, what went wrong."""
+    live = run["state"] in LIVE
+    what = "" if live or not run["message"] else f". {run['message']}"
+    present = ""
+    if run["state"] == "running" and run["message"]:
+        alone = run["total"] < 2
+        bar = "" if alone else parts.bar(run["unit_fraction"], run["message"])
+        present = f'<div class="t-present"><span>{escape(run["message"])}</span>{bar}</div>'
+    if run["state"] == "queued":
+        what = ". This page can be closed meanwhile"
+    error = parts.failure(run["error"], run["hint"])
+    log = address.link("jobs", run=run["id"])
+    below = f'<div class="t-verbs">{verbs}</div>' if verbs else ""
+    return (
+        f'<div class="t-run" role="status"><p><strong>{escape(run["title"])}</strong> '
+        f'{tag(run)}<a href="{escape(log)}">Log</a></p>{progress.gauge(run) if live else ""}'
+        f'<p class="t-muted">{escape(progress.how_far(run) + what)}</p>{present}{error}'
+        f"{below}</div>"
+    )
+
+
+def parts_of(run: Mapping[str, Any], units: Sequence[UnitRow], may_retry: bool) -> str:
+    """Every part of a run: the present one, what failed, what waits, what is done."""
+    if not units or (len(units) == 1 and units[0]["error"] is None):
+        return ""
+    waiting = [unit for unit in units if unit["state"] == "waiting"]
+    now = waiting[0] if waiting and run["state"] == "running" else None
+    order = {"failed": 0, "left out": 1, "waiting": 2, "done": 3}
+    rest = sorted((unit for unit in units if unit is not now), key=lambda u: order[u["state"]])
+    counts = ", ".join(
+        f"{sum(unit['state'] == state for unit in units)} {words}"
+        for state, words in (
+            ("done", "done"),
+            ("failed", "failed"),
+            ("left out", "left out"),
+            ("waiting", "to do"),
+        )
+        if any(unit["state"] == state for unit in units)
+    )
+    retry = may_retry and run["kind"] == "evaluate"
+    rows = "".join(_part(unit, unit is now, retry) for unit in ([now] if now else []) + rest)
+    return (
+        f'<section class="t-parts" aria-label="Parts of the run"><h3>Parts <small>{counts}</small>'
+        f'</h3><ul tabindex="0" aria-label="Parts">{rows}</ul></section>'
+    )
+
+
+def _part(unit: UnitRow, now: bool, retry: bool) -> str:
+    kind = _UNIT_TAGS.get(unit["state"], "live" if now else "")
+    error = again = ""
+    if unit["error"]:
+        error = f'<small class="t-run-error">{escape(unit["error"])} {escape(unit["hint"])}</small>'
+        if retry:
+            again = button(
+                "Try again", "unit", str(unit["position"]), about=f"Try {unit['label']} again"
+            )
+    took = "" if unit["seconds"] is None else formats.duration(unit["seconds"])
+    return (
+        f"<li>{parts.tag('running' if now else unit['state'], kind)}"
+        f"<span>{escape(unit['label'])}{error}</span>{again}<span>{took}</span></li>"
+    )
+
+
+def detail(
+    run: Mapping[str, Any], units: Sequence[UnitRow], log: Sequence[str], size: int, close: str
+) -> str:
+    """One run in full: what went wrong, its units, its log.
+
+    Args:
+        run: its row in the store.
+        units: of it.
+        log: the last lines of its log.
+        size: bytes of its events and log.
+        close: HTML of the button that closes it.
+    """
+    cells = [
+        (
+            parts.tag(unit["state"], _UNIT_TAGS.get(unit["state"], "")),
+            escape(unit["label"]) + _unit_error(unit),
+            escape(formats.duration(unit["seconds"])),
+        )
+        for unit in units
+    ]
+    table = parts.table(("State", "Part", "Time"), cells, "Parts of the run", (2,)) if cells else ""
+    lines = "\n".join(log) if log else "Nothing was written yet."
+    return (
+        f'<section class="t-card" aria-label="Run"><h2>{escape(run["title"])} '
+        f"<small>{escape(run['state'])}</small></h2>{parts.failure(run['error'], run['hint'])}"
+        f'<div class="t-two"><div>{table}</div><div><h3>Log</h3>'
+        '<pre class="t-log" role="log" tabindex="0" aria-label="Log">'
+        f'{escape(lines)}</pre><p class="t-muted t-small">Events and log take '
+        f"{formats.size(size)}.</p></div></div>{close}</section>"
+    )
+
+
+def _unit_error(unit: UnitRow) -> str:
+    said = escape(unit["error"] or "")
+    return f'<br><small class="t-muted">{said}</small>' if said else ""

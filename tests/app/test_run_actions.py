@@ -1,0 +1,93 @@
+"""What can be done with a background run, and what is said of it: the same on every list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.pages.jobs import service, views
+from app.workspace import Workspace
+from engine.errors import UserError
+from store import StoreError
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """A store without a worker."""
+    made = Workspace(tmp_path / "store")
+    yield made
+    made.close()
+
+
+def queued(workspace: Workspace, kind: str = "evaluate", title: str = "a run") -> str:
+    """A run that waits."""
+    return workspace.jobs.enqueue(kind, {"title": title}, title)
+
+
+def begun(workspace: Workspace, kind: str) -> str:
+    """A run at work."""
+    run = queued(workspace, kind)
+    workspace.store.runs.start(run, 1, "local-0", ["a part"])
+    return run
+
+
+def test_what_can_be_done_follows_the_state(workspace: Workspace) -> None:
+    """From waiting to over; only a training has a best to keep, and is asked for it once."""
+    runs = workspace.store.runs
+    for kind, first in (("evaluate", []), ("train-decoder", ["stop"])):
+        run = queued(workspace, kind)
+        assert service.possible(runs.get(run)) == ["cancel"]
+        assert service.possible(runs.get(run), others_wait=True) == ["next", "cancel"]
+        runs.start(run, 1, "local-0", ["a part"])
+        assert service.possible(runs.get(run)) == [*first, "cancel"]
+        if first:
+            service.stop(workspace, run)
+            assert service.possible(runs.get(run)) == ["cancel"]
+        service.cancel(workspace, run)
+        assert service.possible(runs.get(run)) == ["retry", "remove"]
+        service.retry(workspace, run)
+        assert service.possible(runs.get(run)) == ["cancel"]
+        runs.start(run, 2, "local-0", ["a part"])
+        runs.finish(run, 2, "done")
+        assert service.possible(runs.get(run)) == ["remove"]
+        service.remove(workspace, run)
+        with pytest.raises(StoreError, match="no run"):
+            runs.get(run)
+
+
+def test_what_does_not_fit_the_state_is_said(workspace: Workspace) -> None:
+    """Somebody else may have been quicker: nothing is claimed that was not done."""
+    run = begun(workspace, "evaluate")
+    for action, said in (("retry", "not over yet"), ("remove", "not over yet"),
+                         ("stop", "trains nothing"), ("next", "does not wait")):  # fmt: skip
+        with pytest.raises(UserError, match=said):
+            service.act(workspace, action, run)
+    workspace.jobs.cancel(run)
+    with pytest.raises(UserError, match="over already"):
+        service.act(workspace, "cancel", run)
+    with pytest.raises(UserError, match="Nothing is called"):
+        service.act(workspace, "explode", run)
+
+
+@pytest.mark.parametrize("action", [*service.ACTIONS])
+def test_visitors_are_offered_and_allowed_nothing(workspace: Workspace, action: str) -> None:
+    """Permission is asked where it is done, whichever page it comes from."""
+    run = begun(workspace, "train")
+    visiting = Workspace(workspace.store.folder, read_only=True)
+    assert views.buttons(visiting, visiting.store.runs.get(run)) == ""
+    with pytest.raises(UserError, match="change nothing"):
+        service.act(visiting, action, run)
+    with pytest.raises(UserError, match="change nothing"):
+        service.measure_again(visiting, run, 0)
+    visiting.close()
+
+
+def test_every_action_has_a_button(workspace: Workspace) -> None:
+    """With the title in what is read out, whatever is in it."""
+    run = dict(workspace.store.runs.get(queued(workspace, title="<b>{}</b>")))
+    for state, offered in (("queued", ["next", "cancel"]), ("failed", ["retry", "remove"])):
+        shown = views.buttons(workspace, run | {"state": state}, others_wait=True)
+        assert [action for action in service.ACTIONS if f'data-act="{action}"' in shown] == offered
+        assert "&lt;b&gt;{}&lt;/b&gt;" in shown
