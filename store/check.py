@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from store.decoders import DecoderRow
     from store.folder import Store
 
+_CHECKPOINT = ".training"
+"""At the end of the name of a folder that holds the checkpoint of a training."""
 GRACE = 3600.0
 """Seconds for which a file that nothing refers to may still be on its way into the store."""
 
@@ -55,7 +58,7 @@ def check(store: Store) -> list[Finding]:
 
 
 def clean(store: Store, grace: float = GRACE) -> int:
-    """Remove orphaned files, vectors of removed encoders and free pages of the databases.
+    """Remove orphaned files and checkpoints, vectors of removed encoders, free pages of databases.
 
     Args:
         store: the store.
@@ -71,14 +74,16 @@ def clean(store: Store, grace: float = GRACE) -> int:
     with said_plainly(store.folder):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         before = _size(store.folder)
-        for noun, table in ((store.projections, "projections"), (store.derived, "derived")):
-            for row in store.database.rows(f"SELECT key, files FROM {table}"):  # noqa: S608
+        for noun in (store.projections, store.derived):
+            for row in store.database.rows(f"SELECT key, files FROM {noun.table}"):  # noqa: S608
                 if any(_trouble(noun.folder / file) for file in _files(row)):
                     noun.remove(row["key"])
         for gone in _gone(store):
             store.decoders.remove(gone["name"])
         for path in orphans(store, grace):
             path.unlink(missing_ok=True)
+        for folder in checkpoints(store, grace):
+            shutil.rmtree(folder, ignore_errors=True)
         for fingerprint in [*_abandoned(store), *_ownerless(store, grace)]:
             store.vectors.remove(fingerprint)
         connection.execute("VACUUM")
@@ -103,6 +108,36 @@ def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
         for path in sorted((store.folder / folder).glob("*")):
             if path.name not in names and path.is_file() and path.stat().st_mtime <= latest:
                 yield path
+
+
+def checkpoints(store: Store, grace: float = GRACE) -> Iterator[Path]:
+    """Folders in the store in which a training left its checkpoint, and that no run will resume."""
+    rows = store.database.rows("SELECT spec FROM runs WHERE spec LIKE '%\"out\"%'")
+    outs = {out for row in rows for out in _outs(json.loads(row["spec"]))}
+    latest = time.time() - grace
+    for folder in sorted(store.folder.glob(f"*/**/*{_CHECKPOINT}")):
+        # By its place in the store, which may have been moved since the run was asked for.
+        place = folder.relative_to(store.folder).as_posix().removesuffix(_CHECKPOINT)
+        if any(f"/{out}".endswith(f"/{place}") for out in outs):
+            continue
+        if folder.is_dir() and _last_changed(folder) <= latest:
+            yield folder
+
+
+def _outs(spec: Any) -> Iterator[str]:
+    """The folders that the trainings of a run become: of one, or of each of several."""
+    if isinstance(spec, dict):
+        if isinstance(spec.get("out"), str):
+            yield spec["out"].replace("\\", "/")
+        for inner in spec.values():
+            yield from _outs(inner)
+    elif isinstance(spec, list):
+        for inner in spec:
+            yield from _outs(inner)
+
+
+def _last_changed(folder: Path) -> float:
+    return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
 
 
 def _databases(store: Store) -> Iterator[Finding]:
@@ -209,6 +244,12 @@ def _orphan_findings(store: Store) -> Iterator[Finding]:
             f"vectors/{fingerprint}",
             f"No encoder is known to use these {usage[fingerprint]} bytes.",
             "`theodolite store clean` removes them.",
+        )
+    for folder in checkpoints(store):
+        yield Finding(
+            str(folder.relative_to(store.folder)),
+            f"No run will resume the training whose checkpoint takes these {_size(folder)} bytes.",
+            "`theodolite store clean` removes it.",
         )
     for path in orphans(store):
         yield Finding(

@@ -1,4 +1,4 @@
-"""What was worked out of vectors and took long, by content key: geometry, curation, indexes.
+"""What was worked out of vectors and took long, by content key: maps, geometry, curation, indexes.
 
 Each has named files (arrays, or a file someone else wrote) and one row that names them. The row
 comes last, so that half of one is none.
@@ -17,29 +17,96 @@ from typing import Any, TypedDict
 import numpy as np
 
 from store.database import Database
-from store.errors import said_plainly
+from store.errors import StoreError, said_plainly
 from store.files import chunks_of, write_once
 from store.hashing import to_json
 
 KEY = re.compile(r"[0-9a-f]{32}")
 
 
-class DerivedRow(TypedDict):
+class ProjectionRow(TypedDict):
     """Name of an array or file -> where it lies, what is known besides, when it was made."""
 
     key: str
-    kind: str
     files: dict[str, Path]
     info: dict[str, Any]
     created: float
 
 
-class Derived:
-    """Key -> files and facts."""
+class DerivedRow(ProjectionRow):
+    """The same, and what it is."""
+
+    kind: str
+
+
+class _ByKey:
+    """A table of files by key, and the folder that they lie in."""
+
+    table: str
 
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self.folder = folder
+
+    def remove(self, key: str) -> bool:
+        """Forget one and say whether it was there; `clean` takes its files away."""
+        sql = f"DELETE FROM {self.table} WHERE key = ?"  # noqa: S608
+        return self._database.change(sql, [key]) > 0
+
+    def _get(self, key: str) -> Any:
+        """What is under a key; None when there is nothing, or one of its files is gone."""
+        return next(iter(self._rows("key = ?", key)), None) if KEY.fullmatch(key) else None
+
+    def _rows(self, where: str = "1", *values: str) -> list[Any]:
+        """All that are whole, the newest first."""
+        sql = f"SELECT * FROM {self.table} WHERE {where} ORDER BY created DESC, rowid DESC"  # noqa: S608
+        rows = [self._read(row) for row in self._database.rows(sql, values)]
+        return [row for row in rows if all(file.exists() for file in row["files"].values())]
+
+    def _read(self, row: dict[str, Any]) -> dict[str, Any]:
+        files = {name: self.folder / file for name, file in json.loads(row["files"]).items()}
+        return row | {"files": files, "info": json.loads(row["info"])}
+
+    def _put(
+        self,
+        key: str,
+        info: Mapping[str, Any],
+        arrays: Mapping[str, np.ndarray],
+        files: Mapping[str, Path],
+        **besides: str,
+    ) -> None:
+        """Keep one; one that is under this key already is replaced.
+
+        Raises:
+            ValueError: for a key of another form, or an array of objects.
+            StoreError: when the disk refuses; nothing has changed then.
+        """
+        if not KEY.fullmatch(key):
+            raise ValueError("expected a key of 32 hexadecimal digits")
+        if any(array.dtype.hasobject for array in arrays.values()):
+            raise ValueError("expected numbers: an array of objects cannot be kept")
+        with said_plainly(self._database.path.parent):
+            names = {name: self._write(array) for name, array in arrays.items()}
+            for name, path in files.items():
+                names[name] = write_once(self.folder, chunks_of(path), path.suffix)[0]
+        row = {"key": key, "files": to_json(names), "info": to_json(info), "created": time.time()}
+        columns = (row | besides).keys()
+        self._database.change(
+            f"INSERT OR REPLACE INTO {self.table} ({', '.join(columns)})"  # noqa: S608
+            f" VALUES ({', '.join(f':{column}' for column in columns)})",
+            row | besides,
+        )
+
+    def _write(self, array: np.ndarray) -> str:
+        held = io.BytesIO()
+        np.save(held, np.ascontiguousarray(array), allow_pickle=False)
+        return write_once(self.folder, [held.getvalue()], ".npy")[0]
+
+
+class Derived(_ByKey):
+    """Key -> files and facts."""
+
+    table = "derived"
 
     def put(
         self,
@@ -62,53 +129,60 @@ class Derived:
             ValueError: for a key of another form, or an array of objects.
             StoreError: when the disk refuses; nothing has changed then.
         """
-        if not KEY.fullmatch(key):
-            raise ValueError("expected a key of 32 hexadecimal digits")
-        if any(array.dtype.hasobject for array in (arrays or {}).values()):
-            raise ValueError("an array of objects cannot be kept")
-        with said_plainly(self._database.path.parent):
-            names = {name: self._write(array) for name, array in (arrays or {}).items()}
-            for name, path in (files or {}).items():
-                names[name] = write_once(self.folder, chunks_of(path), path.suffix)[0]
-        self._database.change(
-            "INSERT OR REPLACE INTO derived VALUES (?, ?, ?, ?, ?)",
-            [key, kind, to_json(names), to_json(info), time.time()],
-        )
+        self._put(key, info, arrays or {}, files or {}, kind=kind)
 
     def get(self, key: str) -> DerivedRow | None:
         """What is under a key; None when there is nothing, or one of its files is gone."""
-        if not KEY.fullmatch(key):
-            return None
-        row = self._database.row("SELECT * FROM derived WHERE key = ?", [key])
-        return None if row is None else self._read(row)
+        found: DerivedRow | None = self._get(key)
+        return found
 
     def list(self, kind: str) -> list[DerivedRow]:
         """All of a kind that are whole, the newest first."""
-        rows = self._database.rows(
-            "SELECT * FROM derived WHERE kind = ? ORDER BY created DESC, rowid DESC", [kind]
-        )
-        return [found for row in rows if (found := self._read(row)) is not None]
+        return self._rows("kind = ?", kind)
 
-    def remove(self, key: str) -> bool:
-        """Forget one and say whether it was there; `clean` takes its files away."""
-        return self._database.change("DELETE FROM derived WHERE key = ?", [key]) > 0
 
-    def _write(self, array: np.ndarray) -> str:
-        held = io.BytesIO()
-        np.save(held, np.ascontiguousarray(array), allow_pickle=False)
-        return write_once(self.folder, [held.getvalue()], ".npy")[0]
+class Projections(_ByKey):
+    """Key -> planes of projected points, and what is known of each point.
 
-    def _read(self, row: dict[str, Any]) -> DerivedRow | None:
-        files = {name: self.folder / file for name, file in json.loads(row["files"]).items()}
-        if not all(file.exists() for file in files.values()):
-            return None
-        return {
-            "key": row["key"],
-            "kind": row["kind"],
-            "files": files,
-            "info": json.loads(row["info"]),
-            "created": row["created"],
-        }
+    Arrays are of one length: `points`, and one for every column.
+    """
+
+    table = "projections"
+
+    def put(
+        self, key: str, arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]
+    ) -> ProjectionRow:
+        """Keep a projection; one that is whole under this key already stays as it is.
+
+        Args:
+            key: 32 hexadecimal digits, a hash over everything that decides the result.
+            arrays: `points`, numeric (n, 2), and any columns, numeric (n,).
+            info: JSON-able facts.
+
+        Raises:
+            ValueError: for a key or arrays that cannot be those of a projection.
+            StoreError: when the disk refuses; nothing has changed then.
+        """
+        n = len(arrays["points"])
+        if arrays["points"].shape != (n, 2) or any(len(array) != n for array in arrays.values()):
+            raise ValueError(f"expected points of shape ({n}, 2), and {n} numbers in every array")
+        before = self.get(key)
+        if before is not None:
+            return before
+        self._put(key, info, arrays, {})
+        found = self.get(key)
+        if found is None:
+            raise StoreError("The projection was removed while it was kept.", "Make it again.")
+        return found
+
+    def get(self, key: str) -> ProjectionRow | None:
+        """The projection under a key; None when there is none, or one of its files is gone."""
+        found: ProjectionRow | None = self._get(key)
+        return found
+
+    def list(self) -> list[ProjectionRow]:
+        """All that are whole, the newest first."""
+        return self._rows()
 
 
 def array(row: DerivedRow, name: str) -> np.ndarray:

@@ -9,13 +9,12 @@ from store.check import check as check_folder
 from store.check import clean as clean_folder
 from store.database import Database
 from store.decoders import Decoders
-from store.derived import Derived
+from store.derived import Derived, Projections
 from store.encoders import Encoders
 from store.errors import StoreError, said_plainly
 from store.events import Events
 from store.logs import Logs
 from store.precisions import Precisions
-from store.projections import Projections
 from store.results import Results
 from store.runs import Runs
 from store.settings import Settings

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store import Store
+from store import Store, forget
 from store.check import clean, orphans
 from tests.store.test_results import result
 from tests.store.test_vectors import keys, rows
@@ -147,6 +147,33 @@ def test_vectors_that_come_after_a_removal_have_their_owner_again(full: Store) -
     assert set(full.vectors.usage()) == {"f1", "f2"}
     full.clean()
     assert set(full.vectors.usage()) == {"f1"}
+
+
+def test_clean_takes_the_checkpoints_of_removed_trainings(store: Store) -> None:
+    """In the store's folders, of encoders, children of sweeps and decoders; not one still young."""
+    outs = ("encoders/sup-minilm-1", "encoders/sweep-1/02-lr", "decoders/minilm-1")
+    one, several, decoder = (f"{store.folder}/{out}" for out in outs)
+    runs = [
+        store.runs.create("train", {"out": one}, title=""),
+        store.runs.create("sweep", {"children": [{"spec": {"out": several}}]}, title=""),
+        store.runs.create("train-decoder", {"out": decoder}, title=""),
+    ]
+    folders = [Path(f"{out}.training") for out in (one, several, decoder)]
+    for folder, run in zip(folders, runs, strict=True):
+        (folder / "step-5").mkdir(parents=True)
+        (folder / "step-5" / "weights").write_bytes(b"x" * 1000)
+        store.runs.cancel(run)
+    clean(store, grace=0)
+    assert all(folder.is_dir() for folder in folders), "they can be retried"
+    for run in runs:
+        assert forget.run(store, run)
+    assert (store.check(), store.clean()) == ([], 0), "an hour has to pass"
+    for folder in folders:
+        for path in (folder, folder / "step-5", folder / "step-5" / "weights"):
+            os.utime(path, (1e9, 1e9))
+    assert {f.subject for f in store.check()} == {f"{out}.training" for out in outs}
+    assert clean(store) >= 3000
+    assert not any(folder.exists() for folder in folders)
 
 
 def test_clean_gives_pages_of_the_database_back(store: Store) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from app.workspace import Workspace
     from engine.encoders import Encoder
-    from store.projections import ProjectionRow
+    from store.derived import ProjectionRow
 
 Method = Literal["umap", "tsne", "pacmap", "pca", "quick"]
 """`quick` is `pca` without what takes time to measure: trust, clusters, names."""
