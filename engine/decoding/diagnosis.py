@@ -32,6 +32,7 @@ NAMES = {
     "round_trip": "Cosine of the round trip",
 }
 """For people; a mover score is named by what supplies its words."""
+_TASK = "Vec2Sent"
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,16 @@ class Diagnosis:
                    notes=tuple(given["notes"]))  # fmt: skip
 
 
+def task_of(source: str) -> str:
+    """The name of a diagnosis on a text among tasks."""
+    return f"{_TASK}-{source}" if source else _TASK
+
+
+def source_of(task: str) -> str:
+    """The text of such a task."""
+    return task.removeprefix(_TASK).removeprefix("-")
+
+
 def to_result(found: Diagnosis, source: str = "") -> Result:
     """The diagnosis as a result like every other, of the task `Vec2Sent` or `Vec2Sent-SOURCE`.
 
@@ -170,7 +181,7 @@ def to_result(found: Diagnosis, source: str = "") -> Result:
                                     main, unit))  # fmt: skip
     return Result(
         encoder=found.encoder, fingerprint=found.fingerprint, dim=found.dim,
-        task=f"Vec2Sent-{source}" if source else "Vec2Sent", protocol=VEC2SENT.name,
+        task=task_of(source), protocol=VEC2SENT.name,
         seed=found.seed, data_hash=found.data_hash, scores=tuple(scores), examples=found.examples,
         details=found.to_dict() | {"protocol_hash": VEC2SENT.hash}, seconds=found.seconds,
     )  # fmt: skip

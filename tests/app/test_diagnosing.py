@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
@@ -15,6 +16,7 @@ from app.pages.decode.service import NoDecoder
 from app.pages.diagnose import figures as diagnosis_figures
 from app.pages.diagnose import service as diagnosing
 from app.pages.diagnose.relations import across
+from app.pages.evaluate import repair
 from app.pages.train import decoder_making as making
 from app.pages.train import decoder_queue as queue
 from app.pages.train import decoders
@@ -22,6 +24,7 @@ from app.workspace import Workspace
 from engine.datasets.starter import read_topics
 from engine.decoding.diagnosis import Diagnosis, to_result
 from engine.errors import UserError
+from store import forget
 from tests.fakes.decoders import known_sentences, small_spec
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.results import invent
@@ -68,6 +71,45 @@ def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> 
     assert found.figures()["token_f1"].value == pytest.approx(kept["score"])
     assert {sample.sentence for sample in found.samples}.isdisjoint(known_sentences())
     assert {row.giver for row in found.rows} == {"decoder", "nearest", "another"}
+
+
+@pytest.mark.parametrize("named", ["news.txt", diagnosing.KEPT_APART])
+def test_lost_values_are_queued_again(workspace: Workspace, text: Path, named: str) -> None:
+    """A file as its run named it, a known text by its name alone; what was lost is back then."""
+    store = workspace.store
+    given = str(text) if named == text.name else named
+    run = queue.queue_diagnosis(workspace, ENCODER, given, sentences=8)
+    work(workspace, run)
+    (row,) = store.results.table(tasks=[f"Vec2Sent-{named}"])
+    store.runs.cancel(run)
+    if named == diagnosing.KEPT_APART:
+        assert forget.run(store, run)
+    (store.results.folder / row["examples"]).unlink()
+    done = repair.queue(workspace)
+    assert (len(done.runs), done.left) == (1, ())
+    work(workspace, done.runs[0])
+    (again,) = store.results.table(tasks=[f"Vec2Sent-{named}"])
+    assert (again["score"], again["n"]) == (row["score"], row["n"])
+    assert repair.queue(workspace) == repair.Repair((), ())
+    store.runs.cancel(done.runs[0])
+
+
+def test_a_text_that_nobody_knows_any_more_is_said(empty: Workspace) -> None:
+    """Its scores stand."""
+    values = {"token_f1": np.zeros(3)}
+    empty.keep_result(to_result(replace(diagnosis(), examples=values), "gone.txt"))
+    (row,) = empty.store.results.table()
+    (empty.store.results.folder / row["examples"]).unlink()
+    done = repair.queue(empty)
+    assert done.runs == ()
+    assert "no data set named gone.txt" in done.left[0]
+
+
+def work(workspace: Workspace, run: str) -> None:
+    """Do what a worker would."""
+    spec = workspace.store.runs.get(run)["spec"]
+    outcome = KINDS["diagnose"].work(workspace, spec, 0, lambda *at: None)  # type: ignore[arg-type]
+    assert outcome.error is None
 
 
 def test_without_a_text_it_is_one_that_the_decoder_has_not_seen(workspace: Workspace) -> None:

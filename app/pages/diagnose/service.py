@@ -70,6 +70,34 @@ def asked(
     })  # fmt: skip
 
 
+def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
+    """Queue the diagnosis that gave a result once more and return the run's id.
+
+    Args:
+        workspace: which keeps the results.
+        row: of `store.results.table`.
+
+    Raises:
+        NoDecoder: the encoder has none any more.
+        UserError: nothing of that name can be read, and no run knows what it was.
+    """
+    from engine.decoding.diagnosis import source_of
+
+    source = source_of(row["task"])
+    for run in workspace.store.runs.list(limit=1000, kinds=[KIND]):
+        spec = spec_of(run)
+        if (spec["encoder"], last_part(spec["text"])) == (row["encoder"], source):
+            break
+    else:
+        if source not in {KEPT_APART, *(info.name for info in workspace.catalog.list())}:
+            raise UserError(
+                f"There is no data set named {source}, and no run that tells which file it was.",
+                "Diagnose the decoder on a text again.",
+            )
+        spec = asked(workspace, row["encoder"], source, row["n"])
+    return workspace.jobs.enqueue(KIND, spec, label(spec))
+
+
 def units(spec: Any) -> list[str]:
     """One unit: it takes minutes, and its vectors are kept."""
     return [label(spec)]

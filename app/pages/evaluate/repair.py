@@ -27,24 +27,34 @@ class Repair:
 def queue(workspace: Workspace) -> Repair:
     """Queue every result again that counts and whose per-example values cannot be read.
 
+    A diagnosis is asked for as its run was; where that is forgotten, by the name of its text.
+
     Until it is measured its scores stand; older versions of a result are let be.
 
     Raises:
         UserError: for visitors.
     """
+    from app.pages.diagnose import service as diagnosing
+    from engine.protocols.vec2sent import VEC2SENT as DIAGNOSIS
+
     workspace.refuse_visitors()
     results = workspace.store.results
-    lost: dict[tuple[Any, ...], list[str]] = {}
+    lost: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in results.table():
         if row["error"] is None and not results.is_readable(row):
-            asked = (row["encoder"], row["protocol"], row["seed"])
-            lost.setdefault(asked, []).append(row["task"])
+            alone = row["task"] if row["protocol"] == DIAGNOSIS.name else None
+            asked = (row["encoder"], row["protocol"], row["seed"], alone)
+            lost.setdefault(asked, []).append(row)
     runs: list[str] = []
     left: list[str] = []
-    for (encoder, protocol, seed), tasks in lost.items():
+    for (encoder, protocol, seed, alone), rows in lost.items():
+        tasks = [row["task"] for row in rows]
         try:
-            run = workspace.queue_evaluation([encoder], tasks, protocol, seed, listed=False)
-        except UserError as error:  # a diagnosis, a data set that is gone
+            if alone is None:
+                run = workspace.queue_evaluation([encoder], tasks, protocol, seed, listed=False)
+            else:
+                run = diagnosing.queue_again(workspace, rows[0])
+        except UserError as error:  # a decoder or a data set that is gone
             left.append(f"{encoder} on {', '.join(tasks)} cannot be queued: {error}")
         else:
             runs.append(run)
