@@ -64,7 +64,8 @@ class Control:
 
     def component(self, **options: Any) -> Any:
         """Make the component; it is placed where this is called."""
-        given: dict[str, Any] = {"label": self.label, "elem_id": self.name, "value": self.default}
+        value = list(self.default) if isinstance(self.default, tuple) else self.default
+        given: dict[str, Any] = {"label": self.label, "elem_id": self.name, "value": value}
         if self.hint:
             given["info"] = self.hint
         if self.choices is not None:
@@ -115,7 +116,7 @@ class Controls(Mapping[str, Any]):
         defaults = {
             keys[name]: control.default
             for name, control in self.declared.items()
-            if control.default not in (None, "", [])
+            if control.default not in (None, "", [], ())
         }
         boxes = {
             keys.get(name, name): box

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from app.pages.encoders import builder
+from app.web.controls import Values
 from engine.encoders.spec import POOLINGS, SOURCES, WORD_POOLINGS, parse
+
+NAMES = ("source", "value", "pooling", "averaging", "learnt", "before", "steps", "fitted")
+
+
+def chosen(*values: object) -> Values:
+    """What the controls say."""
+    assert {control.name for control in builder.CONTROLS} == set(NAMES)
+    return Values(**dict(zip(NAMES, values, strict=True)))
 
 
 @pytest.mark.parametrize(
@@ -28,14 +37,15 @@ from engine.encoders.spec import POOLINGS, SOURCES, WORD_POOLINGS, parse
 )  # fmt: skip
 def test_choices_become_a_spec(choices: tuple, text: str) -> None:
     """Canonical already, options of another source left out."""
-    assert builder.compose(*choices) == text
+    assert builder.compose(chosen(*choices)) == text
     assert str(parse(text)) == text
 
 
 def test_nothing_is_written_while_nothing_is_chosen() -> None:
     """Nor while a source lacks its value."""
     for kind in (None, "hf", "words", "vectors", "random"):
-        assert builder.compose(kind, " ", "cls", "avg", "starter", "", ["normalise"], "nli") == ""
+        choices = chosen(kind, " ", "cls", "avg", "starter", "", ["normalise"], "nli")
+        assert builder.compose(choices) == ""
 
 
 def test_every_pooling_the_engine_knows_is_offered() -> None:

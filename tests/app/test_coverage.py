@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from app.pages.evaluate.coverage import coverage
+from app.pages.encoders.service import coverage
 from app.workspace import Workspace
 from engine.datasets import Catalog
 from engine.encoders.vectors import save

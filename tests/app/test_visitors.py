@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from app import ui
+from app.pages.encoders import service as encoders
 from app.pages.overview import service as overview
 from app.web.routes import PLOTLY_JS
 from app.workspace import Workspace
@@ -114,6 +115,9 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: looking.add_encoder("random:17"),
         lambda: looking.queue_evaluation([LISTED], ["StarterSTS"]),
         lambda: overview.remove(looking, []),
+        lambda: encoders.remove(looking, LISTED),
+        lambda: encoders.check_poolings(looking, LISTED),
+        lambda: next(encoders.coverage(looking, LISTED)),
     ):
         with pytest.raises(UserError, match="change nothing"):
             change()

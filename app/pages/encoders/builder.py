@@ -9,6 +9,9 @@ from urllib.parse import quote
 import gradio as gr
 
 from app.web import parts
+from app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
+from app.web.parts import HIDE_PROGRESS
+from engine.encoders.spec import POOLINGS
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -49,113 +52,111 @@ AVERAGES = (
 )
 
 
-def build(workspace: Workspace) -> tuple[list[Any], gr.Button]:
+HIDDEN = {"visible": False}
+POOLING = HIDDEN | {"min_width": 280}
+CONTROLS = (
+    Control("before", "Joined with (empty it to undo)",
+            options=HIDDEN | {"elem_classes": ["t-mono"], "max_lines": 1}),
+    Control("source", "Source", gr.Radio, choices=[(label, kind) for label, kind, _, _ in SOURCES]),
+    Control("value", "Id on the hub", options=HIDDEN),
+    # Two boxes: the choices of one must not change while an event is on its way.
+    Control("pooling", "Pooling", gr.Dropdown, LEFT_TO_MODEL,
+            "How token vectors become one vector.", [LEFT_TO_MODEL, *POOLINGS], POOLING),
+    Control("averaging", "Pooling of words", gr.Dropdown, "avg",
+            "How word vectors become one vector.", AVERAGES, POOLING),
+    Control("learnt", "Pooling learns from", gr.Dropdown, LEARNT_ON,
+            "Sentences whose words are counted.", [LEARNT_ON], POOLING),
+    Control("steps", "Steps after it", gr.CheckboxGroup, (),
+            choices=[(label, step) for step, label in STEPS.items()]),
+    Control("fitted", "Fitted on", gr.Dropdown, THE_TASK,
+            choices=[("the task's own sentences", THE_TASK)], options=HIDDEN),
+)  # fmt: skip
+"""What `compose` reads."""
+
+
+def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
     """Lay out the choices.
 
     Returns:
-        The controls that `compose` reads, and the button that joins another source.
+        The controls, and the button that joins another source.
     """
-    from engine.encoders.spec import POOLINGS
-
+    controls = Controls(*CONTROLS)
     with gr.Group():
-        before = gr.Textbox(
-            label="Joined with (empty it to undo)", visible=False, elem_id="before",
-            elem_classes=["t-mono"], max_lines=1,
-        )  # fmt: skip
-        source = gr.Radio(
-            [(label, kind) for label, kind, _, _ in SOURCES], value=None, elem_id="source",
-            label="Source",
-        )  # fmt: skip
+        controls.render("before", "source")
         with gr.Row():
-            value = gr.Textbox(label="Id on the hub", elem_id="value", visible=False)
-            # Two boxes: the choices of one must not change while an event is on its way.
-            pooling = gr.Dropdown(
-                [LEFT_TO_MODEL, *POOLINGS], value=LEFT_TO_MODEL, label="Pooling", visible=False,
-                info="How token vectors become one vector.", elem_id="pooling", min_width=280,
-            )  # fmt: skip
-            averaging = gr.Dropdown(
-                AVERAGES, value="avg", label="Pooling of words", visible=False,
-                info="How word vectors become one vector.", elem_id="averaging", min_width=280,
-            )  # fmt: skip
-            learnt = gr.Dropdown(
-                [LEARNT_ON], value=LEARNT_ON, label="Pooling learns from", visible=False,
-                info="Sentences whose words are counted.", elem_id="learnt", min_width=280,
-            )  # fmt: skip
+            controls.render("value", "pooling", "averaging", "learnt")
     join = gr.Button("Join another source", elem_id="join", interactive=False)
     with gr.Group():
-        steps = gr.CheckboxGroup(
-            [(label, step) for step, label in STEPS.items()], label="Steps after it",
-            elem_id="steps",
-        )  # fmt: skip
-        fitted_on = gr.Dropdown(
-            [("the task's own sentences", THE_TASK)], value=THE_TASK, label="Fitted on",
-            visible=False, elem_id="fitted",
-        )  # fmt: skip
-    chosen = [source, value, pooling, averaging, learnt, before]
-    kinds = [None, *(kind for _, kind, _, _ in SOURCES)]
-    averages = [name for _, name in AVERAGES]
-    parts.shape(_asked, {source: kinds}, [value, pooling, averaging])
-    parts.shape(lambda kind, average: [gr.update(visible=_learns(kind, average))],
-                {source: kinds, averaging: averages}, [learnt])  # fmt: skip
-    steps.change(None, steps, fitted_on, js=_FITTED_JS)
-
-    def joined(*choices: Any) -> tuple[Any, ...]:
-        """Put the chosen source before the next one; the choice starts again."""
-        return gr.update(value=sources(*choices), visible=True), None, ""
-
-    join.click(joined, chosen, [before, source, value], show_progress="hidden")
-    parts.on_load(lambda: _datasets(workspace), None, [learnt, fitted_on])
-    return [*chosen, steps, fitted_on], join
-
-
-def _datasets(workspace: Workspace) -> tuple[Any, Any]:
-    names = [info.name for info in workspace.catalog.list()]
-    task = ("the task's own sentences", THE_TASK)
-    return gr.update(choices=[LEARNT_ON, *names]), gr.update(choices=[task, *names])
-
-
-def _asked(kind: str | None) -> tuple[Any, ...]:
-    """What a source asks for, and no more."""
-    row = next((row for row in SOURCES if row[1] == kind), None)
-    wanted = bool(row and row[2])
-    return (
-        gr.update(visible=wanted, label=row[2] if row else "", placeholder=row[3] if row else ""),
-        gr.update(visible=kind in MODELS),
-        gr.update(visible=kind in WORDS),
+        controls.render("steps", "fitted")
+    notice = parts.notice()
+    before, source, value, averaging = (
+        controls[name] for name in ("before", "source", "value", "averaging")
     )
+    kinds = [None, *(kind for _, kind, _, _ in SOURCES)]
+
+    def asked(kind: str | None) -> dict[Any, Any]:
+        """What a source asks for, and no more."""
+        label, example = next(((row[2], row[3]) for row in SOURCES if row[1] == kind), ("", ""))
+        return {
+            value: gr.update(visible=bool(label), label=label, placeholder=example),
+            controls["pooling"]: gr.update(visible=kind in MODELS),
+            averaging: gr.update(visible=kind in WORDS),
+        }
+
+    def learns(kind: str | None, average: str) -> dict[Any, Any]:
+        return {controls["learnt"]: gr.update(visible=_learns(kind, average))}
+
+    def joined(chosen: Values) -> Answer:
+        """Put the chosen source before the next one; the choice starts again."""
+        return {before: gr.update(value=sources(chosen), visible=True), source: None, value: ""}
+
+    def load(_: gr.Request) -> Answer:
+        names = [info.name for info in workspace.catalog.list()]
+        offered = [("the task's own sentences", THE_TASK), *names]
+        return {
+            controls["learnt"]: gr.update(choices=[LEARNT_ON, *names]),
+            controls["fitted"]: gr.update(choices=offered),
+        }
+
+    shape(asked, {source: kinds})
+    shape(learns, {source: kinds, averaging: [name for _, name in AVERAGES]})
+    controls["steps"].change(None, controls["steps"], controls["fitted"], js=_FITTED_JS)
+    on(join.click, joined, controls, [before, source, value], notice, **HIDE_PROGRESS)
+    on_load(load, [controls["learnt"], controls["fitted"]], notice)
+    return controls, join
 
 
 def _learns(kind: str | None, pooling: str) -> bool:
     return kind in WORDS and (pooling == "gem" or (pooling == "sif" and kind != "words"))
 
 
-def source(kind: str | None, value: str | None, pooling: str, averaging: str, learnt: str) -> str:
+def source(chosen: Values) -> str:
     """Write one source; empty while the choices describe none. A hidden box has no text."""
+    kind, value = chosen.source, (chosen.value or "").strip()
     row = next((row for row in SOURCES if row[1] == kind), None)
-    value = (value or "").strip()
     if row is None or (row[2] and not value):
         return ""
     text = f"{kind}:{quote(value, safe='/:@~._- ')}" if row[2] else str(kind)
-    if kind in MODELS and pooling != LEFT_TO_MODEL:
-        return f"{text}?pooling={pooling}"
-    if kind not in WORDS or averaging == "avg":
+    if kind in MODELS and chosen.pooling != LEFT_TO_MODEL:
+        return f"{text}?pooling={chosen.pooling}"
+    if kind not in WORDS or chosen.averaging == "avg":
         return text
-    data = f"&data={quote(learnt, safe='@/:._-')}" if _learns(kind, averaging) else ""
-    return f"{text}?pooling={averaging}{data}"
+    learns = _learns(kind, chosen.averaging)
+    data = f"&data={quote(chosen.learnt, safe='@/:._-')}" if learns else ""
+    return f"{text}?pooling={chosen.averaging}{data}"
 
 
-def sources(*choices: Any) -> str:
-    """Write all sources joined so far, the one being chosen last: `source`'s and those before."""
-    *chosen, before = choices
-    return " + ".join(text for text in ((before or "").strip(), source(*chosen)) if text)
+def sources(chosen: Values) -> str:
+    """Write all sources joined so far, the one being chosen last."""
+    return " + ".join(text for text in ((chosen.before or "").strip(), source(chosen)) if text)
 
 
-def compose(*choices: Any) -> str:
+def compose(chosen: Values) -> str:
     """Write the spec that the choices of `build` describe; empty while they describe none."""
-    *chosen, steps, data = choices
-    written = sources(*chosen)
+    written = sources(chosen)
     if not written:
         return ""
-    data = quote(data, safe="@/:._-")
+    data = quote(chosen.fitted, safe="@/:._-")
     arguments = {"center": f":{data}", "whiten": f":{data}", "drop": f":1,{data}", "normalise": ""}
-    return " | ".join([written, *(step + arguments[step] for step in STEPS if step in steps)])
+    steps = [step + arguments[step] for step in STEPS if step in chosen.steps]
+    return " | ".join([written, *steps])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from app.pages.encoders import service
 from app.terminal import (
     DataOption,
     JsonOption,
@@ -55,7 +55,6 @@ def encode(
     theodolite encode "wordllama | whiten:starter,64" --file sentences.txt --out vectors.npy
     """
     from app.typed import Typed
-    from engine.errors import UserError
 
     sentences = _sentences(texts, file)
     if out is None and not as_json:
@@ -85,7 +84,6 @@ def encode(
 def _sentences(texts: list[str] | None, file: Path | None) -> list[str]:
     """Sentences of the command, of a file (`.gz` too) or of standard input, one a line."""
     from engine.datasets.files import decode, lines
-    from engine.errors import UserError
 
     if texts:
         return texts
@@ -108,7 +106,7 @@ def list_encoders(
 
     theodolite encoders list --json
     """
-    rows = [_flat(row) for row in open_workspace(store, data).store.encoders.list()]
+    rows = service.listed(open_workspace(store, data))
     emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
     if not rows and not as_json:
         say(
@@ -129,7 +127,7 @@ def add_encoder(
 
     theodolite encoders add "hf:bert-base-uncased?pooling=avg_first_last | normalise"
     """
-    row = _flat(open_workspace(store, data).add_encoder(spec))
+    row = service.add(open_workspace(store, data), spec)
     emit([row], ("name", "kind", "dim", "parameters", "pooling"), as_json)
     if not as_json:
         for warning in row.get("warnings") or ():
@@ -151,7 +149,6 @@ def examine_encoder(
 
     theodolite encoders doctor hf:princeton-nlp/sup-simcse-bert-base-uncased --check
     """
-    from app.pages.encoders.pooling_check import check_on_dev
     from engine.encoders import doctor
 
     diagnosis = doctor.diagnose(source)
@@ -165,7 +162,7 @@ def examine_encoder(
         for line in (*diagnosis.reasons, *diagnosis.warnings):
             say(f"  {line}")
     if check:
-        measured_on, rows = check_on_dev(open_workspace(store, data), source)
+        measured_on, rows = service.check_poolings(open_workspace(store, data), source)
         say(f"Measured on {measured_on}:")
         emit(rows, ("pooling", "spearman", "seconds"), as_json)
 
@@ -183,9 +180,7 @@ def cover_tasks(
 
     theodolite encoders coverage vectors:mine.parquet --tasks sts
     """
-    from app.pages.evaluate.coverage import coverage
-
-    rows = list(coverage(open_workspace(store, data), spec, tasks))
+    rows = list(service.coverage(open_workspace(store, data), spec, tasks))
     emit(rows, ("task", "sentences", "lacking", "first"), as_json)
     if not as_json:
         for row in rows:
@@ -205,10 +200,5 @@ def remove_encoder(
 
     theodolite encoders remove "minilm | normalise"
     """
-    if not open_workspace(store, data).store.encoders.remove(spec):
-        raise UserError(f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.")
+    service.remove(open_workspace(store, data), spec)
     done({"removed": spec}, f"{spec} is no longer listed.", as_json)
-
-
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row.get("info", {}), **{k: v for k, v in row.items() if k != "info"}}

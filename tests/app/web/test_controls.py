@@ -78,6 +78,8 @@ def test_a_control_has_its_name_label_and_default() -> None:
     split = controls["split"]
     assert (split.elem_id, split.label, split.value) == ("split", "Split", "all")
     assert controls["k"].min_width == 100
+    ticked = Control("parts", "Parts", gr.CheckboxGroup, ("a",), choices=("a", "b"))
+    assert ticked.component().value == ["a"]
 
 
 def test_a_handler_is_given_values_by_name_and_names_what_it_changes() -> None:
