@@ -37,13 +37,13 @@ from benchmarks.claims import at_least, claim
 from benchmarks.decoders import prepare, shown, tell
 from engine.datasets import Catalog
 from engine.decode import open_decoder
-from engine.decoding.diagnose import diagnose
 from engine.decoding.diagnosis import NAMES
 from engine.decoding.folder import vocabulary_of
 from engine.decoding.material import Material, material_of, sentences_of
 from engine.decoding.run import Run
 from engine.decoding.spec import DecoderSpec, working_folder
 from engine.decoding.vocabulary import Words
+from engine.diagnose import diagnose
 from engine.encoders.base import Encoder
 from engine.training.card import table
 

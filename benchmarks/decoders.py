@@ -36,12 +36,12 @@ from engine.decoding import folder as folders
 from engine.decoding import shipped
 from engine.decoding.arithmetic import evaluate
 from engine.decoding.card import anywhere, card
-from engine.decoding.diagnose import diagnose
 from engine.decoding.diagnosis import NAMES, Diagnosis, Figure
 from engine.decoding.events import Finished, Looked, Noted, Started, Stepped
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.text import corpus
 from engine.decoding.train import train_decoder
+from engine.diagnose import diagnose
 from engine.encoders.base import Encoder
 from engine.training.card import plain, table
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -141,29 +140,6 @@ class Decoder:
                 for old, new in zip(best, latest, strict=True)
             ]
         return best
-
-    def reproduce(self, sentences: Sequence[str], encoder: Encoder, **how: Any) -> list[Decoded]:
-        """Encode sentences and decode their vectors again.
-
-        Args:
-            sentences: one or more, none of them empty. One of more words than the decoder knows is
-                `cut` in any case.
-            encoder: the decoder's own.
-            **how: as of `decode`.
-
-        Raises:
-            UserError: an empty sentence, or as of `decode`.
-        """
-        for place, sentence in enumerate(sentences, start=1):
-            if not sentence.strip():
-                raise UserError(f"Sentence {place} is empty.", "Write a sentence, or leave it out.")
-        if not sentences:
-            return []
-        found = self.decode(encoder.encode(sentences), encoder=encoder, **how)
-        return [
-            replace(one, cut=one.cut or self.too_long(sentence))
-            for sentence, one in zip(sentences, found, strict=True)
-        ]
 
     def too_long(self, sentence: str) -> bool:
         """Whether a sentence has more words than those that the decoder learned from."""

@@ -1,6 +1,6 @@
 """A diagnosis as data: figures, their intervals, samples; and as a result that is kept.
 
-Knows nothing of how it was measured (see `engine.decoding.diagnose`).
+Knows nothing of how it was measured (see `engine.diagnose`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ is the one that answers, with whatever else it does meanwhile.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,25 +13,24 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine import memory
 from engine.datasets.catalog import Catalog
 from engine.decoding.folder import vocabulary_of
 from engine.decoding.material import material_of, sentences_of
 from engine.decoding.run import LOOKS, Run
 from engine.decoding.spec import DecoderSpec
 from engine.encoders.base import Encoder
+from engine.probe import sentences_per_second, spread, trial
 
 _TRIED = 3000
 """Sentences that the updates of the probe are made of."""
 _READ = 50_000
 """Sentences that its vocabulary is learned from: of fewer it would be smaller, and so quicker."""
-_ENCODED = 64
 _PIECES = 512
 """Of an update of the probe, about: the largest decoder makes one in some seconds."""
 
 
 @dataclass(frozen=True)
-class Estimate:
+class DecoderEstimate:
     """What a training will take.
 
     Attributes:
@@ -58,10 +56,10 @@ class Estimate:
 
 def estimate(
     spec: DecoderSpec, encoder: Encoder, catalog: Catalog | None = None, seconds: float = 2.0
-) -> Estimate:
+) -> DecoderEstimate:
     """Probe a training.
 
-    Nothing stays: the state of the random generator is put back, and the memory returned.
+    Nothing stays: the state of the random generators is put back, and the memory returned.
 
     Args:
         spec: of the training; `out` is not looked at.
@@ -72,33 +70,18 @@ def estimate(
     Raises:
         UserError: as `train_decoder`, for what cannot be trained.
     """
-    try:
-        with (
-            tempfile.TemporaryDirectory(prefix="theodolite-estimate-") as folder,
-            torch.random.fork_rng(devices=[]),
-        ):
-            return _probed(spec, encoder, catalog or Catalog(), Path(folder), seconds)
-    finally:
-        memory.release()
+    with trial() as folder:
+        return _probed(spec, encoder, catalog or Catalog(), folder, seconds)
 
 
 def _probed(
     spec: DecoderSpec, encoder: Encoder, catalog: Catalog, folder: Path, seconds: float
-) -> Estimate:
+) -> DecoderEstimate:
     alone = replace(spec, out=str(folder / "probe"))
     texts = sentences_of(alone, catalog, folder).texts
-    rate = _encoding_rate(encoder, texts)
+    rate = sentences_per_second(encoder, spread(texts))
     run = _run(alone, texts[:_READ], encoder)
     return _told(alone, run, len(texts), rate, _speed(run, seconds))
-
-
-def _encoding_rate(encoder: Encoder, sentences: list[str]) -> float:
-    """Sentences a second, of some from all over: what a cache holds is among them in its share."""
-    places = np.linspace(0, len(sentences) - 1, 2 * _ENCODED).astype(int)
-    encoder.encode([sentences[i] for i in places[1::2]][:2])  # loads the weights
-    began = time.perf_counter()
-    encoder.encode([sentences[i] for i in places[::2]])
-    return _ENCODED / max(time.perf_counter() - began, 1e-6)
 
 
 def _run(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> Run:
@@ -136,13 +119,13 @@ def _mean_pieces(run: Run) -> float:
 
 def _told(
     spec: DecoderSpec, run: Run, sentences: int, rate: float, pieces_per_second: float
-) -> Estimate:
+) -> DecoderEstimate:
     learned, mean = max(1, sentences - spec.held_out), _mean_pieces(run)
     total = learned * mean * spec.epochs
     # The sentences kept apart pass once at each look, without gradients: a third of an update.
     looked = LOOKS * spec.held_out * mean / 3
     encoding = sentences / rate
-    return Estimate(
+    return DecoderEstimate(
         seconds=encoding + (total + looked) / pieces_per_second,
         encoding=encoding,
         sentences=learned,

@@ -11,8 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from engine.search.index import Index
-from engine.space.projection import unit
+from engine.search.index import Index, unit_rows
 
 Method = Literal["k-means", "hdbscan"]
 NOISE = -1
@@ -65,7 +64,7 @@ def cluster(
     size = usual(method, len(vectors)) if size is None else size
     if size < (1 if method == "k-means" else 2):
         raise ValueError(f"a size of {size} is too small for {method}")
-    return (_kmeans if method == "k-means" else _hdbscan)(unit(vectors), size, seed)
+    return (_kmeans if method == "k-means" else _hdbscan)(unit_rows(vectors), size, seed)
 
 
 def usual(method: Method, n: int) -> int:

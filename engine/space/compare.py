@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.search.index import Index
+from engine.search.index import Index, unit_rows
 from engine.space.geometry import sample_pair_cosines
-from engine.space.projection import unit
 
 Tick = Callable[[float], None]
 """Called with the share done; what it raises stops the work."""
@@ -123,7 +122,7 @@ def _gap(
 ) -> np.ndarray:
     """How much less alike `others` are than a point's own neighbours; see `Change.gap`."""
     spread = float(np.std(sample_pair_cosines(vectors))) or 1.0
-    rows, k = unit(vectors), own.shape[1]
+    rows, k = unit_rows(vectors), own.shape[1]
     gap = np.empty(len(looked_at))
     block = max(1, _CELLS // (k * rows.shape[1]))
     for start in range(0, len(gap), block):
@@ -191,43 +190,7 @@ def _shared_at(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return counts
 
 
-def linear_cka(first: np.ndarray, second: np.ndarray) -> float:
-    """Linear centred kernel alignment: 1 for spaces that differ by a turn and a scale only.
-
-    With centred X and Y: |Y'X|^2 / (|X'X| |Y'Y|), Frobenius norms, in time n * dim^2 and memory
-    dim^2. With fewer sentences than dimensions it is high even by chance: see `shuffled`.
-
-    Args:
-        first: (n, dim), finite.
-        second: (n, other dim), finite.
-
-    Returns:
-        From 0 to 1; NaN when all rows of a space are the same.
-
-    Source: Kornblith, Norouzi, Lee, Hinton 2019, section 3.
-    """
-    return _cka(*_products(first, second))
-
-
-def procrustes_residual(first: np.ndarray, second: np.ndarray) -> float:
-    """What is left between two spaces after the best rotation and reflection of one onto the other.
-
-    Both are centred and scaled to Frobenius norm 1, the smaller dimension is padded with zeros.
-    The least squared distance is then 2 - 2 |A'B| in nuclear norm.
-
-    Args:
-        first: (n, dim), finite.
-        second: (n, other dim), finite.
-
-    Returns:
-        From 0 (the same but for a turn) to 2; NaN when all rows of a space are the same.
-
-    Source: Schönemann 1966; as a distance of representations Ding, Denain, Steinhardt 2021.
-    """
-    return _residual(*_products(first, second))
-
-
-def _products(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def products(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """X'X, Y'Y and X'Y of centred columns, float64, summed block by block."""
     if len(first) != len(second):
         raise ValueError(f"expected one number of rows, got {len(first)} and {len(second)}")
@@ -242,12 +205,32 @@ def _products(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.nda
     return xx, yy, xy
 
 
-def _cka(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float:
+def linear_cka(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float:
+    """Linear centred kernel alignment: 1 for spaces that differ by a turn and a scale.
+
+    Of `products`: |Y'X|^2 / (|X'X| |Y'Y|) in Frobenius norms, in memory dim^2. With fewer
+    sentences than dimensions it is high even by chance: see `shuffled`.
+
+    Returns:
+        From 0 to 1; NaN when all rows of a space are the same.
+
+    Source: Kornblith, Norouzi, Lee, Hinton 2019, section 3.
+    """
     norms = np.linalg.norm(xx) * np.linalg.norm(yy)
     return float(np.linalg.norm(xy) ** 2 / norms) if norms > 0 else float("nan")
 
 
-def _residual(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float:
+def procrustes_residual(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float:
+    """What is left between two spaces after the best rotation and reflection of one onto the other.
+
+    Of `products`: both are scaled to Frobenius norm 1, the smaller dimension is padded with zeros.
+    The least squared distance is then 2 - 2 |X'Y| in nuclear norm.
+
+    Returns:
+        From 0 (the same but for a turn) to 2; NaN when all rows of a space are the same.
+
+    Source: Schönemann 1966; as a distance of representations Ding, Denain, Steinhardt 2021.
+    """
     sizes = np.sqrt(np.trace(xx) * np.trace(yy))
     if sizes == 0:
         return float("nan")
@@ -280,10 +263,10 @@ def figures(first: np.ndarray, second: np.ndarray, found: Change) -> Figures:
         second: (n, other dim).
         found: what `change` said of them.
     """
-    products = _products(unit(first), unit(second))
+    both = products(unit_rows(first), unit_rows(second))
     return Figures(
-        float(found.jaccard.mean()), float(found.overlap.mean()), _cka(*products),
-        _residual(*products),
+        float(found.jaccard.mean()), float(found.overlap.mean()), linear_cka(*both),
+        procrustes_residual(*both),
     )  # fmt: skip
 
 

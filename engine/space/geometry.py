@@ -11,17 +11,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from engine.search.index import unit_rows
+
 Progress = Callable[[int, int], None]
 
 _BLOCK = 2048
 """Rows a block of pairwise work: 2048 x 2048 float64 is 32 MiB, however many sentences."""
-
-
-def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    """Return float64 (n, dim) rows of length 1; a zero row stays zero."""
-    rows = np.asarray(vectors, dtype=np.float64)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(norms == 0.0, 1.0, norms)
 
 
 def cosine(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -56,7 +51,7 @@ def alignment(left: np.ndarray, right: np.ndarray) -> float:
         left: (n, dim), n >= 1.
         right: (n, dim), row i is a positive of row i of `left`.
     """
-    gaps = unit_rows(left) - unit_rows(right)
+    gaps = unit_rows(left, np.float64) - unit_rows(right, np.float64)
     return float(np.mean(_row_dot(gaps, gaps)))
 
 
@@ -71,7 +66,7 @@ def uniformity(vectors: np.ndarray, t: float = 2.0, progress: Progress | None = 
         t: 2 in SimCSE.
         progress: called with (pairs done, pairs); may raise to stop the work.
     """
-    rows = unit_rows(vectors)
+    rows = unit_rows(vectors, np.float64)
     n = len(rows)
     if n < 2:
         raise ValueError(f"uniformity needs at least 2 vectors, got {n}")
@@ -122,7 +117,7 @@ def random_pairs(vectors: np.ndarray) -> RandomPairs:
         raise ValueError(f"random pairs need at least 2 vectors, got {n}")
     centre, gram, selves = np.zeros(dim), np.zeros((dim, dim)), 0.0
     for start in range(0, n, _BLOCK):
-        rows = unit_rows(vectors[start : start + _BLOCK])
+        rows = unit_rows(vectors[start : start + _BLOCK], np.float64)
         centre += rows.sum(axis=0)
         gram += rows.T @ rows
         selves += float(np.sum(rows.any(axis=1)))  # a row's cosine with itself: 1, or 0 if zero

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.search.index import Index, Sifted, neighbours_of_each
+from engine.search.index import Index, PrefilteredIndex, neighbours_of_each, unit_rows
 
 Tick = Callable[[float], None]
 """Called with the share done; what it raises stops the work."""
@@ -54,7 +54,7 @@ def pca(vectors: np.ndarray) -> Plane:
     Raises:
         ValueError: fewer than two rows.
     """
-    rows = unit(vectors)
+    rows = unit_rows(vectors)
     if len(rows) < 2:
         raise ValueError(f"a plane needs two points, got {len(rows)}")
     fitted = rows[:: -(-len(rows) // _PCA_SAMPLE)]
@@ -81,8 +81,8 @@ def umap(
 ) -> Plane:
     """UMAP of unit rows, its neighbours found by FAISS instead of by descent.
 
-    Up to 10,000 points they are exact; of more, a tenth or so is missed (`Sifted`), about as many
-    as umap-learn misses.
+    Up to 10,000 points they are exact; of more, a tenth or so is missed (`PrefilteredIndex`),
+    about as many as umap-learn misses.
 
     Args:
         vectors: (n, dim), finite.
@@ -101,14 +101,14 @@ def umap(
     """
     from umap import UMAP
 
-    rows = unit(vectors)
+    rows = unit_rows(vectors)
     if len(rows) < 4:
         raise ValueError(f"UMAP needs four points, got {len(rows)}")
     k = min(neighbours, len(rows) - 1)
     start = pca(rows).points if initial is None else np.asarray(initial, np.float32)
     scale = np.abs(start).max() or 1.0
     noise = np.random.default_rng(seed).normal(0, 1e-4, start.shape)
-    knn = _knn(rows, k, Sifted(rows) if len(rows) > _MANY else None)
+    knn = _knn(rows, k, PrefilteredIndex(rows) if len(rows) > _MANY else None)
     with _threads_kept(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a seed means one core, that `transform` is off
         model = UMAP(
@@ -183,7 +183,7 @@ def pacmap(
     """
     from pacmap import PaCMAP
 
-    rows = unit(vectors)
+    rows = unit_rows(vectors)
     if len(rows) < 4:
         raise ValueError(f"PaCMAP needs four points, got {len(rows)}")
     if tick is not None:
@@ -223,7 +223,7 @@ def tsne(
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
-    rows = unit(vectors)
+    rows = unit_rows(vectors)
     n = len(rows)
     if n < 4:
         raise ValueError(f"t-SNE needs four points, got {n}")
@@ -319,7 +319,7 @@ def trust(
     n = len(vectors)
     if not 1 <= k < n / 2:
         raise ValueError(f"expected 1 <= k < n / 2, got k = {k} and n = {n}")
-    rows, plane = unit(vectors), np.asarray(points, np.float32)
+    rows, plane = unit_rows(vectors), np.asarray(points, np.float32)
     looked_at = np.arange(n)
     if n > sample:
         looked_at = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
@@ -367,10 +367,3 @@ def procrustes(points: np.ndarray, onto: np.ndarray) -> np.ndarray:
     spread = float((a.astype(np.float64) ** 2).sum())
     scale = strengths.sum() / spread if spread > 0 else 1.0
     return (scale * (a @ (left @ right)) + onto.mean(axis=0)).astype(np.float32)
-
-
-def unit(vectors: np.ndarray) -> np.ndarray:
-    """Rows of length 1, float32; a zero row stays."""
-    rows = np.asarray(vectors, np.float32)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(norms == 0, 1, norms)

@@ -59,10 +59,6 @@ class Average:
         """Such as `6 of 7 tasks`."""
         return f"{len(self.tasks)} of {self.of} tasks"
 
-    def comparable(self, other: Average) -> bool:
-        """Whether both are means of the same tasks; only then may they be set side by side."""
-        return bool(self.tasks) and set(self.tasks) == set(other.tasks)
-
 
 def average(scores: Mapping[str, float], tasks: Sequence[str], *, rounded: bool = False) -> Average:
     """Mean of the main scores over `tasks`. A missing task is left out and never counts as zero.

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.stats.bootstrap import Resampled, Sample, resample
+from engine.stats.bootstrap import Resampled
 
 LEVEL = 0.95
 
@@ -43,27 +43,13 @@ class Difference:
         return better.get(self.verdict, "no real difference")
 
 
-def paired_bootstrap(
-    a: Sample, b: Sample, *, resamples: int = 2000, seed: int = 0, level: float = LEVEL
-) -> Difference:
-    """Confidence interval of the difference of two encoders on the same examples.
-
-    Examples are drawn with replacement, the same ones for both, and the statistic is computed anew
-    (Efron, Tibshirani 1993; percentile interval). For a year of STS the pairs are drawn from the
-    concatenation of its subsets, which is what the `all` aggregation scores.
-
-    Raises:
-        ValueError: when the two were not measured on the same examples.
-    """
-    _check_paired(a, b)
-    return difference([resample(a, resamples, seed)], [resample(b, resamples, seed)], level)
-
-
 def difference(a: Sequence[Resampled], b: Sequence[Resampled], level: float = LEVEL) -> Difference:
     """Mean of A minus mean of B over the same tasks; with one task, the plain difference.
 
-    Both must have been resampled on the same examples with the same seed, task by task, and
-    different tasks with different seeds.
+    The interval is the percentile interval of the paired bootstrap (Efron, Tibshirani 1993). For a
+    year of STS the pairs are drawn from the concatenation of its subsets, which is what the `all`
+    aggregation scores. Both must have been resampled on the same examples with the same seed, task
+    by task, and different tasks with different seeds.
 
     Raises:
         ValueError: when the numbers of examples differ.
@@ -190,17 +176,6 @@ def tie_groups(
         else:
             groups.append([name])
     return groups
-
-
-def _check_paired(a: Sample, b: Sample) -> None:
-    if len(a.values) == 0 or len(a.values) != len(b.values):
-        raise ValueError(
-            f"a paired comparison needs the same examples, got {len(a.values)} and {len(b.values)}"
-        )
-    if (a.gold is None) != (b.gold is None) or (
-        a.gold is not None and not np.array_equal(a.gold, b.gold)  # type: ignore[arg-type]
-    ):
-        raise ValueError("a paired comparison needs the same gold scores in the same order")
 
 
 def _p_value(draws: np.ndarray) -> float:

@@ -9,25 +9,18 @@ Knows neither stores nor pages.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from engine.classifiers.features import KEPT_BYTES
-from engine.classifiers.setting import Fit, Setting, Tick, nobody
-
-if TYPE_CHECKING:
-    from engine.encoders.base import Encoder
+from engine.classifiers.setting import Fit, Setting
 
 By = Literal["exact", "columns", "logistic", "standardised", "relatedness", "retrieval",
              "uniformity", "neighbours", "cosines"]  # fmt: skip
 """What takes the time: SentEval's solvers, the regression of `starter-1`, the trained similarities,
 or what compares vectors."""
-_BLOCK = 64
-"""Sentences encoded between two looks at the clock."""
 _KEY_BYTES = 24
 """Kept beside each cached vector: the sentence's key and a checksum."""
 _COPIES = 5
@@ -69,27 +62,6 @@ class Work:
     asked: list[Fit] = field(default_factory=list)
     labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     calls: list[Work] = field(default_factory=list)
-
-
-def sentences_per_second(
-    encoder: Encoder, sentences: Sequence[str], seconds: float, tick: Tick = nobody
-) -> float:
-    """Encode sentences until the time is over or there are no more; return the speed.
-
-    Args:
-        encoder: whose cache keeps what is encoded, so that nothing is lost.
-        sentences: a fair sample of those to come, none of them cached.
-        seconds: about how long.
-        tick: called after each block; what it raises stops the probe.
-    """
-    if len(sentences) > _BLOCK:  # the first call also warms up
-        encoder.encode(sentences[:8])
-        sentences = sentences[8:]
-    start, done = time.perf_counter(), 0
-    while done < len(sentences) and (done == 0 or time.perf_counter() - start < seconds):
-        done += len(encoder.encode(sentences[done : done + _BLOCK]))
-        tick(min(1.0, (time.perf_counter() - start) / seconds))
-    return done / max(time.perf_counter() - start, 1e-6)
 
 
 def memory_bytes(work: Work, dim: int) -> int:

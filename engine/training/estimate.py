@@ -7,8 +7,6 @@ a straight line. The machine is the one that answers, with whatever else it does
 
 from __future__ import annotations
 
-import random
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.datasets.catalog import Catalog
+from engine.probe import sentences_per_second, spread, trial
 from engine.training.events import Noted
 from engine.training.examples import Examples, examples_of
 from engine.training.order import batches
@@ -39,12 +38,10 @@ _VOCABULARY_FROM = 5_000
 """Examples that a new vocabulary is learned from here; the run takes all of them."""
 _PROCESS = 500 * 10**6
 """Bytes of a process that has imported torch and transformers and does nothing yet."""
-_LOOKED_AT = 64
-"""Sentences encoded to know how long a look at the dev set takes."""
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TrainEstimate:
     """What a run will take.
 
     Attributes:
@@ -88,7 +85,9 @@ class _Measured:
     bytes: int
 
 
-def estimate(spec: TrainSpec, catalog: Catalog | None = None, seconds: float = 2.0) -> Estimate:
+def estimate(
+    spec: TrainSpec, catalog: Catalog | None = None, seconds: float = 2.0
+) -> TrainEstimate:
     """Probe a run.
 
     Nothing stays: a packed training file is unpacked into a temporary folder, the state of the
@@ -102,17 +101,11 @@ def estimate(spec: TrainSpec, catalog: Catalog | None = None, seconds: float = 2
     Raises:
         UserError: as `train`, for what cannot be trained.
     """
-    from engine.memory import release
-
-    catalog = catalog or Catalog()
-    try:
-        with tempfile.TemporaryDirectory(prefix="theodolite-estimate-") as folder, _untouched():
-            return _probed(spec, catalog, Path(folder), seconds)
-    finally:
-        release()
+    with trial() as folder:
+        return _probed(spec, catalog or Catalog(), folder, seconds)
 
 
-def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> Estimate:
+def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> TrainEstimate:
     from engine.training.dev import DevSet
     from engine.training.loop import Run
     from engine.training.model import open_model
@@ -139,7 +132,7 @@ def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> 
     columns = len(run.objective.columns([examples[0]], run.model, run.rng))
     look = 0.0 if dev is None else _look(run, dev)
     looks = 0 if dev is None else -(-run.steps // spec.dev_every)
-    return Estimate(
+    return TrainEstimate(
         seconds=opening + run.steps * step + looks * look,
         bytes=_bytes(run, memory, measured, whole),
         steps=run.steps,
@@ -245,10 +238,7 @@ def _bytes(run: Run, memory: _Memory, measured: list[_Measured], whole: int) -> 
 
 def _look(run: Run, dev: DevSet) -> float:
     """Seconds of a look: some sentences encoded, the comparisons made with random vectors."""
-    few = dev.sentences[:_LOOKED_AT]
-    began = time.perf_counter()
-    run.model.encode(few)
-    encoding = (time.perf_counter() - began) * len(dev.sentences) / len(few)
+    encoding = len(dev.sentences) / sentences_per_second(run.model, spread(dev.sentences))
     began = time.perf_counter()
     dev.score(_Random(run.model.dim))
     return encoding + time.perf_counter() - began
@@ -318,16 +308,3 @@ class _Memory:
 
     def _look(self) -> None:
         self._most = max(self._most, self._process.memory_info().rss)
-
-
-@contextmanager
-def _untouched() -> Iterator[None]:
-    """Put back the state of the random generators that a run seeds."""
-    import torch
-
-    state = random.getstate()
-    with torch.random.fork_rng():
-        try:
-            yield
-        finally:
-            random.setstate(state)

@@ -124,8 +124,8 @@ def diagnosed(workspace: Workspace, spec: Mapping[str, Any], tick: Tick) -> Diag
     Raises:
         UserError: the decoder is gone, or the text has no sentences that fit.
     """
-    from engine.decoding.diagnose import diagnose
     from engine.decoding.diagnosis import to_result
+    from engine.diagnose import diagnose
 
     rows = [row for row in decoders.listed(workspace) if row.name == spec["decoder"]]
     row = rows[0] if rows else decoders.decoder_of(workspace, spec["encoder"])

@@ -139,7 +139,8 @@ def _estimate(
 def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
     """Sentences to encode, seconds for them, and bytes they take in the cache."""
     from app.vectors import sources, uncached
-    from engine.tasks.cost import disk_bytes, sentences_per_second
+    from engine.probe import sentences_per_second
+    from engine.tasks.cost import disk_bytes
 
     most, seconds, disk = 0, 0.0, 0
     for source in sources(encoder):

@@ -341,9 +341,9 @@ def _nearest(
 
 
 def _unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
-    from engine.space.projection import unit
+    from engine.search.index import unit_rows
 
-    return unit(vectors(workspace, found.info["encoder"], found.info["dataset"]))
+    return unit_rows(vectors(workspace, found.info["encoder"], found.info["dataset"]))
 
 
 def _shown(column: Column, value: Any) -> str:

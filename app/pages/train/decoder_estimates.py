@@ -10,7 +10,7 @@ from app.pages.train.decoder_texts import STARTER, to_learn
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.decoding.estimate import Estimate
+    from engine.decoding.estimate import DecoderEstimate
     from engine.decoding.spec import DecoderSpec
 
 _SPEEDS = "decoder-speeds"
@@ -54,7 +54,7 @@ def usual(workspace: Workspace, encoder: str) -> Guess:
     return guess(workspace, DecoderSpec(encoder, to_learn(workspace.catalog), "decoder"))
 
 
-def probed(workspace: Workspace, spec: DecoderSpec) -> Estimate:
+def probed(workspace: Workspace, spec: DecoderSpec) -> DecoderEstimate:
     """What it will take, by a probe of some seconds; the speeds are remembered for `guess`.
 
     Raises:

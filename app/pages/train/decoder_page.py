@@ -25,7 +25,7 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.decoding.estimate import Estimate
+    from engine.decoding.estimate import DecoderEstimate
 
 TITLE = "Train decoder"
 PATH = "train-decoder"
@@ -213,7 +213,7 @@ def _estimated(workspace: Workspace, values: Mapping[str, Any]) -> Iterator[str]
         yield drawn if found is None else _cost(found)
 
 
-def _cost(found: Estimate) -> str:
+def _cost(found: DecoderEstimate) -> str:
     facts = {
         "Time": f"about {formats.duration(found.seconds)} on {found.device}",
         "Encoding": f"{formats.duration(found.encoding)} of it",

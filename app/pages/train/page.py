@@ -22,7 +22,7 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.training.estimate import Estimate
+    from engine.training.estimate import TrainEstimate
     from engine.training.spec import TrainSpec
 
 TITLE = "Train"
@@ -264,7 +264,7 @@ def _estimated(workspace: Workspace, values: Mapping[str, Any]) -> Iterator[str]
         yield drawn if found is None else _cost(found)
 
 
-def _cost(found: Estimate) -> str:
+def _cost(found: TrainEstimate) -> str:
     each = formats.duration(found.seconds_a_step)
     facts = {
         "Time": f"about {formats.duration(found.seconds)} on {found.device}",

@@ -144,8 +144,9 @@ def test_a_sentence_longer_than_the_decoder_knows_is_flagged(
 ) -> None:
     """It was trained on seven words at most: what it says of more is cut, though it ends."""
     short, longer = known_sentences()[0], "and " * LONGEST + "then some"
-    found = decoder.reproduce([short, longer], encoder, method="greedy")
-    assert [one.cut for one in found] == [False, True]
+    (found,) = decoder.decode(encoder.encode([short]), method="greedy")
+    assert not found.cut
+    assert not decoder.too_long(short)
     assert decoder.too_long(longer)
     assert not decoder.too_long("one " * LONGEST)
 
@@ -164,9 +165,8 @@ def test_what_goes_on_at_the_greatest_length_is_flagged(decoder: Decoder) -> Non
 
 
 def test_nothing_gives_nothing(decoder: Decoder, encoder: Encoder) -> None:
-    """No points, no sentences."""
+    """No points."""
     assert decoder.decode(np.empty((0, 64)), encoder=encoder) == []
-    assert decoder.reproduce([], encoder) == []
 
 
 @pytest.mark.parametrize(
@@ -193,16 +193,12 @@ def test_what_cannot_be_decoded_is_refused(
         decoder.decode(vectors, **how)
 
 
-def test_what_cannot_be_corrected_or_reproduced_is_refused(
-    decoder: Decoder, encoder: Encoder
-) -> None:
-    """Rounds and steps that cannot be, and an empty sentence by its place."""
+def test_what_cannot_be_corrected_is_refused(decoder: Decoder, encoder: Encoder) -> None:
+    """Rounds and steps that cannot be."""
     vectors = np.ones((1, 64))
     for how in ({"rounds": -1}, {"rounds": 51}, {"step": 0}, {"step": 3}):
         with pytest.raises(UserError, match="corrections"):
             decoder.correct(vectors, encoder, **how)
-    with pytest.raises(UserError, match="Sentence 2 is empty"):
-        decoder.reproduce(["a dog", " \n"], encoder)
 
 
 def test_a_fingerprint_is_of_all_that_decides(decoder: Decoder, decoder_folder: Path) -> None:

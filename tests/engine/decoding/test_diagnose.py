@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from engine import diagnose as module
 from engine import protocols
 from engine.decode import Decoder
-from engine.decoding import diagnose as module
 from engine.decoding import diagnostics
-from engine.decoding.diagnose import diagnose
 from engine.decoding.diagnosis import Diagnosis, to_result
+from engine.diagnose import diagnose
 from engine.encoders import load
 from engine.encoders.base import Encoder
 from engine.errors import UserError
