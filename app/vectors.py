@@ -70,16 +70,16 @@ def missing(workspace: Workspace, spec: str, collection: str) -> int:
 def _parts(encoder: Encoder) -> Sequence[Encoder]:
     """What an encoder is made of."""
     from engine.encoders.concat import Concatenated
-    from engine.encoders.steps import Stepped
+    from engine.encoders.steps import SteppedEncoder
 
-    if isinstance(encoder, Stepped):
+    if isinstance(encoder, SteppedEncoder):
         return [encoder.encoder]
     return encoder.parts if isinstance(encoder, Concatenated) else []
 
 
 def is_fitted(encoder: Encoder) -> bool:
     """Whether a step of it is fitted on data: then it can encode nothing before all of that is."""
-    from engine.encoders.steps import Stepped
+    from engine.encoders.steps import SteppedEncoder
 
-    own = isinstance(encoder, Stepped) and any(step.data for step in encoder.steps)
+    own = isinstance(encoder, SteppedEncoder) and any(step.data for step in encoder.steps)
     return own or any(map(is_fitted, _parts(encoder)))

@@ -22,11 +22,11 @@ from engine.decoding import diagnostics
 from engine.decoding.diagnosis import (
     GIVERS,
     NAMES,
+    DecodedSample,
     Diagnosis,
     Figure,
+    FigureRow,
     Giver,
-    Row,
-    Sample,
     to_result,
 )
 from engine.decoding.mover import mover_scores
@@ -108,7 +108,7 @@ def diagnose(
         given[giver] = _measured(said, back[giver], near[giver], words)
         tell(0.7 + 0.1 * len(given))
     mover = f"mover-{words.name}" if words else ""
-    rows = _rows(given, mover, seed)
+    rows = _figure_rows(given, mover, seed)
     notes += _notes(decoder, encoder, said, known, decoded, rows)
     tell(1.0)
     return Diagnosis(
@@ -190,14 +190,14 @@ def _measured(
     return _Given(said, back, values)
 
 
-def _rows(given: Mapping[Giver, _Given], mover: str, seed: int) -> tuple[Row, ...]:
+def _figure_rows(given: Mapping[Giver, _Given], mover: str, seed: int) -> tuple[FigureRow, ...]:
     lengths = np.array([count_words(sentence) for sentence in given["decoder"].references])
     groups = [("", np.ones(len(lengths), bool))]
     for low, high in LENGTHS:
         name = f"{low} to {high} words" if high else f"{low} or more words"
         groups.append((name, (lengths >= low) & (lengths <= (high or math.inf))))
     return tuple(
-        Row(giver, name, int(rows.sum()),
+        FigureRow(giver, name, int(rows.sum()),
             _figures(one, np.flatnonzero(rows), mover, seed, whole=not name))
         for name, rows in groups if rows.any()
         for giver, one in given.items()
@@ -232,13 +232,13 @@ def _figures(
 def _samples(
     said: Sequence[str], decoded: Sequence[Decoded], nearest: Sequence[str] | None,
     near: np.ndarray | None, seed: int,
-) -> tuple[Sample, ...]:  # fmt: skip
+) -> tuple[DecodedSample, ...]:  # fmt: skip
     """Some of all, in their order."""
     chosen = np.sort(np.random.default_rng(seed).permutation(len(said))[:SAMPLES])
     found = []
     for row in chosen.tolist():
         one = decoded[row]
-        sample = Sample(said[row], one.sentence, float(one.cosine or 0.0), one.cut)
+        sample = DecodedSample(said[row], one.sentence, float(one.cosine or 0.0), one.cut)
         if nearest is not None and near is not None:
             sample = replace(sample, nearest=nearest[row], nearest_cosine=float(near[row]))
         found.append(sample)
@@ -247,7 +247,7 @@ def _samples(
 
 def _notes(
     decoder: Decoder, encoder: Encoder, said: Sequence[str], known: Sequence[str],
-    decoded: Sequence[Decoded], rows: Sequence[Row],
+    decoded: Sequence[Decoded], rows: Sequence[FigureRow],
 ) -> list[str]:  # fmt: skip
     """What a person should know of the sentences, and where the decoder is no better."""
     found = []

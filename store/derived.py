@@ -55,9 +55,9 @@ class _ByKey:
 
     def _get(self, key: str) -> Any:
         """What is under a key; None when there is nothing, or one of its files is gone."""
-        return next(iter(self._rows("key = ?", key)), None) if KEY.fullmatch(key) else None
+        return next(iter(self._whole("key = ?", key)), None) if KEY.fullmatch(key) else None
 
-    def _rows(self, where: str = "1", *values: str) -> list[Any]:
+    def _whole(self, where: str = "1", *values: str) -> list[Any]:
         """All that are whole, the newest first."""
         sql = f"SELECT * FROM {self.table} WHERE {where} ORDER BY created DESC, rowid DESC"  # noqa: S608
         rows = [self._read(row) for row in self._database.rows(sql, values)]
@@ -138,7 +138,7 @@ class Derived(_ByKey):
 
     def list(self, kind: str) -> list[DerivedRow]:
         """All of a kind that are whole, the newest first."""
-        return self._rows("kind = ?", kind)
+        return self._whole("kind = ?", kind)
 
 
 class Projections(_ByKey):
@@ -182,7 +182,7 @@ class Projections(_ByKey):
 
     def list(self) -> list[ProjectionRow]:
         """All that are whole, the newest first."""
-        return self._rows()
+        return self._whole()
 
 
 def array(row: DerivedRow, name: str) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.classifiers.features import Features, pieces
-from engine.classifiers.models import Hidden, Linear, Model, Scaling, TwoClasses
+from engine.classifiers.models import ColumnsLinear, ColumnsModel, Hidden, Scaling, TwoClasses
 from engine.classifiers.optimisers import OPTIMISERS
 from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, Setting, Tick
 
@@ -254,7 +254,9 @@ class _Training:
         ]
 
 
-def _model(features: Features, classes: int, columns: int, setting: Setting, seed: int) -> Model:
+def _model(
+    features: Features, classes: int, columns: int, setting: Setting, seed: int
+) -> ColumnsModel:
     import torch
 
     generator = torch.Generator().manual_seed(seed)
@@ -263,4 +265,4 @@ def _model(features: Features, classes: int, columns: int, setting: Setting, see
         return Hidden(width, columns, classes, setting.hidden, setting.dropout, generator, device)
     if classes == 2:
         return TwoClasses(width, columns, generator, device)
-    return Linear(width, columns, classes, generator, device)
+    return ColumnsLinear(width, columns, classes, generator, device)

@@ -52,7 +52,7 @@ class Scaling:
         return Scaling(self.mean[:, columns], self.inverse[:, columns])
 
 
-class Model(Protocol):
+class ColumnsModel(Protocol):
     """C classifiers."""
 
     parameters: list[Parameter]
@@ -116,7 +116,7 @@ class TwoClasses:
     def gradients(
         self, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor, out: list[torch.Tensor]
     ) -> None:
-        """See `Model`."""
+        """See `ColumnsModel`."""
         import torch
 
         error = _affine(x, self._difference()).sigmoid_().sub_(y[:, 1:]).mul_(weight)
@@ -124,11 +124,11 @@ class TwoClasses:
         torch.neg(out[0][:, 1], out=out[0][:, 0])
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-        """See `Model`."""
+        """See `ColumnsModel`."""
         return (_affine(x, self._difference()[:, columns]) > 0).long()
 
 
-class Linear:
+class ColumnsLinear:
     """Softmax regression.
 
     `parameters[0]`: (F + 1, K, C), the last row being the bias; (F + 1, C, K) for many classes,
@@ -146,14 +146,14 @@ class Linear:
     def gradients(
         self, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor, out: list[torch.Tensor]
     ) -> None:
-        """See `Model`."""
+        """See `ColumnsModel`."""
         w = self.parameters[0]
         z = _affine(x, _seen(w.values, self.scaling, w.axis))
         error = _softmax_error(z, y, weight, self._classes)
         _pulled_back(x, error, self.scaling, w.axis, out[0])
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-        """See `Model`."""
+        """See `ColumnsModel`."""
         w = self.parameters[0].kept(columns)
         scaling = None if self.scaling is None else self.scaling.kept(columns)
         return _affine(x, _seen(w.values, scaling, w.axis)).argmax(self._classes)
@@ -259,7 +259,7 @@ class Hidden:
     def gradients(
         self, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor, out: list[torch.Tensor]
     ) -> None:
-        """See `Model`."""
+        """See `ColumnsModel`."""
         import torch
 
         first, second = (parameter.values for parameter in self.parameters)
@@ -280,7 +280,7 @@ class Hidden:
         _pulled_back(x, back, self.scaling, 1, out[0])
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-        """See `Model`; nothing is dropped."""
+        """See `ColumnsModel`; nothing is dropped."""
         first, second = (p.kept(columns).values for p in self.parameters)
         scaling = None if self.scaling is None else self.scaling.kept(columns)
         return self._logits(_affine(x, _seen(first, scaling, 1)).sigmoid_(), second).argmax(2)

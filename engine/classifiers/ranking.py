@@ -51,7 +51,7 @@ class Matched:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranks:
+class CaptionRanks:
     """Where the right answer stood, 0 being first.
 
     Attributes:
@@ -92,7 +92,7 @@ def needed() -> int:
     return BATCH // CAPTIONS + 1
 
 
-def fit(splits: Mapping[str, Matched], seed: int, tick: Tick) -> tuple[float, Ranks, int]:
+def fit(splits: Mapping[str, Matched], seed: int, tick: Tick) -> tuple[float, CaptionRanks, int]:
     """Train on `train`, keep the pass with the best dev recalls, rank `test`.
 
     Args:
@@ -165,7 +165,7 @@ class Projections:
             done += len(batch)
             yield done / len(data.captions)
 
-    def ranks(self, data: Matched) -> Ranks:
+    def ranks(self, data: Matched) -> CaptionRanks:
         """Rank captions for images and images for captions, fold by fold."""
         import torch
 
@@ -180,7 +180,7 @@ class Projections:
                 of_captions.append(found[0])
                 of_images.append(found[1])
                 sizes.append(len(images))
-        return Ranks(np.concatenate(of_captions), np.concatenate(of_images), tuple(sizes))
+        return CaptionRanks(np.concatenate(of_captions), np.concatenate(of_images), tuple(sizes))
 
     def _images(self, data: Matched, rows: np.ndarray) -> torch.Tensor:
         return self._projected(data.images, rows, self.weights[0])

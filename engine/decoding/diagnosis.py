@@ -46,7 +46,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Row:
+class FigureRow:
     """The figures of what one giver gave back of some sentences.
 
     Attributes:
@@ -63,7 +63,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Sample:
+class DecodedSample:
     """A sentence and what came back of it.
 
     Attributes:
@@ -116,8 +116,8 @@ class Diagnosis:
     decoder: Mapping[str, Any]
     mover: str
     known: int
-    rows: tuple[Row, ...]
-    samples: tuple[Sample, ...]
+    rows: tuple[FigureRow, ...]
+    samples: tuple[DecodedSample, ...]
     notes: tuple[str, ...]
     seed: int
     seconds: float
@@ -143,10 +143,12 @@ class Diagnosis:
     def from_dict(cls, given: Mapping[str, Any]) -> Diagnosis:
         """What `to_dict` wrote, perhaps with other things beside it (a result's `details`)."""
         rows = tuple(
-            Row(row["giver"], row["length"], row["n"], tuple(_figure(f) for f in row["figures"]))
+            FigureRow(
+                row["giver"], row["length"], row["n"], tuple(_figure(f) for f in row["figures"])
+            )
             for row in given["rows"]
         )
-        samples = tuple(Sample(**sample) for sample in given["samples"])
+        samples = tuple(DecodedSample(**sample) for sample in given["samples"])
         same = ("encoder", "dim", "fingerprint", "data_hash", "decoder", "mover", "known", "seed",
                 "seconds")  # fmt: skip
         return cls(**{name: given[name] for name in same}, rows=rows, samples=samples,

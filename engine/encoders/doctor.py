@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.encoders.loading import checkpoint_of
-from engine.encoders.pooling_choice import Diagnosis, examine
+from engine.encoders.pooling_choice import PoolingDiagnosis, examine
 
 if TYPE_CHECKING:
     from engine.datasets.types import PairPart
 
 
-def diagnose(source: str) -> Diagnosis:
+def diagnose(source: str) -> PoolingDiagnosis:
     """Diagnose a source as it is written in a spec, e.g. `hf:ID?pooling=cls_token` or `dir:FOLDER`.
 
     Raises:

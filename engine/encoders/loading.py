@@ -14,7 +14,7 @@ from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.concat import Concatenated
 from engine.encoders.source import Source, WordSource
 from engine.encoders.spec import EncoderSpec, SourceSpec, parse
-from engine.encoders.steps import DatasetSource, Stepped
+from engine.encoders.steps import DatasetSource, SteppedEncoder
 from engine.errors import UserError
 
 _live: WeakValueDictionary[tuple[str, str | None, str], Source] = WeakValueDictionary()
@@ -47,7 +47,7 @@ def load(
     encoder = parts[0] if len(parts) == 1 else Concatenated(sources, parts)
     if not parsed.steps:
         return encoder
-    return Stepped(str(parsed), encoder, parsed.steps, datasets)
+    return SteppedEncoder(str(parsed), encoder, parsed.steps, datasets)
 
 
 def describe(spec: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ OPERATOR = "_linear_pointwise"
 """What torch.compile puts in place of a linear layer for inference on CPUs."""
 
 
-class Linear(nn.Module):
+class OneDnnLinear(nn.Module):
     """An `nn.Linear` for inference, same parameters, and what is applied to its result."""
 
     def __init__(self, linear: nn.Linear, then: Literal["none", "gelu"] = "none") -> None:
@@ -46,7 +46,7 @@ def use_onednn(model: nn.Module) -> None:
         for name, child in children.items():
             # A subclass of nn.Linear may do more than multiply: left as it is.
             if type(child) is nn.Linear and child.weight.dtype == torch.float32:
-                setattr(parent, name, Linear(child, "gelu" if gelu else "none"))
+                setattr(parent, name, OneDnnLinear(child, "gelu" if gelu else "none"))
                 if gelu:
                     setattr(parent, _ACTIVATION, nn.Identity())
 

@@ -13,7 +13,7 @@ from engine.errors import UserError
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class PoolingDiagnosis:
     """What the files say.
 
     Attributes:
@@ -27,7 +27,7 @@ class Diagnosis:
     warnings: tuple[str, ...] = ()
 
 
-def examine(checkpoint: Checkpoint, chosen: str | None = None) -> Diagnosis:
+def examine(checkpoint: Checkpoint, chosen: str | None = None) -> PoolingDiagnosis:
     """Diagnose a checkpoint; `chosen` is the pooling that was asked for.
 
     Raises:
@@ -36,7 +36,7 @@ def examine(checkpoint: Checkpoint, chosen: str | None = None) -> Diagnosis:
     pooling, reason = _recommend(checkpoint)
     if chosen is None or chosen == pooling:
         _refuse_random_pooler(checkpoint, chosen or pooling)
-        return Diagnosis(pooling, (reason,))
+        return PoolingDiagnosis(pooling, (reason,))
     _refuse_random_pooler(checkpoint, chosen)
     warnings = [f"pooling={chosen} on {checkpoint.label}, where {pooling} fits: {reason}"]
     if chosen in ("cls_token", "pooler_output") and checkpoint.is_decoder:
@@ -45,7 +45,7 @@ def examine(checkpoint: Checkpoint, chosen: str | None = None) -> Diagnosis:
         left_out = [str(m["type"]).rsplit(".", 1)[-1] for m in checkpoint.modules[2:]]
         if left_out:
             warnings.append(f"With a pooling given, the model's {', '.join(left_out)} is left out.")
-    return Diagnosis(pooling, (reason,), tuple(warnings))
+    return PoolingDiagnosis(pooling, (reason,), tuple(warnings))
 
 
 def _recommend(checkpoint: Checkpoint) -> tuple[str, str]:

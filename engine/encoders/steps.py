@@ -26,7 +26,7 @@ BLOCK = 16_384
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearMap:
     """x -> (x - mean) @ matrix, both float64; None leaves that part out."""
 
     mean: np.ndarray | None = None  # (d,)
@@ -47,12 +47,12 @@ def normalise(x: np.ndarray) -> np.ndarray:
     return np.divide(x, norms, out=np.zeros_like(x), where=norms > 0)
 
 
-def fit_center(x: np.ndarray) -> Linear:
+def fit_center(x: np.ndarray) -> LinearMap:
     """Subtract the mean of x (n, d)."""
-    return Linear(mean=x.mean(0))
+    return LinearMap(mean=x.mean(0))
 
 
-def fit_whiten(x: np.ndarray, k: int | None = None) -> Linear:
+def fit_whiten(x: np.ndarray, k: int | None = None) -> LinearMap:
     """BERT-whitening (Su et al. 2021, algorithm 1): subtract the mean, multiply by U S^(-1/2).
 
     U and S are the eigenvectors and eigenvalues of the covariance (divisor n - 1, as `np.cov`), the
@@ -63,16 +63,16 @@ def fit_whiten(x: np.ndarray, k: int | None = None) -> Linear:
     scale = np.zeros_like(variances)
     varies = variances > variances[0] * 1e-12
     scale[varies] = variances[varies] ** -0.5
-    return Linear(mean, (vectors * scale)[:, :k])
+    return LinearMap(mean, (vectors * scale)[:, :k])
 
 
-def fit_pca(x: np.ndarray, k: int) -> Linear:
+def fit_pca(x: np.ndarray, k: int) -> LinearMap:
     """The first k principal components of x (n, d), centred on its mean."""
     mean, vectors, _ = _principal(x)
-    return Linear(mean, vectors[:, :k])
+    return LinearMap(mean, vectors[:, :k])
 
 
-def fit_drop(x: np.ndarray, k: int) -> Linear:
+def fit_drop(x: np.ndarray, k: int) -> LinearMap:
     """Subtract the mean, then remove the first k principal components ('all-but-the-top').
 
     Mu and Viswanath 2018, algorithm 1, except that the components are taken out of the centred
@@ -81,10 +81,10 @@ def fit_drop(x: np.ndarray, k: int) -> Linear:
     """
     mean, vectors, _ = _principal(x)
     top = vectors[:, :k]
-    return Linear(mean, np.eye(x.shape[1]) - top @ top.T)
+    return LinearMap(mean, np.eye(x.shape[1]) - top @ top.T)
 
 
-def fit_common(x: np.ndarray, k: int) -> Linear:
+def fit_common(x: np.ndarray, k: int) -> LinearMap:
     """Remove the first k right singular vectors of x (n, d), which is not centred.
 
     Arora, Liang and Ma 2017, algorithm 1, lines 4 to 6, for k = 1. Without centring the first
@@ -92,13 +92,13 @@ def fit_common(x: np.ndarray, k: int) -> Linear:
     """
     _, top = np.linalg.eigh(x.T @ x)
     top = top[:, ::-1][:, :k]
-    return Linear(matrix=np.eye(x.shape[1]) - top @ top.T)
+    return LinearMap(matrix=np.eye(x.shape[1]) - top @ top.T)
 
 
-def random_projection(dim: int, k: int, seed: int) -> Linear:
+def random_projection(dim: int, k: int, seed: int) -> LinearMap:
     """Gaussian matrix (dim, k) of variance 1/k, which keeps lengths in expectation."""
     matrix = np.random.default_rng(seed).standard_normal((dim, k)) / np.sqrt(k)
-    return Linear(matrix=matrix)
+    return LinearMap(matrix=matrix)
 
 
 def _principal(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -111,7 +111,7 @@ def _principal(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return mean, vectors * signs, variances
 
 
-class Stepped:
+class SteppedEncoder:
     """An encoder with steps after it.
 
     Args:
@@ -154,9 +154,11 @@ class Stepped:
         """True while `@task` stands for nothing."""
         return self._task is None and any(s.data == TASK_DATA for s in self.steps)
 
-    def bind(self, sentences: Sequence[str], data_hash: str) -> Stepped:
+    def bind(self, sentences: Sequence[str], data_hash: str) -> SteppedEncoder:
         """The same with `@task` standing for these sentences."""
-        return Stepped(self.name, self.encoder, self.steps, self._data, (sentences, data_hash))
+        return SteppedEncoder(
+            self.name, self.encoder, self.steps, self._data, (sentences, data_hash)
+        )
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`; the first call fits the steps.
@@ -209,7 +211,7 @@ class Stepped:
 
 def bind_task(encoder: Encoder, sentences: Sequence[str], data_hash: str) -> Encoder:
     """Complete `@task` steps with a task's sentences; any other encoder comes back as it is."""
-    if isinstance(encoder, Stepped) and encoder.needs_task:
+    if isinstance(encoder, SteppedEncoder) and encoder.needs_task:
         return encoder.bind(sentences, data_hash)
     return encoder
 

@@ -38,11 +38,11 @@ def parse(text: str) -> tuple[str, tuple[tuple[str, float], ...]]:
                 "Write it as in 'sgd,lr=0.1', without spaces or exponents.",
             )
         options[key] = float(value)
-    _check(name, options)
+    _check_options(name, options)
     return name, tuple(options.items())
 
 
-def _check(name: str, options: dict[str, float]) -> None:
+def _check_options(name: str, options: dict[str, float]) -> None:
     """Refuse what the optimiser would refuse in the middle of an evaluation."""
     import torch
 

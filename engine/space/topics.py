@@ -52,7 +52,7 @@ def class_tfidf(counts: Any) -> Any:
     return sparse.csr_matrix(shares @ sparse.diags(inverse))
 
 
-class Words:
+class RegionWords:
     """The words of a collection, counted once, to name groups of it by.
 
     Args:
@@ -161,7 +161,7 @@ def groups(rows: np.ndarray, k: int, seed: int = 0) -> np.ndarray:
 
 
 def regions(
-    points: np.ndarray, words: Words, levels: Sequence[int] = LEVELS, least: int = 5
+    points: np.ndarray, words: RegionWords, levels: Sequence[int] = LEVELS, least: int = 5
 ) -> list[Level]:
     """Divide a plane at several levels and name the parts, from the coarsest.
 

@@ -45,7 +45,7 @@ def measure(data: Captions, vectors: np.ndarray, seed: int, tick: Tick) -> Measu
     """
     from engine.datasets.types import CAPTIONS
 
-    _check(data)
+    _check_splits(data)
     parts = _matched(data, vectors)
     dev, ranks, passes = ranking.fit(parts, seed, tick)
     n = len(ranks.of_captions)
@@ -80,7 +80,7 @@ def _details(sizes: tuple[int, ...], passes: int) -> dict[str, object]:
     return details
 
 
-def _check(data: Captions) -> None:
+def _check_splits(data: Captions) -> None:
     """Refuse what nothing can be trained or ranked on."""
     lacking = [
         name for name in _SPLITS if name not in data.parts or not len(data.parts[name].images)

@@ -62,7 +62,7 @@ def measure(
             f"{data.name} has no {' and no '.join(missing) or 'splits'}.",
             "A trained regressor needs train, dev and test splits.",
         )
-    features, gold, splits = _rows(data, vectors)
+    features, gold, splits = _features_in_order(data, vectors)
     dev, predicted, passes = relatedness.fit(
         features, gold, splits, _CORRELATIONS[select], seed, tick
     )
@@ -91,7 +91,7 @@ def _order(data: ScoredPairs, split: str) -> np.ndarray:
     return np.lexsort((part.gold, right, left))
 
 
-def _rows(
+def _features_in_order(
     data: ScoredPairs, vectors: np.ndarray
 ) -> tuple[Features, np.ndarray, dict[str, np.ndarray]]:
     """Features and gold scores in the reference's order, and the rows of each split."""

@@ -57,7 +57,7 @@ def measure(data: ScoredPairs, vectors: np.ndarray, *, space: bool = True) -> Me
     pairs = _pairs(data.parts)
     cosines = geometry.cosine(vectors[pairs.left], vectors[pairs.right])
     main_parts = _main_parts(data)
-    _check(data.name, cosines, pairs, main_parts)
+    _refuse_undefined(data.name, cosines, pairs, main_parts)
     scores = _splits(pairs, cosines) if data.parts_are == "splits" else _subsets(pairs, cosines)
     undefined = sorted({s.aggregation or s.split for s in scores if math.isnan(s.score)})
     kept = [score for score in scores if not math.isnan(score.score)]
@@ -111,7 +111,7 @@ def _main_parts(data: ScoredPairs) -> list[int]:
     return list(range(len(data.parts)))
 
 
-def _check(name: str, cosines: np.ndarray, pairs: _Pairs, main_parts: list[int]) -> None:
+def _refuse_undefined(name: str, cosines: np.ndarray, pairs: _Pairs, main_parts: list[int]) -> None:
     rows = np.isin(pairs.part, main_parts)
     if rows.sum() < 2 or np.ptp(pairs.gold[rows]) == 0.0:
         raise UserError(

@@ -108,7 +108,7 @@ def measure(
         UserError: a single class, fewer examples than folds, or a split without known labels.
     """
     rows = _in_order(data)
-    _check(data, rows, setting.folds)
+    _check_trainable(data, rows, setting.folds)
     if data.name == "WordContent":  # always linear: it has a thousand classes
         setting = replace(setting, hidden=0, dropout=0.0)
     # One plain step is too small for a GPU to help; all columns together are not.
@@ -208,7 +208,7 @@ def _features(
     return Features(vectors, data.left[rows.order], data.right[rows.order], combination, device)
 
 
-def _check(data: LabelledSentences | LabelledPairs, rows: _Rows, folds: int) -> None:
+def _check_trainable(data: LabelledSentences | LabelledPairs, rows: _Rows, folds: int) -> None:
     """Refuse what no classifier can be trained or tested on."""
     name = data.title
     if len(rows.classes) < 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from engine.decoding.diagnosis import Diagnosis, Figure, Giver, Row, Sample
+from engine.decoding.diagnosis import DecodedSample, Diagnosis, Figure, FigureRow, Giver
 
 LENGTHS = ("", "1 to 4 words", "5 to 7 words", "8 to 10 words", "11 to 14 words")
 _PAIRS = (
@@ -25,12 +25,14 @@ def diagnosis(encoder: str = "minilm", level: float = 40.0, n: int = 1000) -> Di
         n: sentences.
     """
     rows = tuple(
-        Row(giver, length, n if not length else n // 4, _figures(level * share - 4 * place, length))
+        FigureRow(
+            giver, length, n if not length else n // 4, _figures(level * share - 4 * place, length)
+        )
         for place, length in enumerate(LENGTHS)
         for giver, share in _shares()
     )
     samples = tuple(
-        Sample(given, said, 0.9 - 0.1 * place, place == 3, "A dog slept by the stove.", 0.7)
+        DecodedSample(given, said, 0.9 - 0.1 * place, place == 3, "A dog slept by the stove.", 0.7)
         for place, (given, said) in enumerate(_PAIRS)
     )
     mark = hashlib.blake2b(f"{encoder}{level}".encode(), digest_size=16).hexdigest()

@@ -17,7 +17,7 @@ from app.web import parts, progress
 if TYPE_CHECKING:
     from app.pages.diagnose.relations import Across
     from app.workspace import Workspace
-    from engine.decoding.diagnosis import Diagnosis, Sample
+    from engine.decoding.diagnosis import DecodedSample, Diagnosis
     from engine.stats.relations import Relation
 
 PROTOCOL = "vec2sent"
@@ -234,7 +234,7 @@ def _facts(found: Diagnosis) -> str:
     return escape(f"{said}.")
 
 
-def _samples(samples: Sequence[Sample]) -> str:
+def _samples(samples: Sequence[DecodedSample]) -> str:
     items = "".join(
         f'<li><p class="t-given" dir="auto">{escape(one.sentence)}</p><div class="t-telling-line">'
         f'<p class="t-sentence" dir="auto">{told.marked(one.words) or "nothing"}</p>'
@@ -248,7 +248,7 @@ def _samples(samples: Sequence[Sample]) -> str:
     )
 
 
-def _nearest(one: Sample) -> str:
+def _nearest(one: DecodedSample) -> str:
     if not one.nearest:
         return ""
     cosine = "" if one.nearest_cosine is None else f" {told.number(one.nearest_cosine)}"

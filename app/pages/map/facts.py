@@ -118,10 +118,10 @@ def measured(
         The means of trust, the neighbours compared and the points looked at; empty where there are
         too few points to say.
     """
-    from engine.space.topics import Words, distinct, groups, regions
+    from engine.space.topics import RegionWords, distinct, groups, regions
 
     n = len(points)
-    words = Words(sentences)
+    words = RegionWords(sentences)
     k = int(np.clip(round(np.sqrt(n / 2)), 2, 30))
     if n > 2 * k:
         clusters = groups(vectors, k)

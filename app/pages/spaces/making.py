@@ -282,13 +282,13 @@ def _clusters(
 ) -> dict[str, Any]:  # fmt: skip
     """Groups of either space, matched; their numbers become columns of both maps."""
     from engine.space import clusters as engine
-    from engine.space.topics import Words
+    from engine.space.topics import RegionWords
 
     method: Any = question.clustering
     before = engine.cluster(first, method, question.size)
     after = engine.renumbered(before, engine.cluster(second, method, question.size))
     flow = engine.flow(before, after)
-    words = Words(sentences)
+    words = RegionWords(sentences)
     names = [_names(words, side) for side in (before, after)]
     names[1] = [  # a number that found no match keeps the name it has in the first
         name if size else names[0][i]

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.classifiers import ranking
-from engine.classifiers.ranking import Matched, Ranks, ranked
+from engine.classifiers.ranking import CaptionRanks, Matched, ranked
 from engine.classifiers.setting import nobody
 
 
@@ -59,7 +59,7 @@ def test_equal_scores_are_worth_no_more_than_chance() -> None:
 
 def test_recalls_and_medians_by_hand() -> None:
     """Two folds of 2 and 1 images; the median is that of each fold, from 1, rounded down."""
-    ranks = Ranks(
+    ranks = CaptionRanks(
         np.array([0, 6, 12]),
         np.array([0, 0, 4, 4, 9, 10, 0, 20, 3, 0, 2, 2, 2, 2, 50]),
         (2, 1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.space.topics import Words, class_tfidf, distinct, groups, regions
+from engine.space.topics import RegionWords, class_tfidf, distinct, groups, regions
 
 
 def test_class_tfidf_is_that_of_a_table_worked_by_hand() -> None:
@@ -30,14 +30,14 @@ def test_a_group_is_named_by_what_it_alone_has() -> None:
         "the bread",
         "bread",
     ]
-    names = Words(sentences).names(np.array([0, 0, 0, 1, 1, 1]), 2, most=1)
+    names = RegionWords(sentences).names(np.array([0, 0, 0, 1, 1, 1]), 2, most=1)
     assert names == ["boat", "bread"]
 
 
 def test_words_that_are_everywhere_name_nothing() -> None:
     """Six groups that share one word: it is a stop word, in a language nobody gave a list of."""
     sentences = [f"zol {word} {word}e" for word in ("ana", "bebe", "cici", "dodo", "fufu", "gaga")]
-    of, words = np.arange(6), Words(sentences)
+    of, words = np.arange(6), RegionWords(sentences)
     stop = words.everywhere(of, 6)
     assert stop.sum() == 1
     assert not any("zol" in name for name in words.names(of, 6, stop))
@@ -48,23 +48,23 @@ def test_a_word_of_a_third_of_the_groups_can_still_be_a_topic() -> None:
 
     Dealt out blindly, 40 of 120 sentences would be in 12 (1 - (2/3)^10) = 11.8 groups, not in 4.
     """
-    words = Words(["boat and sea"] * 40 + ["bread and salt"] * 40 + ["star and moon"] * 40)
+    words = RegionWords(["boat and sea"] * 40 + ["bread and salt"] * 40 + ["star and moon"] * 40)
     stop = words.everywhere(np.repeat(np.arange(12), 10), 12)
     assert stop.sum() == 1  # and
 
 
 def test_a_word_of_one_sentence_names_a_large_group_only_for_want_of_another() -> None:
     """Rare words weigh most by the formula, and say least."""
-    words = Words(["rain aardvark", "rain bison", "rain cat", "rain dog", "snow"])
+    words = RegionWords(["rain aardvark", "rain bison", "rain cat", "rain dog", "snow"])
     assert words.names(np.array([0, 0, 0, 0, 1]), 2) == ["rain", "snow"]
-    words = Words(["aardvark", "bison", "cat", "dog"])
+    words = RegionWords(["aardvark", "bison", "cat", "dog"])
     assert words.names(np.zeros(4, int), 1) == ["aardvark, bison, cat"]
 
 
 @pytest.mark.parametrize("sentences", [["", ""], ["!", "12"]])
 def test_sentences_without_words_have_names_all_the_same(sentences: list[str]) -> None:
     """By their number."""
-    assert Words(sentences).names(np.array([0, 1]), 2) == ["", ""]
+    assert RegionWords(sentences).names(np.array([0, 1]), 2) == ["", ""]
     assert distinct(["", ""]) == ["region 1", "region 2"]
 
 
@@ -93,7 +93,7 @@ def test_regions_of_a_plane_at_levels() -> None:
     centres = np.array([[0, 0], [50, 0], [0, 50]], np.float32)
     points = (centres[truth] + rng.normal(size=(120, 2))).astype(np.float32)
     own = ("boat", "bread", "star")
-    words = Words([f"{own[t]} {own[t]}s and more" for t in truth])
+    words = RegionWords([f"{own[t]} {own[t]}s and more" for t in truth])
     coarse, fine = regions(points, words, levels=(3, 12))
     assert [name.split(",")[0] for name in coarse.names] == list(own)
     np.testing.assert_allclose(coarse.centres, centres, atol=1)
