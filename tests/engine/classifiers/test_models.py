@@ -28,15 +28,15 @@ def layers(classes: int, hidden: int) -> nn.Sequential:
     ).double()
 
 
-def columns(classes: int, hidden: int) -> models.Model:
+def columns(classes: int, hidden: int) -> models.ColumnsModel:
     """Three columns of ours, in float64."""
-    model: models.Model
+    model: models.ColumnsModel
     if hidden:
         model = models.Hidden(WIDTH, COLUMNS, classes, hidden, 0.0, generator(), "cpu")
     elif classes == 2:
         model = models.TwoClasses(WIDTH, COLUMNS, generator(), "cpu")
     else:
-        model = models.Linear(WIDTH, COLUMNS, classes, generator(), "cpu")
+        model = models.ColumnsLinear(WIDTH, COLUMNS, classes, generator(), "cpu")
     model.parameters = [models.Parameter(p.values.double(), p.axis) for p in model.parameters]
     return model
 

@@ -28,7 +28,7 @@ def test_the_vectors_stay_and_an_exact_gelu_goes_along(activation: str, taken: i
     plain = small(activation)
     quick = copy.deepcopy(plain)
     onednn.use_onednn(quick)
-    linear = [part for part in quick.modules() if isinstance(part, onednn.Linear)]
+    linear = [part for part in quick.modules() if isinstance(part, onednn.OneDnnLinear)]
     assert len(linear) == 13 and not any(type(part) is nn.Linear for part in quick.modules())
     assert sum(part.then == "gelu" for part in linear) == taken
     ids = torch.arange(40).reshape(4, 10)
