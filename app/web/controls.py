@@ -50,7 +50,7 @@ class Control:
         hint: one line of help beside it.
         choices: what can be chosen, where that does not depend on the workspace.
         options: of the component, such as `min_width`.
-        key: its name in the address, where that is another.
+        key: its name in the address, where that is another; several may share one.
     """
 
     name: str
@@ -118,12 +118,11 @@ class Controls(Mapping[str, Any]):
             for name, control in self.declared.items()
             if control.default not in (None, "", [], ())
         }
-        boxes = {
-            keys.get(name, name): box
-            for name, box in self._components.items()
-            if not isinstance(box, gr.State)
-        }
-        address.keep(boxes, defaults)
+        kept = {n: box for n, box in self._components.items() if not isinstance(box, gr.State)}
+        gr.on(
+            [box.change for box in kept.values()], fn=None, inputs=list(kept.values()),
+            js=address.writer([keys.get(name, name) for name in kept], defaults),
+        )  # fmt: skip
 
 
 def on(

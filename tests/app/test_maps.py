@@ -94,10 +94,10 @@ def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path: P
     ("how", "said"),
     [
         ({"method": "isomap"}, "no method 'isomap'"),
-        ({"neighbours": 1}, "1 neighbours"),
-        ({"neighbours": 201}, "201 neighbours"),
-        ({"min_dist": 1.0}, "least distance of 1.0"),
-        ({"seed": -1}, "cannot be a seed"),
+        ({"neighbours": 1}, "1 cannot be n_neighbors"),
+        ({"neighbours": 201}, "201 cannot be n_neighbors"),
+        ({"min_dist": 1.0}, "1.0 cannot be min_dist"),
+        ({"seed": -1}, "cannot be a random seed"),
     ],
 )
 def test_what_cannot_be_asked_is_said(workspace: Workspace, how: dict[str, Any], said: str) -> None:

@@ -118,4 +118,4 @@ def test_what_takes_too_long_says_how_long(visit, monkeypatch):
     monkeypatch.setattr(working, "encode", never)
     page = visit.open("map?encoder=random:25&method=pca")
     expect(page.locator("#trust")).to_contain_text("That takes about 4 min")
-    expect(page.locator("#trust")).to_contain_text("Press Make the map")
+    expect(page.locator("#trust")).to_contain_text("Press Compute map")

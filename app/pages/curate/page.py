@@ -13,8 +13,9 @@ from app.pages.curate.service import CheckSpec
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.geometry.service import ALL, splits
+from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
-from app.web import address, background_call, parts
+from app.web import background_call, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
@@ -127,7 +128,7 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> An
         "collection": collection, "split": _splits(workspace, place, asked.split),
         "encoder": choices.one(workspace, encoder), "against": against,
         "against_split": _splits(workspace, other, asked.against_split),
-        "run": address.first(request, "run"),
+        "run": run_panel.asked(workspace, request),
     }  # fmt: skip
     return {controls[name]: value for name, value in found.items()}
 

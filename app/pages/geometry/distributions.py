@@ -13,6 +13,7 @@ from app import formats
 from app.components.chart import chart, drawing
 from app.pages.encoders import choices
 from app.pages.geometry import densities
+from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.web import address, figures, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
@@ -64,7 +65,7 @@ def build(workspace: Workspace) -> None:
         return {
             controls["encoder"]: choices.filled(workspace, chosen),
             controls["task"]: gr.update(choices=tasks, value=wanted),
-            controls["run"]: address.first(request, "run"),
+            controls["run"]: run_panel.asked(workspace, request),
             **show(Values(encoder=chosen, task=wanted)),
         }
 

@@ -13,8 +13,9 @@ from app.components.chart import chart
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.geometry import service, views
+from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
-from app.web import address, background_call, parts
+from app.web import background_call, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
@@ -81,7 +82,7 @@ def build(workspace: Workspace) -> None:
         dataset, offered = collections.filled(workspace, asked.dataset, *service.USUAL)
         found = {
             "encoder": choices.filled(workspace, choices.asked(workspace, request)),
-            "dataset": offered, "run": address.first(request, "run"),
+            "dataset": offered, "run": run_panel.asked(workspace, request),
             **_picked(workspace, dataset, asked),
         }  # fmt: skip
         return {controls[name]: value for name, value in found.items()}

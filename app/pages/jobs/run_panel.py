@@ -11,7 +11,7 @@ import gradio as gr
 
 from app.components.actions import actions
 from app.pages.jobs import service, views
-from app.web import parts
+from app.web import address, parts
 from app.web.controls import Answer, on
 from app.web.events import PageEvent
 from app.web.parts import HIDE_PROGRESS
@@ -76,3 +76,14 @@ class RunPanel:
         if self._workspace.store.runs.get(run_id)["state"] in LIVE:
             return {self._said: parts.say(f"{what} comes again after this run.")}
         return {self.run: again}
+
+
+def asked(workspace: Workspace, request: gr.Request) -> str:
+    """The run that the address names, where there is one."""
+    run_id = address.first(request, "run")
+    return run_id if run_id in {run["id"] for run in workspace.store.runs.list()} else ""
+
+
+def is_alive(workspace: Workspace, run_id: str) -> bool:
+    """Whether a run is about to bring what a page waits for."""
+    return bool(run_id) and workspace.store.runs.get(run_id)["state"] in LIVE

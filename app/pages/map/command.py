@@ -34,9 +34,13 @@ def project(
         str, typer.Argument(help="What to draw; see `theodolite data`.")
     ] = "starter-topics",
     method: Annotated[str, typer.Option(help="umap, tsne, pca, or (an extra) pacmap.")] = "umap",
-    neighbours: Annotated[int, typer.Option(help="Few show detail, many the whole.")] = 15,
+    neighbours: Annotated[
+        int, typer.Option(help="n_neighbors: few show detail, many the whole.")
+    ] = 15,
     min_dist: Annotated[float, typer.Option(help="How close UMAP may put points.")] = 0.1,
-    seed: Annotated[str, typer.Option(help="A number, or any: quicker, never twice alike.")] = "0",
+    seed: Annotated[
+        str, typer.Option(help="Random seed, or any: quicker, never twice alike.")
+    ] = "0",
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the points here: .csv, .parquet or .npy.")
     ] = None,
@@ -59,11 +63,9 @@ def project(
 
     if out is not None and out.suffix not in ENDINGS:
         raise UserError(f"{str(out)!r} has no ending we know.", f"Use one of {', '.join(ENDINGS)}.")
-    if seed != "any" and not (seed.isascii() and seed.isdigit()):
-        raise UserError(f"{seed!r} is not a seed.", "Give a whole number, or 'any'.")
     asked = service.wanted(
         encoder, dataset, method=method, neighbours=neighbours, min_dist=min_dist,
-        seed=None if seed == "any" else int(seed),
+        seed=service.seed_of(seed),
     )  # fmt: skip
     workspace = open_workspace(store, data)
     service.refuse_too_many(workspace, asked)

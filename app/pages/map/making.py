@@ -64,7 +64,7 @@ def make(workspace: Workspace, asked: Wanted, tick: Tick = lambda share: None) -
     workspace.store.projections.put(key, {"points": points, **facts.arrays}, info)
     kept = service.stored(workspace, key)
     if kept is None:
-        raise UserError("The collection changed while its map was made.", "Make the map again.")
+        raise UserError("The collection changed while its map was made.", "Compute the map again.")
     return kept
 
 

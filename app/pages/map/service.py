@@ -38,6 +38,7 @@ FORMAT = 1
 """Raised when a map of the same question would come out otherwise."""
 QUICK_POINTS = 100_000
 MOST_NEIGHBOURS = 200
+ANY_SEED = "any"
 LIBRARIES = {"umap": "umap-learn", "tsne": "scikit-learn", "pacmap": "pacmap", "pca": "numpy",
              "quick": "numpy"}  # fmt: skip
 NAMES = {"umap": "UMAP", "tsne": "t-SNE", "pacmap": "PaCMAP",
@@ -89,21 +90,37 @@ def wanted(encoder: str, dataset: str, **how: Any) -> Wanted:
         )
     if not 2 <= asked.neighbours <= MOST_NEIGHBOURS:
         raise UserError(
-            f"{asked.neighbours} neighbours cannot be used.",
+            f"{asked.neighbours} cannot be n_neighbors.",
             f"Choose from 2 to {MOST_NEIGHBOURS}; 15 is usual.",
         )
     if not 0 <= asked.min_dist < 1:
         raise UserError(
-            f"A least distance of {asked.min_dist} cannot be used.",
+            f"{asked.min_dist} cannot be min_dist.",
             "Choose from 0, for tight heaps, to 0.99, for an even spread.",
         )
     if asked.seed is not None and not 0 <= asked.seed < 2**32:
-        raise UserError(f"{asked.seed} cannot be a seed.", "Choose from 0 to 4294967295.")
+        raise UserError(f"{asked.seed} cannot be a random seed.", "Choose from 0 to 4294967295.")
     if asked.method in ("pca", "quick"):  # nothing else decides these
         return Wanted(asked.encoder, asked.dataset, asked.method)
     if asked.method in ("tsne", "pacmap"):
         return Wanted(asked.encoder, asked.dataset, asked.method, asked.neighbours, seed=asked.seed)
     return asked
+
+
+def seed_of(text: str | None) -> int | None:
+    """The random seed that a person writes; None for any.
+
+    Raises:
+        UserError: something else than a whole number, `any` or nothing.
+    """
+    written = (text or ANY_SEED).strip()
+    if written == ANY_SEED:
+        return None
+    if not (written.isascii() and written.isdigit()):
+        raise UserError(
+            f"{written[:20]!r} is not a random seed.", f"Give a whole number, or {ANY_SEED!r}."
+        )
+    return int(written)
 
 
 def key(workspace: Workspace, encoder: str, dataset: str, **how: Any) -> str:

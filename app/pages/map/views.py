@@ -1,49 +1,123 @@
-"""What an address says of a map: place, colour, size, names, filters, words found, selection.
-
-The browser writes it (`components/js/map/address.js`); it holds for the first map of a page.
-"""
+"""What the page Map shows: the map itself, how far to trust it, or what to do for one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
 
-import gradio as gr
+from app import formats
+from app.components import map_address
+from app.components.map import points
+from app.pages.map import service
+from app.web import address, parts
 
-from app.web import address
+if TYPE_CHECKING:
+    from app.pages.map.service import StoredMap
+    from app.workspace import Workspace
 
-NAMES = ("view", "colour", "find", "pattern", "size", "names", "draw", "ids",
-         "said")  # fmt: skip
-MOST_CHOSEN = 1000
-MOST_FILTERS = 300
-
-
-def asked(request: gr.Request, collection: str) -> dict[str, Any]:
-    """What the address of this visit says, and of which collection it says it."""
-    found: dict[str, Any] = {name: address.first(request, name) for name in NAMES}
-    return {**found, "filter": address.every(request, "filter")[:MOST_FILTERS], "in": collection}
+COLOURS = ("label", "cluster", "topic1", "part", "role", "length")
+"""Columns that a map is coloured by when nothing is said: the first that it has."""
 
 
-def opened(
-    view: Mapping[str, Any], dataset: str, has: Sequence[str], plain: str | None
+def drawn(
+    workspace: Workspace, found: StoredMap, view: Mapping[str, Any], meanwhile: bool
 ) -> dict[str, Any]:
-    """The same as arguments of `components.map.points`; of another collection nothing holds.
+    """The map and how far it is to be believed.
 
     Args:
-        view: what `asked` returned.
-        dataset: of the map.
-        has: keys of its columns.
-        plain: the one it is coloured by when nothing is said.
+        workspace: where it is.
+        found: the map.
+        view: what the address says of it, see `map_address.asked`.
+        meanwhile: whether it stands there until the one that was asked for is made.
     """
-    if view.get("in") != dataset:
-        return {"colour": plain}
-    colour = view["colour"]
-    ids = view["ids"].split(",")[:MOST_CHOSEN]
-    return {
-        "colour": None if colour == "none" else colour if colour in has else plain,
-        "view": view["view"], "find": view["find"], "pattern": view["pattern"] == "1",
-        "filters": view["filter"], "names": view["names"] != "none",
-        "size": view["size"] if view["size"] in ("small", "large") else "usual",
-        "said": view["said"],
-        "chosen": [int(n[:9]) for n in ids if n.isascii() and n.isdigit()],
-    }  # fmt: skip
+    if meanwhile:  # the place is that of another map
+        view = {**view, "view": ""}
+    training = "" if workspace.read_only else address.link("train-decoder")
+    return {"trust": _trust(workspace, found, meanwhile), "map": _value(found, view, training)}
+
+
+def nothing(
+    workspace: Workspace, collection: str, alive: bool, left: float | None = None
+) -> dict[str, Any]:
+    """No map, and what to do.
+
+    Args:
+        workspace: where the collection is.
+        collection: its name.
+        alive: whether a run is about to make it.
+        left: seconds that encoding would take.
+    """
+    return {"trust": _nothing(workspace, collection, alive, left), "map": None}
+
+
+def _nothing(workspace: Workspace, collection: str, alive: bool, left: float | None) -> str:
+    sentences, _ = workspace.catalog.sentences(collection)
+    if not sentences:
+        return parts.empty("No sentences", "This collection is empty. Choose another.")
+    count = formats.plural(len(sentences), "sentence")
+    if alive:
+        return parts.empty(f"{count}, being encoded", "The map is drawn here as soon as it can be.")
+    rest = "" if left is None else formats.time_left(left).removesuffix(" left")
+    long = f" That takes {rest}." if rest else ""
+    hint = (
+        "This demonstration does not start runs: choose another collection or encoder."
+        if workspace.read_only
+        else f"Press Compute map: the sentences are encoded in the background, once.{long} The "
+        "map is here when it is ready."
+    )
+    return parts.empty(f"{count}, not on a map yet", hint)
+
+
+def _value(found: StoredMap, view: Mapping[str, Any], training: str) -> dict[str, Any]:
+    info = found.info
+    has = [column.key for column in found.columns]
+    plain = next((key for key in COLOURS if key in has), None)
+    return points(
+        service.url(found.key),
+        f"Map of {len(found.points):,} sentences of {info['dataset']} as {info['encoder']} has "
+        f"them, by {service.NAMES[info['method']]}",
+        name=f"map-{found.key[:8]}",
+        columns=found.columns,
+        regions=found.regions,
+        plain=plain,
+        canvas=view.get("draw") == "canvas",
+        collection=info["data_hash"],
+        neighbours=True,
+        placing=True,
+        decoding=True,
+        training=training,
+        search=address.link("search", **{"in": info["dataset"], "encoder": info["encoder"]}),
+        address=True,
+        **map_address.opened(view, info["dataset"], has, plain),
+    )
+
+
+def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
+    """How far the plane is to be believed, in words with numbers."""
+    info, said = found.info, []
+    ask = "" if workspace.read_only else " Press Compute map."
+    if meanwhile:
+        said.append(
+            "These are the first two principal components, drawn at once; the map asked for was "
+            "not made yet." + ask
+        )
+    if info["explained"] is not None:
+        said.append(
+            f"The plane keeps {info['explained']:.0%} of the variance of {info['dim']} dimensions."
+        )
+    trust = info["trust"]
+    if trust:
+        sample = trust["looked_at"]
+        of = "" if sample == info["n"] else f", on average over {sample:,} sentences looked at"
+        said.append(
+            f"Of the {trust['k']} nearest of a sentence in the full space, "
+            f"{trust['recall']:.0%} are its nearest here too{of}. Trustworthiness "
+            f"{trust['trustworthiness']:.3f} and continuity {trust['continuity']:.3f} (1 would be "
+            "a plane without strangers among the near, and with none of them lost)."
+        )
+    elif info["n"] < 3:
+        said.append("There are too few sentences to say how far the map can be trusted.")
+    elif not meanwhile:
+        said.append("Its trust, clusters and names were not worked out yet." + ask)
+    return f'<p class="t-map-trust">{escape(" ".join(said))}</p>'

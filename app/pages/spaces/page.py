@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
+from app.components import map_address
 from app.components.chart import chart
 from app.components.map import point_map
+from app.pages.data import choices as collections
 from app.pages.encoders import choices
+from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
-from app.pages.map import views as map_views
-from app.pages.spaces import service
-from app.pages.spaces import views as spaces_views
+from app.pages.spaces import service, views
 from app.pages.spaces.changes import changes
-from app.web import address, background_call, parts
+from app.pages.spaces.service import Asked
+from app.web import background_call, parts
+from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
-from store.runs import LIVE
 
 if TYPE_CHECKING:
     from app.pages.spaces.service import Pair
@@ -28,251 +28,174 @@ if TYPE_CHECKING:
 
 TITLE = "Two spaces"
 PATH = "spaces"
-DEFAULTS = {"in": "starter-topics", "k": 10, "groups": "k-means", "method": "umap", "show": "side"}
-_UNCHANGED = [gr.skip()] * 10
-"""For every view but the words."""
-VIEWS = [("Side by side", "side"), ("One map that moves", "move")]
 DESCRIPTION = (
     "The same sentences as two encoders have them: two maps that hover, select and zoom together, "
     "and what changed between them, measured in all dimensions and not on the picture."
 )
+LIST = {"choices": [], "min_width": 220}
+CONTROLS = (
+    # One key for both, so that links to and from other pages keep their encoders.
+    Control("first", "First encoder", gr.Dropdown, key="encoder", options=LIST),
+    Control("second", "Second encoder", gr.Dropdown, key="encoder", options=LIST),
+    collections.COLLECTION,
+    Control("k", "Neighbours compared", gr.Number, Asked.k, hint="Of each sentence, by cosine.",
+            options={"minimum": 1, "maximum": service.MOST_NEIGHBOURS, "precision": 0,
+                     "min_width": 150}),
+    Control("method", "Maps", gr.Radio, Asked.method, options={"min_width": 260},
+            choices=[("UMAP", "umap"), ("Principal components", "pca")]),
+    Control("groups", "Clusters", gr.Radio, Asked.clustering, options={"min_width": 220},
+            choices=[("k-means", "k-means"), ("HDBSCAN", "hdbscan")]),
+    Control("size", "Groups, or points in the smallest", gr.Number, hint="Empty: the usual one.",
+            options={"minimum": 2, "maximum": service.MOST_GROUPS, "precision": 0,
+                     "min_width": 200}),
+    Control("show", "View", gr.Radio, "side", options={"visible": False},
+            choices=[("Side by side", "side"), ("One map that moves", "move")]),
+)  # fmt: skip
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
     parts.header(TITLE, DESCRIPTION)
+    controls = Controls(*CONTROLS)
     with gr.Row():
-        first = gr.Dropdown([], label="First encoder", elem_id="first", min_width=220)
-        second = gr.Dropdown([], label="Second encoder", elem_id="second", min_width=220)
-        collection = gr.Dropdown([], label="Collection", elem_id="collection", min_width=220)
+        controls.render("first", "second", "collection")
     with gr.Accordion("Neighbours, maps, clusters", open=False), gr.Row():
-        k = gr.Number(10, label="Neighbours compared", minimum=1, maximum=service.MOST_NEIGHBOURS,
-                      precision=0, elem_id="k", min_width=150,
-                      info="Of each sentence, by cosine.")  # fmt: skip
-        method = gr.Radio([("UMAP", "umap"), ("Principal components", "pca")], value="umap",
-                          label="Maps", elem_id="method", min_width=260)  # fmt: skip
-        groups = gr.Radio(
-            [("k-means", "k-means"), ("HDBSCAN", "hdbscan")], value="k-means", label="Clusters",
-            elem_id="groups", min_width=220,
-        )  # fmt: skip
-        size = gr.Textbox("", label="Groups, or points in the smallest", elem_id="size",
-                          max_length=4, min_width=200, info="Empty: the usual one.")  # fmt: skip
+        controls.render("k", "method", "groups", "size")
     with gr.Row(elem_classes=["t-tight"], visible=not workspace.read_only):
         go = gr.Button("Compare", variant="primary", elem_id="compare-spaces")
     notice = parts.notice()
-    following = RunPanel(workspace)
-    words = parts.static("", elem_id="figures")
-    show = gr.Radio(VIEWS, value="side", label="View", elem_id="show", visible=False)
+    panel = RunPanel(workspace)
+    shown = {"words": parts.static("", elem_id="figures"), "show": controls.render("show")}
+    asks = [control.input for control in controls.values()]
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
-            left_name = parts.static("")
-            left = point_map(elem_id="left-map")
-        with gr.Column(min_width=320, visible=True) as right_side:
-            right_name = parts.static("")
-            right = point_map(elem_id="right-map")
-    changed_head = parts.static("")
-    changed = changes(elem_id="changed")
-    flow_head = parts.static("")
-    flow = chart(elem_id="flow")
-    seen = gr.State({})
-    controls = [first, second, collection, k, method, groups, size, show]
-    views = [words, show, left_name, left, right_side, right_name, right, changed_head, changed,
-             flow_head, flow]  # fmt: skip
+            shown["left_name"] = parts.static("")
+            shown["left"] = point_map(elem_id="left-map")
+        with gr.Column(min_width=320, visible=True) as shown["right_side"]:
+            shown["right_name"] = parts.static("")
+            shown["right"] = point_map(elem_id="right-map")
+    shown["changed_head"] = parts.static("")
+    shown["changed"] = changes(elem_id="changed")
+    shown["flow_head"] = parts.static("")
+    shown["flow"] = chart(elem_id="flow")
+    outputs = [*shown.values()]
+    shown["run"] = controls.add("run", panel.run)
+    controls.add("seen", gr.State({}))
 
-    def load(request: gr.Request) -> tuple[Any, ...]:
-        return _loaded(workspace, request)
+    def changed(named: Mapping[str, Any]) -> Answer:
+        return {shown[name]: value for name, value in named.items()}
 
-    def shown(
-        request: gr.Request, view: dict[str, Any], run: str, *values: Any
-    ) -> Iterator[tuple[Any, ...]]:
-        yield from _shown(workspace, request.session_hash, view, run, *values)
+    def load(request: gr.Request) -> Answer:
+        found = _loaded(workspace, controls, request)
+        return {controls[name]: value for name, value in found.items()}
 
-    def make(request: gr.Request, view: dict[str, Any], *values: Any) -> Iterator[tuple[Any, ...]]:
-        yield from _made(workspace, request.session_hash, view, *values)
+    def show(asked: Values, request: gr.Request) -> Iterator[Answer]:
+        yield from map(changed, _shown(workspace, request.session_hash, asked))
 
-    followed = [seen, following.run, *controls]
-    opened = parts.on_load(parts.telling(load, 10), None, [*controls, following.run, seen, notice])
-    opened.then(parts.telling(shown, len(views)), followed, [*views, notice], **ALWAYS_LAST)
-    gr.on([c.input for c in controls], parts.telling(shown, len(views)), followed,
-          [*views, notice], trigger_mode="multiple", **HIDE_PROGRESS)  # fmt: skip
-    go.click(parts.telling(make, len(views) + 1), [seen, *controls],
-             [*views, following.run, notice], **HIDE_PROGRESS)  # fmt: skip
-    following.moved.change(
-        parts.telling(shown, len(views)), followed, [*views, notice], **ALWAYS_LAST
-    )
-    address.keep({"in": collection, "k": k, "method": method, "groups": groups, "size": size,
-                  "show": show, "run": following.run}, DEFAULTS)  # fmt: skip
-    # One name for both, so that links to and from other pages keep their encoders.
-    gr.on([first.change, second.change], fn=None, inputs=[first, second],
-          js="(a, b) => { theodolite.address(['encoder'], [[a, b]], {}); }")  # fmt: skip
+    def make(asked: Values, request: gr.Request) -> Iterator[Answer]:
+        yield from map(changed, _made(workspace, request.session_hash, asked))
+
+    opened = on_load(load, controls.values(), notice)
+    on(opened.then, show, controls, outputs, notice, **ALWAYS_LAST)
+    on(asks, show, controls, outputs, notice, trigger_mode="multiple", **HIDE_PROGRESS)
+    on(go.click, make, controls, [*outputs, panel.run], notice, **HIDE_PROGRESS)
+    on(panel.moved.change, show, controls, outputs, notice, **ALWAYS_LAST)
+    controls.keep()
 
 
-def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
+def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
-    names = [info.name for info in workspace.catalog.list()]
-    named = address.first(request, "in")
-    if named.startswith("hub:"):
-        names.append(named)
+    asked = controls.asked(request)
     chosen = choices.asked(workspace, request)[:2]
     offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
     one, other, *_ = [*chosen, *(n for n in offered if n not in chosen), None, None]
-    place = address.choice(request, "in", names, "starter-topics")
-    asked = address.first(request, "k")
-    run = address.first(request, "run")
-    return (
-        gr.update(choices=offered, value=one),
-        gr.update(choices=offered, value=other),
-        gr.update(choices=names, value=place),
-        int(asked) if asked.isdecimal() and len(asked) < 4 else 10,
-        address.choice(request, "method", ("umap", "pca"), "umap"),
-        address.choice(request, "groups", service.CLUSTERINGS, "k-means"),
-        address.first(request, "size")[:4],
-        address.choice(request, "show", [value for _, value in VIEWS], "side"),
-        run if run in {r["id"] for r in workspace.store.runs.list()} else "",
-        map_views.asked(request, place),
-    )
+    place, collection = collections.filled(workspace, asked.collection)
+    return vars(asked) | {
+        "first": gr.update(choices=offered, value=one),
+        "second": gr.update(choices=offered, value=other), "collection": collection,
+        "run": run_panel.asked(workspace, request), "seen": map_address.asked(request, place),
+    }  # fmt: skip
 
 
-def _made(
-    workspace: Workspace, session: str | None, view: dict[str, Any], *values: Any
-) -> Iterator[tuple[Any, ...]]:
-    """The pair when it is there already, else a run that makes it."""
-    workspace.refuse_visitors()
-    question = _question(*values)
-    service.need(workspace, question)
-    words: Any = gr.skip()
-    for words_now, known in background_call.followed(
-        lambda say: [service.stored(workspace, question)],
-        f"Loading {question.first} and {question.second}",
-        session,
-    ):
-        if known is None:
-            words = ""
-            yield words_now, *_UNCHANGED, gr.skip()
-        elif known[0] is not None:
-            yield from ((*some, "") for some in _shown(workspace, session, view, "", *values))
-        else:
-            yield words, *_UNCHANGED, service.queue(workspace, question)
-
-
-def _question(
-    first: str | None,
-    second: str | None,
-    collection: str,
-    k: Any,
-    method: str,
-    groups: str,
-    size: str,
-    _: str,
-) -> service.Asked:
-    """The controls as `app.pages.spaces.service` takes them.
+def _spec(asked: Values) -> Asked:
+    """The controls as a question.
 
     Raises:
-        UserError: fewer than two encoders, or a size that is not a number.
+        UserError: fewer than two encoders, or a parameter that cannot be used.
     """
-    if not first or not second:
+    if not asked.first or not asked.second:
         raise UserError("Two encoders are needed.", "Choose them above, or add one on Encoders.")
-    text = (size or "").strip()
-    if text and not (text.isascii() and text.isdigit()):
-        raise UserError(f"{text!r} is not a number.", "Give a whole number, or leave it empty.")
     return service.asked(
-        first, second, collection, k=10 if k is None else int(k), clustering=groups, method=method,
-        size=int(text) if text else None,
+        asked.first, asked.second, asked.collection, clustering=asked.groups, method=asked.method,
+        k=Asked.k if asked.k is None else int(asked.k),
+        size=None if asked.size is None else int(asked.size),
     )  # fmt: skip
 
 
-def _shown(
-    workspace: Workspace, session: str | None, view: dict[str, Any], run: str, *values: Any
-) -> Iterator[tuple[Any, ...]]:
+def _made(workspace: Workspace, session: str | None, asked: Values) -> Iterator[dict[str, Any]]:
+    """The pair when it is there already, else a run that makes it."""
+    workspace.refuse_visitors()
+    spec, said = _spec(asked), {}
+    service.need(workspace, spec)
+    for words, known in background_call.followed(
+        lambda say: [service.stored(workspace, spec)],
+        f"Loading {spec.first} and {spec.second}", session,
+    ):  # fmt: skip
+        if known is None:
+            said = {"words": ""}
+            yield {"words": words}
+        elif known[0] is None:
+            yield {**said, "run": service.queue(workspace, spec)}
+        else:
+            yield {"run": ""}
+            asked.run = ""
+            yield from _shown(workspace, session, asked)
+
+
+def _shown(workspace: Workspace, session: str | None, asked: Values) -> Iterator[dict[str, Any]]:
     """How far it is, then the pair, or its principal components, or what to do."""
-    question = _question(*values)
-    sentences = service.need(workspace, question)
-    alive = bool(run) and workspace.store.runs.get(run)["state"] in LIVE
+    spec = _spec(asked)
+    sentences = service.need(workspace, spec)
+    alive = run_panel.is_alive(workspace, asked.run)
     try:
         for words, found in background_call.followed(
-            lambda say: [_found(workspace, question, alive, say)],
-            f"Opening {question.dataset}",
-            session,
+            lambda say: [_found(workspace, spec, alive, say)], f"Opening {spec.dataset}", session
         ):
             if found is None:
-                yield words, *_UNCHANGED
+                yield {"words": words}
             elif found[0] is None:
-                yield _nothing(workspace, len(sentences), alive)
+                yield views.nothing(workspace.read_only, len(sentences), alive)
             else:
-                meanwhile = not found[0].report and question.method != "pca"
-                shown = {**view, "view": ""} if meanwhile else view  # that of other maps
-                yield _drawn(workspace, found[0], values[-1] == "move", sentences, shown)
+                # The place that an address names is on the maps that were asked for.
+                waits = not found[0].report and spec.method != "pca"
+                view = {**asked.seen, "view": ""} if waits else asked.seen
+                yield views.drawn(
+                    found[0], sentences, view, moves=asked.show == "move",
+                    visitor=workspace.read_only,
+                )  # fmt: skip
     except background_call.TooSlow as slow:
-        yield _nothing(workspace, len(sentences), alive, slow.left)
+        yield views.nothing(workspace.read_only, len(sentences), alive, slow.left)
 
 
-def _found(
-    workspace: Workspace, question: service.Asked, alive: bool, say: background_call.Say
-) -> Pair | None:
+def _found(workspace: Workspace, spec: Asked, alive: bool, say: background_call.Say) -> Pair | None:
     """The pair, or its principal components; what is lacking for these is encoded now.
 
     Unless a run is about to do that.
     """
     from app import vectors
-    from app.pages.map import service as maps
+    from app.pages.map.service import QUICK_POINTS
     from app.pages.spaces import making
 
-    sentences = service.need(workspace, question)
-    encoders = (question.first, question.second)
+    sentences = service.need(workspace, spec)
+    encoders = (spec.first, spec.second)
     say(f"Loading {' and '.join(encoders)}; that takes some seconds", None, None)
     if not any("@task" in encoder for encoder in encoders):
-        pair = service.stored(workspace, question)
-        if pair is not None or len(sentences) > maps.QUICK_POINTS:
+        pair = service.stored(workspace, spec)
+        if pair is not None or len(sentences) > QUICK_POINTS:
             return pair
     for encoder in encoders:
-        if alive and vectors.missing(workspace, encoder, question.dataset):
+        if alive and vectors.missing(workspace, encoder, spec.dataset):
             return None
-        background_call.encode(workspace, encoder, question.dataset, say)
+        background_call.encode(workspace, encoder, spec.dataset, say)
     say("Laying the points out", None, None)
-    return service.stored(workspace, question) or making.quick(workspace, question)
-
-
-def _drawn(
-    workspace: Workspace, pair: Pair, moves: bool, sentences: Sequence[str], view: dict[str, Any]
-) -> tuple[Any, ...]:
-    """Everything below the controls."""
-    report = pair.report
-    words = spaces_views.figures(report) if report else _waiting(workspace.read_only)
-    return (
-        words,
-        gr.update(visible=True),
-        spaces_views.side(pair.first) if not moves else "",
-        spaces_views.moving(pair, view) if moves else spaces_views.left(pair, view),
-        gr.update(visible=not moves),
-        spaces_views.side(pair.second),
-        None if moves else spaces_views.right(pair, view),
-        *spaces_views.changed(pair, sentences),
-        *spaces_views.flow(report),
-    )
-
-
-def _nothing(
-    workspace: Workspace, count: int, alive: bool, left: float | None = None
-) -> tuple[Any, ...]:
-    """No maps, and what to do."""
-    rest = "" if left is None else formats.time_left(left).removesuffix(" left")
-    long = f" One of them takes {rest}." if rest else ""
-    title = f"{count:,} sentences, not compared yet"
-    hint = (
-        "This demonstration does not start runs: choose another collection, or other encoders."
-        if workspace.read_only
-        else f"Press Compare: the sentences are encoded in the background, once.{long} The maps "
-        "are here when they are ready."
-    )
-    if alive:
-        title, hint = f"{count:,} sentences, being encoded", "The maps are drawn as soon as can be."
-    hidden = gr.update(visible=False)
-    return parts.empty(title, hint), hidden, "", None, gr.skip(), "", None, "", "", "", None
-
-
-def _waiting(visitor: bool) -> str:
-    ask = "" if visitor else (
-        " Press Compare for UMAP, what changed in all dimensions, and the clusters."
-    )  # fmt: skip
-    said = f"These are the first two principal components of either, drawn at once.{ask}"
-    return f'<p class="t-map-trust">{escape(said)}</p>'
+    return service.stored(workspace, spec) or making.quick(workspace, spec)

@@ -7,11 +7,13 @@ from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import gradio as gr
+
 from app import formats
+from app.components import map_address
 from app.components.chart import drawing
 from app.components.map import points
 from app.pages.map import service as maps
-from app.pages.map import views as map_views
 from app.pages.spaces import flow as flows
 from app.pages.spaces.changes import Changed, Near, listed
 from app.web import address, parts
@@ -35,6 +37,68 @@ _WHAT = (
     "of one space onto the other, 0 for the same space, 2 at most. Neighbours and wholes are of "
     "unit vectors in all their dimensions."
 )
+
+
+def drawn(
+    pair: Pair, sentences: Sequence[str], view: Mapping[str, Any], *, moves: bool, visitor: bool
+) -> dict[str, Any]:
+    """Everything below the controls.
+
+    Args:
+        pair: what is shown.
+        sentences: of the collection.
+        view: what the address says of the maps, see `map_address.asked`.
+        moves: whether one map shows both, by moving its points.
+        visitor: who looks and cannot start a run.
+    """
+    changed_head, changes = changed(pair, sentences)
+    flow_head, picture = flow(pair.report)
+    return {
+        "words": figures(pair.report) if pair.report else _waiting(visitor),
+        "show": gr.update(visible=True),
+        "left_name": "" if moves else side(pair.first),
+        "left": moving(pair, view) if moves else left(pair, view),
+        "right_side": gr.update(visible=not moves),
+        "right_name": side(pair.second),
+        "right": None if moves else right(pair, view),
+        "changed_head": changed_head, "changed": changes,
+        "flow_head": flow_head, "flow": picture,
+    }  # fmt: skip
+
+
+def nothing(visitor: bool, count: int, alive: bool, seconds: float | None = None) -> dict[str, Any]:
+    """No maps, and what to do.
+
+    Args:
+        visitor: who looks and cannot start a run.
+        count: of the sentences.
+        alive: whether a run is about to make them.
+        seconds: that encoding would take.
+    """
+    rest = "" if seconds is None else formats.time_left(seconds).removesuffix(" left")
+    long = f" One of them takes {rest}." if rest else ""
+    title = f"{count:,} sentences, not compared yet"
+    hint = (
+        "This demonstration does not start runs: choose another collection, or other encoders."
+        if visitor
+        else f"Press Compare: the sentences are encoded in the background, once.{long} The maps "
+        "are here when they are ready."
+    )
+    if alive:
+        title, hint = f"{count:,} sentences, being encoded", "The maps are drawn as soon as can be."
+    empty = dict.fromkeys(("left_name", "right_name", "changed_head", "changed", "flow_head"), "")
+    return {
+        "words": parts.empty(title, hint), "show": gr.update(visible=False), **empty,
+        "left": None, "right": None, "flow": None,
+    }  # fmt: skip
+
+
+def _waiting(visitor: bool) -> str:
+    ask = "" if visitor else (
+        " Press Compare for UMAP, what changed in all dimensions, and the clusters."
+    )  # fmt: skip
+    said = f"These are the first two principal components of either, drawn at once.{ask}"
+    return f'<p class="t-map-trust">{escape(said)}</p>'
 
 
 def figures(report: dict[str, Any]) -> str:
@@ -138,7 +202,7 @@ def _map(found: StoredMap, pair: Pair, view: Mapping[str, Any] = NOWHERE) -> dic
         neighbours=True,
         search=address.link("search", **{"in": info["dataset"], "encoder": info["encoder"]}),
         linked=GROUP,
-        **map_views.opened(view, info["dataset"], has, plain),
+        **map_address.opened(view, info["dataset"], has, plain),
     ) | {"view": _same_place(view.get("view", ""), found, pair)}
 
 

@@ -91,11 +91,12 @@
       root.add("t-welcomed");
     },
 
-    // Write controls to the address. Lists repeat their name; empty and default values are left out.
+    // Write controls to the address. Lists repeat their name, and so may controls; empty and default
+    // values are left out.
     address(names, values, defaults) {
       const url = new URL(location.href);
+      names.forEach((name) => url.searchParams.delete(name));
       names.forEach((name, i) => {
-        url.searchParams.delete(name);
         const value = values[i];
         if (JSON.stringify(value) === JSON.stringify(defaults[name])) return;
         const items = Array.isArray(value) ? value : [value];

@@ -1,0 +1,49 @@
+"""What an address says of a map: place, colour, size, names, filters, words found, selection.
+
+The browser writes it (`components/js/map/address.js`); it holds for the first map of a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gradio as gr
+
+from app.web import address
+
+NAMES = ("view", "colour", "find", "pattern", "size", "names", "draw", "ids",
+         "said")  # fmt: skip
+MOST_CHOSEN = 1000
+MOST_FILTERS = 300
+
+
+def asked(request: gr.Request, collection: str) -> dict[str, Any]:
+    """What the address of this visit says, and of which collection it says it."""
+    found: dict[str, Any] = {name: address.first(request, name) for name in NAMES}
+    return {**found, "filter": address.every(request, "filter")[:MOST_FILTERS], "in": collection}
+
+
+def opened(
+    view: Mapping[str, Any], dataset: str, has: Sequence[str], plain: str | None
+) -> dict[str, Any]:
+    """The same as arguments of `components.map.points`; of another collection nothing holds.
+
+    Args:
+        view: what `asked` returned.
+        dataset: of the map.
+        has: keys of its columns.
+        plain: the one it is coloured by when nothing is said.
+    """
+    if view.get("in") != dataset:
+        return {"colour": plain}
+    colour = view["colour"]
+    ids = view["ids"].split(",")[:MOST_CHOSEN]
+    return {
+        "colour": None if colour == "none" else colour if colour in has else plain,
+        "view": view["view"], "find": view["find"], "pattern": view["pattern"] == "1",
+        "filters": view["filter"], "names": view["names"] != "none",
+        "size": view["size"] if view["size"] in ("small", "large") else "usual",
+        "said": view["said"],
+        "chosen": [int(n[:9]) for n in ids if n.isascii() and n.isdigit()],
+    }  # fmt: skip
