@@ -19,7 +19,8 @@ _WIKIPEDIA = ("unlabelled/wiki1m_for_simcse", "unlabelled/sentences_mix")
 """The paper's million sentences, or what may stand in for them."""
 _INFERENCE = ("nli/nli_for_simcse", "nli")
 _STARTER = "starter"
-_DEV = ("STSBenchmark", "starter-pairs")
+DEV = ("STSBenchmark", "starter-pairs")
+"""Dev sets, the first that is there is taken unless another is named."""
 
 UNSUPERVISED: dict[str, Any] = {
     "objective": "unsup", "epochs": 1.0, "pooling": "cls_token", "head": "mlp-train-only",
@@ -100,7 +101,7 @@ def presets(catalog: Catalog, machine: Machine | None = None) -> list[Preset]:
     known = {info.name for info in catalog.list()}
     sentences = _first(_WIKIPEDIA, known)
     triplets = _first(_INFERENCE, known)
-    dev = {"dev": next((name for name in _DEV if name in known), None)}
+    dev = {"dev": next((name for name in DEV if name in known), None)}
     return [
         *(_with(preset, dev) for preset in _for_machine(machine, sentences, triplets)),
         *(_with(preset, dev) for preset in _of_paper(machine, sentences, triplets)),

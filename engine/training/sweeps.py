@@ -14,11 +14,12 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import numpy as np
 
 from engine.errors import UserError
+from engine.training.fields import number, read, shown, types_of
 from engine.training.spec import TrainSpec
 
 Changes = dict[str, Any]
@@ -27,7 +28,6 @@ Values = Sequence[Any]
 MOST = 500
 """Runs in a sweep."""
 _FIXED = ("out",)
-_HINTS = get_type_hints(TrainSpec)
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ def parsed(text: str) -> tuple[str, list[Any] | Range]:
         low, _, high = numbers.partition("..")
         if scale not in ("", "log"):
             raise UserError(f"{text!r} ends in {scale!r}.", "After a range comes :log or nothing.")
-        first, last = (_number(name, end.strip(), float) for end in (low, high))
+        first, last = (number(name, end.strip()) for end in (low, high))
         return name, Range(first, last, log=bool(scale))
-    return name, [_value(name, value.strip()) for value in given.split(",")]
+    return name, [read(TrainSpec, name, value) for value in given.split(",")]
 
 
 def grid(spec: TrainSpec, varied: Mapping[str, Values | Range]) -> list[tuple[str, Changes]]:
@@ -161,7 +161,7 @@ def best(scores: Sequence[float | None]) -> int | None:
 
 def _draw(name: str, values: Values | Range, rng: np.random.Generator) -> Any:
     if isinstance(values, Range):
-        return values.draw(rng, whole=int in _types(name))
+        return values.draw(rng, whole=int in types_of(TrainSpec)[name])
     return values[int(rng.integers(len(values)))]
 
 
@@ -171,7 +171,7 @@ def _distinct(spec: TrainSpec, rows: Iterable[Changes]) -> list[tuple[str, Chang
     shared = asdict(spec)
     for changes in rows:
         TrainSpec.from_dict(shared | changes)
-        label = ", ".join(f"{_shown(name)} {_said(value)}" for name, value in changes.items())
+        label = ", ".join(f"{shown(name)} {_said(value)}" for name, value in changes.items())
         made.setdefault(label, changes)
     return list(made.items())
 
@@ -182,9 +182,9 @@ def _check(varied: Mapping[str, Values | Range]) -> None:
     for name, values in varied.items():
         _known(name)
         if not isinstance(values, Range) and not len(values):
-            raise UserError(f"The {_shown(name)} has no value to take.", "Give at least one.")
-        if isinstance(values, Range) and not {int, float} & set(_types(name)):
-            raise UserError(f"The {_shown(name)} is no number.", "List its values instead.")
+            raise UserError(f"The {shown(name)} has no value to take.", "Give at least one.")
+        if isinstance(values, Range) and not {int, float} & set(types_of(TrainSpec)[name]):
+            raise UserError(f"The {shown(name)} is no number.", "List its values instead.")
 
 
 def _known(name: str) -> None:
@@ -193,38 +193,6 @@ def _known(name: str) -> None:
         raise UserError(
             f"There is no field {name!r} to vary.", f"The fields are {', '.join(known)}."
         )
-
-
-def _types(name: str) -> tuple[Any, ...]:
-    hint = _HINTS[name]
-    return get_args(hint) if type(None) in get_args(hint) else (hint,)
-
-
-def _value(name: str, text: str) -> Any:
-    """Read a value of a field."""
-    types = _types(name)
-    if type(None) in types and text.casefold() in ("", "none"):
-        return None
-    if bool in types:
-        if text.casefold() in ("true", "false"):
-            return text.casefold() == "true"
-        raise UserError(f"The {_shown(name)} cannot be {text!r}.", "Expected true or false.")
-    kind = next((kind for kind in (int, float) if kind in types), None)
-    return text if kind is None else _number(name, text, kind)
-
-
-def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
-    try:
-        return kind(text)
-    except ValueError:
-        expected = "a whole number" if kind is int else "a number"
-        raise UserError(
-            f"The {_shown(name)} cannot be {text!r}.", f"Expected {expected}."
-        ) from None
-
-
-def _shown(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _said(value: Any) -> str:

@@ -41,7 +41,7 @@ def test_it_works_as_it_opens(visitor, place, size, dark):
 def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
     """A number as it was typed; the preset is then one's own; another tab shows the same."""
     page.get_by_label("Temperature").fill("0.1")
-    page.get_by_label("Learning rate").fill("5e-5")
+    page.get_by_label("Peak learning rate").fill("5e-5")
     expect(page.locator("#command pre")).to_contain_text("--learning-rate 5e-05")
     expect(page.locator("#command pre")).to_contain_text("--temperature 0.1")
     expect(page.locator("#preset input")).to_have_value("My own settings")
@@ -49,7 +49,7 @@ def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
     said = page.locator("#command pre").inner_text()
     again = visitor(place).open(shown)
     expect(again.locator("#command pre")).to_have_text(said)
-    expect(again.get_by_label("Learning rate")).to_have_value("5e-5")
+    expect(again.get_by_label("Peak learning rate")).to_have_value("5e-5")
 
 
 def test_the_command_is_copied(page):
@@ -85,7 +85,7 @@ def test_a_slip_is_said_and_nothing_is_lost(page, desk):
     expect(page.get_by_role("alert")).to_contain_text("The temperature cannot be 0")
     expect(page.get_by_label("Batch size")).to_have_value("48")
     page.get_by_label("Temperature").fill("1e")
-    expect(page.locator("#said")).to_contain_text("'1e' is no number")
+    expect(page.locator("#said")).to_contain_text("The temperature cannot be '1e'")
     page.get_by_label("Temperature").fill("0.2")
     expect(page.locator("#command pre")).to_contain_text("--batch-size 48")
     assert len(desk.store.runs.list()) == before
@@ -96,7 +96,7 @@ def test_a_preset_of_the_paper_fills_the_form(page):
     page.locator("#preset input").click()
     page.get_by_role("option", name="SimCSE's paper: RoBERTa base, unsupervised").click()
     expect(page.get_by_label("Batch size")).to_have_value("512")
-    expect(page.get_by_label("Learning rate")).to_have_value("1e-5")
+    expect(page.get_by_label("Peak learning rate")).to_have_value("1e-5")
     expect(page.locator("#command pre")).to_contain_text("hf:roberta-base")
     address_of(page, "preset=paper-unsup-roberta-base")
 

@@ -123,7 +123,7 @@ def test_it_is_stopped_and_keeps_the_best(visitor, place, desk, running):
 
 def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
     """The preset is then one's own; another tab shows the same."""
-    page.get_by_label("Longest sentence").fill("9")
+    page.get_by_label("Max words").fill("9")
     page.get_by_label("Cut longer sentences").uncheck()
     command = page.locator("#command pre")
     expect(command).to_contain_text("--words 9")
@@ -139,7 +139,7 @@ def test_a_preset_of_the_paper_fills_the_form(page):
     """Fifteen words, the LSTM with a mixture of softmaxes, nothing cut into clauses."""
     page.locator("#preset input").click()
     page.get_by_role("option", name="Vec2Sent, as the paper says").click()
-    expect(page.get_by_label("Longest sentence")).to_have_value("15")
+    expect(page.get_by_label("Max words")).to_have_value("15")
     command = page.locator("#command pre")
     expect(command).to_contain_text("--architecture lstm-mos")
     expect(command).to_contain_text("--no-clauses")
@@ -149,13 +149,13 @@ def test_a_preset_of_the_paper_fills_the_form(page):
 def test_a_slip_is_said_and_nothing_is_lost(page, desk):
     """While one types and when one starts; the fields stay as they are."""
     before = len(desk.store.runs.list())
-    page.get_by_label("Passes").fill("0")
+    page.get_by_label("Epochs").fill("0")
     expect(page.locator("#said")).to_contain_text("The epochs cannot be 0")
     page.locator("#start").click()
     expect(page.get_by_role("alert")).to_contain_text("The epochs cannot be 0")
-    page.get_by_label("Passes").fill("2x")
-    expect(page.locator("#said")).to_contain_text("'2x' is no number")
-    expect(page.get_by_label("Passes")).to_have_value("2x")
+    page.get_by_label("Epochs").fill("2x")
+    expect(page.locator("#said")).to_contain_text("The epochs cannot be '2x'")
+    expect(page.get_by_label("Epochs")).to_have_value("2x")
     assert len(desk.store.runs.list()) == before
 
 

@@ -8,7 +8,6 @@ import gradio as gr
 
 from app.components.chart import chart
 from app.pages.diagnose import figures, views
-from app.pages.train import decoder_form as train_decoder_form
 from app.web import address, parts
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from engine.errors import UserError
@@ -92,13 +91,14 @@ def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     """The form as the address has it, and the diagnosis it names, else the newest."""
     from app.pages.diagnose import service
     from app.pages.train import decoders
+    from app.pages.train import service as train
 
     known = decoders.encoders(workspace)
     encoder = address.first(request, "encoder") or next(iter(known), "")
     text = address.first(request, "in", USUAL)
     texts = [("One new to it", USUAL),
              ("Kept apart in training", service.KEPT_APART),
-             *train_decoder_form.texts(workspace)]  # fmt: skip
+             *train.texts(workspace)]  # fmt: skip
     if text not in [name for _, name in texts]:
         texts.append((text, text))
     offered = list(dict.fromkeys([*known, *([encoder] if encoder else [])]))

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app import formats
 from app.components.actions import actions
 from app.components.chart import chart
 from app.pages.jobs import service as jobs
-from app.pages.train import decoder_form as form
-from app.pages.train import decoder_list as at_hand
+from app.pages.train import decoder_list, service
 from app.pages.train import decoder_views as views
-from app.pages.train import form_parts
-from app.pages.train.decoder_form import BY_NAME, FIELDS, NAMES, OWN
-from app.web import address, background_call, parts
+from app.pages.train.decoder_texts import to_learn
+from app.pages.train.form import Form, Updates
+from app.pages.train.settings import Values
+from app.web import address, parts
+from app.web.controls import Answer, Control, on, on_load, poll
 from app.web.events import PageEvent
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
-from engine.errors import UserError
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.decoding.estimate import DecoderEstimate
 
 TITLE = "Train decoder"
 PATH = "train-decoder"
@@ -37,67 +32,42 @@ POLL_SECONDS = 2
 INTO_VIEW = "(read) => { if (read) document.querySelector('#card').scrollIntoView(); }"
 
 
+OWN = (
+    Control("encoder", "Encoder", gr.Dropdown, choices=(), hint="Whose vectors are decoded.",
+            options={"elem_id": "decoder-encoder"}),
+    Control("train", "Text", gr.Dropdown, choices=(), hint="What it learns from.",
+            options={"elem_id": "decoder-train", "multiselect": True}),
+)  # fmt: skip
+
+
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
     parts.header(TITLE, DESCRIPTION)
+    form = Form(service.DecoderTraining(workspace), "decoder", OWN, deciding=["architecture"])
+    own = not workspace.read_only
     with gr.Row(elem_classes="t-desk"):
         with gr.Column(scale=5, min_width=320):
-            preset, about, controls = _controls(workspace)
+            form.controls.render("encoder", allow_custom_value=own)
+            files = {"info": "What it learns from: data sets, or the path of a file with one "
+                     "sentence a line."}  # fmt: skip
+            form.controls.render("train", allow_custom_value=own, **(files if own else {}))
+            form.place_preset()
+            form.place_settings()
         with gr.Column(scale=3, min_width=320, elem_classes="t-beside"):
-            side = form_parts.Side(workspace, "Measure the time it takes")
-    asked = [controls[name] for name in NAMES]
+            form.place_side()
     followed = _Followed(workspace)
 
-    def load(request: gr.Request) -> tuple[Any, ...]:
-        return form.load(workspace, request)
+    def fill(values: Values) -> Updates:
+        known = service.encoders(workspace)
+        encoder = values.get("encoder") or known[0]
+        train = values.get("train") or list(to_learn(workspace.catalog))
+        return {
+            "encoder": {"choices": list(dict.fromkeys([*known, encoder])), "value": encoder},
+            "train": {"choices": service.texts(workspace, train), "value": train},
+        }
 
-    def typed(*values: Any) -> tuple[Any, ...]:
-        return _described(workspace, dict(zip(NAMES, values, strict=True)))
-
-    look = {"fn": parts.telling(typed, 4), "inputs": asked,
-            "outputs": [preset, about, side.command, side.said, side.notice],
-            **ONE_AT_A_TIME}  # fmt: skip
-    filled = [preset, about, *asked]
-    parts.on_load(parts.telling(load, len(filled)), None, [*filled, side.notice]).then(**look)
-    preset.input(
-        parts.telling(form.picked, 1 + len(BY_NAME)), preset,
-        [about, *(controls[name] for name in BY_NAME), side.notice], **ALWAYS_LAST,
-    ).then(**look)  # fmt: skip
-    # `change`, not `input`: a text that is pasted or filled in counts as well.
-    gr.on([control.change for control in asked], **look)
-    kinds = [kind for _, kind in BY_NAME["architecture"].choices]
-    parts.shape(lambda kind: [gr.update(visible=kind == "causal")],
-                {controls["architecture"]: kinds}, [controls["base"]])  # fmt: skip
-    begun = side.wire(controls, _start, _estimated)
-    followed.wire(begun)
-    address.keep({"preset": preset, **controls}, form.usual() | {"preset": "ours"})
-
-
-def _controls(workspace: Workspace) -> tuple[Any, Any, dict[str, Any]]:
-    """The preset, a word on it, and every control by name."""
-    made: dict[str, Any] = {}
-    own = not workspace.read_only
-    made["encoder"] = gr.Dropdown([], label="Encoder", elem_id="decoder-encoder",
-                                  info="Whose vectors are decoded.",
-                                  allow_custom_value=own)  # fmt: skip
-    made["train"] = gr.Dropdown(
-        [], label="Text", elem_id="decoder-train", multiselect=True, allow_custom_value=own,
-        info="What it learns from: data sets, or the path of a file with one sentence a line."
-        if own else "What it learns from.",
-    )  # fmt: skip
-    preset = gr.Dropdown([], label="Preset", elem_id="preset", filterable=False,
-                         info="Settings to begin with.")  # fmt: skip
-    about = parts.static("", elem_id="preset-about")
-    _fields([field for field in FIELDS if field.group != form.FOLD], made)
-    with gr.Accordion("Sizes, optimiser, machine", open=False, elem_id="fold-decoder"):
-        _fields([field for field in FIELDS if field.group == form.FOLD], made)
-    return preset, about, {name: made[name] for name in NAMES}
-
-
-def _fields(fields: list[form_parts.Field], made: dict[str, Any]) -> None:
-    with gr.Row(elem_classes="t-fields"):
-        made.update(form_parts.boxes(fields, "decoder", choice=220, text=130))
-    made.update(form_parts.ticks(fields, "decoder"))
+    form.wire(fill, done="Queued. It is followed below.")
+    followed.wire(form.started)
 
 
 class _Followed:
@@ -117,110 +87,56 @@ class _Followed:
         self._read = gr.Textbox(visible="hidden", label="Card", elem_id="read")
         self._opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
         self._seen = gr.State([])
-        self._views = [self._listing, self._curve, self._samples, self._at_hand, self._seen]
 
     def wire(self, begun: Any) -> None:
         """Attach the events; `begun` is a box that gets the id of each run that is started."""
-        workspace, shown = self._workspace, [self._opened, *self._views]
+        opened, read = self._opened, self._read
 
-        def load(request: gr.Request) -> tuple[Any, ...]:
-            run, read = address.first(request, "run"), address.first(request, "card")
-            return read, at_hand.card(workspace, read), run, *views.drawn(workspace, run)
+        def load(request: gr.Request) -> Answer:
+            run, named = address.first(request, "run"), address.first(request, "card")
+            return {read: named, self._card: decoder_list.card(self._workspace, named),
+                    **self._drawn(run)}  # fmt: skip
 
-        def poll(run: str, known: list[Any]) -> tuple[Any, ...]:
-            if views.marks(workspace, run) == known:
-                return tuple(gr.skip() for _ in self._views)
-            return views.drawn(workspace, run)
+        def look(run: str, known: list[Any]) -> Answer:
+            return None if views.marks(self._workspace, run) == known else self._drawn(run)
 
-        def act(run: str, event: PageEvent) -> tuple[Any, ...]:
-            said = ""
-            if event.act == "open":
-                run = "" if event.id == run else event.id
-            else:
-                said = jobs.act(workspace, event.act, event.id)
-            return run, *views.drawn(workspace, run), parts.say(said) if said else ""
+        views_of_run = [opened, self._listing, self._curve, self._samples, self._at_hand,
+                        self._seen]  # fmt: skip
+        loaded = on_load(load, [read, self._card, *views_of_run], self._notice)
+        poll(POLL_SECONDS, loaded, look, [opened, self._seen], views_of_run)
+        on(self._listing.act, self._act, [opened], views_of_run, self._notice, **HIDE_PROGRESS)
+        on(self._at_hand.act, self._handle, [read], [read, self._card, self._at_hand],
+           self._removed, **HIDE_PROGRESS)  # fmt: skip
+        read.change(None, read, js=INTO_VIEW)
+        on(begun.change, self._drawn, [begun], views_of_run, self._notice, **ALWAYS_LAST)
+        address.keep({"run": opened, "card": read})
 
-        def handle(read: str, event: PageEvent) -> tuple[Any, ...]:
-            if event.act == "card":
-                read = "" if event.id == read else event.id
-                return read, at_hand.card(workspace, read), gr.skip()
-            said = at_hand.removed(workspace, event.id)
-            card = at_hand.card(workspace, read)
-            return read if card else "", card, at_hand.listing(workspace), parts.say(said)
+    def _drawn(self, run: str) -> dict[Any, Any]:
+        """Everything of the run that is opened, and all lists."""
+        shown = [self._listing, self._curve, self._samples, self._at_hand, self._seen]
+        drawn = views.drawn(self._workspace, run)
+        return {self._opened: run, **dict(zip(shown, drawn, strict=True))}
 
-        def follow(run: str) -> tuple[Any, ...]:
-            return run, *views.drawn(workspace, run)
+    def _act(self, run: str, event: PageEvent) -> Answer:
+        """Answer a button of the list of trainings."""
+        said = ""
+        if event.act == "open":
+            run = "" if event.id == run else event.id
+        else:
+            said = jobs.act(self._workspace, event.act, event.id)
+        return {**self._drawn(run), self._notice: parts.say(said) if said else ""}
 
-        every = [self._read, self._card, *shown]
-        loaded = parts.on_load(parts.telling(load, len(every)), None, [*every, self._notice])
-        parts.poll(POLL_SECONDS, loaded, poll, [self._opened, self._seen], self._views)
-        self._listing.act(parts.telling(act, len(shown)), self._opened, [*shown, self._notice],
-                          **HIDE_PROGRESS)  # fmt: skip
-        self._at_hand.act(parts.telling(handle, 3), self._read,
-                          [self._read, self._card, self._at_hand, self._removed],
-                          **HIDE_PROGRESS)  # fmt: skip
-        self._read.change(None, self._read, js=INTO_VIEW)
-        begun.change(
-            parts.telling(follow, len(shown)), begun, [*shown, self._notice], **ALWAYS_LAST
-        )
-        address.keep({"run": self._opened, "card": self._read})
-
-
-def _described(workspace: Workspace, values: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The preset if it still is one, a word on it, the command, what is wrong or about the time."""
-    from app.pages.train import decoder_estimates as estimates
-    from app.pages.train.decoder_queue import command_of
-
-    if not any(values[name] for name in ("encoder", "train", "words", "epochs")):
-        return tuple(gr.skip() for _ in range(4))  # nothing is filled in yet
-    try:
-        spec = form.spec(values)
-    except UserError as error:
-        return OWN, "", "", form_parts.wrong(error)
-    name = form.preset_of(values)
-    took = formats.time_left(estimates.guess(workspace, spec).seconds).removesuffix(" left")
-    time = (
-        f'<p class="t-small" role="status">It takes <strong>{escape(took)}</strong>, going by the '
-        "size of the text and what this machine showed before.</p>"
-    )
-    return name, form.about(name), parts.command(shlex.split(command_of(spec))), time
-
-
-def _start(workspace: Workspace, values: Mapping[str, Any]) -> tuple[str, str]:
-    """Queue the training; its id, and a word on it."""
-    from app.pages.train import decoder_queue
-    from engine.training.examples import is_file, open_examples
-
-    workspace.refuse_visitors()
-    spec = decoder_queue.whole(workspace, form.spec(values))
-    for name in spec.train:
-        if is_file(name) and not name.endswith(".gz"):  # that would have to be unpacked first
-            open_examples(name, "mlm", workspace.catalog, limit=1000,
-                          folder=workspace.store.folder)  # fmt: skip
-    run = decoder_queue.queue_training(workspace, spec)
-    return run, parts.say("Queued. It is followed below.", "t-good")
-
-
-def _estimated(workspace: Workspace, values: Mapping[str, Any]) -> Iterator[str]:
-    """What it will take, after a probe of some seconds."""
-    from app.pages.train import decoder_estimates as estimates
-    from app.pages.train import decoder_queue
-
-    workspace.refuse_visitors()
-    spec = decoder_queue.whole(workspace, form.spec(values))
-    said = "Reading the text and making a few updates; nothing is kept of them"
-    for drawn, found in background_call.followed(lambda _: estimates.probed(workspace, spec), said):
-        yield drawn if found is None else _cost(found)
-
-
-def _cost(found: DecoderEstimate) -> str:
-    facts = {
-        "Time": f"about {formats.duration(found.seconds)} on {found.device}",
-        "Encoding": f"{formats.duration(found.encoding)} of it",
-        "Sentences": formats.count(found.sentences),
-        "Updates": formats.count(found.steps),
-        "Weights": formats.compact(found.parameters),
-        "Speed": f"{found.pieces_per_second:,.0f} pieces a second",
-    }
-    rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts.items())
-    return f'<dl class="t-facts" role="status">{rows}</dl>'
+    def _handle(self, read: str, event: PageEvent) -> Answer:
+        """Answer a button of the list of decoders."""
+        workspace = self._workspace
+        if event.act == "card":
+            read = "" if event.id == read else event.id
+            return {self._read: read, self._card: decoder_list.card(workspace, read)}
+        said = decoder_list.removed(workspace, event.id)
+        card = decoder_list.card(workspace, read)
+        return {
+            self._read: read if card else "",
+            self._card: card,
+            self._at_hand: decoder_list.listing(workspace),
+            self._removed: parts.say(said),
+        }

@@ -1,179 +1,287 @@
-"""The fields of the page *Train*: which there are, when each applies, and the spec they make."""
+"""The form of a training, of encoders as of decoders: a preset, the settings, what they make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
 
-from app.pages.train.form_parts import Field, Values, read, shown
+import gradio as gr
+
+from app.pages.train import views
+from app.pages.train.service import OWN, Training
+from app.pages.train.settings import Setting, Values
+from app.web import address, background_call, parts
+from app.web.controls import Answer, Control, Controls, on, on_load
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from engine.errors import UserError
 
-if TYPE_CHECKING:
-    from engine.training.spec import TrainSpec
-
-OBJECTIVES = (
-    ("Unsupervised SimCSE: a sentence and itself under another dropout", "unsup"),
-    ("Supervised SimCSE: pairs that mean the same, with hard negatives", "sup"),
-    ("Next sentence: a sentence and what follows it", "next-sentence"),
-    ("Masked language modelling: pretrain a model of your own", "mlm"),
-)
-CONTRASTIVE = ("unsup", "sup", "next-sentence")
-NEW = (("layers", "Layers", 4), ("hidden", "Hidden size", 256), ("heads", "Attention heads", 4),
-       ("vocab", "Vocabulary", 8000))  # fmt: skip
-GROUPS = {
-    "how": "",
-    "dev": "",
-    "vectors": "Loss and vectors",
-    "noise": "Dropout and augmentation",
-    "optimiser": "Optimiser and batches",
-    "machine": "Machine",
+Updates = dict[str, dict[str, Any]]
+"""Control -> what changes of it, as of `gr.update`."""
+PLAIN = {
+    "max_lines": 1,
+    "html_attributes": gr.InputHTMLAttributes(
+        spellcheck=False, autocapitalize="none", autocomplete="off"
+    ),
 }
-"""Group -> title of the fold it stands in; none for what is always in sight."""
+"""Of a line for numbers and names, which no browser is to correct."""
+PRESET = Control("preset", "Preset", gr.Dropdown, choices=(),
+                 hint="Settings to begin with: ours for this machine, or a paper's.",
+                 options={"filterable": False})  # fmt: skip
 
 
-def _for(*objectives: str) -> Callable[[Values], bool]:
-    return lambda values: values["objective"] in objectives
+class Form:
+    """One form. A page places its parts, and says what is its own of it.
 
-
-def _looked(values: Values) -> bool:
-    return values.get("dev", "none") != "none"
-
-
-def _positive(text: Any) -> bool:
-    try:
-        return float(text or 0) > 0
-    except ValueError:
-        return False
-
-
-FIELDS = (
-    Field("batch_size", "Batch size", "whole", "how", "Each other's negatives."),
-    Field("learning_rate", "Learning rate", "number", "how", "The highest of it."),
-    Field("epochs", "Epochs", "number", "how", "Passes over the data.",
-          lambda v: not str(v.get("steps") or "").strip()),
-    Field("steps", "Steps", "whole", "how", "Empty: by the epochs.", optional=True),
-    Field("max_length", "Longest sentence", "whole", "how", "Tokens; longer ones are cut."),
-    Field("temperature", "Temperature", "number", "how", "Divides similarities.",
-          _for(*CONTRASTIVE)),
-    Field("hard_negatives", "Use the hard negatives of the third column", "flag", "how", "",
-          _for("sup")),
-    Field("next_sentences", "Sentences that follow", "choice", "how", "Which count as positives.",
-          _for("next-sentence"), (("the next one", "1"), ("the next three", "3"))),
-    Field("seed", "Seed", "whole", "how", "Of all that is drawn."),
-    Field("dev_every", "Steps between looks", "whole", "dev", "How often it is scored.",
-          _looked),
-    Field("patience", "Patience", "whole", "dev", "Looks; empty: never.",
-          _looked, optional=True),
-    Field("pooling", "Pooling", "choice", "vectors", "How token vectors become one.",
-          choices=(("[CLS]", "cls_token"), ("mean", "avg"),
-                   ("first and last layer", "avg_first_last"), ("last two layers", "avg_top2"),
-                   ("max", "max"))),
-    Field("head", "MLP head on it", "choice", "vectors", "Table 6: in training only is best.",
-          _for(*CONTRASTIVE), (("in training only", "mlp-train-only"), ("kept", "mlp"),
-                               ("none", "none"))),
-    Field("similarity", "Similarity", "choice", "vectors", "", _for(*CONTRASTIVE),
-          (("cosine", "cosine"), ("dot product", "dot"))),
-    Field("hard_negative_weight", "Weight of hard negatives", "number", "vectors",
-          "Added to their logit; 0 is a weight of one.",
-          lambda v: v["objective"] == "sup" and bool(v.get("hard_negatives"))),
-    Field("mlm_weight", "Weight of an MLM loss beside it", "number", "vectors",
-          "Lambda of table D.2; 0 for none.", _for(*CONTRASTIVE)),
-    Field("mlm_probability", "Share of masked tokens", "number", "vectors", "",
-          lambda v: v["objective"] == "mlm" or _positive(v.get("mlm_weight"))),
-    Field("dual", "Train a second encoder for the second column", "flag", "vectors", "",
-          _for(*CONTRASTIVE)),
-    Field("dropout", "Dropout", "number", "noise", "Empty: the model's own, usually 0.1.",
-          optional=True),
-    Field("augmentation", "Augmentation of the second copy", "choice", "noise", "",
-          _for("unsup"), (("none", "none"), ("crop", "crop"), ("delete words", "delete"),
-                          ("delete one word", "delete-one"), ("replace by MLM", "mlm"))),
-    Field("augmentation_rate", "Share that it changes", "number", "noise", "",
-          lambda v: v["objective"] == "unsup" and v.get("augmentation") in ("crop", "delete",
-                                                                           "mlm")),
-    Field("fixed_mask", "The same dropout mask in both passes", "flag", "noise", "",
-          _for("unsup")),
-    Field("warmup", "Warm-up", "number", "optimiser", "Share of the steps, 0 to 1."),
-    Field("weight_decay", "Weight decay", "number", "optimiser", "Of AdamW."),
-    Field("max_grad_norm", "Largest gradient norm", "number", "optimiser", "0: never clipped."),
-    Field("micro_batch", "Micro-batch", "whole", "optimiser",
-          "Examples in memory at once, same gradients. Empty: the whole batch.", optional=True),
-    Field("limit", "First examples only", "whole", "optimiser", "Empty: all of them.",
-          optional=True),
-    Field("precision", "Precision", "choice", "machine", "",
-          choices=(("by device", "auto"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16", "fp16"))),
-    Field("device", "Device", "choice", "machine", "",
-          choices=(("the first GPU, if any", ""), ("CPU", "cpu"), ("CUDA", "cuda"),
-                   ("Apple MPS", "mps")), optional=True),
-    Field("compile", "torch.compile", "flag", "machine",
-          "For a GPU: on a CPU updates take a tenth longer, and the first half a minute."),
-    Field("gradient_checkpointing", "Compute activations again, to save memory", "flag",
-          "machine"),
-)  # fmt: skip
-BY_NAME = {field.name: field for field in FIELDS}
-
-
-def usual() -> dict[str, Any]:
-    """Every field as TrainSpec has it, as the controls show it."""
-    from engine.training.spec import TrainSpec
-
-    known = {f.name: f.default for f in fields(TrainSpec) if f.default is not MISSING}
-    return {name: shown(field, known[name]) for name, field in BY_NAME.items()}
-
-
-def applying(values: Values) -> dict[str, bool]:
-    """Field -> whether it is asked, given what the others say."""
-    return {field.name: field.applies(values) for field in FIELDS}
-
-
-def new_base(sizes: Sequence[Any]) -> str:
-    """`new:layers=4,hidden=256,heads=4,vocab=8000` from what was typed.
-
-    Raises:
-        UserError: a size is no whole number of at least 1, or the heads do not divide the width.
+    Attributes:
+        controls: those that the address keeps: the preset, the page's own, the settings.
+        aside: the page's own that others in the address stand for.
+        boxes: of layout, that come and go with a choice, by name.
+        started: a hidden box that gets the id of each run that is started.
+        notice: of what is filled in.
     """
-    numbers = {}
-    for (name, label, example), typed in zip(NEW, sizes, strict=True):
-        text = str(typed or "").strip()
-        if not text.isdecimal() or int(text) < 1:
-            raise UserError(f"{label}: {text[:40]!r} is no size.", f"Write one such as {example}.")
-        numbers[name] = int(text)
-    if numbers["hidden"] % numbers["heads"]:
-        raise UserError(
-            f"{numbers['heads']} heads do not divide a hidden size of {numbers['hidden']}.",
-            "Take a hidden size that is a multiple of the heads, such as 256 and 4.",
-        )
-    return "new:" + ",".join(f"{name}={number}" for name, number in numbers.items())
+
+    started: Any
+    notice: Any
+
+    def __init__(
+        self, training: Training[Any, Any], name: str, own: Sequence[Control] = (),
+        aside: Sequence[Control] = (), deciding: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """Declare it.
+
+        Args:
+            training: what is trained.
+            name: what the ids of its elements begin with.
+            own: the page's controls that the address keeps.
+            aside: its controls that others in the address stand for.
+            deciding: controls whose value decides which others are shown.
+        """
+        self.training = training
+        usual = training.settings.defaults()
+        settings = [_control(training, setting, name, usual)
+                    for setting in training.settings.values()]  # fmt: skip
+        self.controls, self.aside = Controls(PRESET, *own, *settings), Controls(*aside)
+        self.boxes: dict[str, Any] = {}
+        self._deciding = deciding
+
+    # What a page places ---------------------------------------------------------------------
+
+    def place_preset(self) -> None:
+        """The choice of settings to begin with."""
+        self.controls.render("preset")
+        self._about = parts.static("", elem_id="preset-about")
+
+    def place_settings(self) -> None:
+        """The settings by groups: boxes side by side, then ticks; some in a fold."""
+        for group, title in self.training.settings.groups.items():
+            if title:
+                with gr.Accordion(title, open=False, elem_id=f"fold-{group}"):
+                    self._place(group)
+            else:
+                self._place(group)
+
+    def _place(self, group: str) -> None:
+        settings = self.training.settings
+        mine = [name for name in settings if settings[name].group == group]
+        with gr.Row(elem_classes="t-fields"):
+            for name in mine:
+                if not settings.ticked(name):
+                    self.controls.render(name)
+        for name in mine:
+            if settings.ticked(name):
+                self.controls.render(name)
+
+    def place_side(self) -> None:
+        """Beside the form: the command, what is said of the form, the cost, the start."""
+        may = not self.training.workspace.read_only
+        self._command = parts.static("", elem_id="command")
+        self._said = parts.static("", elem_id="said")
+        with gr.Row(visible=may, elem_classes="t-go"):
+            self._go = gr.Button("Start training", variant="primary", elem_id="start")
+            self._cost = gr.Button("Estimate time and memory", elem_id="cost")
+        self._estimate = parts.static("", elem_id="estimate")
+        self._told = parts.notice()  # of the buttons: what the form says must not wipe it out
+        self.notice = parts.notice()
+        self.started = gr.Textbox(visible="hidden", label="Run", elem_id="started")
+        if not may:
+            parts.static(
+                parts.say("Visitors cannot start runs here. The command does it elsewhere.")
+            )
+
+    # What happens ---------------------------------------------------------------------------
+
+    def wire(
+        self,
+        fill: Callable[[Values], Updates],
+        shape: Callable[[Values], Updates] = lambda values: {},
+        whole: Callable[[Values], Values] = lambda values: values,
+        done: str = "",
+    ) -> None:
+        """Attach the events.
+
+        Args:
+            fill: fills the page's own controls from the values that a spec has.
+            shape: shows those that apply, given all values as typed.
+            whole: adds to the values as typed those that the page's own controls make.
+            done: what is said when a run was started.
+        """
+        self._fill, self._shape, self._whole, self._done = fill, shape, whole, done
+        controls = self.controls
+        self._hidden = {
+            name: controls.add(name, gr.Textbox(visible="hidden", elem_id=f"kept-{name}"))
+            for name in self.training.named
+            if name not in controls
+        }  # fields of the spec that no control alone stands for, for the address
+        self.inputs = {**controls, **self.aside}
+        filled = [*self.inputs.values(), *self.boxes.values(), self._about]
+        seen = [controls["preset"], self._about, self._command, self._said, *self._hidden.values()]
+        opened = on_load(self._load, filled, self.notice)
+        on(opened.then, self._look, self.inputs, seen, self.notice, **ONE_AT_A_TIME)
+        on(controls["preset"].input, self._pick, self.inputs, filled, self.notice, **ALWAYS_LAST)
+        on([self.inputs[name].input for name in self._deciding], self.reshape, self.inputs,
+           self.shaped, self.notice, **ONE_AT_A_TIME)  # fmt: skip
+        # `change`, not `input`: a text that is pasted or filled in counts as well.
+        typed = [box.change for name, box in self.inputs.items()
+                 if name != "preset" and name not in self._hidden]  # fmt: skip
+        on(typed, self._look, self.inputs, seen, self.notice, **ONE_AT_A_TIME)
+        if not self.training.workspace.read_only:
+            on(self._go.click, self._start, self.inputs, [self.started], self._told,
+               **HIDE_PROGRESS)  # fmt: skip
+            on(self._cost.click, self._probe, self.inputs, [self._estimate], self._told,
+               **HIDE_PROGRESS)  # fmt: skip
+        usual = {name: control.default for name, control in controls.declared.items()
+                 if control.default not in (None, "")}  # fmt: skip
+        address.keep(dict(controls), usual | {"preset": self.training.usual})
+
+    @property
+    def shaped(self) -> list[Any]:
+        """What `reshape` may change."""
+        settings = self.training.settings.values()
+        conditional = [self.controls[setting.name] for setting in settings if setting.when]
+        return [*conditional, *self.aside.values(), *self.boxes.values()]
+
+    def spec(self, asked: SimpleNamespace) -> Any:
+        """The spec of everything that was typed.
+
+        Raises:
+            UserError: what does not fit.
+        """
+        return self.training.spec(self._whole(vars(asked)))
+
+    def reshape(self, asked: SimpleNamespace, **changed: Any) -> dict[Any, Any]:
+        """Show what applies.
+
+        Args:
+            asked: the values as typed.
+            **changed: those that are set to something else.
+        """
+        updates: Updates = {name: {"value": value} for name, value in changed.items()}
+        return self._components(self._shaped(vars(asked) | changed, updates))
+
+    def _shaped(self, values: Values, updates: Updates) -> Updates:
+        """The updates with what is shown added to them."""
+        settings = self.training.settings.values()
+        whether = {s.name: {"visible": s.applies(values)} for s in settings if s.when}
+        shapes: Updates = whether | self._shape(values)
+        return updates | {name: updates.get(name, {}) | shapes[name] for name in shapes}
+
+    def _components(self, updates: Updates) -> dict[Any, Any]:
+        places = {**self.inputs, **self.boxes}
+        return {places[name]: gr.update(**changes) for name, changes in updates.items()}
+
+    def _filled(self, values: Values) -> Updates:
+        """Updates of every control for the values that a spec has."""
+        updates: Updates = {name: {"value": values[name]} for name in self.training.settings}
+        for name, changes in self._fill(values).items():
+            updates[name] = updates.get(name, {}) | changes
+        typed = {**values, **{n: changes["value"] for n, changes in updates.items()}}
+        return self._shaped(typed, updates)
+
+    def _load(self, request: gr.Request) -> Answer:
+        """Fill the form from the address: what it names, over its preset, over what is usual."""
+        training, presets = self.training, self.training.presets()
+        given = {name: found for name in (*training.named, *training.settings)
+                 if (found := address.every(request, name))}  # fmt: skip
+        theirs = training.preset(training.usual).keys()
+        name = address.choice(request, "preset", [*(preset.name for preset in presets), OWN],
+                              OWN if theirs & given.keys() else training.usual)  # fmt: skip
+        values = training.preset(name)
+        for field, found in given.items():
+            ticked = field in training.settings and training.settings.ticked(field)
+            values[field] = found[0] == "true" if ticked else found[0]
+            if field in training.several:
+                values[field] = found
+        updates = self._filled(values)
+        for field, changes in updates.items():
+            # An empty line is left as it is: somebody may have begun to write there.
+            if changes.get("value") == "" and isinstance(self.inputs[field], gr.Textbox):
+                del changes["value"]
+        labels = [*((preset.label, preset.name) for preset in presets), ("My own settings", OWN)]
+        updates["preset"] = {"choices": labels, "value": name}
+        about = next((preset.about for preset in presets if preset.name == name), "")
+        return {**self._components(updates), self._about: views.about(about)}
+
+    def _pick(self, asked: SimpleNamespace) -> Answer:
+        """Fill the form with a preset; with my own settings it stays as it is."""
+        if asked.preset == OWN:
+            return {self._about: ""}
+        return self._components(self._filled(vars(asked) | self.training.preset(asked.preset)))
+
+    def _look(self, asked: SimpleNamespace) -> Answer:
+        """The preset if it still is one, the command, and what is wrong or about the cost.
+
+        Controls that are filled one after the other leave a preset on the way and come back to it.
+        """
+        named, training = self.controls["preset"], self.training
+        try:
+            values = self._whole(vars(asked))
+            spec = training.spec(values)
+        except UserError as error:
+            return {named: OWN, self._about: "", self._command: "",
+                    self._said: views.wrong(error)}  # fmt: skip
+        preset = training.preset_of(values)
+        return {
+            named: preset.name if preset else OWN,
+            self._about: views.about(preset.about if preset else ""),
+            self._command: parts.command(training.command(spec)),
+            self._said: views.guess(training.guess(spec)),
+            **{box: values[name] for name, box in self._hidden.items()},
+        }
+
+    def _start(self, asked: SimpleNamespace) -> Answer:
+        run = self.training.start(self.spec(asked))
+        said = {self._told: parts.say(self._done, "t-good")} if self._done else {}
+        return {self.started: run, **said}
+
+    def _probe(self, asked: SimpleNamespace) -> Iterator[Answer]:
+        """What it will cost, after some seconds of work."""
+        training = self.training
+        training.workspace.refuse_visitors()
+        spec = self.spec(asked)
+        said = "Making a few updates on real batches; nothing is kept of them"
+        for drawn, cost in background_call.followed(lambda _: training.probe(spec), said):
+            found = (
+                drawn if cost is None else views.cost(training.facts(cost), training.notes(cost))
+            )
+            yield {self._estimate: found}
 
 
-def sizes(base: str) -> list[str]:
-    """What `new_base` was given; the usual sizes for another base."""
-    given = dict(pair.partition("=")[::2] for pair in base.removeprefix("new:").split(","))
-    if not base.startswith("new:"):
-        given = {}
-    return [given.get(name, str(usual_size)) for name, _, usual_size in NEW]
-
-
-def spec(objective: str, base: str, train: str, values: Values) -> TrainSpec:
-    """The spec that the form describes; fields that do not apply keep their default.
-
-    Raises:
-        UserError: something is missing, cannot be read, or cannot be trained.
-    """
-    from engine.training.spec import TrainSpec
-
-    if not base:
-        raise UserError("There is no model to train.", "Choose one under What is trained.")
-    if not train:
-        raise UserError("There is nothing to train on.", "Choose data, or upload a file.")
-    known = usual()
-    given = {
-        field.name: read(field, values[field.name], known[field.name], example=8)
-        for field in FIELDS
-        if field.applies(values)
-    }
-    if "next_sentences" in given:
-        given["next_sentences"] = int(given["next_sentences"])
-    dev = values["dev"] if _looked(values) else None
-    named = {"objective": objective, "base": base, "train": train, "out": "", "dev": dev}
-    return TrainSpec.from_dict(named | given)
+def _control(
+    training: Training[Any, Any], setting: Setting, form: str, usual: Mapping[str, Any]
+) -> Control:
+    """How a setting is asked: `when` it applies at first is as all others are usual."""
+    name, default = setting.name, usual[setting.name]
+    first = {"objective": "unsup"} | dict(usual)
+    options: dict[str, Any] = {"elem_id": f"{form}-{name}", "visible": setting.applies(first)}
+    if training.settings.ticked(name):
+        options |= {"container": False, "elem_classes": "t-flag"}
+        return Control(name, setting.label, gr.Checkbox, default, setting.hint, None, options)
+    if setting.choices:
+        known = [value for _, value in setting.choices]
+        default = default if default in known else None
+        options |= {"filterable": False, "min_width": 190}
+        return Control(name, setting.label, gr.Dropdown, default, setting.hint, setting.choices,
+                       options)  # fmt: skip
+    options |= {"min_width": 150, **PLAIN}
+    return Control(name, setting.label, gr.Textbox, default, setting.hint, None, options)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from app import formats
+from app.pages.train import service
+from app.pages.train.form import PLAIN, Form
+from app.pages.trainings import service as trainings
 from app.web import parts
+from app.web.controls import Answer, Control, Controls, Values, on, shape
 from app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
-from engine.errors import UserError
+from engine.training.fields import number
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -27,112 +29,90 @@ SHOWN = 6
 LEAVE = '(run) => { if (run) location.assign("./runs?run=" + encodeURIComponent(run)); }'  # to Runs
 
 
+CONTROLS = (
+    Control("lines", "A field a line, with its values", default="",
+            hint="As on the command line; a random search draws from 0.01..0.2 too, and evenly in "
+            "the logarithm from 1e-6..1e-4:log.",
+            options={"elem_id": "sweep-values", "elem_classes": ["t-mono"], **PLAIN, "lines": 3,
+                     "max_lines": 8, "placeholder": EXAMPLE}),
+    Control("way", "Which are tried", gr.Radio, GRID, options={"elem_id": "sweep-way"},
+            choices=(("Every combination", GRID), ("A random search", DRAWN))),
+    Control("draws", "Runs to draw", default="8",
+            options={"elem_id": "sweep-count", "visible": False, "min_width": 110, **PLAIN}),
+    Control("draw_seed", "Random seed of the draws", default="0",
+            options={"elem_id": "sweep-seed", "visible": False, "min_width": 110, **PLAIN}),
+)  # fmt: skip
+
+
 class Sweep:
     """The fold: values to try, how they are combined, what that makes, the button."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._controls = Controls(*CONTROLS)
         with gr.Accordion("Try several values at once", open=False, elem_id="sweep",
                           visible=not workspace.read_only):  # fmt: skip
-            self._lines = gr.Textbox(
-                label="A field a line, with its values", lines=3, max_lines=8,
-                elem_id="sweep-values", elem_classes=["t-mono"], placeholder=EXAMPLE,
-                info="As on the command line; a random search draws from 0.01..0.2 too, and evenly "
-                "in the logarithm from 1e-6..1e-4:log.",
-                html_attributes=gr.InputHTMLAttributes(spellcheck=False, autocapitalize="none"),
-            )  # fmt: skip
+            self._controls.render("lines")
             with gr.Row(elem_classes="t-fields"):
-                self._way = gr.Radio(
-                    [("Every combination", GRID), ("A random search", DRAWN)], value=GRID,
-                    label="Which are tried", elem_id="sweep-way",
-                )  # fmt: skip
-                self._count = gr.Textbox("8", label="Runs to draw", max_lines=1, min_width=110,
-                                         visible=False, elem_id="sweep-count")  # fmt: skip
-                self._seed = gr.Textbox("0", label="Seed of the draws", max_lines=1,
-                                        visible=False, min_width=110)  # fmt: skip
+                self._controls.render("way", "draws", "draw_seed")
             self._preview = parts.static("", elem_id="sweep-preview")
             self._go = gr.Button("Start the sweep", elem_id="start-sweep")
             self._notice = parts.notice()
         self._run = gr.Textbox(visible="hidden", label="Sweep", elem_id="started-sweep")
 
-    def wire(
-        self, asked: list[Any], spec: Callable[..., TrainSpec],
-        check: Callable[[Workspace, TrainSpec], None],
-    ) -> None:  # fmt: skip
-        """Attach the events; `spec` reads the values of the controls `asked`."""
-        mine = [self._lines, self._way, self._count, self._seed]
+    def wire(self, form: Form) -> None:
+        """Attach the events to the form whose values are the base of all runs."""
+        controls, inputs = self._controls, {**self._controls, **form.inputs}
 
-        def preview(*values: Any) -> str:
-            if not (values[0] or "").strip():
-                return ""
-            base = spec(*values[len(mine) :])
-            return _preview(base, values[: len(mine)], _children(base, *values[: len(mine)]))
+        def preview(asked: Values) -> Answer:
+            if not (asked.lines or "").strip():
+                return {self._preview: ""}
+            base = form.spec(asked)
+            return {self._preview: _preview(form, base, asked, _children(base, asked))}
 
-        def start(*values: Any) -> str:
-            from app.pages.trainings import service as runs
-
+        def start(asked: Values) -> Answer:
             self._workspace.refuse_visitors()
-            base = spec(*values[len(mine) :])
-            children = _children(base, *values[: len(mine)])
-            check(self._workspace, base)
-            return runs.queue_sweep(self._workspace, base, children)
+            base = form.spec(asked)
+            children = _children(base, asked)
+            form.training.check(base)
+            return {self._run: trainings.queue_sweep(self._workspace, base, children)}
 
-        parts.shape(lambda way: [gr.update(visible=way == DRAWN)] * 2,
-                    {self._way: (GRID, DRAWN)}, [self._count, self._seed])  # fmt: skip
-        gr.on([control.change for control in [*mine, *asked]], parts.telling(preview, 1),
-              [*mine, *asked], [self._preview, self._notice], **ONE_AT_A_TIME)  # fmt: skip
-        self._go.click(
-            parts.telling(start, 1), [*mine, *asked], [self._run, self._notice], **HIDE_PROGRESS
-        )
+        shape(lambda way: {controls[name]: gr.update(visible=way == DRAWN)
+                           for name in ("draws", "draw_seed")},
+              {controls["way"]: (GRID, DRAWN)})  # fmt: skip
+        on([control.change for control in inputs.values()], preview, inputs, [self._preview],
+           self._notice, **ONE_AT_A_TIME)  # fmt: skip
+        on(self._go.click, start, inputs, [self._run], self._notice, **HIDE_PROGRESS)
         self._run.change(None, self._run, js=LEAVE)
 
 
-def _children(
-    spec: TrainSpec, lines: str, way: str, count: str, seed: str
-) -> list[tuple[str, dict[str, Any]]]:
+def _children(spec: TrainSpec, asked: Values) -> list[tuple[str, dict[str, Any]]]:
     """Label and changes of every run.
 
     Raises:
         UserError: a line that cannot be read, a value that cannot be, or too many runs.
     """
-    from engine.training import sweeps
-
-    varied = dict(sweeps.parsed(line) for line in (lines or "").splitlines() if line.strip())
-    if way == GRID:
-        return sweeps.grid(spec, varied)
-    return sweeps.search(spec, varied, _whole(count, "Runs to draw"), _whole(seed, "The seed"))
-
-
-def _whole(text: str, label: str) -> int:
-    if not str(text).strip().isdecimal():
-        raise UserError(f"{label}: {str(text)[:40]!r} is no whole number.", "Write one such as 8.")
-    return int(text)
+    draws = seed = None
+    if asked.way == DRAWN:
+        draws = int(number("number of runs to draw", asked.draws, whole=True, such_as=8))
+        seed = int(number("seed of the draws", asked.draw_seed, whole=True, such_as=0))
+    return service.varied(spec, (asked.lines or "").splitlines(), draws, seed or 0)
 
 
 def _preview(
-    spec: TrainSpec, given: Sequence[Any], children: Sequence[tuple[str, dict[str, Any]]]
+    form: Form, spec: TrainSpec, asked: Values, children: Sequence[tuple[str, dict[str, Any]]]
 ) -> str:
-    lines, way, count, seed = given
     items = "".join(f"<li>{escape(label)}</li>" for label, _ in children[:SHOWN])
     more = len(children) - SHOWN
     items += f'<li class="t-absent">and {more} more</li>' if more > 0 else ""
-    words = []
-    for line in (lines or "").splitlines():
+    words = form.training.command(spec)
+    words[1] = "sweep"
+    for line in (asked.lines or "").splitlines():
         if line.strip():
             words += ["--set", re.sub(r"\s*([=,:])\s*", r"\1", line.strip())]
-    if way == DRAWN:
-        words += ["--draw", str(count).strip(), "--draw-seed", str(seed).strip()]
+    if asked.way == DRAWN:
+        words += ["--draw", str(asked.draws).strip(), "--draw-seed", str(asked.draw_seed).strip()]
     return (
         f'<p role="status">{formats.plural(len(children), "run")}, one after the other:</p>'
-        f'<ul class="t-members">{items}</ul>{command(spec, "sweep", words)}'
+        f'<ul class="t-members">{items}</ul>{parts.command(words)}'
     )
-
-
-def command(spec: TrainSpec, verb: str = "train", more: Sequence[str] = ()) -> str:
-    """The command that does the same, with a button to copy it."""
-    from app.pages.trainings import service as runs
-
-    base = re.sub(r"[^a-z0-9]+", "-", spec.base.rsplit("/", 1)[-1].lower()).strip("-")[:24]
-    words = shlex.split(runs.command_of(replace(spec, out=spec.out or f"{spec.objective}-{base}")))
-    words = [words[0], verb, *words[2:], *more]
-    return parts.command(words)

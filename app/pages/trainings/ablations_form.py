@@ -52,10 +52,12 @@ def build(workspace: Workspace) -> Any:
     chosen = [base, texts, pairs, scale, seeds]
 
     def load() -> tuple[Any, ...]:
-        from app.pages.train.fill import bases, fitting
+        from app.pages.train.service import bases, datasets
 
-        unsup, sup = (fitting(workspace, {"objective": of, "dataset": _data(workspace, of)})
-                      for of in ("unsup", "sup"))  # fmt: skip
+        unsup, sup = (
+            gr.update(choices=datasets(workspace, of), value=_preset(workspace, of)["train"])
+            for of in ("unsup", "sup")
+        )
         offered = bases(workspace)
         return gr.update(choices=offered, value=offered[0]), unsup, sup
 
@@ -68,11 +70,13 @@ def build(workspace: Workspace) -> Any:
     return queued
 
 
-def _data(workspace: Workspace, objective: str) -> str:
-    """What the presets for this machine train on."""
-    from app.pages.train.fill import of_preset
+def _preset(workspace: Workspace, objective: str) -> dict[str, Any]:
+    """The fields of a spec that the presets for this machine set."""
+    from app.pages.train.service import EncoderTraining
 
-    return str(of_preset(workspace, f"here-{objective}")["train"])
+    presets = EncoderTraining(workspace).presets()
+    changes: dict[str, Any] = next(p.changes for p in presets if p.name == f"here-{objective}")
+    return changes
 
 
 def _tables(seeds: int) -> str:
@@ -121,10 +125,9 @@ def _queue(
 
 def _spec(workspace: Workspace, ablation: Ablation, base: str, texts: str, pairs: str) -> TrainSpec:
     """The run that the rows change: the preset for this machine from another base."""
-    from app.pages.train.fill import changes_of
     from engine.training.spec import TrainSpec
 
-    preset = changes_of(workspace, f"here-{ablation.objective}")
+    preset = _preset(workspace, ablation.objective)
     data = pairs if ablation.objective == "sup" else texts
     if not base or not data:
         raise UserError("Base or data is missing.", "Choose both above the tables.")

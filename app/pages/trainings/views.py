@@ -147,21 +147,17 @@ def _again(row: TrainingRun) -> str:
 
 def settings_of(row: TrainingRun) -> dict[str, str | Sequence[str] | None]:
     """The address of the form with a run's settings in it."""
-    from app.pages.train import form
-    from app.pages.train.form_parts import shown
+    from app.pages.train.settings import ENCODER
 
-    usual = form.usual()
+    usual = ENCODER.defaults()
     given: dict[str, str | Sequence[str] | None] = {"preset": "own"}
     for name, value in row.settings.items():
         if name in ("objective", "base", "train"):
             given[name] = str(value)
-        elif name == "dev":
-            given[name] = value or "none"
-        elif name in form.BY_NAME:
-            text = shown(form.BY_NAME[name], value)
-            if text == usual[name]:
-                continue
-            given[name] = str(text).lower() if isinstance(text, bool) else text
+        elif name in ENCODER:
+            text = ENCODER.shown(name, value)
+            if name == "dev" or text != usual[name]:
+                given[name] = str(text).lower() if isinstance(text, bool) else text
     return given
 
 

@@ -1,0 +1,440 @@
+"""What can be trained and how: presets, checks, costs and starts, for the pages and the verbs."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+import shutil
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from app import formats
+from app.pages.train import settings
+from app.pages.train.decoder_texts import STARTER, to_learn
+from app.pages.train.settings import NONE, Settings, Values
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.decoding.estimate import DecoderEstimate
+    from engine.decoding.spec import DecoderSpec
+    from engine.training.estimate import TrainEstimate
+    from engine.training.presets import Machine
+    from engine.training.spec import TrainSpec
+
+OWN = "own"
+"""In place of a preset: settings of one's own."""
+CHECKED = 1000
+"""Examples of the data that are read before a run is queued."""
+NEW = (("layers", "Layers", 4), ("hidden", "Hidden size", 256), ("heads", "Attention heads", 4),
+       ("vocab", "Vocabulary", 8000))  # fmt: skip
+"""Sizes of a new model: name, label, usual size."""
+TRAINABLE = ("minilm", "hf", "dir")
+FITTING = {
+    "sup": ("pairs", "labelled-pairs", "triplets"),
+    "next-sentence": ("sentences",),
+}
+"""Objective -> kinds of data sets that hold what it learns from; the others take any."""
+
+
+Spec = TypeVar("Spec")
+Cost = TypeVar("Cost")
+
+
+class Training(ABC, Generic[Spec, Cost]):
+    """A kind of training, as its form and its verb ask for it.
+
+    Attributes:
+        settings: the fields of the spec that the form asks.
+        named: the others, by which the spec names what is trained and on what.
+        several: those of them that have several values.
+        usual: the preset that a form begins with.
+    """
+
+    settings: ClassVar[Settings]
+    named: ClassVar[tuple[str, ...]]
+    several: ClassVar[tuple[str, ...]] = ()
+    usual: ClassVar[str]
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    @abstractmethod
+    def presets(self) -> Sequence[Any]:
+        """Settings to begin with, each with a name, a label, a word on it, and the changes."""
+
+    @abstractmethod
+    def spec(self, values: Values) -> Spec:
+        """The spec that a form describes; settings that do not apply keep their default.
+
+        Args:
+            values: of the settings and of `named`, as they were typed.
+
+        Raises:
+            UserError: something is missing, cannot be read, or cannot be trained.
+        """
+
+    @abstractmethod
+    def command(self, spec: Spec) -> list[str]:
+        """The words of the command that trains the same."""
+
+    @abstractmethod
+    def check(self, spec: Spec) -> None:
+        """Look at what is named, and at the first examples, before anything is queued.
+
+        Raises:
+            UserError: what cannot be trained, or not on.
+        """
+
+    @abstractmethod
+    def queue(self, spec: Spec) -> str:
+        """Queue the run, and return its id."""
+
+    @abstractmethod
+    def probe(self, spec: Spec) -> Cost:
+        """Measure what it will cost, for some seconds; nothing is kept of that."""
+
+    @abstractmethod
+    def facts(self, cost: Cost) -> dict[str, str]:
+        """What it will cost, in words."""
+
+    def notes(self, cost: Cost) -> Sequence[str]:
+        """What to know of it before trusting it."""
+        return getattr(cost, "notes", ())
+
+    def guess(self, spec: Spec) -> str:
+        """A first word on its cost, at once; empty for none."""
+        return ""
+
+    def start(self, spec: Spec) -> str:
+        """Queue a run that can be trained, and return its id.
+
+        Raises:
+            UserError: for visitors, or as `check` says.
+        """
+        self.workspace.refuse_visitors()
+        self.check(spec)
+        return self.queue(spec)
+
+    def defaults(self) -> dict[str, Any]:
+        """Every setting as it is unless told otherwise, as the form shows it."""
+        return self.settings.defaults()
+
+    def preset(self, name: str) -> dict[str, Any]:
+        """Every setting as a preset has it, and what it names, as the form shows them."""
+        changes: Mapping[str, Any] = next(
+            (preset.changes for preset in self.presets() if preset.name == name), {}
+        )
+        return self.defaults() | self._shown(changes)
+
+    def preset_of(self, values: Values) -> Any | None:
+        """The preset that says what a form says, in everything that applies; None for none."""
+        usual = self.defaults()
+        asked = [name for name, setting in self.settings.items() if setting.applies(values)]
+        for preset in self.presets():
+            said = usual | self._shown(preset.changes)
+            names = [*asked, *(name for name in self.named if name in said)]
+            if all(values[name] == said[name] for name in names):
+                return preset
+        return None
+
+    def _shown(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: self.settings.shown(name, value) if name in self.settings else value
+            for name, value in changes.items()
+            if name in (*self.settings, *self.named)
+        }
+
+
+class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
+    """Training of an encoder; `theodolite train`."""
+
+    settings = settings.ENCODER
+    named = ("objective", "base", "train")
+    usual = "here-unsup"
+
+    def presets(self) -> Sequence[Any]:
+        """For this machine, and the paper's."""
+        from engine.training.presets import presets
+
+        return presets(self.workspace.catalog, _machine())
+
+    def defaults(self) -> dict[str, Any]:
+        """With a dev set that is here."""
+        return super().defaults() | {"dev": default_dev(self.workspace) or NONE}
+
+    def spec(self, values: Values) -> TrainSpec:
+        """As the form describes it."""
+        from engine.training.spec import TrainSpec
+
+        if not values["base"]:
+            raise UserError("There is no model to train.", "Choose one under What is trained.")
+        if not values["train"]:
+            raise UserError("There is nothing to train on.", "Choose data, or upload a file.")
+        named = {name: values[name] for name in self.named}
+        return TrainSpec.from_dict(named | {"out": ""} | self.settings.read(values))
+
+    def command(self, spec: TrainSpec) -> list[str]:
+        """Into a folder that is named after the run."""
+        from app.pages.trainings.service import slug
+        from engine.training.card import command_of
+
+        name = slug(spec.base.rsplit("/", 1)[-1].replace(".", "-"))[:24]
+        return shlex.split(command_of(replace(spec, out=spec.out or f"{spec.objective}-{name}")))
+
+    def check(self, spec: TrainSpec) -> None:
+        """Look at the base and at the first examples."""
+        from engine import encoders
+
+        if not spec.base.startswith("new:"):
+            encoders.parse(spec.base)
+        check_examples(
+            self.workspace, spec.train, spec.objective, hard_negatives=spec.hard_negatives,
+            next_sentences=spec.next_sentences,
+        )  # fmt: skip
+
+    def queue(self, spec: TrainSpec) -> str:
+        """As a run of the kind `train`."""
+        from app.pages.trainings import service as trainings
+
+        return trainings.queue(self.workspace, spec)
+
+    def probe(self, spec: TrainSpec) -> TrainEstimate:
+        """By a few updates on real batches."""
+        from engine.training.estimate import estimate
+
+        return estimate(spec, self.workspace.catalog)
+
+    def facts(self, cost: TrainEstimate) -> dict[str, str]:
+        """Time and memory."""
+        facts = {
+            "Time": f"about {formats.duration(cost.seconds)} on {cost.device}",
+            "Memory": f"about {formats.size(cost.bytes)}",
+            "Updates": f"{formats.count(cost.steps)} of {formats.duration(cost.seconds_a_step)}, "
+            f"on {formats.plural(cost.examples, 'example')}",
+            "Speed": f"{cost.sentences_per_second:,.0f} sentences a second",
+        }
+        if cost.looks:
+            each = formats.duration(cost.seconds_a_look)
+            facts["Evaluations"] = f"{formats.count(cost.looks)} of {each}"
+        return facts
+
+
+class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
+    """Training of a decoder; `theodolite train-decoder`."""
+
+    settings = settings.DECODER
+    named = ("encoder", "train")
+    several = ("train",)
+    usual = "ours"
+
+    def presets(self) -> Sequence[Any]:
+        """Ours, and those of Vec2Sent."""
+        from engine.decoding.presets import PRESETS
+
+        return PRESETS
+
+    def spec(self, values: Values) -> DecoderSpec:
+        """As the form describes it; its folder is named when it is queued."""
+        from engine.decoding.spec import DecoderSpec
+        from engine.encoders import parse
+
+        encoder = str(values["encoder"] or "").strip()
+        train = tuple(str(name).strip() for name in values["train"] or () if str(name).strip())
+        if not encoder:
+            raise UserError("There is no encoder to decode.", "Choose one.")
+        if not train:
+            raise UserError(
+                "There is nothing to learn from.", "Choose a text, or give a file's path."
+            )
+        given = self.settings.read(values)
+        return DecoderSpec(encoder=str(parse(encoder)), train=train, out="", **given)
+
+    def command(self, spec: DecoderSpec) -> list[str]:
+        """Numbers as people write them."""
+        from app.pages.train.decoder_queue import command_of
+
+        return shlex.split(command_of(spec))
+
+    def check(self, spec: DecoderSpec) -> None:
+        """Look at the first sentences of files."""
+        from engine.training.examples import is_file
+
+        for name in spec.train:
+            if is_file(name):
+                check_examples(self.workspace, name, "mlm")
+
+    def queue(self, spec: DecoderSpec) -> str:
+        """As a run of the kind `train-decoder`."""
+        from app.pages.train.decoder_queue import queue_training
+
+        return queue_training(self.workspace, spec)
+
+    def probe(self, spec: DecoderSpec) -> DecoderEstimate:
+        """By encoding some sentences and a few updates."""
+        from app.pages.train import decoder_estimates, decoder_queue
+
+        return decoder_estimates.probed(self.workspace, decoder_queue.whole(self.workspace, spec))
+
+    def guess(self, spec: DecoderSpec) -> str:
+        """How long it takes, by the size of the text."""
+        from app.pages.train.decoder_estimates import guess
+
+        return formats.time_left(guess(self.workspace, spec).seconds).removesuffix(" left")
+
+    def facts(self, cost: DecoderEstimate) -> dict[str, str]:
+        """Time, and what it goes into."""
+        return {
+            "Time": f"about {formats.duration(cost.seconds)} on {cost.device}",
+            "Encoding": f"{formats.duration(cost.encoding)} of it",
+            "Sentences": formats.count(cost.sentences),
+            "Updates": formats.count(cost.steps),
+            "Parameters": formats.compact(cost.parameters),
+            "Speed": f"{cost.pieces_per_second:,.0f} tokens a second",
+        }
+
+
+def default_dev(workspace: Workspace) -> str | None:
+    """The scored data set that chooses the best weights unless another is named."""
+    from engine.training.presets import DEV
+
+    scored = scored_sets(workspace)
+    return next((name for name in DEV if name in scored), None)
+
+
+def scored_sets(workspace: Workspace) -> list[str]:
+    """Data sets whose pairs are graded: they can choose the best weights."""
+    return [info.name for info in workspace.catalog.list() if info.kind == "pairs"]
+
+
+def check_examples(workspace: Workspace, train: str, objective: Any, **options: Any) -> None:
+    """Read the first examples of a training.
+
+    Raises:
+        UserError: they cannot be read, or not for this objective.
+    """
+    from engine.training.examples import open_examples
+
+    if train.endswith(".gz"):
+        return  # it would have to be unpacked first
+    with TemporaryDirectory(prefix="theodolite-") as folder:
+        open_examples(train, objective, workspace.catalog, limit=CHECKED, folder=Path(folder),
+                      **options)  # fmt: skip
+
+
+def varied(
+    spec: TrainSpec, lines: Sequence[str], draws: int | None, seed: int = 0
+) -> list[tuple[str, dict[str, Any]]]:
+    """Label and changes of the runs of a sweep.
+
+    Args:
+        spec: what they share.
+        lines: `FIELD=A,B,C`, and to draw from also `FIELD=LOW..HIGH` or `FIELD=LOW..HIGH:log`.
+        draws: how many combinations to draw; None for all of them.
+        seed: of the draws.
+
+    Raises:
+        UserError: a line that cannot be read, a value that cannot be, or too many runs.
+    """
+    from engine.training import sweeps
+
+    found = dict(sweeps.parsed(line) for line in lines if line.strip())
+    if draws is None:
+        return sweeps.grid(spec, found)
+    return sweeps.search(spec, found, draws, seed)
+
+
+def bases(workspace: Workspace) -> list[str]:
+    """Encoders that can be trained: models as they are, without steps; MiniLM is always there."""
+    rows = workspace.store.encoders.list()
+    names = [
+        row["name"]
+        for row in rows
+        if row["info"].get("kind") in TRAINABLE and not set("|+?") & set(row["name"])
+    ]
+    return list(dict.fromkeys([*names, "minilm"]))
+
+
+def new_base(values: Mapping[str, Any]) -> str:
+    """`new:layers=4,hidden=256,heads=4,vocab=8000` from the sizes that were typed.
+
+    Raises:
+        UserError: a size is no whole number of at least 1, or the heads do not divide the width.
+    """
+    numbers = {}
+    for name, label, usual in NEW:
+        text = str(values[name] or "").strip()
+        if not text.isdecimal() or int(text) < 1:
+            raise UserError(f"{label}: {text[:40]!r} is no size.", f"Write one such as {usual}.")
+        numbers[name] = int(text)
+    if numbers["hidden"] % numbers["heads"]:
+        raise UserError(
+            f"{numbers['heads']} heads do not divide a hidden size of {numbers['hidden']}.",
+            "Take a hidden size that is a multiple of the heads, such as 256 and 4.",
+        )
+    return "new:" + ",".join(f"{name}={number}" for name, number in numbers.items())
+
+
+def sizes(base: str) -> dict[str, str]:
+    """What `new_base` was given; the usual sizes for another base."""
+    given = dict(pair.partition("=")[::2] for pair in base.removeprefix("new:").split(","))
+    given = given if base.startswith("new:") else {}
+    return {name: given.get(name, str(usual)) for name, _, usual in NEW}
+
+
+def datasets(workspace: Workspace, objective: str | None = None) -> list[tuple[str, str]]:
+    """(label, name) of what can be trained on, by an objective or by any; the starter set first."""
+    kinds = FITTING.get(objective or "")
+    listed = [info.name for info in workspace.catalog.list() if not kinds or info.kind in kinds]
+    return [("Starter set", STARTER), *((name, name) for name in listed)]
+
+
+def encoders(workspace: Workspace) -> list[str]:
+    """Encoders that are kept, in the order they were added; MiniLM is always there."""
+    kept = [row["name"] for row in workspace.store.encoders.list()]
+    return list(dict.fromkeys([*kept, "minilm"]))
+
+
+def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """(label, name) of what decoders can learn from: the usual first, then all data sets."""
+    first, *listed = datasets(workspace)
+    listed.sort(key=lambda pair: pair[1] not in to_learn(workspace.catalog))
+    known = {name for _, name in (first, *listed)}
+    return [first, *listed, *((name, name) for name in chosen if name not in known)]
+
+
+def taken_in(workspace: Workspace, file: str | None) -> str:
+    """Keep an uploaded file as a data set; its name.
+
+    Raises:
+        UserError: for visitors, without a file, or for one that cannot be read.
+    """
+    from app.pages.data import service as uploads
+    from app.pages.data.form import name_for
+
+    workspace.refuse_visitors()
+    if not file:
+        raise UserError("There is no file to take in.", "Choose one.")
+    path = Path(file)
+    stem, taken = name_for(path.name), {row["name"] for row in workspace.store.uploads.list()}
+    names = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3))]
+    name = next(name for name in names if name not in taken)
+    row = uploads.keep(workspace, path, path.name, name, uploads.mapping_of(path, None, None))
+    return f"upload:{row['name']}"
+
+
+@functools.cache
+def _machine() -> Machine:
+    """What this machine has, looked at once; torch is loaded only where there may be a GPU."""
+    import psutil
+
+    from engine.training.presets import Machine
+
+    if sys.platform == "darwin" or shutil.which("nvidia-smi") or "torch" in sys.modules:
+        return Machine.here()
+    return Machine("cpu", psutil.virtual_memory().available)

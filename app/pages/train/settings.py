@@ -1,0 +1,219 @@
+"""The fields of a training that its form asks, as data: for encoders, and for decoders.
+
+Types and defaults are those of the specs. Numbers are typed as text, so that `3e-5` stays as it was
+written and a slip is answered beside the form instead of being cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app import formats
+from engine.decoding.spec import DecoderSpec
+from engine.training.fields import defaults, read, types_of
+from engine.training.spec import TrainSpec
+
+Values = Mapping[str, Any]
+NONE = "none"
+"""The dev set of a training that has none."""
+OBJECTIVES = (
+    ("Unsupervised SimCSE: a sentence and itself under another dropout", "unsup"),
+    ("Supervised SimCSE: pairs that mean the same, with hard negatives", "sup"),
+    ("Next sentence: a sentence and what follows it", "next-sentence"),
+    ("Masked language modelling: pretrain a model of your own", "mlm"),
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One field of a spec on its form.
+
+    Attributes:
+        name: as in the spec.
+        label, hint: for people.
+        group: of the settings it stands with.
+        when: from all values as typed, whether it is shown and read; None for always.
+        choices: (label, value) of what can be chosen.
+    """
+
+    name: str
+    label: str
+    hint: str = ""
+    group: str = ""
+    when: Callable[[Values], bool] | None = None
+    choices: Sequence[tuple[str, str]] = ()
+
+    def applies(self, values: Values) -> bool:
+        """Whether it is shown and read."""
+        return self.when is None or self.when(values)
+
+
+class Settings(Mapping[str, Setting]):
+    """The settings of a form by name, in their order.
+
+    Attributes:
+        spec: the class whose fields they are.
+        groups: group -> title of the fold it stands in; empty for what is always in sight.
+    """
+
+    def __init__(self, spec: type, groups: Mapping[str, str], *settings: Setting) -> None:
+        self.spec, self.groups = spec, groups
+        self._settings = {setting.name: setting for setting in settings}
+
+    def __getitem__(self, name: str) -> Setting:
+        return self._settings[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settings)
+
+    def __len__(self) -> int:
+        return len(self._settings)
+
+    def ticked(self, name: str) -> bool:
+        """Whether a setting is a box to tick."""
+        return bool in types_of(self.spec)[name]
+
+    def shown(self, name: str, value: Any) -> Any:
+        """A value of the spec as its control has it: text, but for a box to tick."""
+        if self.ticked(name):
+            return bool(value)
+        if value is None:
+            return NONE if name == "dev" else ""
+        return formats.brief(value) if isinstance(value, float) else str(value)
+
+    def defaults(self) -> dict[str, Any]:
+        """Every setting as the spec has it unless told otherwise, as the controls show it."""
+        usual = defaults(self.spec)
+        return {name: self.shown(name, usual[name]) for name in self}
+
+    def read(self, values: Values) -> dict[str, Any]:
+        """The fields that were meant; what does not apply is left out.
+
+        Raises:
+            UserError: one cannot be read.
+        """
+        return {
+            name: bool(values[name])
+            if self.ticked(name)
+            else read(self.spec, name, str(values[name] or ""))
+            for name, setting in self.items()
+            if setting.applies(values)
+        }
+
+
+CONTRASTIVE = ("unsup", "sup", "next-sentence")
+_DEVICES = (("the first GPU, if any", ""), ("CPU", "cpu"), ("CUDA", "cuda"), ("Apple MPS", "mps"))
+
+
+def _for(*objectives: str) -> Callable[[Values], bool]:
+    return lambda values: values["objective"] in objectives
+
+
+def _evaluated(values: Values) -> bool:
+    return bool(values["dev"] != NONE)
+
+
+def _positive(text: Any) -> bool:
+    try:
+        return float(text or 0) > 0
+    except ValueError:
+        return False
+
+
+ENCODER = Settings(
+    TrainSpec,
+    {
+        "": "",
+        "dev": "",
+        "vectors": "Loss and vectors",
+        "noise": "Dropout and augmentation",
+        "optimiser": "Optimiser and batches",
+        "machine": "Machine",
+    },
+    Setting("batch_size", "Batch size", "Each other's negatives."),
+    Setting("learning_rate", "Peak learning rate", "Then it falls linearly to 0."),
+    Setting("epochs", "Epochs", "", when=lambda v: not str(v["steps"] or "").strip()),
+    Setting("steps", "Steps", "Empty: by the epochs."),
+    Setting("max_length", "Max sequence length", "Tokens; longer ones are cut."),
+    Setting("temperature", "Temperature", "Divides similarities.", when=_for(*CONTRASTIVE)),
+    Setting("hard_negatives", "Use the hard negatives of the third column", when=_for("sup")),
+    Setting("next_sentences", "Sentences that follow", "Which count as positives.",
+            when=_for("next-sentence"),
+            choices=(("the next one", "1"), ("the next three", "3"))),
+    Setting("seed", "Random seed"),
+    Setting("dev", "Dev set for model selection", "Its best score decides which weights are kept.",
+            "dev", choices=(("none: keep the last weights", NONE),)),
+    Setting("dev_every", "Evaluate every N steps", "", "dev", _evaluated),
+    Setting("patience", "Early stopping patience",
+            "Evaluations without improvement; empty: never.", "dev", _evaluated),
+    Setting("pooling", "Pooling", "How token vectors become one.", "vectors",
+            choices=(("[CLS]", "cls_token"), ("mean", "avg"),
+                     ("first and last layer", "avg_first_last"), ("last two layers", "avg_top2"),
+                     ("max", "max"))),
+    Setting("head", "MLP head on it", "Table 6: in training only is best.", "vectors",
+            _for(*CONTRASTIVE), (("in training only", "mlp-train-only"), ("kept", "mlp"),
+                                 ("none", "none"))),
+    Setting("similarity", "Similarity", "", "vectors", _for(*CONTRASTIVE),
+            (("cosine", "cosine"), ("dot product", "dot"))),
+    Setting("hard_negative_weight", "Weight of hard negatives",
+            "Added to their logit; 0 is a weight of one.", "vectors",
+            lambda v: v["objective"] == "sup" and bool(v["hard_negatives"])),
+    Setting("mlm_weight", "Weight of an MLM loss beside it", "Lambda of table D.2; 0 for none.",
+            "vectors", _for(*CONTRASTIVE)),
+    Setting("mlm_probability", "Share of masked tokens", "", "vectors",
+            lambda v: v["objective"] == "mlm" or _positive(v["mlm_weight"])),
+    Setting("dual", "Train a second encoder for the second column", "", "vectors",
+            _for(*CONTRASTIVE)),
+    Setting("dropout", "Dropout", "Empty: the model's own, usually 0.1.", "noise"),
+    Setting("augmentation", "Augmentation of the second copy", "", "noise", _for("unsup"),
+            (("none", "none"), ("crop", "crop"), ("delete words", "delete"),
+             ("delete one word", "delete-one"), ("replace by MLM", "mlm"))),
+    Setting("augmentation_rate", "Share that it changes", "", "noise",
+            lambda v: v["objective"] == "unsup" and v["augmentation"] in ("crop", "delete",
+                                                                          "mlm")),
+    Setting("fixed_mask", "The same dropout mask for both copies", "", "noise", _for("unsup")),
+    Setting("warmup", "Warm-up", "Share of the steps, 0 to 1.", "optimiser"),
+    Setting("weight_decay", "Weight decay", "Of AdamW.", "optimiser"),
+    Setting("max_grad_norm", "Max gradient norm", "0: never clipped.", "optimiser"),
+    Setting("micro_batch", "Micro-batch",
+            "Examples in memory at once, same gradients. Empty: the whole batch.", "optimiser"),
+    Setting("limit", "First examples only", "Empty: all of them.", "optimiser"),
+    Setting("precision", "Precision", "", "machine",
+            choices=(("by device", "auto"), ("fp32", "fp32"), ("bf16", "bf16"),
+                     ("fp16", "fp16"))),
+    Setting("device", "Device", "", "machine", choices=_DEVICES),
+    Setting("compile", "torch.compile",
+            "For a GPU: on a CPU updates take a tenth longer, and the first half a minute.",
+            "machine"),
+    Setting("gradient_checkpointing", "Gradient checkpointing: recompute activations, save memory",
+            "", "machine"),
+)  # fmt: skip
+
+DECODER = Settings(
+    DecoderSpec,
+    {"": "", "decoder": "Sizes, optimiser, machine"},
+    Setting("architecture", "Architecture", "How it reads the vector.",
+            choices=(("Transformer", "prefix"), ("Simple LSTM", "lstm"),
+                     ("Paper's LSTM", "lstm-mos"), ("A language model", "causal"))),
+    Setting("base", "Language model", "hf:ID or dir:FOLDER.",
+            when=lambda v: v["architecture"] == "causal"),
+    Setting("words", "Max words", "Of a sentence."),
+    Setting("limit", "First sentences only", "Empty: all of them."),
+    Setting("epochs", "Epochs"),
+    Setting("clauses", "Cut longer sentences into clauses, instead of leaving them out"),
+    Setting("width", "Width", "Empty: the architecture's own.", "decoder"),
+    Setting("layers", "Layers", "Empty: the architecture's own.", "decoder"),
+    Setting("vocabulary", "Vocabulary", "Tokens, learned from the text.", "decoder"),
+    Setting("dropout", "Dropout", "Empty: the architecture's own.", "decoder"),
+    Setting("learning_rate", "Peak learning rate", "Then it falls along a cosine to 0.",
+            "decoder"),
+    Setting("warmup", "Warm-up", "Updates.", "decoder"),
+    Setting("batch_tokens", "Batch size", "Tokens of an update.", "decoder"),
+    Setting("noise", "Noise", "On the vectors, for points between sentences.", "decoder"),
+    Setting("held_out", "Held-out sentences", "Their loss decides which weights are kept.",
+            "decoder"),
+    Setting("seed", "Random seed", "", "decoder"),
+    Setting("device", "Device", "", "decoder", choices=_DEVICES),
+)  # fmt: skip

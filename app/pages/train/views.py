@@ -1,0 +1,36 @@
+"""What stands beside the form of a training, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from app.web import parts
+from engine.errors import UserError
+
+
+def about(text: str) -> str:
+    """A preset in a sentence."""
+    return f'<p class="t-small t-muted">{escape(text)}</p>' if text else ""
+
+
+def wrong(error: UserError) -> str:
+    """What keeps the form from being a spec, said beside it while it is filled in."""
+    said = f'<div class="t-notice t-bad" role="status"><p>{escape(error.message)}</p>'
+    return said + f"<p>{escape(error.hint)}</p></div>"
+
+
+def guess(time: str) -> str:
+    """About how long it takes."""
+    if not time:
+        return ""
+    return (
+        f'<p class="t-small" role="status">It takes <strong>{escape(time)}</strong>, going by the '
+        "size of the text and what this machine showed before.</p>"
+    )
+
+
+def cost(facts: Mapping[str, str], notes: Sequence[str]) -> str:
+    """What it will cost, and what to know of that."""
+    rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts.items())
+    return f'<dl class="t-facts" role="status">{rows}</dl>{parts.warn(notes)}'

@@ -1,0 +1,73 @@
+"""Reading the fields of a spec from what people type, on a page or in a terminal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import MISSING, fields
+from functools import cache
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from engine.errors import UserError
+
+
+@cache
+def types_of(spec: Any) -> dict[str, tuple[Any, ...]]:
+    """Field -> its type, with `NoneType` where it may be none, or the values it can have."""
+    return {name: get_args(hint) or (hint,) for name, hint in get_type_hints(spec).items()}
+
+
+@cache
+def defaults(spec: Any) -> dict[str, Any]:
+    """Field -> its default, of those that have one."""
+    return {f.name: f.default for f in fields(spec) if f.default is not MISSING}
+
+
+def read(spec: Any, name: str, text: str) -> Any:
+    """The value that a text gives a field.
+
+    Args:
+        spec: the class of the spec.
+        name: of the field.
+        text: as it was typed; empty or `none` is None where there may be none.
+
+    Raises:
+        UserError: it cannot be read; names the field, what was given and what fits.
+    """
+    types, text = types_of(spec)[name], text.strip()
+    if NoneType in types and text.casefold() in ("", "none"):
+        return None
+    if not text:
+        raise UserError(f"The {shown(name)} is empty.", f"Usual is {defaults(spec).get(name)}.")
+    if bool in types:
+        if text.casefold() in ("true", "false"):
+            return text.casefold() == "true"
+        raise _refused(name, text, "true or false")
+    if int in types or float in types:
+        return number(name, text, whole=int in types, such_as=defaults(spec).get(name))
+    return text
+
+
+def number(name: str, text: str, *, whole: bool = False, such_as: Any = None) -> int | float:
+    """The number that a text gives a field.
+
+    Raises:
+        UserError: it is none, or not finite, or not whole where it has to be.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or (whole and value != int(value)):
+        example = "" if such_as is None else f", such as {such_as}"
+        raise _refused(name, text, f"a {'whole ' if whole else ''}number{example}")
+    return int(value) if whole else value
+
+
+def shown(name: str) -> str:
+    """The name of a field in a sentence."""
+    return name.replace("_", " ")
+
+
+def _refused(name: str, text: str, expected: str) -> UserError:
+    return UserError(f"The {shown(name)} cannot be {text[:40]!r}.", f"Expected {expected}.")
