@@ -14,7 +14,8 @@ from engine.errors import UserError
 @cache
 def types_of(spec: Any) -> dict[str, tuple[Any, ...]]:
     """Field -> its type, with `NoneType` where it may be none, or the values it can have."""
-    return {name: get_args(hint) or (hint,) for name, hint in get_type_hints(spec).items()}
+    hints = get_type_hints(spec)
+    return {f.name: get_args(hints[f.name]) or (hints[f.name],) for f in fields(spec)}
 
 
 @cache

@@ -20,6 +20,7 @@ from app.pages.trainings import service as runs
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.training import Event, Finished, Looked, Started, TrainSpec
+from engine.training.fields import read
 from store import StoreError
 from tests.fakes.small_training import small, write_sentences
 
@@ -356,11 +357,7 @@ def test_the_command_of_a_training_trains_the_same(
     asked = replace(spec, **changes)
     given = parsed(runs.command_of(asked))
     names = json.loads(json.dumps(asked.to_dict())).keys() - {"version"}
-    given = {
-        name: None if value == "none" and name == "dev" else value
-        for name, value in given.items()
-        if name in names
-    }
+    given = {name: read(TrainSpec, name, str(given[name])) for name in names & given.keys()}
     assert TrainSpec.from_dict(given) == asked
 
 

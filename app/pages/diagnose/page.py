@@ -90,15 +90,14 @@ def build(workspace: Workspace) -> None:
 def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
     """The form as the address has it, and the diagnosis it names, else the newest."""
     from app.pages.diagnose import service
-    from app.pages.train import decoders
-    from app.pages.train import service as train
+    from app.pages.train import decoders, materials
 
     known = decoders.encoders(workspace)
     encoder = address.first(request, "encoder") or next(iter(known), "")
     text = address.first(request, "in", USUAL)
     texts = [("One new to it", USUAL),
              ("Kept apart in training", service.KEPT_APART),
-             *train.texts(workspace)]  # fmt: skip
+             *materials.texts(workspace)]  # fmt: skip
     if text not in [name for _, name in texts]:
         texts.append((text, text))
     offered = list(dict.fromkeys([*known, *([encoder] if encoder else [])]))

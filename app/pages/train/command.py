@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.pages.train import materials, service
 from app.pages.train.options import takes_settings
 from app.terminal import (
     DataOption,
@@ -26,11 +27,10 @@ from app.terminal import (
 )
 from engine.errors import UserError
 from engine.training import Event, Finished, Looked, Noted, Started, Stepped, TrainSpec
+from engine.training.fields import defaults
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-
-USUAL_DEV, STARTER_DEV = "STSBenchmark", "starter-pairs"
 
 ObjectiveArgument = Annotated[
     str, typer.Argument(metavar="OBJECTIVE", help="unsup, sup, mlm or next-sentence.")
@@ -91,7 +91,7 @@ def train(
     asked = TrainSpec(objective=objective, base=base, train=train, out=out, **settings)  # type: ignore[arg-type]
     asked = runs.whole(workspace, asked)
     if queue:
-        _queued(runs.queue(workspace, asked), as_json)
+        _queued(service.EncoderTraining(workspace).start(asked), as_json)
         return
     _perform(workspace, "train", asked.to_dict(), making.label(asked), as_json)
 
@@ -162,10 +162,11 @@ def sweep(
         )
     drawn = range(base_spec.seed, base_spec.seed + seeds)
     if ablation is None:
-        children = verdicts.seeded(_varied(base_spec, vary or [], draw, draw_seed), drawn)
+        children = verdicts.seeded(service.varied(base_spec, vary or [], draw, draw_seed), drawn)
     else:
         children = verdicts.children(ablations.rows(ablation, base_spec), drawn)
     if queue:
+        service.EncoderTraining(workspace).check(base_spec)
         _queued(runs.queue_sweep(workspace, base_spec, children), as_json)
         return
     spec = runs.sweep_spec(workspace, base_spec, children)
@@ -174,21 +175,12 @@ def sweep(
 
 
 def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings whose dev task is here: without a data folder that is the starter set's."""
-    if "dev" in settings or any(found.name == USUAL_DEV for found in workspace.catalog.list()):
-        return settings
-    say(f"{USUAL_DEV} is not here, so {STARTER_DEV} chooses the best weights; see --dev.")
-    return settings | {"dev": STARTER_DEV}
-
-
-def _varied(
-    spec: TrainSpec, vary: list[str], draw: int | None, seed: int
-) -> list[tuple[str, dict[str, Any]]]:
-    """Label and changes of each combination, or of those that are drawn."""
-    from engine.training import sweeps
-
-    varied = dict(sweeps.parsed(text) for text in vary)
-    return sweeps.grid(spec, varied) if draw is None else sweeps.search(spec, varied, draw, seed)
+    """Settings with a dev set that is here: without a data folder that is the starter set's."""
+    usual = defaults(TrainSpec)["dev"]
+    found = settings.get("dev", materials.default_dev(workspace))
+    if "dev" not in settings and found != usual:
+        say(f"{usual} is not here, so {found} chooses the best weights; see --dev.")
+    return settings | {"dev": found}
 
 
 def _queued(run: str, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.pages.train import service
 from app.pages.train.options import takes_settings
 from app.terminal import (
     DataOption,
@@ -89,7 +90,7 @@ def train_decoder(
     if estimate:
         _estimated(workspace, spec, as_json)
     elif queue:
-        _queued(training.queue_training(workspace, spec), as_json)
+        _queued(service.DecoderTraining(workspace).start(spec), as_json)
     else:
         _perform(workspace, spec, as_json)
 
@@ -107,7 +108,7 @@ def _estimated(workspace: Workspace, spec: DecoderSpec, as_json: bool) -> None:
     line(f"About {formats.duration(found.seconds)} on {found.device}.")
     say(f"{encoding} of it go into encoding, {sentences} sentences to learn from.")
     say(f"{found.steps:,} updates of {found.parameters:,} weights, "
-        f"{found.pieces_per_second:,.0f} pieces a second.")  # fmt: skip
+        f"{found.pieces_per_second:,.0f} tokens a second.")  # fmt: skip
 
 
 def _queued(run: str, as_json: bool) -> None:
@@ -153,7 +154,7 @@ def _tell(event: Event, as_json: bool, move: Callable[[float, float, str], None]
         say(f"{at} {event.steps:,} updates, {event.sentences:,} sentences, "
             f"{event.parameters:,} weights, on {event.device}.")  # fmt: skip
     elif isinstance(event, Looked):
-        say(f"update {event.step:,}: loss {event.loss:.3f} on sentences kept apart")
+        say(f"update {event.step:,}: loss {event.loss:.3f} on held-out sentences")
         for sentence, decoded in event.samples[:2]:
             say(f"    {sentence}\n    -> {decoded}")
     elif isinstance(event, Noted):

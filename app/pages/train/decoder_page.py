@@ -9,7 +9,7 @@ import gradio as gr
 from app.components.actions import actions
 from app.components.chart import chart
 from app.pages.jobs import service as jobs
-from app.pages.train import decoder_list, service
+from app.pages.train import decoder_list, materials, service
 from app.pages.train import decoder_views as views
 from app.pages.train.decoder_texts import to_learn
 from app.pages.train.form import Form, Updates
@@ -58,12 +58,12 @@ def build(workspace: Workspace) -> None:
     followed = _Followed(workspace)
 
     def fill(values: Values) -> Updates:
-        known = service.encoders(workspace)
+        known = materials.encoders(workspace)
         encoder = values.get("encoder") or known[0]
         train = values.get("train") or list(to_learn(workspace.catalog))
         return {
             "encoder": {"choices": list(dict.fromkeys([*known, encoder])), "value": encoder},
-            "train": {"choices": service.texts(workspace, train), "value": train},
+            "train": {"choices": materials.texts(workspace, train), "value": train},
         }
 
     form.wire(fill, done="Queued. It is followed below.")

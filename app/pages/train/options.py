@@ -5,16 +5,16 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, fields
 from functools import cache, wraps
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from engine.training import TrainSpec
+from engine.training.fields import defaults, read, types_of
 
 
-def about_fields(spec: type[Any] = TrainSpec) -> dict[str, str]:
+def about_fields(spec: Any = TrainSpec) -> dict[str, str]:
     """What each field of a spec is, in the words of its docstring."""
     text = inspect.getdoc(spec) or ""
     found = re.findall(r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
@@ -32,31 +32,32 @@ def _help(said: str, hint: Any, default: Any) -> str:
 
 
 @cache
-def _options(spec: type[Any]) -> list[inspect.Parameter]:
+def _options(spec: Any) -> list[inspect.Parameter]:
     """An option for each field that has a default; None while it is not given."""
     hints, said = get_type_hints(spec), about_fields(spec)
     return [
         inspect.Parameter(
-            field.name,
+            name,
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                _plain(hints[field.name]) | None,
-                typer.Option(help=_help(said[field.name], hints[field.name], field.default)),
+                (bool if bool in types_of(spec)[name] else str) | None,
+                typer.Option(
+                    help=_help(said[name], hints[name], default), metavar=_metavar(spec, name)
+                ),
             ],
         )
-        for field in fields(spec)
-        if field.default is not MISSING
+        for name, default in defaults(spec).items()
     ]
 
 
-def _plain(hint: Any) -> Any:
-    """The type that a terminal reads: of several choices their text, of an optional what it is."""
-    kinds = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
-    return str if isinstance(kinds[0], str) else kinds[0]
+def _metavar(spec: Any, name: str) -> str | None:
+    """What stands for the value in the help: numbers are read by us, as they are on the pages."""
+    types = types_of(spec)[name]
+    return "<int>" if int in types else "<float>" if float in types else None
 
 
-def takes_settings(spec: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes_settings(spec: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of `_options`; it is handed those that were given, as `settings`.
 
     One option a field by hand would be the same names, types, defaults and words a second time.
@@ -64,17 +65,17 @@ def takes_settings(spec: type[Any]) -> Callable[[Callable[..., None]], Callable[
     Args:
         spec: whose fields they are; those without a default are the command's own arguments.
     """
-    asked = {field.name for field in fields(spec) if field.default is MISSING}
+    asked = types_of(spec).keys() - defaults(spec).keys()
 
     def wrap(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters.values()
-        options = _options(spec)  # type: ignore[arg-type]  # a type[Any] has a hash
+        options = _options(spec)
 
         @wraps(command)
         def run(**given: Any) -> None:
             settings = {option.name: given.pop(option.name) for option in options}
             given["settings"] = {
-                name: None if value == "none" and name == "dev" else value
+                name: read(spec, name, str(value))
                 for name, value in settings.items()
                 if value is not None
             }

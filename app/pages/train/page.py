@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.train import service
+from app.pages.train import materials, service
 from app.pages.train.decoder_texts import STARTER
 from app.pages.train.form import PLAIN, Form, Updates
 from app.pages.train.settings import ENCODER, NONE, OBJECTIVES, Values
@@ -37,7 +37,7 @@ BASES = (
 SIZES = tuple(
     Control(name, label, default=str(usual),
             options={"elem_id": f"new-{name}", "min_width": 110, "max_lines": 1})
-    for name, label, usual in service.NEW
+    for name, label, usual in materials.NEW
 )  # fmt: skip
 DATA = (
     Control("source", "Data", gr.Radio, "here",
@@ -76,7 +76,7 @@ def build(workspace: Workspace) -> None:
     if upload is not None:
 
         def take_in(asked: SimpleNamespace) -> Answer:
-            name = service.taken_in(workspace, asked.upload)
+            name = materials.taken_in(workspace, asked.upload)
             return {
                 **form.reshape(asked, source="here", dataset=name),
                 upload: None,
@@ -115,8 +115,8 @@ def _place_data(form: Form, workspace: Workspace) -> Any | None:
 
 def _filled(workspace: Workspace, values: Values) -> Updates:
     """Updates of the page's own controls for the values of a spec."""
-    known, sets = service.bases(workspace), service.datasets(workspace)
-    scored = service.scored_sets(workspace)
+    known, sets = materials.bases(workspace), materials.datasets(workspace)
+    scored = materials.scored_sets(workspace)
     base, train = values.get("base") or known[0], values.get("train") or STARTER
     kind = "known" if base in known else "new" if base.startswith("new:") else "spec"
     here = train in [name for _, name in sets]
@@ -124,7 +124,7 @@ def _filled(workspace: Workspace, values: Values) -> Updates:
         "objective": {"value": values.get("objective") or "unsup"},
         "base_kind": {"value": kind},
         "known": {"choices": known, "value": base if kind == "known" else known[0]},
-        **{name: {"value": size} for name, size in service.sizes(base).items()},
+        **{name: {"value": size} for name, size in materials.sizes(base).items()},
         "base_spec": {"value": base if kind == "spec" else ""},
         "source": {"value": "here" if here else "file"},
         "dataset": {"choices": sets, "value": train if here else STARTER},
@@ -138,7 +138,7 @@ def _filled(workspace: Workspace, values: Values) -> Updates:
 
 def _shape(workspace: Workspace, values: Values) -> Updates:
     """Show what applies, and the data sets that fit the objective."""
-    offered = service.datasets(workspace, values["objective"])
+    offered = materials.datasets(workspace, values["objective"])
     chosen = values["dataset"]
     fits = chosen in [name for _, name in offered]
     source, kind = values["source"], values["base_kind"]
@@ -157,7 +157,7 @@ def _whole(values: Values) -> Values:
     """The values as typed, and base and data as they make them."""
     kind = values["base_kind"]
     base = (
-        service.new_base(values)
+        materials.new_base(values)
         if kind == "new"
         else values["known" if kind == "known" else "base_spec"]
     )

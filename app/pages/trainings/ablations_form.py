@@ -52,7 +52,7 @@ def build(workspace: Workspace) -> Any:
     chosen = [base, texts, pairs, scale, seeds]
 
     def load() -> tuple[Any, ...]:
-        from app.pages.train.service import bases, datasets
+        from app.pages.train.materials import bases, datasets
 
         unsup, sup = (
             gr.update(choices=datasets(workspace, of), value=_preset(workspace, of)["train"])

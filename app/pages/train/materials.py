@@ -1,0 +1,115 @@
+"""What can be trained, and on what: the lists that forms offer, and what is taken from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.pages.train.decoder_texts import STARTER, to_learn
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+NEW = (("layers", "Layers", 4), ("hidden", "Hidden size", 256), ("heads", "Attention heads", 4),
+       ("vocab", "Vocabulary", 8000))  # fmt: skip
+"""Sizes of a new model: name, label, usual size."""
+TRAINABLE = ("minilm", "hf", "dir")
+FITTING = {
+    "sup": ("pairs", "labelled-pairs", "triplets"),
+    "next-sentence": ("sentences",),
+}
+"""Objective -> kinds of data sets that hold what it learns from; the others take any."""
+
+
+def default_dev(workspace: Workspace) -> str | None:
+    """The scored data set that chooses the best weights unless another is named."""
+    from engine.training.presets import DEV
+
+    scored = scored_sets(workspace)
+    return next((name for name in DEV if name in scored), None)
+
+
+def scored_sets(workspace: Workspace) -> list[str]:
+    """Data sets whose pairs are graded: they can choose the best weights."""
+    return [info.name for info in workspace.catalog.list() if info.kind == "pairs"]
+
+
+def bases(workspace: Workspace) -> list[str]:
+    """Encoders that can be trained: models as they are, without steps; MiniLM is always there."""
+    rows = workspace.store.encoders.list()
+    names = [
+        row["name"]
+        for row in rows
+        if row["info"].get("kind") in TRAINABLE and not set("|+?") & set(row["name"])
+    ]
+    return list(dict.fromkeys([*names, "minilm"]))
+
+
+def new_base(values: Mapping[str, Any]) -> str:
+    """`new:layers=4,hidden=256,heads=4,vocab=8000` from the sizes that were typed.
+
+    Raises:
+        UserError: a size is no whole number of at least 1, or the heads do not divide the width.
+    """
+    numbers = {}
+    for name, label, usual in NEW:
+        text = str(values[name] or "").strip()
+        if not text.isdecimal() or int(text) < 1:
+            raise UserError(f"{label}: {text[:40]!r} is no size.", f"Write one such as {usual}.")
+        numbers[name] = int(text)
+    if numbers["hidden"] % numbers["heads"]:
+        raise UserError(
+            f"{numbers['heads']} heads do not divide a hidden size of {numbers['hidden']}.",
+            "Take a hidden size that is a multiple of the heads, such as 256 and 4.",
+        )
+    return "new:" + ",".join(f"{name}={number}" for name, number in numbers.items())
+
+
+def sizes(base: str) -> dict[str, str]:
+    """What `new_base` was given; the usual sizes for another base."""
+    given = dict(pair.partition("=")[::2] for pair in base.removeprefix("new:").split(","))
+    given = given if base.startswith("new:") else {}
+    return {name: given.get(name, str(usual)) for name, _, usual in NEW}
+
+
+def datasets(workspace: Workspace, objective: str | None = None) -> list[tuple[str, str]]:
+    """(label, name) of what can be trained on, by an objective or by any; the starter set first."""
+    kinds = FITTING.get(objective or "")
+    listed = [info.name for info in workspace.catalog.list() if not kinds or info.kind in kinds]
+    return [("Starter set", STARTER), *((name, name) for name in listed)]
+
+
+def encoders(workspace: Workspace) -> list[str]:
+    """Encoders that are kept, in the order they were added; MiniLM is always there."""
+    kept = [row["name"] for row in workspace.store.encoders.list()]
+    return list(dict.fromkeys([*kept, "minilm"]))
+
+
+def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """(label, name) of what decoders can learn from: the usual first, then all data sets."""
+    first, *listed = datasets(workspace)
+    listed.sort(key=lambda pair: pair[1] not in to_learn(workspace.catalog))
+    known = {name for _, name in (first, *listed)}
+    return [first, *listed, *((name, name) for name in chosen if name not in known)]
+
+
+def taken_in(workspace: Workspace, file: str | None) -> str:
+    """Keep an uploaded file as a data set; its name.
+
+    Raises:
+        UserError: for visitors, without a file, or for one that cannot be read.
+    """
+    from app.pages.data import service as uploads
+    from app.pages.data.form import name_for
+
+    workspace.refuse_visitors()
+    if not file:
+        raise UserError("There is no file to take in.", "Choose one.")
+    path = Path(file)
+    stem, taken = name_for(path.name), {row["name"] for row in workspace.store.uploads.list()}
+    names = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3))]
+    name = next(name for name in names if name not in taken)
+    row = uploads.keep(workspace, path, path.name, name, uploads.mapping_of(path, None, None))
+    return f"upload:{row['name']}"

@@ -1,0 +1,100 @@
+"""What page and verb of a training share: defaults, presets, and what is said of a slip."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import app
+from app.pages.train import materials
+from app.pages.train.service import DecoderTraining, EncoderTraining, Training
+from app.workspace import Workspace
+from engine.errors import UserError
+
+ENCODER = ("train", "unsup", "minilm", "--train", "starter", "--out", "never")
+DECODER = ("train-decoder", "random:16", "--train", "starter")
+
+
+def values(training: Training[Any, Any], **changed: Any) -> dict[str, Any]:
+    """A form that is filled in as the verbs above."""
+    named: dict[str, Any] = {"objective": "unsup", "base": "minilm", "train": "starter"}
+    if isinstance(training, DecoderTraining):
+        named = {"encoder": "random:16", "train": ["starter"]}
+    return training.defaults() | named | changed
+
+
+def refused(workspace: Workspace, *words: str) -> str:
+    """What a verb says of what it cannot do, without line breaks."""
+    done = CliRunner().invoke(app, [*words, "--store", str(workspace.store.folder)])
+    assert done.exit_code == 2
+    return " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("kind", "verb", "field", "typed"),
+    [
+        (EncoderTraining, ENCODER, "learning_rate", "1e"),
+        (EncoderTraining, ENCODER, "learning_rate", "nan"),
+        (EncoderTraining, ENCODER, "batch_size", "2.5"),
+        (EncoderTraining, ENCODER, "temperature", "0"),
+        (EncoderTraining, ENCODER, "seed", ""),
+        (DecoderTraining, DECODER, "words", "many"),
+        (DecoderTraining, DECODER, "width", "30"),
+        (DecoderTraining, DECODER, "epochs", "0"),
+    ],
+)
+def test_page_and_verb_say_the_same_of_a_slip(
+    workspace: Workspace, kind: type[Training[Any, Any]], verb: tuple[str, ...], field: str,
+    typed: str,
+) -> None:  # fmt: skip
+    """In the same sentences, hint and all."""
+    training = kind(workspace)
+    with pytest.raises(UserError) as said:
+        training.spec(values(training, **{field: typed}))
+    text = refused(workspace, *verb, f"--{field.replace('_', '-')}", typed)
+    assert text.endswith(f"error: {said.value.message} {said.value.hint}")
+
+
+def test_data_that_do_not_fit_are_refused_before_they_wait(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """By the page and by both verbs that queue, in the same sentence."""
+    lines = tmp_path / "lines.txt"
+    lines.write_text("One sentence.\nAnother one.\n", encoding="utf-8")
+    training = EncoderTraining(workspace)
+    spec = training.spec(values(training, objective="sup", train=str(lines), dev="none"))
+    with pytest.raises(UserError, match=r"lines\.txt") as said:
+        training.start(spec)
+    asked = ("sup", "minilm", "--train", str(lines), "--out", "never", "--dev", "none", "--queue")
+    assert said.value.message in refused(workspace, "train", *asked)
+    assert said.value.message in refused(workspace, "sweep", *asked, "--set", "seed=1,2")
+    assert workspace.store.runs.list() == []
+
+
+def test_the_dev_set_is_one_that_is_here(workspace: Workspace) -> None:
+    """On the form, and of a verb that names none."""
+    assert materials.default_dev(workspace) == "starter-pairs"
+    assert EncoderTraining(workspace).defaults()["dev"] == "starter-pairs"
+    done = CliRunner().invoke(app, [*ENCODER, "--queue", "--store", str(workspace.store.folder)])
+    assert done.exit_code == 0
+    assert "STSBenchmark is not here" in done.stderr
+    (run,) = workspace.store.runs.list()
+    assert run["spec"]["dev"] == "starter-pairs"
+
+
+@pytest.mark.parametrize("kind", [EncoderTraining, DecoderTraining])
+def test_a_form_knows_the_preset_it_says(
+    workspace: Workspace, kind: type[Training[Any, Any]]
+) -> None:
+    """Each of them, and none after a change; what does not apply changes nothing."""
+    training = kind(workspace)
+    for preset in training.presets():
+        said = values(training) | training.preset(preset.name)
+        assert training.preset_of(said) == preset
+        assert training.preset_of(said | {"seed": "7"}) is None
+    said = values(training) | training.preset(training.usual)
+    unasked = "next_sentences" if kind is EncoderTraining else "base"
+    assert training.preset_of(said | {unasked: "3"}) is not None
