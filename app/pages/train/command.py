@@ -122,7 +122,7 @@ def sweep(
     ] = None,
     scale: Annotated[
         str | None,
-        typer.Option(help="try, small or paper: how many examples; it looks ten times on the way."),
+        typer.Option(help="try, small or paper: how many examples, with ten evaluations."),
     ] = None,
     seeds: Annotated[
         int, typer.Option(min=1, max=20, help="Each with so many seeds, from --seed on.")
@@ -313,8 +313,8 @@ class Teller:
 WHY = {
     "done": "done in",
     "stopped": "stopped as asked after",
-    "patience": "ended, as no look was better any more, after",
-    "diverged": "the loss was no number any more after",
+    "patience": "stopped early, as the dev score no longer improved, after",
+    "diverged": "the loss was NaN or infinity after",
 }
 
 

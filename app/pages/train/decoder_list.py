@@ -31,14 +31,14 @@ def listing(workspace: Workspace) -> str:
     if not found:
         return ""
     rows = [_cells(workspace, row) for row in found]
-    heads = ["Encoder", "Decoder", "Learned from", "Sentences", "Words at most", "Since",
+    heads = ["Encoder", "Decoder", "Training text", "Sentences", "Max words", "Since",
              "Card"]  # fmt: skip
     if not workspace.read_only:
         heads.append("Remove")
-    table = parts.table(heads, rows, "Decoders at hand, the one that is used first", (3, 4))
+    table = parts.table(heads, rows, "Installed decoders, the one that is used first", (3, 4))
     kept = " Those that came with the app stay." if any(row.shipped for row in found) else ""
     return (
-        '<div class="t-section"><h2>Decoders at hand</h2><p>Of several for an encoder the first '
+        '<div class="t-section"><h2>Installed decoders</h2><p>Of several for an encoder the first '
         f"is used.{kept}</p></div>{table}"
     )
 

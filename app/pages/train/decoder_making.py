@@ -79,7 +79,7 @@ def events(workspace: Workspace, spec: DecoderSpec, reporter: Reporter) -> Itera
             reporter(_of_all(event, share), WHOLE, said)
             kept = saved(spec.out, kept, reporter)
         elif isinstance(event, Looked):
-            loss = f", loss {event.loss:.3f} on sentences kept apart"
+            loss = f", loss {event.loss:.3f} on held-out sentences"
         elif isinstance(event, Finished):
             finished = True
             decoders.register(workspace, Path(event.out))

@@ -23,7 +23,7 @@ LISTED = 20
 HEIGHT = 300
 MARGIN = {"l": 64, "r": 16, "t": 34, "b": 44}
 _ASIDE = ("encoder", "train", "out", "device")
-LOSS = "loss, nats a piece"
+LOSS = "loss, nats a token"
 
 
 def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
@@ -67,7 +67,7 @@ def listing(workspace: Workspace, rows: list[TrainingRun], opened: str) -> str:
 
 def _item(workspace: Workspace, row: TrainingRun, opened: bool) -> str:
     run = dict(workspace.store.runs.get(row.run))
-    about = f"{row.title}, {row.state}: {'close' if opened else 'show'} its course"
+    about = f"{row.title}, {row.state}: {'close' if opened else 'show'} its curves"
     name = button(row.title, "open", row.run, about=about, kind="link")
     gauge = progress.gauge(run) if row.state == "running" else ""
     return (
@@ -85,7 +85,7 @@ def _facts(row: TrainingRun, run: dict[str, Any]) -> str:
         return "waiting for its turn"
     said = trainings.so_far(row, run, otherwise=run["message"] or "starting")
     if row.loss is not None:
-        said.append(f"loss {row.loss:.3f} on sentences kept apart")
+        said.append(f"loss {row.loss:.3f} on held-out sentences")
     return ", ".join(said)
 
 
@@ -121,12 +121,12 @@ def losses(found: Curves) -> dict[str, Any] | None:
     """The losses by step as a drawing; None before there are any."""
     lines = []
     if found.steps:
-        lines.append(figures.Curve("while learning", [e["step"] for e in found.steps],
+        lines.append(figures.Curve("training", [e["step"] for e in found.steps],
                                    [e["loss"] for e in found.steps]))  # fmt: skip
     if found.evals:
         steps, values = ([e[name] for e in found.evals] for name in ("step", "loss"))
         best = steps[values.index(min(values))]
-        lines.append(figures.Curve("sentences kept apart", steps, values, 1, best))
+        lines.append(figures.Curve("held-out sentences", steps, values, 1, best))
     if not lines:
         return None
     return figures.curves_drawing(
@@ -135,7 +135,7 @@ def losses(found: Curves) -> dict[str, Any] | None:
 
 
 def samples(found: Curves) -> str:
-    """What became of a few sentences kept apart at the last look, the differences marked."""
+    """What became of a few held-out sentences at the last evaluation, the differences marked."""
     notes = "".join(f"<li>{escape(note['message'])}</li>" for note in found.notes)
     noted = f'<ul class="t-noted" aria-label="Notes">{notes}</ul>' if notes else ""
     if not found.evals:

@@ -26,7 +26,7 @@ GRID, DRAWN = "grid", "random"
 EXAMPLE = "temperature = 0.01, 0.05, 0.1\nlearning_rate = 1e-5, 3e-5"
 SHOWN = 6
 """Labels of runs in the preview."""
-LEAVE = '(run) => { if (run) location.assign("./runs?run=" + encodeURIComponent(run)); }'  # to Runs
+LEAVE = '(run) => { if (run) location.assign("./runs?run=" + encodeURIComponent(run)); }'
 
 
 CONTROLS = (

@@ -1,4 +1,4 @@
-"""The part of the page *Runs* that queues the rows of a table of the paper as one sweep."""
+"""The part of the page *Trainings* that queues the rows of a table of the paper as one sweep."""
 
 from __future__ import annotations
 

@@ -44,12 +44,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Path:
-    """One run's way through alignment and uniformity, from its first look to its last.
+    """One run's way through alignment and uniformity, from its first evaluation to its last.
 
     Attributes:
         name: of the run.
-        steps: updates made at each look.
-        alignment, uniformity: one a look; lower is better for both.
+        steps: updates made at each evaluation.
+        alignment, uniformity: one an evaluation; lower is better for both.
         place: of the run among those shown.
         kept: the step whose weights were kept; None for no mark.
     """

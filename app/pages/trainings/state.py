@@ -1,4 +1,4 @@
-"""What *Runs* and *Train decoder* share: a training's state, and how far it is."""
+"""What *Trainings* and *Train decoder* share: a training's state, and how far it is."""
 
 from __future__ import annotations
 

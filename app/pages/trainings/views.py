@@ -1,4 +1,4 @@
-"""What the page *Runs* shows of training runs: the list, a sweep's outcome, curves, differences."""
+"""What the page *Trainings* shows: the list, the outcome of a sweep, curves, differences."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def _facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
 
 ENDINGS = {
     "stopped": "stopped, the best was kept",
-    "patience": "ended early: no look was better any more",
-    "diverged": "the loss was no number any more, the best was kept",
+    "patience": "stopped early: the dev score no longer improved",
+    "diverged": "the loss was NaN or infinity, the best was kept",
 }
 
 
