@@ -18,6 +18,12 @@ def signed(value: float | None) -> str:
     return MISSING if value is None else f"{value:+.2f}".replace("-", "−")
 
 
+def cosine(value: float) -> str:
+    """Three decimals and a real minus."""
+    shown = f"{value:.3f}"
+    return "0.000" if shown == "-0.000" else shown.replace("-", "−")
+
+
 def p_value(value: float) -> str:
     """A p-value in three decimals; below that, no more is claimed."""
     return f"{value:.3f}" if value >= 0.001 else "< 0.001"

@@ -294,6 +294,17 @@ def bar(done: float | None, label: str) -> str:
     )
 
 
+def cosine(value: float | None) -> str:
+    """A cosine with a bar under it; nothing for None."""
+    if value is None:
+        return ""
+    width, shown = round(100 * min(1.0, max(0.0, value))), formats.cosine(value)
+    return (
+        f'<span class="t-cosine" aria-label="cosine {shown}">{shown}'
+        f'<i style="--share:{width}%"></i></span>'
+    )
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], label: str,
           numbers: Sequence[int] = ()) -> str:  # fmt: skip
     """A table of cells that are HTML already: escape them. Columns in `numbers` align right."""

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from app.pages.decode import answering
-from app.pages.decode import service as saying
-from app.pages.decode.service import How
+from app.pages.decode import service as decode
+from app.pages.decode.service import DecodeOptions
 from app.workspace import Workspace
 from engine.decode import Decoded, Decoder, open_decoder
 from engine.encoders.base import Encoder
@@ -61,7 +61,11 @@ def encoder(decoding: Workspace) -> Encoder:
 
 
 def asked_behind_each_other(
-    pool: ThreadPoolExecutor, decoder: Counting, encoder: Encoder, points: np.ndarray, how: How
+    pool: ThreadPoolExecutor,
+    decoder: Counting,
+    encoder: Encoder,
+    points: np.ndarray,
+    how: DecodeOptions,
 ) -> list[Future[list[Decoded]]]:
     """A request a point; the first is held up while the others come to stand in the line."""
     asked = []
@@ -79,8 +83,10 @@ def asked_behind_each_other(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [How("greedy"), How("beam"), How("beam", rounds=1)])
-def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: How) -> None:
+@pytest.mark.parametrize(
+    "how", [DecodeOptions("greedy"), DecodeOptions("beam"), DecodeOptions("beam", rounds=1)]
+)
+def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: DecodeOptions) -> None:
     """While one is decoded twelve ask: the next pass takes all, and says what it says alone."""
     points = encoder.encode(known_sentences()[:13])
     with ThreadPoolExecutor(13) as pool:
@@ -100,11 +106,14 @@ def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: 
     """The same point with the same options; another option is another question."""
     decoder.go.set()
     points = encoder.encode(known_sentences()[:3])
-    first = answering.decode(decoder, encoder, points, How("greedy"))
-    assert answering.decode(decoder, encoder, points[::-1], How("greedy")) == first[::-1]
-    assert answering.decode(decoder, encoder, points[[1, 1]], How("greedy")) == [first[1]] * 2
+    first = answering.decode(decoder, encoder, points, DecodeOptions("greedy"))
+    assert answering.decode(decoder, encoder, points[::-1], DecodeOptions("greedy")) == first[::-1]
+    assert (
+        answering.decode(decoder, encoder, points[[1, 1]], DecodeOptions("greedy"))
+        == [first[1]] * 2
+    )
     assert decoder.passes == [3]
-    answering.decode(decoder, encoder, points[:1], How("beam"))
+    answering.decode(decoder, encoder, points[:1], DecodeOptions("beam"))
     assert decoder.passes == [3, 1]
 
 
@@ -112,7 +121,7 @@ def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Enc
     """The draws of a request are its own, whoever asks beside it."""
     decoder.go.set()
     points = encoder.encode(known_sentences()[:4])
-    how = How("sample", beams=3)
+    how = DecodeOptions("sample", beams=3)
     found = answering.decode(decoder, encoder, points, how)
     drawn = decoder.decode(points, encoder=encoder, method="sample", beams=3, temperature=1.0,
                            top_p=0.9, seed=0)  # fmt: skip
@@ -124,7 +133,7 @@ def test_a_point_that_is_none_fails_alone(decoder: Counting, encoder: Encoder) -
     good = encoder.encode(known_sentences()[:2])
     points = np.stack([good[0], np.full(64, np.nan, np.float32), good[1]])
     with ThreadPoolExecutor(3) as pool:
-        asked = asked_behind_each_other(pool, decoder, encoder, points, How("greedy"))
+        asked = asked_behind_each_other(pool, decoder, encoder, points, DecodeOptions("greedy"))
         assert [len(asked[place].result(PATIENCE)) for place in (0, 2)] == [1, 1]
         with pytest.raises(UserError, match="no numbers"):
             asked[1].result(PATIENCE)
@@ -137,4 +146,4 @@ def test_who_leaves_is_not_decoded(decoding: Workspace) -> None:
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        saying.decoded(decoding, [ENCODER], "A sentence of nobody.", waiting=gone)
+        decode.decode(decoding, [ENCODER], "A sentence of nobody.", waiting=gone)

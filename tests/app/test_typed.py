@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app import vectors
-from app.pages.decode import service as saying
+from app.pages.decode import service as decode
 from app.pages.map import making as map_making
 from app.pages.map import service as maps
 from app.pages.search import service as retrieval
@@ -28,10 +28,10 @@ def test_what_is_decoded_is_not_kept(decoding: Workspace) -> None:
     """Neither sentences that are typed nor candidates of the decoder."""
     decoding.load(ENCODER).encode(["One sentence of a data set."])
     before = kept(decoding)
-    (said,) = saying.decoded(decoding, [ENCODER], "Some words that nobody wrote.")
+    (said,) = decode.decode(decoding, [ENCODER], "Some words that nobody wrote.")
     assert said.sentence
-    saying.walked(decoding, ENCODER, "A first end here.", "A second end there.", 3)
-    saying.calculated(decoding, [ENCODER], "a - b", {"a": "Nine lives.", "b": "Ten lives."})
+    decode.interpolate(decoding, ENCODER, "A first end here.", "A second end there.", 3)
+    decode.calculate(decoding, [ENCODER], "a - b", {"a": "Nine lives.", "b": "Ten lives."})
     assert kept(decoding) == before > 0
 
 

@@ -46,7 +46,7 @@ def where(page):
 def test_a_way_is_walked_by_mouse(visit):
     """Eleven steps from one sentence to the other, three real ones beneath each."""
     page = visit.open(HERE)
-    expect(page.locator(".t-empty")).to_contain_text("Nothing to walk between yet")
+    expect(page.locator(".t-empty")).to_contain_text("Nothing to interpolate yet")
     box(page, "first").fill(FIRST)
     box(page, "second").fill(SECOND)
     page.locator("#walk-button").click()

@@ -12,7 +12,7 @@ from app.batches import Batches, Waiting
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.pages.decode.service import How
+    from app.pages.decode.service import DecodeOptions
     from engine.decode import Decoded, Decoder
     from engine.encoders.base import Encoder
 
@@ -30,7 +30,7 @@ def decode(
     decoder: Decoder,
     encoder: Encoder,
     points: np.ndarray,
-    how: How,
+    options: DecodeOptions,
     waiting: Waiting | None = None,
 ) -> list[Decoded]:
     """What a decoder says of points, as `Decoder.decode` and `Decoder.correct` have it.
@@ -39,19 +39,19 @@ def decode(
         decoder: whose answers are remembered by its fingerprint, the point and the options.
         encoder: ranks the candidates.
         points: float (n, dim).
-        how: of the decoding.
+        options: of the decoding.
         waiting: told how many requests come before, while this one waits.
     """
 
     def work(items: list[np.ndarray]) -> list[list[Decoded]]:
         import numpy as np
 
-        found = iter(_decoded(decoder, encoder, np.concatenate(items), how))
+        found = iter(_decoded(decoder, encoder, np.concatenate(items), options))
         return [[next(found) for _ in item] for item in items]
 
-    question = (decoder.fingerprint, encoder.fingerprint, how)
+    question = (decoder.fingerprint, encoder.fingerprint, options)
     # Samples are drawn for all points of a request from one generator: they stay together.
-    whole = how.method == "sample"
+    whole = options.method == "sample"
     items = [points] if whole else [points[i : i + 1] for i in range(len(points))]
     keys = [(question, item.tobytes()) for item in items]
     known = _recalled(keys)
@@ -59,7 +59,7 @@ def decode(
     if lacking:
         if waiting:
             waiting(0)
-        answers = _batches.ask(question, [*lacking.values()], work, _most(how), waiting)
+        answers = _batches.ask(question, [*lacking.values()], work, _most(options), waiting)
         found: dict[Hashable, list[Decoded]] = dict(zip(lacking, answers, strict=True))
         _remember(found)
         known |= found
@@ -72,22 +72,26 @@ def forget() -> None:
         _remembered.clear()
 
 
-def _decoded(decoder: Decoder, encoder: Encoder, points: np.ndarray, how: How) -> Sequence[Decoded]:
+def _decoded(
+    decoder: Decoder, encoder: Encoder, points: np.ndarray, options: DecodeOptions
+) -> Sequence[Decoded]:
     from engine.classifiers.features import one_thread
 
-    options: dict[str, Any] = {
-        "method": how.method, "beams": how.beams, "temperature": how.temperature,
-        "top_p": how.top_p, "seed": how.seed,
+    given: dict[str, Any] = {
+        "method": options.method, "beams": options.beams, "temperature": options.temperature,
+        "top_p": options.top_p, "seed": options.seed,
     }  # fmt: skip
     with one_thread():  # its steps are so small that a second thread only waits
-        if how.rounds:
-            return decoder.correct(points, encoder, rounds=how.rounds, **options)
-        return decoder.decode(points, encoder=encoder, **options)
+        if options.rounds:
+            return decoder.correct(points, encoder, rounds=options.rounds, **given)
+        return decoder.decode(points, encoder=encoder, **given)
 
 
-def _most(how: How) -> int:
+def _most(options: DecodeOptions) -> int:
     """Points of a batch; methods that take one after another gain nothing from company."""
-    return {"greedy": HYPOTHESES, "beam": max(1, HYPOTHESES // how.beams)}.get(how.method, 1)
+    return {"greedy": HYPOTHESES, "beam": max(1, HYPOTHESES // options.beams)}.get(
+        options.method, 1
+    )
 
 
 def _recalled(keys: Sequence[Hashable]) -> dict[Hashable, list[Decoded]]:

@@ -21,7 +21,7 @@ from app.terminal import (
 from engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.decode.service import Said, Step
+    from app.pages.decode.service import DecodeResult, Step
     from app.workspace import Workspace
 
 EncoderOption = Annotated[
@@ -75,10 +75,12 @@ def decode(
     """
     from app.pages.decode import service
 
-    how = service.How(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
+    options = service.DecodeOptions(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
     workspace, names = open_workspace(store, data), encoders or [USUAL]
     with progress_bar("decoding"):
-        found = [one for name in names for one in service.decoded(workspace, [name], sentence, how)]
+        found = [
+            one for name in names for one in service.decode(workspace, [name], sentence, options)
+        ]
     _tell(workspace, found, as_json)
 
 
@@ -117,12 +119,12 @@ def interpolate(
     """
     from app.pages.decode import service
 
-    how = service.How(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
+    options = service.DecodeOptions(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
     workspace = open_workspace(store, data)
     with progress_bar("decoding"):
         try:
-            found = service.walked(
-                workspace, encoder, first, second, steps, how,
+            found = service.interpolate(
+                workspace, encoder, first, second, steps, options,
                 spherical=spherical, collection=collection, near=near,
             )  # fmt: skip
         except service.NoDecoder as error:
@@ -139,10 +141,10 @@ def interpolate(
 
 def _step(step: Step) -> dict[str, Any]:
     return {
-        "share": step.share, "sentence": step.said.sentence, "to_first": step.to_first,
-        "to_second": step.to_second, "cosine": step.said.cosine,
+        "share": step.share, "sentence": step.result.sentence, "to_first": step.to_first,
+        "to_second": step.to_second, "cosine": step.result.cosine,
         "point_first": step.point_first, "point_second": step.point_second,
-        "cut": step.said.cut,
+        "cut": step.result.cut,
         "near": [{"sentence": hit.sentence, "cosine": hit.cosine} for hit in step.near],
     }  # fmt: skip
 
@@ -179,10 +181,10 @@ def analogy(
     """
     from app.pages.decode import service
 
-    how = service.How(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
+    options = service.DecodeOptions(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
     workspace, names, sentences = open_workspace(store, data), encoders or [USUAL], _named(named)
     with progress_bar("decoding"):
-        found = service.calculated(workspace, names, expression, sentences, how)
+        found = service.calculate(workspace, names, expression, sentences, options)
     _tell(workspace, found, as_json)
 
 
@@ -206,7 +208,7 @@ def _named(given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def _tell(workspace: Workspace, found: Sequence[Said], as_json: bool) -> None:
+def _tell(workspace: Workspace, found: Sequence[DecodeResult], as_json: bool) -> None:
     """What each encoder said; an error where none did, exit 1 where one did not."""
     failed = [said for said in found if said.problem]
     if failed and len(failed) == len(found):
@@ -227,7 +229,7 @@ def _tell(workspace: Workspace, found: Sequence[Said], as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _row(said: Said) -> dict[str, Any]:
+def _row(said: DecodeResult) -> dict[str, Any]:
     if said.problem:
         return {"encoder": said.encoder, "error": said.problem.message, "hint": said.problem.hint}
     return {

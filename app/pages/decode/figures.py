@@ -15,12 +15,12 @@ COLUMNS = ("share", "decoded", "cosine to the point", "to the first", "to the se
            "point to the first", "point to the second")  # fmt: skip
 
 
-def way(steps: Sequence[Step]) -> dict[str, Any]:
-    """Cosine to both ends along a way: of what was decoded, and of the points themselves."""
+def cosines(steps: Sequence[Step]) -> dict[str, Any]:
+    """Cosine to both ends along the way: of what was decoded, and of the points themselves."""
     import plotly.graph_objects as go
 
     shares = [100 * step.share for step in steps]
-    texts = [step.said.sentence for step in steps]
+    texts = [step.result.sentence for step in steps]
     lines = (
         ("decoded, to the first", "to_first", SERIES[0], "solid", "circle"),
         ("decoded, to the second", "to_second", SERIES[1], "solid", "square"),
@@ -44,7 +44,7 @@ def way(steps: Sequence[Step]) -> dict[str, Any]:
         hovermode="closest",
     )  # fmt: skip
     rows = [
-        (round(step.share, 4), text, step.said.cosine, step.to_first, step.to_second,
+        (round(step.share, 4), text, step.result.cosine, step.to_first, step.to_second,
          step.point_first, step.point_second)
         for step, text in zip(steps, texts, strict=True)
     ]  # fmt: skip
@@ -54,14 +54,14 @@ def way(steps: Sequence[Step]) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def told(steps: Sequence[Step]) -> str:
-    """What the way shows, in a sentence."""
-    texts = [step.said.sentence for step in steps]
+def said(steps: Sequence[Step]) -> str:
+    """What the picture shows, in a sentence."""
+    texts = [step.result.sentence for step in steps]
     different = len(dict.fromkeys(texts))
     turn = next((step.share for step in steps if step.to_second > step.to_first), None)
-    said = f"{len(steps)} steps say {different} different sentences"
+    words = f"{len(steps)} steps say {different} different sentences"
     if turn is None:
-        return f"{said}; none is nearer to the second sentence than to the first."
+        return f"{words}; none is nearer to the second sentence than to the first."
     if turn == 0:
-        return f"{said}, all of them nearer to the second sentence than to the first."
-    return f"{said}; from {100 * turn:.0f} % of the way on they are nearer to the second sentence."
+        return f"{words}, all of them nearer to the second sentence than to the first."
+    return f"{words}; from {100 * turn:.0f} % of the way on they are nearer to the second sentence."

@@ -1,107 +1,94 @@
-"""What the pages of decoding have in common: how a point is decoded, and what if it cannot be."""
+"""What the decode pages have in common: how a point is decoded, and several encoders at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.decode import service
-from app.pages.decode.service import How, NoDecoder
+from app.pages.decode import service, views
+from app.pages.decode.service import DEFAULTS, DecodeOptions
 from app.pages.encoders import choices
-from app.web import address, background_call, parts
+from app.web import background_call
+from app.web.controls import Control, Controls, Values, shape
 from app.web.parts import ALWAYS_LAST
 
 if TYPE_CHECKING:
     from app.batches import Waiting
-    from app.pages.decode.service import Said
+    from app.pages.decode.service import DecodeResult
+    from app.pages.decode.views import Shown
     from app.workspace import Workspace
-    from engine.errors import UserError
 
-WAYS = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sample"),
-        ("As the reference code", "vec2sent-ref")]  # fmt: skip
-DEFAULTS: dict[str, Any] = {
-    "method": "beam",
-    "beams": 5,
-    "temperature": 1,
-    "share": 0.9,
-    "seed": 0,
-    "corrections": 0,
-}
-NAMES = tuple(DEFAULTS)
+MOST_WRITTEN = 2 * service.MOST_CHARACTERS
+"""Characters that the box of a sentence takes: what is too long is said, not cut."""
 MANY: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 12}
 """Of an event that decodes: most of them only wait, and the more wait, the larger the batches. Each
 takes a thread an encoder meanwhile, with its own connections to the store."""
-Answer: TypeAlias = "Said | tuple[str, str]"
-"""What an encoder said, or (its spec, HTML that stands in its place)."""
+METHODS = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sample"),
+           ("As the reference code", "vec2sent-ref")]  # fmt: skip
 
 
-def options() -> dict[str, Any]:
-    """Lay out the options, folded away; names as in the address."""
+def _number(name: str, label: str, hint: str, low: float, high: float, key: str = "",
+            **options: Any) -> Control:  # fmt: skip
+    """A field of `DecodeOptions` that is a number."""
+    default = getattr(DEFAULTS, name)
+    step = {"precision": 0} if isinstance(default, int) else {"step": 0.05}
+    return Control(
+        name, label, gr.Number, default, hint, key=key,
+        options={"elem_id": key or name, "minimum": low, "maximum": high, "min_width": 120}
+        | step | options,
+    )  # fmt: skip
+
+
+OPTIONS = (
+    Control("method", "Method", gr.Radio, DEFAULTS.method, choices=METHODS,
+            options={"min_width": 300, "scale": 3}),
+    _number("rounds", "Corrections", "Encode again, move by what was missed, keep the best.",
+            0, service.MOST_ROUNDS, "corrections", min_width=160, scale=1),
+    _number("beams", "Candidates", "The best by cosine is shown.", 1, service.MOST_BEAMS),
+    _number("temperature", "Temperature", "Low is cautious.", 0.05, 5, visible=False),
+    _number("top_p", "Top-p", "The share of the likeliest tokens drawn from.", 0.01, 1, "share",
+            visible=False),
+    _number("seed", "Random seed", "Draws the same again.", 0, 2**31 - 1, visible=False),
+)  # fmt: skip
+"""The fields of `DecodeOptions`."""
+
+
+def render(controls: Controls) -> None:
+    """Place the options here, folded away; only what matters to a method is shown."""
     with gr.Accordion("How it is decoded", open=False):
         with gr.Row():
-            method = gr.Radio(WAYS, value="beam", label="Method", elem_id="method", min_width=300,
-                              scale=3)  # fmt: skip
-            corrections = gr.Number(
-                0, label="Corrections", minimum=0, maximum=service.MOST_ROUNDS, precision=0,
-                elem_id="corrections", min_width=160, scale=1,
-                info="Encode again, move by what was missed, keep the best.",
-            )  # fmt: skip
+            controls.render("method", "rounds")
         with gr.Row():
-            beams = gr.Number(5, label="Candidates", minimum=1, maximum=service.MOST_BEAMS,
-                              precision=0, elem_id="beams", min_width=120,
-                              info="The best by cosine is shown.")  # fmt: skip
-            temperature = gr.Number(1, label="Temperature", minimum=0.05, maximum=5, step=0.05,
-                                    elem_id="temperature", min_width=120, visible=False,
-                                    info="Low is cautious.")  # fmt: skip
-            share = gr.Number(0.9, label="Share drawn from", minimum=0.01, maximum=1, step=0.05,
-                              elem_id="share", min_width=120, visible=False,
-                              info="Of the likeliest pieces; top-p.")  # fmt: skip
-            seed = gr.Number(0, label="Seed", minimum=0, maximum=2**31 - 1, precision=0,
-                             elem_id="seed", min_width=120, visible=False,
-                             info="Draws the same again.")  # fmt: skip
-    boxes = (method, beams, temperature, share, seed, corrections)
-    parts.shape(_shape, {method: [way for _, way in WAYS]}, [beams, temperature, share, seed])
-    return dict(zip(NAMES, boxes, strict=True))
+            controls.render("beams", "temperature", "top_p", "seed")
+    sampled = [controls[name] for name in ("temperature", "top_p", "seed")]
+
+    def fitting(method: str) -> dict[Any, Any]:
+        drawn = gr.update(visible=method == "sample")
+        beams = gr.update(visible=method in ("beam", "sample"))
+        return {controls["beams"]: beams, **dict.fromkeys(sampled, drawn)}
+
+    shape(fitting, {controls["method"]: [way for _, way in METHODS]})
 
 
-def _shape(method: str) -> tuple[Any, ...]:
-    """Only what matters to a method is shown."""
-    drawn = gr.update(visible=method == "sample")
-    return gr.update(visible=method in ("beam", "sample")), drawn, drawn, drawn
+def changes(controls: Controls, *names: str) -> list[Any]:
+    """The events of the options and of other controls that ask for another answer."""
+    return [controls[name].input for name in (*names, *(option.name for option in OPTIONS))]
 
 
-def how(*values: Any) -> How:
-    """The options as `saying` takes them, in the order of `NAMES`; empty ones are the usual.
+def options(asked: Values) -> DecodeOptions:
+    """What the controls say; an empty one is as usual.
 
     Raises:
         UserError: what cannot be decoded by.
     """
-    asked = {k: DEFAULTS[k] if v in (None, "") else v for k, v in zip(NAMES, values, strict=True)}
-    return How(
-        asked["method"], int(asked["beams"]), float(asked["temperature"]), float(asked["share"]),
-        int(asked["seed"]), int(asked["corrections"]),
-    )  # fmt: skip
-
-
-def asked(request: gr.Request) -> tuple[Any, ...]:
-    """The options as the address has them, in the order of `NAMES`; what cannot be is the usual."""
-    method = address.choice(request, "method", [value for _, value in WAYS], "beam")
-    limits = {"beams": (1, service.MOST_BEAMS), "temperature": (0.05, 5), "share": (0.01, 1),
-              "seed": (0, 2**31 - 1), "corrections": (0, service.MOST_ROUNDS)}  # fmt: skip
-    return (method, *(
-        _number(address.first(request, name), *ends, DEFAULTS[name])
-        for name, ends in limits.items()
-    ))  # fmt: skip
-
-
-def _number(text: str, lowest: float, highest: float, usual: Any) -> Any:
-    value = address.number(text)
-    if value is None or not lowest <= value <= highest:
-        return usual
-    return int(value) if isinstance(usual, int) and value.is_integer() else value
+    given = {}
+    for field in fields(DecodeOptions):
+        value, usual = getattr(asked, field.name), getattr(DEFAULTS, field.name)
+        given[field.name] = usual if value in (None, "") else type(usual)(value)
+    return DecodeOptions(**given)
 
 
 def first_encoders(workspace: Workspace) -> list[str]:
@@ -117,12 +104,12 @@ def first_encoders(workspace: Workspace) -> list[str]:
     return [*own, *(name for name in choices.STARTERS if name in kept)][:3]
 
 
-def answered(
+def answers(
     workspace: Workspace,
     encoders: Sequence[str],
-    ask: Callable[[str, Waiting], list[Said]],
+    ask: Callable[[str, Waiting], list[DecodeResult]],
     session: str | None,
-) -> Iterator[list[Answer]]:
+) -> Iterator[list[Shown]]:
     """What several encoders say, all asked at the same moment.
 
     Args:
@@ -136,12 +123,12 @@ def answered(
         or why there is nothing).
     """
 
-    def work(encoder: str) -> Callable[[background_call.Say], Answer]:
-        def do(say: background_call.Say) -> Answer:
-            (said,) = ask(encoder, background_call.waiting(say))
-            if said.problem:
-                return encoder, instead(workspace, encoder, said.problem)
-            return said
+    def work(encoder: str) -> Callable[[background_call.Say], Shown]:
+        def do(say: background_call.Say) -> Shown:
+            (result,) = ask(encoder, background_call.waiting(say))
+            if result.problem:
+                return encoder, views.instead(workspace, encoder, result.problem)
+            return result
 
         return do
 
@@ -157,28 +144,3 @@ def answered(
 def opening(encoder: str) -> str:
     """What is done first, in words."""
     return f"Opening {encoder} and its decoder; a model that was not used yet takes some seconds"
-
-
-def instead(workspace: Workspace, encoder: str, problem: UserError) -> str:
-    """What stands in place of an answer: an error, or how to come to a decoder. HTML."""
-    if not isinstance(problem, NoDecoder):
-        return parts.problem(problem)
-    return lacking(workspace, encoder)
-
-
-def lacking(workspace: Workspace, encoder: str) -> str:
-    """A calm word that there is no decoder, and the way to one. HTML."""
-    if workspace.read_only:
-        more = "Visitors cannot train one; choose another encoder."
-        link = ""
-    else:
-        more = "A decoder is trained once, in the background."
-        if took := service.training_time(workspace, encoder):
-            more += f" For this encoder that takes {took}, as far as can be told beforehand."
-        to = escape(address.link("train-decoder", encoder=encoder))
-        link = f'<p><a class="t-button" href="{to}">Train a decoder</a></p>'
-    return (
-        f'<div class="t-notice t-lacking" role="status"><p><strong>No decoder for '
-        f'<span class="t-spec">{escape(encoder)}</span> yet.</strong></p>'
-        f"<p>{escape(more)}</p>{link}</div>"
-    )

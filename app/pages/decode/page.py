@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from app.components import told
-from app.pages.decode import form, service
+from app.pages.decode import form, service, views
 from app.pages.encoders import choices
-from app.web import address, parts
+from app.web import parts
+from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.parts import HIDE_PROGRESS
 
 if TYPE_CHECKING:
     from app.batches import Waiting
-    from app.pages.decode.service import How, Said
+    from app.pages.decode.service import DecodeResult
     from app.workspace import Workspace
 
 TITLE = "Decode"
@@ -26,6 +26,13 @@ DESCRIPTION = (
     "again from the vector alone: what comes back is what the vector kept."
 )
 NOTHING = parts.empty("No sentence yet", "Write one above and press Enter, or have one picked.")
+CONTROLS = (
+    Control("sentence", "Sentence", key="q",
+            options={"placeholder": "The old dog slept by the fire.", "lines": 1, "max_lines": 3,
+                     "max_length": form.MOST_WRITTEN}),
+    choices.ENCODERS,
+    *form.OPTIONS,
+)  # fmt: skip
 LONGEST_EXAMPLE = 8
 """Words of a sentence that is offered: any decoder knows as many."""
 
@@ -33,61 +40,49 @@ LONGEST_EXAMPLE = 8
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
     parts.header(TITLE, DESCRIPTION)
-    sentence = gr.Textbox(
-        label="Sentence", placeholder="The old dog slept by the fire.", lines=1, max_lines=3,
-        max_length=2 * service.MOST_CHARACTERS, elem_id="sentence",
-    )  # fmt: skip
-    encoders = choices.encoder_box()
-    options = form.options()
+    controls = Controls(*CONTROLS)
+    sentence = controls.render("sentence")
+    controls.render("encoder")
+    form.render(controls)
     with gr.Row(elem_classes=["t-tight"]):
         go = gr.Button("Decode", variant="primary", elem_id="decode-button")
         pick = gr.Button("Pick a sentence", size="md", elem_id="pick")
     notice = parts.notice()
     found = parts.static("", elem_id="told")
-    controls = [sentence, encoders, *options.values()]
 
-    def load(request: gr.Request) -> tuple[Any, ...]:
-        first = form.first_encoders(workspace)
-        chosen = choices.asked(workspace, request, first)
-        asked = form.asked(request)
-        said = address.first(request, "q")[: 2 * service.MOST_CHARACTERS]
-        return said, choices.filled(workspace, chosen), *asked
+    def load(request: gr.Request) -> Answer:
+        asked = controls.asked(request)
+        chosen = choices.asked(workspace, request, form.first_encoders(workspace))
+        asked.encoder = choices.filled(workspace, chosen)
+        asked.sentence = (asked.sentence or "")[: form.MOST_WRITTEN]
+        return {controls[name]: value for name, value in vars(asked).items()}
 
-    def decode(request: gr.Request, text: str, names: list[str], *values: Any) -> Iterator[Any]:
-        yield from _answered(workspace, request, text, choices.need(names or []), form.how(*values))
+    def decode(asked: Values, request: gr.Request) -> Iterator[Answer]:
+        """The cards, one after another as they are ready; quick ones without a word before."""
+        names, options = choices.need(asked.encoder or []), form.options(asked)
+        text = service.checked(asked.sentence)
 
-    def reopen(request: gr.Request, text: str, names: list[str], *values: Any) -> Iterator[Any]:
+        def ask(name: str, waiting: Waiting) -> list[DecodeResult]:
+            return service.decode(workspace, [name], text, options, waiting)
+
+        for done in form.answers(workspace, names, ask, request.session_hash):
+            yield {found: views.cards(done)}
+
+    def again(asked: Values, request: gr.Request) -> Iterator[Answer]:
         """Another option, or a page just opened, is no reason to ask for a sentence."""
-        how = form.how(*values)
-        if text.strip():
-            yield from _answered(workspace, request, text, choices.need(names or []), how)
+        if asked.sentence.strip():
+            yield from decode(asked, request)
         else:
-            yield NOTHING
+            yield {found: NOTHING}
 
-    decoded, reopened = parts.telling(decode, 1), parts.telling(reopen, 1)
-    opened = parts.on_load(parts.telling(load, len(controls)), None, [*controls, notice])
-    opened.then(reopened, controls, [found, notice], **form.MANY)
-    again = [box.input for box in (encoders, *options.values())]
-    gr.on([go.click, sentence.submit], decoded, controls, [found, notice], **form.MANY)
-    gr.on(again, reopened, controls, [found, notice], **form.MANY)
-    pick.click(
-        parts.telling(lambda: _drawn(workspace), 1), None, [sentence, notice], **HIDE_PROGRESS
-    ).then(decoded, controls, [found, notice], **form.MANY)
-    address.keep({"q": sentence, "encoder": encoders, **options}, form.DEFAULTS)
-
-
-def _answered(
-    workspace: Workspace, request: gr.Request, text: str, names: list[str], how: How
-) -> Iterator[str]:
-    """The cards, one after another as they are ready; quick ones without a word before."""
-    text = service.checked(text)
-
-    def ask(name: str, waiting: Waiting) -> list[Said]:
-        return service.decoded(workspace, [name], text, how, waiting)
-
-    for done in form.answered(workspace, names, ask, request.session_hash):
-        heard = any(not isinstance(one, tuple) for one in done)
-        yield told.cards(done) + (told.LEGEND if heard else "")
+    opened = on_load(load, controls.values(), notice)
+    for event in (opened.then, form.changes(controls, "encoder")):
+        on(event, again, controls, [found], notice, **form.MANY)
+    picked = on(pick.click, lambda: {sentence: _drawn(workspace)}, None, [sentence], notice,
+                **HIDE_PROGRESS)  # fmt: skip
+    for event in ([go.click, sentence.submit], picked.then):
+        on(event, decode, controls, [found], notice, **form.MANY)
+    controls.keep()
 
 
 def _drawn(workspace: Workspace) -> str:

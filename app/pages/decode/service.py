@@ -1,7 +1,7 @@
 """What decoders say: of a sentence, between two sentences, of an expression, of a place on a map.
 
 For the pages and the command line alike. One encoder that cannot answer leaves the others standing:
-its `Said` has the error in `problem`.
+its `DecodeResult` has the error in `problem`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NoDecoder(UserError):
 
 
 @dataclass(frozen=True)
-class How:
+class DecodeOptions:
     """How a point is decoded.
 
     Attributes:
@@ -80,6 +80,13 @@ class How:
                             f"From 0 to {MOST_ROUNDS}.")  # fmt: skip
 
 
+DEFAULTS = DecodeOptions()
+STEPS = 11
+"""Points of an interpolation, both ends included."""
+NEAR = 3
+"""Real sentences beneath each of them."""
+
+
 @dataclass(frozen=True)
 class Other:
     """Another candidate, and its cosine to the point."""
@@ -89,7 +96,7 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Said:
+class DecodeResult:
     """What one encoder's decoder says of a point.
 
     Attributes:
@@ -130,14 +137,14 @@ class Step:
 
     Attributes:
         share: 0 at the first sentence, 1 at the second.
-        said: what stands there.
+        result: what stands there.
         to_first, to_second: cosine of what was decoded to the ends.
         point_first, point_second: cosine of the point itself to the ends.
         near: real sentences nearest to the point; empty where no collection was named.
     """
 
     share: float
-    said: Said
+    result: DecodeResult
     to_first: float
     to_second: float
     point_first: float
@@ -145,37 +152,37 @@ class Step:
     near: tuple[Hit, ...] = ()
 
 
-def decoded(
-    workspace: Workspace, encoders: Sequence[str], sentence: str, how: How | None = None,
+def decode(
+    workspace: Workspace, encoders: Sequence[str], sentence: str, options: DecodeOptions = DEFAULTS,
     waiting: Waiting | None = None,
-) -> list[Said]:  # fmt: skip
+) -> list[DecodeResult]:  # fmt: skip
     """Encode a sentence with each encoder and decode its vector again.
 
     Args:
         workspace: where everything is.
         encoders: specs.
         sentence: what is encoded.
-        how: of the decoding.
+        options: of the decoding.
         waiting: told how many requests of others come before, while it waits; may raise.
 
     Raises:
         UserError: an empty or endless sentence.
     """
     text = checked(sentence)
-    return [_of_sentence(workspace, name, text, how or How(), waiting) for name in encoders]
+    return [_of_sentence(workspace, name, text, options, waiting) for name in encoders]
 
 
-def walked(
+def interpolate(
     workspace: Workspace,
     encoder: str,
     first: str,
     second: str,
-    steps: int = 9,
-    how: How | None = None,
+    steps: int = STEPS,
+    options: DecodeOptions = DEFAULTS,
     *,
     spherical: bool = False,
     collection: str | None = None,
-    near: int = 3,
+    near: int = NEAR,
     waiting: Waiting | None = None,
 ) -> list[Step]:
     """Decode points between two sentences, both ends included.
@@ -186,27 +193,27 @@ def walked(
         first: the sentence at share 0.
         second: the sentence at share 1.
         steps: how many points, from 2 to `MOST_STEPS`.
-        how: of the decoding.
+        options: of the decoding.
         spherical: along the great circle instead of the line.
         collection: whose nearest sentences stand beneath each step; None for none.
         near: how many of them.
-        waiting: as of `decoded`.
+        waiting: as of `decode`.
 
     Raises:
         NoDecoder: there is none for this encoder.
         UserError: a sentence, number, encoder or collection that cannot be used.
     """
     from app.pages.search import service as retrieval
-    from engine.decode import interpolate
+    from engine.decode import interpolate as points_between
 
     if not 2 <= steps <= MOST_STEPS:
         raise UserError(f"{steps} steps cannot be shown.", f"Choose from 2 to {MOST_STEPS}.")
     ends = [checked(first, "The first sentence"), checked(second, "The second sentence")]
-    row, decoder, model = _opened(workspace, encoder)
+    row, decoder, model = _open(workspace, encoder)
     vectors = model.encode(ends)
-    points = interpolate(vectors[0], vectors[1], steps, spherical=spherical)
-    found = _said(encoder, row, decoder, model, points, how or How(), waiting)
-    again = model.encode([said.sentence for said in found])
+    points = points_between(vectors[0], vectors[1], steps, spherical=spherical)
+    found = _decode_points(encoder, row, decoder, model, points, options, waiting)
+    again = model.encode([one.sentence for one in found])
     real: Sequence[Sequence[Hit]] = [()] * steps
     if collection:
         real = retrieval.around(workspace, encoder, collection, points, near)
@@ -219,14 +226,14 @@ def walked(
     ]  # fmt: skip
 
 
-def calculated(
+def calculate(
     workspace: Workspace,
     encoders: Sequence[str],
     expression: str,
     named: Mapping[str, str],
-    how: How | None = None,
+    options: DecodeOptions = DEFAULTS,
     waiting: Waiting | None = None,
-) -> list[Said]:
+) -> list[DecodeResult]:
     """Decode the point of an expression over named sentences, such as `a - b + c`.
 
     Raises:
@@ -242,24 +249,26 @@ def calculated(
     used = arithmetic.names(expression)
     texts = [checked(named[name], f"The sentence named {name}") for name in used]
 
-    def one(encoder: str) -> Said:
-        row, decoder, model = _opened(workspace, encoder)
+    def one(encoder: str) -> DecodeResult:
+        row, decoder, model = _open(workspace, encoder)
         vectors = dict(zip(used, model.encode(texts), strict=True))
         point = arithmetic.evaluate(expression, vectors)[None].astype(np.float32)
-        return _said(encoder, row, decoder, model, point, how or How(), waiting)[0]
+        return _decode_points(encoder, row, decoder, model, point, options, waiting)[0]
 
     return [_or_problem(encoder, one) for encoder in encoders]
 
 
-def at(workspace: Workspace, encoder: str, point: np.ndarray, how: How | None = None) -> Said:
+def decode_point(
+    workspace: Workspace, encoder: str, point: np.ndarray, options: DecodeOptions = DEFAULTS
+) -> DecodeResult:
     """Decode a point, float (dim,), in the encoder's own scale.
 
     Raises:
         NoDecoder: there is none for this encoder.
         UserError: an encoder or point that cannot be used.
     """
-    row, decoder, model = _opened(workspace, encoder)
-    return _said(encoder, row, decoder, model, point[None], how or How(), None)[0]
+    row, decoder, model = _open(workspace, encoder)
+    return _decode_points(encoder, row, decoder, model, point[None], options, None)[0]
 
 
 def training_time(workspace: Workspace, encoder: str) -> str:
@@ -291,14 +300,14 @@ def checked(sentence: str, what: str = "The sentence") -> str:
 
 
 def _of_sentence(
-    workspace: Workspace, encoder: str, text: str, how: How, waiting: Waiting | None
-) -> Said:
+    workspace: Workspace, encoder: str, text: str, options: DecodeOptions, waiting: Waiting | None
+) -> DecodeResult:
     from engine.decoding.text import words
 
-    def one(name: str) -> Said:
-        row, decoder, model = _opened(workspace, name)
+    def one(name: str) -> DecodeResult:
+        row, decoder, model = _open(workspace, name)
         begun = time.perf_counter()
-        (said,) = _said(name, row, decoder, model, model.encode([text]), how, waiting)
+        (said,) = _decode_points(name, row, decoder, model, model.encode([text]), options, waiting)
         took = time.perf_counter() - begun
         given = words(text)
         return replace(said, words=differing(text, said.sentence), given=given, seconds=took)
@@ -306,14 +315,14 @@ def _of_sentence(
     return _or_problem(encoder, one)
 
 
-def _or_problem(encoder: str, one: Callable[[str], Said]) -> Said:
+def _or_problem(encoder: str, one: Callable[[str], DecodeResult]) -> DecodeResult:
     try:
         return one(encoder)
     except UserError as error:
-        return Said(encoder, problem=error)
+        return DecodeResult(encoder, problem=error)
 
 
-def _opened(workspace: Workspace, encoder: str) -> tuple[DecoderRow, Decoder, Encoder]:
+def _open(workspace: Workspace, encoder: str) -> tuple[DecoderRow, Decoder, Encoder]:
     from app.pages.train import decoders
 
     row = decoders.decoder_of(workspace, encoder)
@@ -323,18 +332,20 @@ def _opened(workspace: Workspace, encoder: str) -> tuple[DecoderRow, Decoder, En
     return row, decoder, Typed(model)
 
 
-def _said(
-    encoder: str, row: DecoderRow, decoder: Decoder, model: Encoder, points: np.ndarray, how: How,
-    waiting: Waiting | None,
-) -> list[Said]:  # fmt: skip
+def _decode_points(
+    encoder: str, row: DecoderRow, decoder: Decoder, model: Encoder, points: np.ndarray,
+    options: DecodeOptions, waiting: Waiting | None,
+) -> list[DecodeResult]:  # fmt: skip
     from app.pages.decode import answering
 
     begun = time.perf_counter()
-    found = answering.decode(decoder, model, points, how, waiting)
+    found = answering.decode(decoder, model, points, options, waiting)
     took = (time.perf_counter() - begun) / len(points)
     known = int(row.words or 0)
     return [
-        Said(encoder, row.name, one.sentence, one.cosine, _others(one), (), one.cut, 0, known, took)
+        DecodeResult(
+            encoder, row.name, one.sentence, one.cosine, _others(one), (), one.cut, 0, known, took
+        )
         for one in found
     ]
 

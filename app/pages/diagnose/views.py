@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import formats
-from app.components import told
+from app.components import word_diff
 from app.pages.diagnose import figures
 from app.pages.train.decoder_list import ARCHITECTURES
 from app.web import parts, progress
@@ -237,21 +237,21 @@ def _facts(found: Diagnosis) -> str:
 def _samples(samples: Sequence[DecodedSample]) -> str:
     items = "".join(
         f'<li><p class="t-given" dir="auto">{escape(one.sentence)}</p><div class="t-telling-line">'
-        f'<p class="t-sentence" dir="auto">{told.marked(one.words) or "nothing"}</p>'
-        f"{told.cosine(one.cosine)}</div>{_nearest(one)}</li>"
+        f'<p class="t-sentence" dir="auto">{word_diff.marked(one.words) or "nothing"}</p>'
+        f"{parts.cosine(one.cosine)}</div>{_nearest(one)}</li>"
         for one in samples
     )
     return (
         '<div class="t-section"><h2>Samples</h2><p>Each sentence, what came back of it with the '
         "differences marked, and the nearest sentence that the decoder learned from.</p></div>"
-        f'<ul class="t-told t-samples" aria-label="Samples">{items}</ul>{told.LEGEND}'
+        f'<ul class="t-told t-samples" aria-label="Samples">{items}</ul>{word_diff.LEGEND}'
     )
 
 
 def _nearest(one: DecodedSample) -> str:
     if not one.nearest:
         return ""
-    cosine = "" if one.nearest_cosine is None else f" {told.number(one.nearest_cosine)}"
+    cosine = "" if one.nearest_cosine is None else f" {formats.cosine(one.nearest_cosine)}"
     return f'<p class="t-near" dir="auto"><span>nearest{cosine}</span> {escape(one.nearest)}</p>'
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app import formats
-from app.pages.decode import service as saying
+from app.pages.decode import service as decode
 from app.pages.decode.service import NoDecoder
 from app.pages.map import service
 from engine.errors import UserError
@@ -66,9 +66,9 @@ def decoded(workspace: Workspace, found: service.StoredMap, x: float, y: float) 
     ids, weights = weighted(found.points, x, y, NEAREST)
     rows = service.vectors(workspace, encoder, found.info["dataset"])
     try:
-        said = saying.at(workspace, encoder, weights @ rows[ids])
+        said = decode.decode_point(workspace, encoder, weights @ rows[ids])
     except NoDecoder:
-        time = saying.training_time(workspace, encoder)
+        time = decode.training_time(workspace, encoder)
         return {"x": x, "y": y, "lacking": encoder, "time": time}
     except UserError as error:  # part of the conversation: browsers log a 400 as a fault
         return {"x": x, "y": y, "trouble": error.message, "hint": error.hint}

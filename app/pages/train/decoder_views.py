@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
-from app.components import told
+from app.components import word_diff
 from app.components.actions import button
 from app.pages.jobs import views as jobs
 from app.pages.train import decoder_list as at_hand
@@ -141,15 +141,15 @@ def samples(found: Curves) -> str:
     if not found.evals:
         return noted
     last = found.evals[-1]
+    marked = word_diff.marked
     rows = "".join(
         f'<li><p class="t-given" dir="auto">{escape(given)}</p>'
-        f'<p class="t-sentence" dir="auto">{told.marked(differing(given, said)) or "nothing"}</p>'
-        "</li>"
+        f'<p class="t-sentence" dir="auto">{marked(differing(given, said)) or "nothing"}</p></li>'
         for given, said in last["samples"]
     )
     return (
         '<div class="t-section"><h2>What it says so far</h2><p>Sentences that it does not learn '
         f"from, and what it makes of their vectors after {formats.count(last['step'])} updates."
         f'</p></div><ul class="t-told t-samples" aria-label="Sentences and what came back">{rows}'
-        f"</ul>{told.LEGEND}{noted}"
+        f"</ul>{word_diff.LEGEND}{noted}"
     )

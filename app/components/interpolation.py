@@ -1,4 +1,4 @@
-"""A way between two sentences: a slider, the step it stands at, and all steps one under another.
+"""Steps between two sentences: a slider, the step it stands at, and all steps one under another.
 
 The slider moves in the browser alone; everything it shows came with the value. Knows nothing of how
 the steps were made.
@@ -44,12 +44,12 @@ class Stop:
     near: Sequence[Near] = ()
 
 
-def walk(**kwargs: Any) -> gr.HTML:
-    """Make the component; its value is what `way` returns, or None for nothing."""
+def interpolation(**kwargs: Any) -> gr.HTML:
+    """Make the component; its value is what `value_of` returns, or None for nothing."""
     return gr.HTML(None, html_template="", js_on_load=_JS, apply_default_css=False, **kwargs)
 
 
-def way(
+def value_of(
     stops: Sequence[Stop], ends: tuple[str, str], *, at: int | None = None, collection: str = ""
 ) -> dict[str, Any]:
     """Make the value.

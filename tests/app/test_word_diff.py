@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from app.components import told
-from app.pages.decode.service import Other, Said
+from app.components import word_diff
+from app.pages.decode import views
+from app.pages.decode.service import DecodeResult, Other
 from engine.decoding.differing import differing
 
 
@@ -28,13 +29,13 @@ def text(html: str) -> str:
 )
 def test_words_are_marked_at_their_places(before, after, html):
     """Spaces stand where they stood, markup is text."""
-    assert told.marked(differing(before, after)) == html
+    assert word_diff.marked(differing(before, after)) == html
 
 
 def test_what_is_left_without_the_lost_is_what_was_decoded():
     """Whatever the two sentences are."""
     before, after = "She reads the long red book, slowly.", "The red book, she slowly reads it."
-    marked = re.sub(r"\s*<del>.*?</del>", "", told.marked(differing(before, after)))
+    marked = re.sub(r"\s*<del>.*?</del>", "", word_diff.marked(differing(before, after)))
     assert text(marked).strip() == after
 
 
@@ -49,14 +50,16 @@ def test_what_is_left_without_the_lost_is_what_was_decoded():
 )
 def test_it_is_said_in_words_too(before, after, said):
     """For those who do not see the marks."""
-    assert told.tallied(differing(before, after)).startswith(said)
+    assert word_diff.tallied(differing(before, after)).startswith(said)
 
 
 def test_a_card_escapes_what_comes_from_outside():
     """Names, sentences, candidates."""
     probe = "<xss>"
-    said = Said(probe, probe, probe, 0.5, (Other(probe, -0.25),), differing(probe, f"{probe} x"))
-    html = told.cards([said, (probe, "<b>ours</b>")])
+    said = DecodeResult(
+        probe, probe, probe, 0.5, (Other(probe, -0.25),), differing(probe, f"{probe} x")
+    )
+    html = views.cards([said, (probe, "<b>ours</b>")])
     assert probe not in html
     assert "−0.250" in html
     assert "<b>ours</b>" in html
@@ -64,4 +67,4 @@ def test_a_card_escapes_what_comes_from_outside():
 
 def test_an_empty_answer_is_said_to_be_one():
     """Instead of a gap."""
-    assert "nothing at all" in told.card(Said("minilm", "d", "", 0.0))
+    assert "nothing at all" in views.card(DecodeResult("minilm", "d", "", 0.0))

@@ -9,10 +9,9 @@ import pytest
 from scipy.spatial import geometric_slerp
 from scipy.spatial.distance import cosine as cosine_distance
 
-from app.pages.decode import analogies
-from app.pages.decode import form as decode_form
-from app.pages.decode import service as saying
-from app.pages.decode.service import How, NoDecoder
+from app.pages.decode import analogies, views
+from app.pages.decode import service as decode
+from app.pages.decode.service import DecodeOptions, NoDecoder
 from app.pages.map import decoding as map_decoding
 from app.pages.map import making as map_making
 from app.pages.map import service as maps
@@ -36,7 +35,9 @@ def workspace(decoding: Workspace) -> Workspace:
 def known(workspace: Workspace) -> list[str]:
     """Sentences that the decoder gives back word for word."""
     sentences = known_sentences()
-    found = [saying.decoded(workspace, [ENCODER], text, How("greedy"))[0] for text in sentences]
+    found = [
+        decode.decode(workspace, [ENCODER], text, DecodeOptions("greedy"))[0] for text in sentences
+    ]
     kept = [text for text, said in zip(sentences, found, strict=True) if said.sentence == text]
     assert len(kept) > 30
     return kept
@@ -53,7 +54,7 @@ def vectors(workspace: Workspace, *sentences: str) -> np.ndarray:
 @pytest.mark.slow
 def test_a_sentence_that_is_known_comes_back_whole(workspace, known):
     """Every word is kept, the cosine of the round trip is 1."""
-    (said,) = saying.decoded(workspace, [ENCODER], f"  {known[0]}\n")
+    (said,) = decode.decode(workspace, [ENCODER], f"  {known[0]}\n")
     assert said.sentence == known[0]
     assert said.cosine == pytest.approx(1, abs=1e-6)
     assert {word.fate for word in said.words} == {"kept"}
@@ -64,7 +65,7 @@ def test_a_sentence_that_is_known_comes_back_whole(workspace, known):
 def test_the_cosine_is_that_of_the_vectors(workspace):
     """Of what was decoded to the vector of the sentence given, by SciPy; others are no nearer."""
     text = "Never point your finger at the moon!"
-    (said,) = saying.decoded(workspace, [ENCODER], text, How(beams=4))
+    (said,) = decode.decode(workspace, [ENCODER], text, DecodeOptions(beams=4))
     given, came = vectors(workspace, text, said.sentence)
     assert said.cosine == pytest.approx(1 - cosine_distance(given, came), abs=1e-5)
     assert 1 <= len(said.others) <= 3
@@ -76,7 +77,7 @@ def test_the_cosine_is_that_of_the_vectors(workspace):
 
 def test_a_sentence_longer_than_the_decoder_knows_is_said_to_be(workspace, known):
     """The decoder learned from at most seven words."""
-    (said,) = saying.decoded(workspace, [ENCODER], f"{known[0]} {known[1]} {known[2]}")
+    (said,) = decode.decode(workspace, [ENCODER], f"{known[0]} {known[1]} {known[2]}")
     assert (said.known, said.longer) == (7, True)
     assert said.given == len(f"{known[0]} {known[1]} {known[2]}".split())
 
@@ -84,14 +85,14 @@ def test_a_sentence_longer_than_the_decoder_knows_is_said_to_be(workspace, known
 def test_correction_never_loses_cosine(workspace):
     """What the rounds find is only taken when it is nearer."""
     text = "Who left the old dog in the hotel?"
-    (plain,) = saying.decoded(workspace, [ENCODER], text, How())
-    (better,) = saying.decoded(workspace, [ENCODER], text, How(rounds=3))
+    (plain,) = decode.decode(workspace, [ENCODER], text, DecodeOptions())
+    (better,) = decode.decode(workspace, [ENCODER], text, DecodeOptions(rounds=3))
     assert better.cosine >= plain.cosine - 1e-6
 
 
 def test_one_encoder_without_a_decoder_leaves_the_others_standing(workspace, known):
     """Each has its own answer or problem, in the order asked for."""
-    found = saying.decoded(workspace, [WITHOUT, ENCODER, "no such thing:1"], known[0])
+    found = decode.decode(workspace, [WITHOUT, ENCODER, "no such thing:1"], known[0])
     assert [said.encoder for said in found] == [WITHOUT, ENCODER, "no such thing:1"]
     assert isinstance(found[0].problem, NoDecoder)
     assert found[1].sentence == known[0]
@@ -103,7 +104,7 @@ def test_one_encoder_without_a_decoder_leaves_the_others_standing(workspace, kno
 def test_an_empty_or_endless_sentence_is_refused(workspace, sentence):
     """Before any model is loaded."""
     with pytest.raises(UserError, match=r"empty|characters"):
-        saying.decoded(workspace, [ENCODER], sentence)
+        decode.decode(workspace, [ENCODER], sentence)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +115,12 @@ def test_an_empty_or_endless_sentence_is_refused(workspace, sentence):
 def test_what_cannot_be_decoded_by_is_refused(how):
     """Each option has its limits."""
     with pytest.raises(UserError):
-        How(**how)
+        DecodeOptions(**how)
 
 
 def test_half_a_character_is_no_trouble(workspace):
     """A lone surrogate can come with an address; it cannot be encoded."""
-    (said,) = saying.decoded(workspace, [ENCODER], "a \ud800 dog")
+    (said,) = decode.decode(workspace, [ENCODER], "a \ud800 dog")
     assert said.problem is None
     said.sentence.encode()
 
@@ -152,9 +153,9 @@ def test_words_are_kept_moved_lost_or_new(before, after, fates):
 def test_a_way_leads_from_one_sentence_to_the_other(workspace, known, spherical):
     """The ends are the sentences; the points between are those of SciPy and NumPy."""
     first, second = known[0], known[1]
-    steps = saying.walked(workspace, ENCODER, first, second, 5, spherical=spherical)
+    steps = decode.interpolate(workspace, ENCODER, first, second, 5, spherical=spherical)
     assert [step.share for step in steps] == [0, 0.25, 0.5, 0.75, 1]
-    assert (steps[0].said.sentence, steps[-1].said.sentence) == (first, second)
+    assert (steps[0].result.sentence, steps[-1].result.sentence) == (first, second)
     a, b = vectors(workspace, first, second)
     if spherical:
         points = geometric_slerp(a / np.linalg.norm(a), b / np.linalg.norm(b), np.linspace(0, 1, 5))
@@ -163,14 +164,14 @@ def test_a_way_leads_from_one_sentence_to_the_other(workspace, known, spherical)
     for step, point in zip(steps, points, strict=True):
         assert step.point_first == pytest.approx(1 - cosine_distance(point, a), abs=1e-5)
         assert step.point_second == pytest.approx(1 - cosine_distance(point, b), abs=1e-5)
-        (came,) = vectors(workspace, step.said.sentence)
+        (came,) = vectors(workspace, step.result.sentence)
         assert step.to_first == pytest.approx(1 - cosine_distance(came, a), abs=1e-5)
         assert step.to_second == pytest.approx(1 - cosine_distance(came, b), abs=1e-5)
 
 
 def test_beneath_each_step_stand_the_nearest_real_sentences(workspace, known):
     """As NumPy finds them among all of the collection."""
-    steps = saying.walked(
+    steps = decode.interpolate(
         workspace, ENCODER, known[0], known[1], 3, collection="starter-topics", near=2
     )
     sentences, _ = workspace.catalog.sentences("starter-topics")
@@ -187,11 +188,11 @@ def test_beneath_each_step_stand_the_nearest_real_sentences(workspace, known):
 def test_a_way_that_cannot_be_is_refused(workspace):
     """Too few steps, an empty end, no decoder."""
     with pytest.raises(UserError, match="1 steps"):
-        saying.walked(workspace, ENCODER, "a", "b", 1)
+        decode.interpolate(workspace, ENCODER, "a", "b", 1)
     with pytest.raises(UserError, match="second sentence is empty"):
-        saying.walked(workspace, ENCODER, "a", " ")
+        decode.interpolate(workspace, ENCODER, "a", " ")
     with pytest.raises(NoDecoder):
-        saying.walked(workspace, WITHOUT, "a", "b")
+        decode.interpolate(workspace, WITHOUT, "a", "b")
 
 
 # An expression ----------------------------------------------------------------------------
@@ -201,7 +202,7 @@ def test_an_expression_is_worked_out_before_it_is_decoded(workspace, known):
     """What is taken away and added again leaves the sentence; so does half of it twice."""
     named = {"a": known[0], "b": known[1]}
     for expression in ("a - b + b", "(a + a) / 2", "2 * a - a", "-(-a)"):
-        (said,) = saying.calculated(workspace, [ENCODER], expression, named)
+        (said,) = decode.calculate(workspace, [ENCODER], expression, named)
         assert said.sentence == known[0], expression
         assert said.cosine == pytest.approx(1, abs=1e-5)
 
@@ -209,7 +210,7 @@ def test_an_expression_is_worked_out_before_it_is_decoded(workspace, known):
 def test_the_cosine_of_an_expression_is_to_its_point(workspace, known):
     """By SciPy."""
     named = dict(zip("abc", known, strict=False))
-    (said,) = saying.calculated(workspace, [ENCODER], "a - b + c", named)
+    (said,) = decode.calculate(workspace, [ENCODER], "a - b + c", named)
     a, b, c = vectors(workspace, *known[:3])
     (came,) = vectors(workspace, said.sentence)
     assert said.cosine == pytest.approx(1 - cosine_distance(came, a - b + c), abs=1e-5)
@@ -223,14 +224,14 @@ def test_the_cosine_of_an_expression_is_to_its_point(workspace, known):
 def test_an_expression_that_cannot_be_read_is_refused_at_once(workspace, expression, words):
     """Whatever the encoders: it is wrong for all of them."""
     with pytest.raises(UserError, match=words):
-        saying.calculated(workspace, [WITHOUT], expression, {"a": "one", "b": "two"})
+        decode.calculate(workspace, [WITHOUT], expression, {"a": "one", "b": "two"})
 
 
 def test_two_hundred_sentences_can_be_named(workspace):
     """And one more is too many."""
     lines = "\n".join(f"s{i} = Sentence number {i}." for i in range(200))
     named = analogies.named(lines)
-    (said,) = saying.calculated(workspace, [ENCODER], " + ".join(named), named)
+    (said,) = decode.calculate(workspace, [ENCODER], " + ".join(named), named)
     assert said.cosine is not None
     with pytest.raises(UserError, match="More than 200"):
         analogies.named(f"{lines}\nt = One more.")
@@ -258,7 +259,9 @@ def test_every_preset_can_be_worked_out(workspace):
     for preset in analogies.PRESETS:
         named = analogies.named(preset.lines)
         assert tuple(named.values()) == preset.sentences
-        (said,) = saying.calculated(workspace, [ENCODER], preset.expression, named, How("greedy"))
+        (said,) = decode.calculate(
+            workspace, [ENCODER], preset.expression, named, DecodeOptions("greedy")
+        )
         assert said.problem is None
     ours = [one for one in analogies.PRESETS if one.expression == analogies.ANALOGY][2:]
     assert len(ours) >= 12
@@ -335,11 +338,11 @@ def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
 
 def test_an_encoder_without_a_decoder_is_offered_one(workspace):
     """With about how long that takes and the encoder filled in; visitors get no such link."""
-    offer = decode_form.lacking(workspace, WITHOUT)
+    offer = views.no_decoder(workspace, WITHOUT)
     assert "./train-decoder?encoder=random%3A32" in offer
     assert "about" in offer or "seconds" in offer
     workspace.read_only = True
     try:
-        assert "train-decoder" not in decode_form.lacking(workspace, WITHOUT)
+        assert "train-decoder" not in views.no_decoder(workspace, WITHOUT)
     finally:
         workspace.read_only = False

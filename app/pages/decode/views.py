@@ -1,0 +1,195 @@
+"""What the decode pages show: a card an encoder, a table of an expression, words on the way.
+
+Everything from outside is escaped. Knows nothing of how a sentence was decoded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, TypeAlias
+
+from app import formats
+from app.components import word_diff
+from app.pages.decode.service import DecodeResult, NoDecoder, Other, training_time
+from app.web import address, parts
+from app.web.parts import cosine
+
+if TYPE_CHECKING:
+    from app.pages.decode.service import Step
+    from app.workspace import Workspace
+    from engine.errors import UserError
+
+Shown: TypeAlias = DecodeResult | tuple[str, str]
+"""What an encoder's decoder said, or (its spec, HTML that stands in its place)."""
+
+
+def cards(found: Sequence[Shown]) -> str:
+    """One card an encoder.
+
+    Args:
+        found: what was said, or (encoder, HTML that stands in its place).
+    """
+    body = "".join(
+        _framed(one[0], one[1]) if isinstance(one, tuple) else card(one) for one in found
+    )
+    answered = any(not isinstance(one, tuple) for one in found)
+    legend = word_diff.LEGEND if answered else ""
+    return f'<div class="t-columns t-told">{body}</div>{legend}'
+
+
+def card(result: DecodeResult) -> str:
+    """One card; a problem must have been made HTML by the page, see `cards`."""
+    sentence = word_diff.marked(result.words) if result.words else escape(result.sentence)
+    shown = sentence or '<span class="t-muted">nothing at all</span>'
+    tally = (
+        f'<p class="t-tally">{escape(word_diff.tallied(result.words))}</p>' if result.words else ""
+    )
+    return _framed(
+        result.encoder,
+        f'<div class="t-telling"><p class="t-sentence" dir="auto">{shown}</p>'
+        f"{cosine(result.cosine)}</div>{tally}{_limits(result)}{others(result.others)}",
+        _time(result.seconds),
+    )
+
+
+def others(found: Sequence[Other]) -> str:
+    """The other candidates, folded away; nothing for none."""
+    if not found:
+        return ""
+    items = "".join(
+        f'<li><span dir="auto">{escape(one.sentence) or "nothing"}</span>{cosine(one.cosine)}</li>'
+        for one in found
+    )
+    title = formats.plural(len(found), "other candidate")
+    return f'<details class="t-others"><summary>{title}</summary><ol>{items}</ol></details>'
+
+
+def alike(left: str, right: str) -> bool:
+    """Whether two sentences have the same words, whatever their case and marks."""
+    first, second = (re.findall(r"\w+", text.casefold()) for text in (left, right))
+    return bool(first) and first == second
+
+
+def _framed(encoder: str, body: str, beside: str = "") -> str:
+    small = f"<small>{escape(beside)}</small>" if beside else ""
+    return (
+        f'<section class="t-column" aria-label="{escape(encoder)}"><header>'
+        f'<span class="t-spec">{escape(encoder)}</span>{small}</header>{body}</section>'
+    )
+
+
+def _limits(result: DecodeResult) -> str:
+    """What to know before judging: a sentence that is too long, an end that was not reached."""
+    if result.longer:
+        return _note(
+            f"The sentence has {result.given} words and this decoder knows sentences of at most "
+            f"{result.known}: what it says is cut short."
+        )
+    if result.cut:
+        return _note("It was still going on at the greatest length that this decoder can say.")
+    return ""
+
+
+def _note(text: str) -> str:
+    return f'<p class="t-note">{parts.tag("cut", "warn")} {escape(text)}</p>'
+
+
+def _time(seconds: float) -> str:
+    return f"{round(1000 * seconds)} ms" if seconds < 1 else formats.duration(seconds)
+
+
+def calculated(
+    expression: str, used: Mapping[str, str], answer: str, found: Sequence[Shown]
+) -> str:
+    """What was asked, what each encoder's decoder says, and what a person might say.
+
+    Args:
+        expression: over names.
+        used: the names in it, with their sentences.
+        answer: what a person might say; empty where that is not known.
+        found: as of `cards`.
+    """
+    asked = "".join(
+        f'<dt class="t-spec">{escape(name)}</dt><dd dir="auto">{escape(text)}</dd>'
+        for name, text in list(used.items())[:12]
+    )
+    more = f"<dt></dt><dd>and {len(used) - 12} more</dd>" if len(used) > 12 else ""
+    person = (
+        f'<p class="t-person">A person might say: <span dir="auto">{escape(answer)}</span></p>'
+        if answer
+        else ""
+    )
+    rows = [_row(one, used, answer) for one in found]
+    title = f"What decoders say of {expression.strip()[:60]}"
+    table = parts.table(("Encoder", "z, as decoded", "Cosine"), rows, title, numbers=(2,))
+    return (
+        f'<div class="t-calculated"><dl>{asked}{more}<dt class="t-spec">z</dt>'
+        f'<dd class="t-spec">{escape(expression.strip())}</dd></dl>{table}{person}</div>'
+    )
+
+
+def _row(one: Shown, used: Mapping[str, str], answer: str) -> tuple[str, str, str]:
+    if isinstance(one, tuple):
+        return f'<span class="t-spec">{escape(one[0])}</span>', one[1], ""
+    shown = escape(one.sentence) or '<span class="t-muted">nothing at all</span>'
+    marks = "".join(
+        parts.tag(f"{name} again") for name, text in used.items() if alike(text, one.sentence)
+    )
+    if alike(answer, one.sentence):
+        marks += parts.tag("as a person might", "good")
+    if one.cut:
+        marks += parts.tag("cut at its greatest length", "warn")
+    said = f'<p class="t-sentence" dir="auto">{shown} {marks}</p>{others(one.others)}'
+    return f'<span class="t-spec">{escape(one.encoder)}</span>', said, cosine(one.cosine)
+
+
+def interpolated(steps: Sequence[Step], said: str, lacking: str, collection: str | None) -> str:
+    """What an interpolation shows, in words.
+
+    Args:
+        steps: of it.
+        said: what the picture shows. Plain text.
+        lacking: why no real sentences can be shown; empty where they are.
+        collection: whose they would be.
+    """
+    first = steps[0].result
+    below = [f"<p>{escape(said)}</p>"]
+    if known := next((step.result.known for step in steps if step.result.known), 0):
+        below.append(
+            f'<p class="t-small t-muted">The decoder {escape(first.decoder)} knows '
+            f"sentences of at most {known} words.</p>"
+        )
+    if lacking:
+        to = escape(address.link("search", **{"in": collection, "encoder": first.encoder}))
+        below.append(
+            f'<p class="t-small t-muted">{escape(lacking)} <a href="{to}">Search</a> does that '
+            "once; then the nearest real sentences stand beneath each step.</p>"
+        )
+    return f'<div class="t-said">{"".join(below)}</div>'
+
+
+def instead(workspace: Workspace, encoder: str, problem: UserError) -> str:
+    """What stands in place of an answer: an error, or how to come to a decoder."""
+    if not isinstance(problem, NoDecoder):
+        return parts.problem(problem)
+    return no_decoder(workspace, encoder)
+
+
+def no_decoder(workspace: Workspace, encoder: str) -> str:
+    """A calm word that there is no decoder, and the way to one."""
+    if workspace.read_only:
+        more = "Visitors cannot train one; choose another encoder."
+        link = ""
+    else:
+        more = "A decoder is trained once, in the background."
+        if took := training_time(workspace, encoder):
+            more += f" For this encoder that takes {took}, as far as can be told beforehand."
+        to = escape(address.link("train-decoder", encoder=encoder))
+        link = f'<p><a class="t-button" href="{to}">Train a decoder</a></p>'
+    return (
+        f'<div class="t-notice t-lacking" role="status"><p><strong>No decoder for '
+        f'<span class="t-spec">{escape(encoder)}</span> yet.</strong></p>'
+        f"<p>{escape(more)}</p>{link}</div>"
+    )
