@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from engine import evaluate, protocols, speed, tasks
@@ -177,19 +176,3 @@ def test_memory_holds_vectors_and_classifiers(data: Catalog) -> None:
     weights = 4 * 5 * 440 * (100 + 1) * 2
     masks = 5 * 110 * 80
     assert cost.memory_bytes(found, 100) == 2 * vectors + weights + masks
-
-
-def test_the_speed_of_an_encoder() -> None:
-    """More sentences than fit into the time are not encoded."""
-
-    class Slow(HashEncoder):
-        """Takes a millisecond a sentence, at least."""
-
-        def encode(self, sentences, progress=None):
-            import time
-
-            time.sleep(0.001 * len(sentences))
-            return np.zeros((len(sentences), self.dim), np.float32)
-
-    speed = cost.sentences_per_second(Slow(4), [f"s {i}" for i in range(5000)], 0.2)
-    assert 100 < speed < 1000
