@@ -19,6 +19,7 @@ import torch
 from engine.decoding import folder as folders
 from engine.decoding.folder import DecoderModel
 from engine.decoding.generate import Candidate, beam, greedy, reference_beam, sample
+from engine.decoding.prefix import PrefixTransformer
 from engine.decoding.text import words
 from engine.decoding.vocabulary import Words
 from engine.encoders.base import Encoder
@@ -212,7 +213,10 @@ def open_decoder(folder: Path) -> Decoder:
     Raises:
         UserError: it holds none, or a damaged one.
     """
-    return Decoder(*folders.read(folder))
+    model, vocabulary, facts = folders.read(folder)
+    if isinstance(model, PrefixTransformer):
+        model.pack()
+    return Decoder(model, vocabulary, facts)
 
 
 def interpolate(

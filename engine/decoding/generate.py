@@ -113,9 +113,8 @@ def _walk(
 
 
 def _writable(logits: Tensor) -> Tensor:
-    """Neither PAD nor BEGIN is ever written."""
-    logits = logits.clone()
-    logits[..., [PAD, BEGIN]] = -torch.inf
+    """Neither PAD nor BEGIN is ever written; the logits of a step belong to who asked for them."""
+    logits[..., PAD] = logits[..., BEGIN] = -torch.inf
     return logits
 
 
@@ -135,57 +134,87 @@ def beam(
         penalty: 0 ranks by the plain sum.
     """
     n, device = len(vectors), vectors.device
-    state = model.begin(vectors.repeat_interleave(width, 0))
-    last = torch.full((n * width,), BEGIN, device=device)
-    # All begin alike: only the first may be continued, or every beam would be the same.
-    score = vectors.new_full((n, width), -torch.inf)
-    score[:, 0] = 0.0
-    written = torch.zeros((n, width, 0), dtype=torch.long, device=device)
+    state, last = model.begin(vectors), torch.full((n,), BEGIN, device=device)
     done: list[list[Candidate]] = [[] for _ in range(n)]
     going = done  # those of the vectors that are not done yet
+    # Of each open hypothesis: its score, what it wrote, and its place, `width` of them a vector.
+    score, written = vectors.new_zeros(n), torch.zeros((n, 0), dtype=torch.long, device=device)
+    places = torch.arange(n, device=device) * width
     most = ((5 + longest + 1) / 6) ** penalty
     for place in range(longest + 1):
         logits, state = model.step(state, last)
-        chance = F.log_softmax(_writable(logits), -1).view(len(going), width, -1)
-        total = score[..., None] + chance
+        total = F.log_softmax(_writable(logits), -1).add_(score[:, None])
         size = ((5 + place + 1) / 6) ** penalty
-        _finish(going, written, total[..., END], size, width)
-        total[..., END] = -torch.inf
-        best = total.amax((1, 2)).tolist()
-        rest = [i for i, at in enumerate(best) if not _settled(going[i], at, most, width)]
-        if place == longest or not rest:
+        owners = [going[i] for i in (places // width).tolist()]
+        _finish(owners, written, total[:, END], size, width)
+        if place == longest:
             break
-        going, left = [going[i] for i in rest], torch.tensor(rest, device=device)
-        score, flat = total[left].view(len(rest), -1).topk(width, -1)
-        origin, piece = flat // total.shape[-1], flat % total.shape[-1]
-        before = written[left].gather(1, origin[..., None].expand(-1, -1, place))
-        written = torch.cat([before, piece[..., None]], -1)
-        state = model.chosen(state, (left[:, None] * width + origin).view(-1))
-        last = piece.view(-1)
+        total[:, END] = -torch.inf
+        following, origin, piece = _best(total, places, len(going), width)
+        lasting = [
+            _lasting(*one, most, width) for one in zip(going, following.tolist(), strict=True)
+        ]
+        rest = [i for i, one in enumerate(lasting) if any(one)]
+        if not rest:
+            break
+        going = [going[i] for i in rest]
+        kept = torch.tensor(lasting, device=device)
+        places = kept[rest].view(-1).nonzero()[:, 0]
+        score, origin, last = following[kept], origin[kept], piece[kept]
+        written = torch.cat([written[origin], last[:, None]], -1)
+        state = model.chosen(state, origin)
     if place == longest:  # the best of what had no time to end may still be better, and says so
-        for kept, row, open_score in zip(going, written.tolist(), score.tolist(), strict=True):
-            kept.append(Candidate(tuple(row[0]), open_score[0] / size, False))
-    return [sorted(kept, key=lambda c: -c.score)[:width] for kept in done]
+        firsts = (places % width == 0).nonzero()[:, 0]
+        rows = zip(going, written[firsts].tolist(), score[firsts].tolist(), strict=True)
+        for ended, row, open_score in rows:
+            ended.append(Candidate(tuple(row), open_score / size, False))
+    return [sorted(ended, key=lambda c: -c.score)[:width] for ended in done]
+
+
+def _best(total: Tensor, places: Tensor, n: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The best continuations of each vector: their scores, rows that they continue, and pieces.
+
+    Args:
+        total: (open hypotheses, pieces), the score of each continuation.
+        places: (open hypotheses,), see `beam`.
+        n: vectors.
+        width: continuations of a vector, -inf where there are not as many; as returned, (n, width).
+    """
+    # The best of a vector are among the best of each of its rows.
+    found, pieces = total.topk(min(width, total.shape[1]), -1)
+    each = found.shape[1]
+    grid = total.new_full((n * width, each), -torch.inf).index_copy(0, places, found)
+    score, flat = grid.view(n, -1).topk(width, -1)
+    rows = torch.zeros(n * width, dtype=torch.long, device=total.device)
+    rows[places] = torch.arange(len(places), device=total.device)
+    origin = rows.view(n, width).gather(1, flat // each)
+    return score, origin, pieces[origin, flat % each]
 
 
 def _finish(
-    going: list[list[Candidate]], written: Tensor, ends: Tensor, size: float, width: int
+    owners: list[list[Candidate]], written: Tensor, ends: Tensor, size: float, width: int
 ) -> None:
-    """Keep what ends here and is among the best that ended."""
-    for kept, rows, scores in zip(going, written, ends.tolist(), strict=True):
-        for row, total in zip(rows, scores, strict=True):
-            if total / size > (kept[-1].score if len(kept) == width else -torch.inf):
-                kept.append(Candidate(tuple(row.tolist()), total / size, True))
-                kept.sort(key=lambda c: -c.score)
-                del kept[width:]
+    """Keep what ends here and is among the best of its vector that ended."""
+    for row, (kept, total) in enumerate(zip(owners, ends.tolist(), strict=True)):
+        if total / size > _bar(kept, width):
+            kept.append(Candidate(tuple(written[row].tolist()), total / size, True))
+            kept.sort(key=lambda c: -c.score)
+            del kept[width:]
 
 
-def _settled(kept: list[Candidate], best_open: float, most: float, width: int) -> bool:
-    """Whether no open hypothesis can enter any more.
+def _lasting(kept: list[Candidate], scores: list[float], most: float, width: int) -> list[bool]:
+    """Which open hypotheses of a vector can still enter, they or what they become.
 
-    Log-probabilities only fall, and the longest sentence is divided by the most.
+    Log-probabilities only fall, and the longest sentence is divided by the most. What a hopeless
+    one would have kept out of the beam is worse than itself, and as hopeless.
     """
-    return len(kept) == width and best_open / most <= kept[-1].score
+    bar = _bar(kept, width)
+    return [score / most > bar for score in scores]
+
+
+def _bar(kept: list[Candidate], width: int) -> float:
+    """What has to be passed to be among the best that ended."""
+    return kept[-1].score if len(kept) == width else -torch.inf
 
 
 @dataclass(frozen=True)

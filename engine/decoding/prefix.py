@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from engine.decoding.loss import cross_entropy, targets
 from engine.decoding.spec import HEADS
+from engine.encoders import onednn
 
 Kept = tuple[Tensor, Tensor]
 """Keys and values of a layer, (n, heads, positions, width / heads)."""
@@ -50,8 +51,15 @@ class PrefixTransformer(nn.Module):
         self.blocks = nn.ModuleList(Block(width, heads, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         self.dropout = nn.Dropout(dropout)
+        self._table: Tensor | None = None  # the pieces' weight, see `pack`
         for table in (self.pieces, self.places):
             nn.init.normal_(table.weight, std=0.02)
+
+    def pack(self) -> None:
+        """Be quick with a few rows at a time on the CPU, as when decoding; it learns no more."""
+        if onednn.available():
+            onednn.use_onednn(self, few=True)
+            self._table = onednn.laid_out(self.pieces.weight)
 
     def states(self, vectors: Tensor, ids: Tensor) -> Tensor:
         """Hidden state behind every piece.
@@ -75,6 +83,8 @@ class PrefixTransformer(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         """(…, width) -> (…, vocabulary)."""
+        if self._table is not None:
+            return onednn.linear(states, self._table)
         return F.linear(states, self.pieces.weight)
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
