@@ -261,3 +261,28 @@ def test_a_narrow_beam_stops_early_and_loses_nothing(
         expected = sorted(ended, reverse=True)[:width]
         assert [c.ids for c in found] == [ids for _, ids in expected]
         assert [c.score for c in found] == pytest.approx([s for s, _ in expected], abs=1e-4)
+
+
+class Counted(Table):
+    """Counts the hypotheses that it is asked about, step by step."""
+
+    rows: list[int]
+
+    def step(
+        self, state: list[tuple[int, ...]], last: torch.Tensor
+    ) -> tuple[torch.Tensor, list[tuple[int, ...]]]:
+        """See `Table.step`."""
+        self.rows.append(len(last))
+        return super().step(state, last)
+
+
+def test_hopeless_hypotheses_leave_the_beam_before_their_vector_is_done() -> None:
+    """Two have ended, at .54 and .09: of those still open, .36 may pass and .005 may not."""
+    table = Counted({
+        (): {A: 0.9, END: 0.09, B: 0.01}, (A,): {END: 0.6, A: 0.4}, (B,): {END: 0.5, B: 0.5},
+        (A, A): {END: 1.0}, (C,): {END: 1.0},
+    })  # fmt: skip
+    table.rows = []
+    (found,) = beam(table, torch.zeros(1, 1), 9, width=2, penalty=0.0)
+    assert [(c.ids, c.ended) for c in found] == [((A,), True), ((A, A), True)]
+    assert table.rows == [1, 2, 1]

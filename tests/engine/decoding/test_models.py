@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -12,6 +14,7 @@ from engine.decoding.loss import cross_entropy
 from engine.decoding.lstm import ConditionedLSTM
 from engine.decoding.prefix import Block, PrefixTransformer
 from engine.decoding.vocabulary import BEGIN, END, PAD
+from engine.encoders import onednn
 
 DIM, PIECES = 5, 11
 IDS = torch.tensor([[BEGIN, 4, 7, END, PAD], [BEGIN, 3, 9, 10, END]])
@@ -132,3 +135,20 @@ def test_the_loss_of_rows_is_pytorchs_own(monkeypatch: pytest.MonkeyPatch) -> No
         assert torch.allclose(a, b)
     with torch.no_grad():
         assert torch.allclose(cross_entropy(states, table, wanted), peer)
+
+
+def test_a_packed_decoder_says_the_same_under_the_same_names() -> None:
+    """To the order of sums; what is stored and hashed are the weights as they were."""
+    plain = PrefixTransformer(DIM, PIECES, width=16, layers=2, heads=2, positions=8).eval()
+    packed = copy.deepcopy(plain)
+    packed.pack()
+    with torch.inference_mode():
+        expected, found = plain.begin(VECTORS), packed.begin(VECTORS)
+        for last in IDS.T:
+            logits, expected = plain.step(expected, last)
+            other, found = packed.step(found, last)
+            torch.testing.assert_close(other, logits, atol=1e-5, rtol=1e-5)
+    assert list(packed.state_dict()) == list(plain.state_dict())
+    for name, tensor in plain.state_dict().items():
+        assert torch.equal(packed.state_dict()[name], tensor)
+    assert any(isinstance(part, onednn.Linear) for part in packed.modules()) == onednn.available()
