@@ -151,4 +151,7 @@ def test_a_packed_decoder_says_the_same_under_the_same_names() -> None:
     assert list(packed.state_dict()) == list(plain.state_dict())
     for name, tensor in plain.state_dict().items():
         assert torch.equal(packed.state_dict()[name], tensor)
-    assert any(isinstance(part, onednn.Linear) for part in packed.modules()) == onednn.available()
+    assert (
+        any(isinstance(part, onednn.OneDnnLinear) for part in packed.modules())
+        == onednn.available()
+    )
