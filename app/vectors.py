@@ -1,11 +1,14 @@
-"""What an encoder knows of sentences, and which ones it still has to encode."""
+"""Vectors of sentences: those of a collection, and which ones an encoder still has to encode."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from engine.encoders.base import sentence_key
+from app.finite import finite
+from engine.encoders.base import Progress, sentence_key
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +21,38 @@ SMALL = 500
 """So many sentences are encoded at once, in a second or two; more become a background run."""
 BLOCK = 16_384
 """Sentences looked up or encoded at a time."""
+_MOST_HELD = 2
+
+_held: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
+"""Vectors of collections by fingerprint and hash."""
+_lock = threading.Lock()
+
+
+def vectors(
+    workspace: Workspace,
+    encoder: str,
+    dataset: str,
+    progress: Progress | None = None,
+) -> np.ndarray:
+    """The vectors of a collection, float32 (n, dim), read-only; the last two stay in memory.
+
+    Raises:
+        UserError: an encoder or data set that cannot be used, or a value that is not a number.
+    """
+    encoded_by = workspace.bound(encoder, dataset)
+    sentences, data_hash = workspace.catalog.sentences(dataset)
+    place = (encoded_by.fingerprint, data_hash)
+    with _lock:
+        if place in _held:
+            _held.move_to_end(place)
+            return _held[place]
+    rows = finite(encoded_by.encode(sentences, progress), sentences)
+    rows.flags.writeable = False
+    with _lock:
+        _held[place] = rows
+        while len(_held) > _MOST_HELD:
+            _held.popitem(last=False)
+    return rows
 
 
 def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -26,6 +26,16 @@ FORBIDDEN = {
 OPTIONAL = {"faiss", "umap", "gradio", "dbos"}
 """What a machine may lack and still import the engine."""
 
+SHARED = {"data.choices", "encoders.choices", "jobs.run_panel", "jobs.views"}
+"""Modules of a page's folder that are made for the other pages; beside them only services are."""
+NOT_YET = {
+    ("compare", "overview.spread"), ("evaluate", "overview.spread"), ("fair", "overview.spread"),
+    ("fair", "evaluate.command_line"), ("train", "data.form"), ("spaces", "map.making"),
+}  # fmt: skip
+"""Modules of other pages that are asked all the same. Take out what is mended; add nothing."""
+TRAINING = {"train", "trainings", "diagnose", "decode"}
+"""Pages that ask each other in a circle still, and not only through their services."""
+
 HEAVY = {"torch", "transformers", "sentence_transformers", "sklearn", "umap", "faiss"}
 
 
@@ -104,6 +114,66 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 @pytest.mark.slow
+def imports_between_pages() -> dict[tuple[str, str], set[str]]:
+    """(page, other page) -> modules of the other that the first imports, `SHARED` left out."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for name, targets in imports_between_modules().items():
+        for target in targets:
+            (page, _), (other, module) = _place(name), _place(target)
+            if page and other and page != other and f"{other}.{module}" not in SHARED:
+                found.setdefault((page, other), set()).add(module)
+    return found
+
+
+def _place(name: str) -> tuple[str, str]:
+    """The page's folder and the module in it; empty for what stands elsewhere."""
+    *folder, page, module = ["", "", *name.split(".")]
+    return (page, module) if folder[-2:] == ["app", "pages"] else ("", "")
+
+
+def test_pages_ask_other_pages_only_through_their_services() -> None:
+    """What else several pages need stands in no page's folder."""
+    beside = {
+        (page, f"{other}.{module}")
+        for (page, other), modules in imports_between_pages().items()
+        if not {page, other} <= TRAINING
+        for module in modules - {"service", "job"}
+    }
+    assert beside <= NOT_YET
+
+
+def test_services_have_no_face_and_verbs_no_page() -> None:
+    """What a page does is asked by tests, agents and terminals too."""
+    faces = {"page", "command", "views", "terminal"}
+    wrong = set()
+    for name, targets in imports_between_modules().items():
+        page, module = _place(name)
+        if page and module in ("service", "job", "command"):
+            seen = {t for t in targets if t.startswith("app.web.") or t.split(".")[-1] in faces}
+            if module == "command":
+                seen -= {"app.terminal", *(t for t in seen if t.endswith(".command"))}
+            else:
+                source = ROOT.joinpath(*name.split(".")).with_suffix(".py").read_text("utf-8")
+                seen |= imported(source) & {"gradio", "typer", "plotly", "html"}
+            wrong |= {f"{name} imports {target}" for target in seen}
+    assert not wrong
+
+
+def test_no_pages_ask_each_other_in_a_circle() -> None:
+    """A page can be understood, and left out, without those that it does not ask."""
+    asks: dict[str, set[str]] = {}
+    for page, other in imports_between_pages():
+        asks.setdefault(page, set()).add(other)
+
+    def reached(page: str) -> set[str]:
+        found: set[str] = set()
+        while new := {o for p in (found or {page}) for o in asks.get(p, ())} - found:
+            found |= new
+        return found
+
+    assert {page for page in asks if page in reached(page)} <= TRAINING
+
+
 @pytest.mark.parametrize("statement", ["import engine", "import store", "import app.ui"])
 def test_importing_stays_light(statement: str) -> None:
     """The page is up before torch, scikit-learn, faiss or umap are needed."""

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from app import ui
+from app.components.map_columns import MOST_LABELS, Facts
 from app.jobs.kinds import KINDS
 from app.pages.data.service import keep
 from app.pages.map import facts as map_facts
@@ -257,11 +258,11 @@ def test_hard_collections_have_maps(
 
 def test_ten_thousand_labels_and_more() -> None:
     """Up to 65,534 labels are told apart; what lies beyond is one label, other."""
-    facts = map_facts.Facts()
+    facts = Facts()
     facts.label("label", "Label", [str(i) for i in range(70_000)], np.arange(70_000))
     assert facts.columns[0].labels[-1] == "other"
-    assert facts.arrays["label"].max() == map_facts.MOST_LABELS
-    assert (facts.arrays["label"] == map_facts.MOST_LABELS).sum() == 70_000 - map_facts.MOST_LABELS
+    assert facts.arrays["label"].max() == MOST_LABELS
+    assert (facts.arrays["label"] == MOST_LABELS).sum() == 70_000 - MOST_LABELS
 
 
 def test_density_knows_a_crowd() -> None:

@@ -18,7 +18,7 @@ from app.pages.search import views as search_columns
 from app.pages.search.service import Limits, SearchSpec
 from app.workspace import Workspace
 from engine.errors import UserError
-from engine.search import ann_index as index_ladder
+from engine.search import ann_index
 
 A, TOPICS = "random:48", "starter-topics"
 
@@ -125,7 +125,7 @@ def test_a_pattern_that_hangs_is_an_error_of_the_page(
 @pytest.fixture
 def large(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """The starter topics count as a large collection, and nobody has searched it yet."""
-    monkeypatch.setattr(index_ladder, "EXACT_BELOW", 1000)
+    monkeypatch.setattr(ann_index, "EXACT_BELOW", 1000)
     monkeypatch.setattr(searchable, "_exact", OrderedDict())
     monkeypatch.setattr(searchable, "_mapped", OrderedDict())
     monkeypatch.setattr(search_columns, "_asked", Counter())

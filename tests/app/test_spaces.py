@@ -23,7 +23,7 @@ from app.pages.spaces import flow
 from app.pages.spaces import making as spaces_making
 from app.pages.spaces import service as spaces
 from app.pages.spaces import views as spaces_views
-from app.pages.spaces.changes import Changed, Near, listed
+from app.pages.spaces.changes import Changed, Neighbour, listed
 from app.workspace import Workspace
 from engine.datasets.tables import preview
 from engine.errors import UserError
@@ -289,8 +289,8 @@ def test_both_maps_open_on_the_same_place(pair: spaces.Pair) -> None:
 
 def test_the_list_escapes_and_marks_what_is_shared() -> None:
     """Text stays text; a neighbour of both is said to be one."""
-    near = [Near(3, "shared", 0.5), Near(4, HOSTILE, -0.25)]
-    one = Changed(7, HOSTILE, 1 / 3, 0.5, near, [near[0], Near(5, "other", 0.1)])
+    near = [Neighbour(3, "shared", 0.5), Neighbour(4, HOSTILE, -0.25)]
+    one = Changed(7, HOSTILE, 1 / 3, 0.5, near, [near[0], Neighbour(5, "other", 0.1)])
     text = listed([one], ("<a>", "b"), "spaces")
     assert "<img" not in text
     assert "<a>" not in text

@@ -100,7 +100,7 @@ def test_the_overview_stands_without_it(measured: Workspace) -> None:
 def test_distributions_stand_without_it(measured: Workspace, harm) -> None:
     """What cannot be read can be measured again there."""
     harm(file_of(measured, B))
-    found = densities.spreads(measured, [A, B], TASK)
+    found = densities.distributions(measured, [A, B], TASK)
     assert set(found) == {A}
     assert densities.unreadable(measured, [A, B], TASK, found) == [B]
     note, to_measure, drawn = distributions._shown(measured, [A, B], TASK)

@@ -17,7 +17,7 @@ CHECKED = "input:checked"
         ("search?encoder=random:64&mode=pattern", "#mode", "Search by",
          ("pattern", "meaning", "examples", "words")),
         ("curate?job=exact", "#job", "Look for", ("exact", "near", "outliers")),
-        ("geometry?encoder=random:64&data=starter-pairs", "#rule", "Positive pairs of alignment",
+        ("geometry?encoder=random:64&data=starter-pairs", "#rule", "Alignment: positive pairs",
          ("over", "from")),
         ("spaces?encoder=random:64&encoder=random:256&groups=hdbscan", "#groups", "Clusters",
          ("hdbscan", "k-means", "hdbscan")),

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 TITLE = "Curate"
 PATH = "curate"
 DESCRIPTION = (
-    "Look a collection over before you trust it: sentences that stand in it twice, that belong "
-    "nowhere, that are in training and test alike, or that stand for all the others."
+    "Look a collection over before you trust it: sentences that occur twice, that are near no "
+    "other, that are in both training and test data, or that are typical of all."
 )
 WORDS = {
     "exact": "The same words, whatever the case, the spaces and the mark at the end.",
@@ -73,7 +73,7 @@ def build(workspace: Workspace) -> None:
         controls.render("nearest")
     with gr.Row(visible=False) as some:
         controls.render("many")
-    go = gr.Button("Look", variant="primary", elem_id="look", visible=not workspace.read_only)
+    go = gr.Button("Run check", variant="primary", elem_id="look", visible=not workspace.read_only)
     notice = parts.notice()
     panel = RunPanel(workspace)
     controls.add("run", panel.run)
@@ -185,6 +185,6 @@ def _shown(workspace: Workspace, asked: Values) -> str:
     hint = (
         "This demonstration does not start runs: choose what was looked for before."
         if workspace.read_only
-        else "Press Look. A large collection is worked on in the background."
+        else "Press Run check. A large collection is worked on in the background."
     )
     return parts.empty(f"{service.NAMES[spec.check]}: not looked for yet", hint)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 HEADS = {
     "group": "group", "occurs": "occurs", "most": "end", "cosine": "cosine", "exact": "same words",
-    "twin": "stands there",
+    "twin": "its match there",
 }  # fmt: skip
 
 

@@ -14,7 +14,6 @@ from app.pages.data import choices as collections
 from app.pages.decode import figures, form, service, views
 from app.pages.decode.service import NEAR, STEPS, NoDecoder
 from app.pages.encoders import choices
-from app.pages.search import searchable
 from app.pages.search import service as search
 from app.web import address, background_call, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
@@ -170,4 +169,4 @@ def _stop(step: Step) -> Stop:
 
 def _lacking(workspace: Workspace, encoder: str, collection: str) -> str:
     """Why no real sentences can be shown, in words; empty when they can."""
-    return search.undone(searchable.so_far(workspace, encoder, collection), collection)
+    return search.lacking(workspace, encoder, collection)

@@ -28,7 +28,7 @@ vectors lie in a narrow cone (anisotropy, Ethayarajh 2019)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class Distribution:
     """One encoder's cosines on one task's pairs.
 
     Attributes:
@@ -65,23 +65,25 @@ def pair_tasks(workspace: Workspace) -> list[str]:
     return [*here, *sorted(measured - set(here))]
 
 
-def spreads(workspace: Workspace, encoders: Sequence[str], task: str) -> dict[str, Spread]:
-    """Encoder to its spread, for those that were measured on the task; the newest result counts.
+def distributions(
+    workspace: Workspace, encoders: Sequence[str], task: str
+) -> dict[str, Distribution]:
+    """By encoder, for those that were measured on the task; the newest result counts.
 
     Those whose values per example cannot be read are left out: see `unreadable`.
     """
     newest = _newest(workspace, encoders, task)
-    found: dict[str, Spread] = {}
+    found: dict[str, Distribution] = {}
     for name in encoders:
         with contextlib.suppress(StoreError):
-            found |= {name: _spread(workspace, newest[name])} if name in newest else {}
+            found |= {name: _distribution(workspace, newest[name])} if name in newest else {}
     return found
 
 
 def unreadable(
-    workspace: Workspace, encoders: Sequence[str], task: str, found: Mapping[str, Spread]
+    workspace: Workspace, encoders: Sequence[str], task: str, found: Mapping[str, Distribution]
 ) -> list[str]:
-    """Those that were measured on the task, and of which `spreads` found nothing to read."""
+    """Those that were measured on the task, and of which `distributions` found nothing to read."""
     newest = _newest(workspace, encoders, task)
     return [name for name in encoders if name in newest and name not in found]
 
@@ -92,7 +94,7 @@ def _newest(workspace: Workspace, encoders: Sequence[str], task: str) -> dict[st
 
 
 @lru_cache(maxsize=256)
-def _spread(workspace: Workspace, result: int) -> Spread:
+def _distribution(workspace: Workspace, result: int) -> Distribution:
     """Results never change, so what is made of one is kept."""
     row = workspace.store.results.by_id(result)
     examples = workspace.store.results.examples(result)
@@ -104,7 +106,7 @@ def _spread(workspace: Workspace, result: int) -> Spread:
     random = numbers.get("random_cosine")
     ridges = _ridges(examples["cosine"], examples["gold"], _scale(row["details"]))
     panel = figures.Panel(row["encoder"], ridges, random)
-    return Spread(
+    return Distribution(
         panel,
         figures.panel_overlap(panel, grid()),
         row["score"],
@@ -117,13 +119,13 @@ def _spread(workspace: Workspace, result: int) -> Spread:
 
 def of(
     encoder: str, cosines: np.ndarray, gold: np.ndarray, scale: tuple[float, float], random: float
-) -> Spread:
-    """The spread of pairs that are at hand: no result of an evaluation is needed."""
+) -> Distribution:
+    """That of pairs that are at hand: no result of an evaluation is needed."""
     import numpy as np
 
     panel = figures.Panel(encoder, _ridges(np.asarray(cosines), np.asarray(gold), scale), random)
     overlap = figures.panel_overlap(panel, grid())
-    return Spread(panel, overlap, float("nan"), random, None, None, len(gold))
+    return Distribution(panel, overlap, float("nan"), random, None, None, len(gold))
 
 
 def _ridges(
@@ -146,31 +148,31 @@ def _scale(details: dict[str, Any]) -> tuple[float, float]:
     return float(labels[0].split("–")[0]), float(labels[-1].split("–")[1])
 
 
-def reading(spread: Spread) -> str:
+def reading(found: Distribution) -> str:
     """What the picture of one encoder says, in words."""
-    lowest, highest = spread.panel.ridges[0], spread.panel.ridges[-1]
+    lowest, highest = found.panel.ridges[0], found.panel.ridges[-1]
     said = []
-    if spread.overlap is not None and lowest.mean is not None and highest.mean is not None:
+    if found.overlap is not None and lowest.mean is not None and highest.mean is not None:
         much = (
-            "hardly overlap" if spread.overlap < LITTLE_OVERLAP
-            else "overlap somewhat" if spread.overlap < MUCH_OVERLAP
+            "hardly overlap" if found.overlap < LITTLE_OVERLAP
+            else "overlap somewhat" if found.overlap < MUCH_OVERLAP
             else "overlap much"
         )  # fmt: skip
         said.append(
             f"Pairs graded {lowest.label} and {highest.label} {much}: they share "
-            f"{figures.percent(spread.overlap)} of their area, and the mean cosine goes from "
+            f"{figures.percent(found.overlap)} of their area, and the mean cosine goes from "
             f"{number(lowest.mean)} to {number(highest.mean)}."
         )
-    means = [ridge.mean for ridge in spread.panel.ridges if ridge.mean is not None]
+    means = [ridge.mean for ridge in found.panel.ridges if ridge.mean is not None]
     if means != sorted(means):
         said.append("The mean cosine does not rise from group to group.")
-    if spread.random is not None:
+    if found.random is not None:
         crowd = (
-            "directions are used evenly" if abs(spread.random) < SPREAD
-            else "vectors lean to one side" if spread.random < CROWDED
+            "directions are used evenly" if abs(found.random) < SPREAD
+            else "vectors lean to one side" if found.random < CROWDED
             else "all vectors crowd in a narrow cone"
         )  # fmt: skip
-        said.append(f"Two random sentences have cosine {number(spread.random)}: {crowd}.")
+        said.append(f"Two random sentences have cosine {number(found.random)}: {crowd}.")
     return " ".join(said)
 
 

@@ -20,6 +20,7 @@ from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
+    from app.pages.geometry.densities import Distribution
     from app.workspace import Workspace
 
 TITLE = "Distributions"
@@ -81,7 +82,7 @@ def build(workspace: Workspace) -> None:
         }
 
     def start(asked: Values) -> Answer:
-        found = densities.spreads(workspace, asked.encoder, asked.task)
+        found = densities.distributions(workspace, asked.encoder, asked.task)
         absent = [name for name in asked.encoder if name not in found]
         return {controls["run"]: workspace.queue_evaluation(absent, [asked.task])}
 
@@ -97,7 +98,7 @@ def _shown(
     workspace: Workspace, names: Sequence[str], task: str
 ) -> tuple[str, list[str], tuple[Any, ...]]:
     """What is missing in words, the encoders that can be measured for it, and the pictures."""
-    found = densities.spreads(workspace, names, task)
+    found = densities.distributions(workspace, names, task)
     absent = [name for name in names if name not in found]
     lost = densities.unreadable(workspace, names, task, found)
     said = _missing(absent, lost, task) if found or lost else _none_measured(task)
@@ -122,12 +123,12 @@ NOTHING = ("", None, "", "", None)
 
 
 @lru_cache(maxsize=32)
-def _pictures(found: tuple[tuple[str, densities.Spread], ...], task: str) -> tuple[Any, ...]:
-    """Headline, ridges, readings and the map of the spaces; spreads are made once a result."""
-    spreads = dict(found)
-    panels = [spread.panel for spread in spreads.values()]
+def _pictures(found: tuple[tuple[str, Distribution], ...], task: str) -> tuple[Any, ...]:
+    """Headline, ridges, readings and the map of the spaces; they are made once a result."""
+    drawn = dict(found)
+    panels = [one.panel for one in drawn.values()]
     headline = figures.ridges_headline(panels, densities.grid())
-    columns, rows = _numbers(spreads)
+    columns, rows = _numbers(drawn)
     ridges = drawing(
         figures.ridges(panels, densities.grid()),
         f"Densities of the cosine in five groups of gold scores. {headline}.",
@@ -135,42 +136,42 @@ def _pictures(found: tuple[tuple[str, densities.Spread], ...], task: str) -> tup
         columns=columns,
         rows=rows,
     )
-    count = next(iter(spreads.values())).n
+    count = next(iter(drawn.values())).n
     title = (
         f'<div class="t-section"><h2>{escape(headline)}</h2><p>{formats.plural(count, "pair")} of '
         f"{escape(task)} by the grade people gave them. Diamonds mark the mean of a group, the "
         "dotted line the mean cosine of two random sentences.</p></div>"
     )
-    return title, ridges, _readings(spreads), *_space(spreads)
+    return title, ridges, _readings(drawn), *_space(drawn)
 
 
-def _numbers(spreads: Mapping[str, densities.Spread]) -> tuple[list[str], list[list[Any]]]:
+def _numbers(drawn: Mapping[str, Distribution]) -> tuple[list[str], list[list[Any]]]:
     """The table twin: one row an encoder."""
-    labels = [ridge.label for ridge in next(iter(spreads.values())).panel.ridges]
+    labels = [ridge.label for ridge in next(iter(drawn.values())).panel.ridges]
     columns = ["encoder", "pairs", *(f"mean cosine {label}" for label in labels), "overlap",
                "random pairs", "alignment", "uniformity", "main score"]  # fmt: skip
     rows = [
         [name, s.n, *(ridge.mean for ridge in s.panel.ridges), s.overlap, s.random, s.alignment,
          s.uniformity, s.spearman]
-        for name, s in spreads.items()
+        for name, s in drawn.items()
     ]  # fmt: skip
     return columns, rows
 
 
-def _readings(spreads: Mapping[str, densities.Spread]) -> str:
+def _readings(drawn: Mapping[str, Distribution]) -> str:
     """What each picture says, in a sentence or two."""
     items = "".join(
-        f'<li><span class="t-spec">{escape(name)}</span>{escape(densities.reading(spread))}</li>'
-        for name, spread in spreads.items()
+        f'<li><span class="t-spec">{escape(name)}</span>{escape(densities.reading(one))}</li>'
+        for name, one in drawn.items()
     )
     return f'<ul class="t-readings" aria-label="How to read it">{items}</ul>'
 
 
-def _space(spreads: Mapping[str, densities.Spread]) -> tuple[str, Any]:
+def _space(drawn: Mapping[str, Distribution]) -> tuple[str, Any]:
     """Alignment and uniformity, where the task defines them."""
     points = [
         figures.SpacePoint(name, s.alignment, s.uniformity)
-        for name, s in spreads.items()
+        for name, s in drawn.items()
         if s.alignment is not None and s.uniformity is not None
     ]
     if not points:

@@ -43,10 +43,11 @@ CONTROLS = (
             options={"choices": [], "min_width": 240}),
     Control("split", "Split", gr.Radio, service.ALL,
             options={"choices": [], "value": None, "min_width": 260}),
-    Control("rule", "Positive pairs of alignment: graded", gr.Radio, "over", choices=RULES,
+    Control("rule", "Alignment: positive pairs graded", gr.Radio, "over", choices=RULES,
             options={"min_width": 300}),
-    Control("cut", "The same: graded from", gr.Number, options={"min_width": 180, "scale": 0}),
-    Control("label", "The same: labelled", gr.Dropdown,
+    Control("cut", "Positive pairs: graded from", gr.Number,
+            options={"min_width": 180, "scale": 0}),
+    Control("label", "Positive pairs: labelled", gr.Dropdown,
             options={"choices": [], "min_width": 220, "scale": 0}),
 )  # fmt: skip
 

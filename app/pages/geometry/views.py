@@ -24,7 +24,7 @@ NOTHING: View = ("", None, "")
 HUBS, MANY_HUBS = 1.0, 3.0
 """Skew of the k-occurrence: below the first there are hardly hubs, above the second strong ones."""
 LITTLE = 0.02
-"""Of accuracy: less than this above the commoner answer is no use."""
+"""Of accuracy: less than this above the majority class is no use."""
 RULES = {"over": "above", "from": "from"}
 
 
@@ -194,12 +194,12 @@ def cosines(shapes: Sequence[Shape], dataset: str) -> View:
     if not scored:
         return NOTHING
     grid = densities.grid()
-    spreads = {
+    found = {
         s.encoder: densities.of(s.encoder, s.cosine, s.gold, tuple(s.info["scale"]),
                                 s.info["mean_cosine"])
         for s in scored
     }  # fmt: skip
-    panels = [spread.panel for spread in spreads.values()]
+    panels = [one.panel for one in found.values()]
     headline = figures.ridges_headline(panels, grid)
     labels = [ridge.label for ridge in panels[0].ridges]
     title = _title(
@@ -212,9 +212,9 @@ def cosines(shapes: Sequence[Shape], dataset: str) -> View:
         name=f"theodolite-cosines-{dataset}",
         columns=["encoder", *(f"mean cosine {label}" for label in labels), "overlap", "random"],
         rows=[[name, *(ridge.mean for ridge in s.panel.ridges), s.overlap, s.random]
-              for name, s in spreads.items()],
+              for name, s in found.items()],
     )  # fmt: skip
-    return title, value, _readings({n: densities.reading(s) for n, s in spreads.items()})
+    return title, value, _readings({n: densities.reading(s) for n, s in found.items()})
 
 
 def thresholds(shapes: Sequence[Shape], positive_from: float | None, label: str | None) -> View:
@@ -258,7 +258,7 @@ def thresholds(shapes: Sequence[Shape], positive_from: float | None, label: str 
         rows += more
         readings[shape.encoder] = (
             f"Cosine {number(right.threshold)} and above as the same gets "
-            f"{figures.percent(right.accuracy)} right, where always giving the commoner answer "
+            f"{figures.percent(right.accuracy)} right, where always giving the majority class "
             f"gets {figures.percent(common)}; the best F1 is "
             f"{f1.f1:.3f}, from {number(f1.threshold)} on.{held}"
         )
@@ -267,7 +267,7 @@ def thresholds(shapes: Sequence[Shape], positive_from: float | None, label: str 
         f"With {top}, pairs of cosine {number(best[top].threshold)} and above are best taken for "
         f"the same: {figures.percent(best[top].accuracy)} right"
         if best[top].accuracy > common + LITTLE
-        else "No threshold gets much more right than always giving the commoner answer"
+        else "No threshold gets much more right than always giving the majority class"
     )
     title = _title(
         headline,

@@ -6,11 +6,10 @@ From a data set and arrays to columns; the store keeps what comes out. Computes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.components.map_columns import Column, Region
+from app.components.map_columns import Facts, Region
 from engine.datasets.types import Dataset, LabelledSentences, ScoredPairs, Triplets
 
 Tick = Callable[[float], None]
@@ -18,35 +17,7 @@ Tick = Callable[[float], None]
 TRUSTED_WHOLE = 5000
 """Up to so many points trust is measured at each; of more, at a fixed sample of 2,000."""
 NEIGHBOURS = 15
-MOST_LABELS = 65_534
 _CELLS = 256
-
-
-@dataclass
-class Facts:
-    """Columns and regions as they are gathered."""
-
-    columns: list[Column] = field(default_factory=list)
-    arrays: dict[str, np.ndarray] = field(default_factory=dict)
-    regions: list[Region] = field(default_factory=list)
-
-    def label(self, key: str, name: str, labels: Sequence[str], numbers: np.ndarray) -> None:
-        """Add a column of labels; what stands beyond the 65,534th label becomes one, `other`."""
-        kept = list(labels)
-        if len(kept) > MOST_LABELS:
-            kept = [*kept[:MOST_LABELS], "other"]
-            numbers = np.minimum(numbers, MOST_LABELS)
-        self.columns.append(Column(key, name, "label", tuple(kept)))
-        self.arrays[key] = np.asarray(numbers, np.uint16)
-
-    def number(self, key: str, name: str, values: np.ndarray) -> None:
-        """Add a column of numbers; NaN where there is none. Without any it is left out."""
-        known = values[np.isfinite(values)]
-        if not len(known):
-            return
-        low, high = float(known.min()), float(known.max())
-        self.columns.append(Column(key, name, "number", (), low, high))
-        self.arrays[key] = np.asarray(values, np.float32)
 
 
 def at_once(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) -> Facts:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app import formats
 from app.components.map_columns import Column, Region
-from app.finite import finite
 from app.jobs.kinds import versioned
 from app.typed import Typed
+from app.vectors import vectors as vectors
 from engine.errors import UserError
 from store.hashing import hash_of, to_json
 
@@ -43,11 +43,9 @@ LIBRARIES = {"umap": "umap-learn", "tsne": "scikit-learn", "pacmap": "pacmap", "
              "quick": "numpy"}  # fmt: skip
 NAMES = {"umap": "UMAP", "tsne": "t-SNE", "pacmap": "PaCMAP",
          **dict.fromkeys(("pca", "quick"), "Principal components")}  # fmt: skip
-_VECTORS_IN_MEMORY = 2
 _MAPS_OPEN = 6
 
 _open: OrderedDict[tuple[Path, str], tuple[object, StoredMap]] = OrderedDict()
-_vectors: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -268,33 +266,6 @@ def refuse_too_many(workspace: Workspace, asked: Wanted) -> None:
 def of_spec(spec: Any) -> Wanted:
     """The question in the spec of a run."""
     return Wanted(**{name: spec[name] for name in Wanted.__dataclass_fields__})
-
-
-def vectors(
-    workspace: Workspace,
-    encoder: str,
-    dataset: str,
-    progress: Callable[[int, int], None] | None = None,
-) -> np.ndarray:
-    """The vectors of a collection, float32 (n, dim), read-only; the last two stay in memory.
-
-    Raises:
-        UserError: an encoder or data set that cannot be used, or a value that is not a number.
-    """
-    encoded_by = bound(workspace, Wanted(encoder, dataset))
-    sentences, data_hash = workspace.catalog.sentences(dataset)
-    place = (encoded_by.fingerprint, data_hash)
-    with _lock:
-        if place in _vectors:
-            _vectors.move_to_end(place)
-            return _vectors[place]
-    rows = finite(encoded_by.encode(sentences, progress), sentences)
-    rows.flags.writeable = False
-    with _lock:
-        _vectors[place] = rows
-        while len(_vectors) > _VECTORS_IN_MEMORY:
-            _vectors.popitem(last=False)
-    return rows
 
 
 def point(workspace: Workspace, found: StoredMap, number: int, k: int) -> dict[str, Any]:

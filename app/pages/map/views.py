@@ -113,8 +113,8 @@ def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
         said.append(
             f"Of the {trust['k']} nearest of a sentence in the full space, "
             f"{trust['recall']:.0%} are its nearest here too{of}. Trustworthiness "
-            f"{trust['trustworthiness']:.3f} and continuity {trust['continuity']:.3f} (1 would be "
-            "a plane without strangers among the near, and with none of them lost)."
+            f"{trust['trustworthiness']:.3f} (1: no false neighbour on the map), continuity "
+            f"{trust['continuity']:.3f} (1: no true neighbour lost)."
         )
     elif info["n"] < 3:
         said.append("There are too few sentences to say how far the map can be trusted.")

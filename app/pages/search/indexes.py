@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.jobs.kinds import versioned
+from app.vectors import vectors
 from store.hashing import hash_of
 
 if TYPE_CHECKING:
@@ -74,18 +75,17 @@ def make(
     Raises:
         UserError: an encoder or data set that cannot be used, or vectors that hold no numbers.
     """
-    from app.pages.map import service as maps
-    from engine.search import ann_index as index_ladder
+    from engine.search import ann_index
 
-    bound = maps.bound(workspace, maps.Wanted(encoder, dataset))
+    bound = workspace.bound(encoder, dataset)
     sentences, data_hash = workspace.catalog.sentences(dataset)
     place = key(bound.fingerprint, data_hash)
     if workspace.store.derived.get(place) is not None:
         return
-    vectors = maps.vectors(workspace, encoder, dataset)
+    rows = vectors(workspace, encoder, dataset)
     with _room(workspace) as folder:
         lists = Path(folder) / "lists.faiss"
-        built = index_ladder.build(vectors, lists, _rows(bound, sentences), progress)
+        built = ann_index.build(rows, lists, _rows(bound, sentences), progress)
         info = asdict(built) | {"encoder": encoder, "dataset": dataset}
         workspace.store.derived.put(place, KIND, info, files={"lists": lists})
     for before in range(1, FORMAT):
@@ -123,9 +123,7 @@ def units(asked: Mapping[str, Any]) -> list[str]:
 
 def work(workspace: Workspace, asked: Mapping[str, Any], position: int, progress: Progress) -> None:
     """Do one of `units`; each leaves the same however often it is begun."""
-    from app.pages.map import service as maps
-
     if position == 0:
-        maps.vectors(workspace, asked["encoder"], asked["dataset"], progress)
+        vectors(workspace, asked["encoder"], asked["dataset"], progress)
     else:
         make(workspace, asked["encoder"], asked["dataset"], progress)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from app import formats
 from app.components.hit import Hit
 from app.pages.search import filters
-from app.pages.search.searchable import Searchable, whole
+from app.pages.search.searchable import Searchable, so_far, whole
 from app.typed import Typed
 from app.vectors import SMALL
 from engine.encoders.base import Progress
@@ -343,6 +343,15 @@ def _spanned(
         for i, start, end in spans[: limits.k]
     ]
     return hits, len(spans)
+
+
+def lacking(workspace: Workspace, encoder: str, collection: str) -> str:
+    """What has to be done before all of a collection is searched, in words; else nothing.
+
+    Raises:
+        UserError: for an encoder or a collection that cannot be used.
+    """
+    return undone(so_far(workspace, encoder, collection), collection)
 
 
 def undone(opened: Searchable, collection: str) -> str:

@@ -18,7 +18,7 @@ _LONGEST = 400
 
 
 @dataclass(frozen=True)
-class Near:
+class Neighbour:
     """A neighbour: its number in the collection, its text and its cosine."""
 
     index: int
@@ -42,8 +42,8 @@ class Changed:
     sentence: str
     jaccard: float
     overlap: float
-    first: Sequence[Near]
-    second: Sequence[Near]
+    first: Sequence[Neighbour]
+    second: Sequence[Neighbour]
 
 
 def changes(**kwargs: Any) -> gr.HTML:
@@ -81,7 +81,7 @@ def _item(rank: int, one: Changed, encoders: tuple[str, str]) -> str:
     )
 
 
-def _column(name: str, near: Sequence[Near], shared: set[int]) -> str:
+def _column(name: str, near: Sequence[Neighbour], shared: set[int]) -> str:
     items = "".join(
         f'<li data-near="{one.index}"{" class=t-shared" if one.index in shared else ""}>'
         f'<span class="t-rank">{rank}</span><p dir="auto">{_cut(one.sentence)}'

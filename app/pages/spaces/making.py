@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from app.components.map_columns import Column, Region
+from app.components.map_columns import Column, Facts, Region
 from app.pages.map import making as map_making
 from app.pages.map import service as maps
 from app.pages.spaces import service as spaces
@@ -164,7 +164,6 @@ def measured(
     Raises:
         UserError: an encoder or collection that cannot be used.
     """
-    from app.pages.map.facts import Facts
     from engine.space import compare as engine
 
     sentences = spaces.need(workspace, question)
@@ -278,7 +277,7 @@ def _changed(found: Change, first: np.ndarray, second: np.ndarray) -> list[dict[
 
 def _clusters(
     workspace: Workspace, question: Asked, first: np.ndarray, second: np.ndarray,
-    sentences: Sequence[str], facts: Any,
+    sentences: Sequence[str], facts: Facts,
 ) -> dict[str, Any]:  # fmt: skip
     """Groups of either space, matched; their numbers become columns of both maps."""
     from engine.space import clusters as engine

@@ -15,7 +15,7 @@ from app.components.chart import drawing
 from app.components.map import points
 from app.pages.map import service as maps
 from app.pages.spaces import flow as flows
-from app.pages.spaces.changes import Changed, Near, listed
+from app.pages.spaces.changes import Changed, Neighbour, listed
 from app.web import address, parts
 from app.web.figures import percent
 
@@ -237,8 +237,8 @@ def changed(pair: Pair, sentences: Sequence[str]) -> tuple[str, str]:
     if not report:
         return "", ""
 
-    def near(found: Sequence[Sequence[float]]) -> list[Near]:
-        return [Near(int(i), sentences[int(i)], cosine) for i, cosine in found]
+    def near(found: Sequence[Sequence[float]]) -> list[Neighbour]:
+        return [Neighbour(int(i), sentences[int(i)], cosine) for i, cosine in found]
 
     found = [
         Changed(one["id"], sentences[one["id"]], one["jaccard"], one["overlap"],
