@@ -5,7 +5,6 @@ A wrong mapping loses nothing: the file and everything chosen stay as they are.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +94,7 @@ class Form:
         ]  # fmt: skip
         return (
             gr.update(visible=True), _table(Path(file).name, look), look.kind, *boxes,
-            name or name_for(Path(file).name),
+            name or service.name_for(Path(file).name),
         )  # fmt: skip
 
     def _take(
@@ -126,12 +125,6 @@ def _belongs(role: str, kind: str) -> bool:
 
     optional = ("split",) if kind in ("pairs", "labels") else ()
     return role in (*NEEDED.get(kind, ()), *optional)  # type: ignore[call-overload]
-
-
-def name_for(filename: str) -> str:
-    """A first idea of a name: the file's, without endings and odd characters."""
-    stem = re.sub(r"(\.[A-Za-z0-9]{1,8}){1,2}$", "", filename)
-    return re.sub(r"[^\w .+-]", "-", stem).strip(" .-")[:80] or "data"
 
 
 def _table(filename: str, look: Any) -> str:

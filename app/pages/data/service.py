@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.datasets.tables import Mapping
     from store.uploads import UploadRow
+
+
+def name_for(filename: str) -> str:
+    """A first idea of a name: the file's, without endings and odd characters."""
+    stem = re.sub(r"(\.[A-Za-z0-9]{1,8}){1,2}$", "", filename)
+    return re.sub(r"[^\w .+-]", "-", stem).strip(" .-")[:80] or "data"
 
 
 def keep(workspace: Workspace, file: Path, filename: str, name: str, mapping: Mapping) -> UploadRow:
