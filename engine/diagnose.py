@@ -29,8 +29,8 @@ from engine.decoding.diagnosis import (
     Giver,
     to_result,
 )
-from engine.decoding.mover import mover_scores
 from engine.decoding.text import words as count_words
+from engine.decoding.word_mover import word_mover_scores
 from engine.encoders.base import Encoder
 from engine.errors import UserError
 from engine.protocols.vec2sent import VEC2SENT
@@ -40,7 +40,7 @@ __all__ = ["Diagnosis", "diagnose", "to_result"]
 LENGTHS = ((1, 4), (5, 7), (8, 10), (11, 14), (15, None))
 """Words, from and to."""
 MOVER = "wordllama"
-"""Supplies the words of the mover score: the same for all encoders, or they could not be ranked."""
+"""Supplies the words of the Word Mover's score: one for all encoders, or none could be ranked."""
 SAMPLES = 20
 DRAWS = 1000
 BEAMS = 5
@@ -75,8 +75,8 @@ def diagnose(
         sentences: two or more that the decoder did not learn from.
         known: sentences it learned from, or some of them, among which the nearest is looked for;
             none leaves that baseline out.
-        words: supplies the vectors of the mover score; None takes `MOVER`, and leaves the score
-            out where it is not installed.
+        words: supplies the vectors of the Word Mover's score; None takes `MOVER`, and leaves the
+            score out where it is not installed.
         seed: None is the protocol's.
         tick: called with the share that is done.
 
@@ -138,7 +138,7 @@ def _mover_words(notes: list[str]) -> Encoder | None:
     try:
         return load(MOVER)
     except UserError as error:
-        notes.append(f"There is no mover score: {error}")
+        notes.append(f"There is no Word Mover's score: {error}")
         return None
 
 
@@ -186,7 +186,7 @@ def _measured(
         "round_trip": near,
     }
     if words is not None:
-        values["mover"] = mover_scores(said, back, words)
+        values["mover"] = word_mover_scores(said, back, words)
     return _Given(said, back, values)
 
 

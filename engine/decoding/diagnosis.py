@@ -31,7 +31,7 @@ NAMES = {
     "token_f1": "Token F1",
     "round_trip": "Cosine of the round trip",
 }
-"""For people; a mover score is named by what supplies its words."""
+"""For people; a Word Mover's score is named by what supplies its words."""
 _TASK = "Vec2Sent"
 
 
@@ -98,7 +98,7 @@ class Diagnosis:
         fingerprint: of the encoder and the decoder together.
         data_hash: of the sentences.
         decoder: what is known of it: `architecture`, `sentences`, `words`, `fingerprint`.
-        mover: name of the mover score; empty without one.
+        mover: name of the Word Mover's score; empty without one.
         known: training sentences among which the nearest were looked for.
         rows: all lengths first, the decoder first.
         samples: some of the sentences.

@@ -24,7 +24,7 @@ def name_of(metric: str) -> str:
     from engine.decoding.diagnosis import NAMES
 
     if metric.startswith(_MOVER):
-        return f"Mover score, words by {metric.removeprefix(_MOVER)}"
+        return f"Word Mover's score, words by {metric.removeprefix(_MOVER)}"
     return NAMES.get(metric, metric)
 
 

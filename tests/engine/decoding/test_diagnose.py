@@ -126,7 +126,7 @@ def test_without_words_for_the_mover_score(
     without = diagnose(decoder, encoder, KNOWN[:3], KNOWN[3:6])
     assert without.mover == ""
     assert not any(name.startswith("mover") for name in without.figures())
-    assert any(note.startswith("There is no mover score: ") for note in without.notes)
+    assert any(note.startswith("There is no Word Mover's score: ") for note in without.notes)
 
 
 def test_samples_say_what_differs(found: Diagnosis) -> None:

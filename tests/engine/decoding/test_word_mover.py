@@ -1,4 +1,4 @@
-"""The word mover score, against transports worked by hand and another exact solver."""
+"""The Word Mover's score, against transports worked by hand and another exact solver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from engine.decoding.diagnostics import tokens
-from engine.decoding.mover import AT_ONCE, mover_scores
+from engine.decoding.word_mover import AT_ONCE, word_mover_scores
 from engine.encoders import load
 from tests.fakes.encoders import HashEncoder
 
@@ -30,7 +30,7 @@ class Plane(HashEncoder):
 
 def score(a: str, b: str) -> float:
     """Of one pair."""
-    return float(mover_scores([a], [b], Plane(2))[0])
+    return float(word_mover_scores([a], [b], Plane(2))[0])
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_many_at_once_are_as_good_as_an_assignment() -> None:
     lines = [[f"w{i}" for i in rng.integers(0, 30, rng.integers(1, 9))] for _ in range(3 * AT_ONCE)]
     said = [" ".join(line) for line in lines]
     came = said[1:] + said[:1]
-    found = mover_scores(said, came, words)
+    found = word_mover_scores(said, came, words)
     for a, b, got in zip(said, came, found, strict=True):
         left, right = (words.encode(tokens(s)).astype(float) for s in (a, b))
         left, right = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (left, right))
@@ -82,4 +82,6 @@ def test_many_at_once_are_as_good_as_an_assignment() -> None:
 
 def test_case_and_marks() -> None:
     """The same bag of words is 1, whatever its order."""
-    assert mover_scores(["The dog, asleep."], ["asleep the , dog ."], load("random:16"))[0] == 1.0
+    assert (
+        word_mover_scores(["The dog, asleep."], ["asleep the , dog ."], load("random:16"))[0] == 1.0
+    )

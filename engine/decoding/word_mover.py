@@ -1,4 +1,4 @@
-"""Word mover score: how far the words of one sentence must travel to become another's.
+"""Word Mover's score: how far the words of one sentence must travel to become another's.
 
 Vec2Sent's MOVER takes its word vectors from BERT (Zhao et al. 2019, 1-gram, idf 1). Here any
 encoder supplies them, one vector a word whatever stands around it, and the score is named by it:
@@ -23,7 +23,7 @@ Bag = tuple[np.ndarray, np.ndarray]
 """Positions of the distinct words, int64 (k,), and their shares of the sentence, float64 (k,)."""
 
 
-def mover_scores(
+def word_mover_scores(
     references: Sequence[str], hypotheses: Sequence[str], words: Encoder
 ) -> np.ndarray:
     """1 - the least mean squared distance that the words of one travel to be those of the other.
