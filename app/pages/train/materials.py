@@ -107,10 +107,8 @@ def taken_in(workspace: Workspace, file: str | None) -> str:
     if not file:
         raise UserError("There is no file to take in.", "Choose one.")
     path = Path(file)
-    stem, taken = (
-        uploads.name_for(path.name),
-        {row["name"] for row in workspace.store.uploads.list()},
-    )
+    stem = uploads.name_for(path.name)
+    taken = {row["name"] for row in workspace.store.uploads.list()}
     names = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3))]
     name = next(name for name in names if name not in taken)
     row = uploads.keep(workspace, path, path.name, name, uploads.mapping_of(path, None, None))
