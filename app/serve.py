@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.pages.evaluate.job import welcome
 from app.terminal import (
     DataOption,
     JsonOption,
@@ -94,7 +95,7 @@ def _serve(
     else:
         say(f"Theodolite is at {demo.local_url}   Stop it with Ctrl+C; runs continue next time.")
     with Supervisor(workspace.store.folder, workspace.catalog.root):
-        workspace.welcome()
+        welcome(workspace)
         demo.block_thread()
 
 

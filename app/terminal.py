@@ -34,6 +34,7 @@ from app import formats
 from app.workspace import Workspace, default_data, default_store
 
 if TYPE_CHECKING:
+    from app.jobs.job import Job
     from engine.errors import UserError
     from store.errors import StoreError
 
@@ -53,6 +54,9 @@ SpreadsheetOption = Annotated[
     typer.Option(
         "--spreadsheet", help="In CSV: an apostrophe before text that looks like a formula."
     ),
+]
+QueueOption = Annotated[
+    bool, typer.Option("--queue", help="Leave it to the worker of the app, in the background.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
@@ -260,6 +264,27 @@ def verbs(help_text: str) -> typer.Typer:
     """Make a group of verbs."""
     settings = {"help_option_names": ["-h", "--help"]}
     return typer.Typer(help=help_text, no_args_is_help=True, context_settings=settings)
+
+
+def queued(run: str, as_json: bool, *, trains: bool = False) -> None:
+    """Say that a run waits for a worker, and how it is followed."""
+    done({"id": run}, f"Queued as {run}. Follow it: theodolite jobs wait {run}", as_json)
+    if trains and not as_json:
+        say(f"Stop it and keep the best: theodolite jobs stop {run}")
+
+
+def do_here(workspace: Workspace, job: Job) -> None:
+    """Do a job in the foreground, with a bar, unless its answer is in the store.
+
+    It is seen on Jobs like any other run.
+    """
+    from app.jobs.submit import perform
+
+    if job.is_stored(workspace):
+        return
+    with progress_bar(job.title) as move:
+        for _ in perform(workspace, job, move=move):
+            pass
 
 
 def done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:

@@ -7,7 +7,7 @@ an encoder is loaded, so that the first page is up before torch is.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from store.jobs import Jobs
 
 STARTER_ENCODERS = ("random:256", "wordllama", "minilm")
-FIRST_LOOKS = {
-    "First look: the starter set": ("StarterSTS", "StarterTopics", "StarterSearch"),
-    "First look: STS-B and SICK": ("STSBenchmark", "SICKRelatedness"),
-}
-"""Two runs, so that the small tasks of every encoder come before the large ones of the first."""
 
 
 def default_store() -> Path:
@@ -192,8 +187,8 @@ class Workspace:
 
         protocols.check_seed(seed, seeds)
         names = [str(encoders.parse(spec)) for spec in specs]
-        for name in names if listed else ():
-            self._list(name)
+        if listed:
+            self.list_encoders(names)
         return (
             self.evaluate_one(name, task, protocol, number, progress)
             for name in dict.fromkeys(names)
@@ -224,10 +219,11 @@ class Workspace:
         )
         return self.keep_result(result)
 
-    def _list(self, name: str) -> None:
-        """Have the pages show an encoder that is being measured."""
-        if self.store.encoders.get(name) is None:
-            self.show_encoder(name)
+    def list_encoders(self, names: Iterable[str]) -> None:
+        """Have the pages show encoders that are being measured."""
+        for name in names:
+            if self.store.encoders.get(name) is None:
+                self.show_encoder(name)
 
     def show_encoder(self, name: str) -> None:
         """Have the pages show an encoder, with what is known of it if anything is."""
@@ -291,92 +287,6 @@ class Workspace:
         row["scores"] = [vars(score) for score in result.scores]
         return self.store.results.by_id(self.store.results.put(row))
 
-    def queue_evaluation(
-        self,
-        specs: Sequence[str],
-        tasks: str | Sequence[str] | None = None,
-        protocol: str | None = None,
-        seed: int | None = None,
-        priority: int = 0,
-        title: str | None = None,
-        *,
-        seeds: int = 1,
-        listed: bool = True,
-    ) -> str:
-        """Queue an evaluation for the worker and return the run's id.
-
-        Args:
-            specs: encoders.
-            tasks: names and suites, as for `engine.tasks.expand`.
-            protocol: for all tasks; None is each task's own.
-            seed: the first; None is the protocol's own.
-            priority: lower runs earlier; 0 is usual.
-            title: for people; None for one made of the rest.
-            seeds: how many in a row; a task that draws nothing is measured once all the same.
-            listed: False to leave the encoders out of the list that the pages offer.
-
-        Raises:
-            UserError: for a spec, task, protocol or seed that cannot be used.
-        """
-        self.refuse_visitors()
-        return self._queue_evaluation(
-            specs, tasks, protocol, seed, priority, title, seeds=seeds, listed=listed
-        )
-
-    def _queue_evaluation(
-        self,
-        specs: Sequence[str],
-        tasks: str | Sequence[str] | None,
-        protocol: str | None = None,
-        seed: int | None = None,
-        priority: int = 0,
-        title: str | None = None,
-        *,
-        seeds: int = 1,
-        listed: bool = True,
-    ) -> str:
-        from app.jobs.kinds import versioned
-        from engine import encoders, protocols
-        from engine.tasks import expand
-
-        names = list(dict.fromkeys(str(encoders.parse(spec)) for spec in specs))
-        if not names:
-            raise UserError("No encoder was chosen.", "Choose at least one.")
-        if protocol is not None:
-            protocols.get(protocol)
-        protocols.check_seed(seed, seeds)
-        wanted = expand(tasks, self.catalog, protocol)
-        for name in names if listed else ():
-            self._list(name)
-        spec = {
-            "encoders": names, "tasks": wanted, "protocol": protocol, "seed": seed, "seeds": seeds,
-        }  # fmt: skip
-        title = title or _title(names, wanted, protocol, seeds)
-        return self.jobs.enqueue("evaluate", versioned("evaluate", spec), title, priority)
-
-    def welcome(self) -> list[str]:
-        """Queue the first runs of a new store, once; return their ids."""
-        from engine import tasks
-
-        if self.store.settings.get("welcomed"):
-            return []
-        here = {task.name for task in tasks.available(self.catalog)}
-        runs = [
-            self._queue_evaluation(STARTER_ENCODERS, names, title=title)
-            for title, names in FIRST_LOOKS.items()
-            if here.issuperset(names)
-        ]
-        self.store.settings.set("welcomed", True)
-        return runs
-
     def close(self) -> None:
         """Close the store's connections."""
         self.store.close()
-
-
-def _title(encoders: Sequence[str], tasks: Sequence[str], protocol: str | None, seeds: int) -> str:
-    """`3 encoders on MR, TREC under senteval, 5 seeds`."""
-    who = f"{len(encoders)} encoders" if len(encoders) > 1 else encoders[0]
-    what = ", ".join(tasks) if len(tasks) < 4 else f"{len(tasks)} tasks"
-    how = f" under {protocol}" if protocol else ""
-    return f"{who} on {what}{how}" + (f", {seeds} seeds" if seeds > 1 else "")

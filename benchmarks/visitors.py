@@ -40,7 +40,7 @@ import httpx
 import numpy as np
 import psutil
 
-from app.pages.map import making as map_making
+from app.pages.map import job as map_job
 from app.pages.search import service as retrieval
 from app.workspace import STARTER_ENCODERS, Workspace
 from benchmarks.claims import at_most, within
@@ -106,7 +106,7 @@ def fill(store: Path) -> None:
     for name in STARTER_ENCODERS:
         workspace.add_encoder(name)
         retrieval.nearest(workspace, name, COLLECTION, ["a first query"], 1)
-        map_making.quick(workspace, name, COLLECTION)
+        map_job.quick(workspace, name, COLLECTION)
     for name, accuracy in zip(INVENTED, np.linspace(0.6, 0.9, len(INVENTED)), strict=True):
         for task in TASKS:
             invent(workspace, name, task, float(accuracy))

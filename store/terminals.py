@@ -34,18 +34,24 @@ class Terminals:
 
     @contextlib.contextmanager
     def holding(
-        self, kind: str, spec: Mapping[str, Any], title: str, labels: Sequence[str]
+        self,
+        kind: str,
+        spec: Mapping[str, Any],
+        title: str,
+        labels: Sequence[str],
+        weights: Sequence[float] | None = None,
     ) -> Iterator[RunRow]:
         """Hold the run of a spec: one that did not succeed goes on in its row, or a new one begins.
 
         The caller ends it with `Runs.finish` or `Runs.cancel`. A unit that failed waits again. A
-        run that breaks off before any event is forgotten.
+        run that fails before anything comes of it is forgotten.
 
         Args:
             kind: which work it is.
             spec: what exactly is asked.
             title: for people.
             labels: of the units, in the order they are done.
+            weights: of the units, see `Runs.start`.
 
         Raises:
             StoreError: a worker or another terminal is at it.
@@ -61,7 +67,7 @@ class Terminals:
             if not self._take(run_id):
                 raise _at_it(run_id)
             run = self._runs.get(run_id)
-            self._runs.start(run_id, run["attempt"], NAME, labels)
+            self._runs.start(run_id, run["attempt"], NAME, labels, weights)
             try:
                 yield self._runs.get(run_id)
             except BaseException:
@@ -90,10 +96,12 @@ class Terminals:
             (self._folder / f"{run_id}.lock").unlink(missing_ok=True)
 
     def _forget(self, run_id: str) -> None:
-        """Forget a run in which nothing happened: whoever asked for it was told why."""
+        """Forget a run that failed before anything came of it: whoever asked was told why."""
         self._database.change(
-            "DELETE FROM runs WHERE id = ? AND NOT EXISTS (SELECT 1 FROM events WHERE run = ?)",
-            [run_id, run_id],
+            "DELETE FROM runs WHERE id = ? AND state <> 'cancelled'"
+            " AND NOT EXISTS (SELECT 1 FROM events WHERE run = ?)"
+            " AND NOT EXISTS (SELECT 1 FROM units WHERE run = ? AND state = 'done')",
+            [run_id, run_id, run_id],
         )
 
     def _row(self, kind: str, spec: Mapping[str, Any], title: str) -> str:

@@ -30,7 +30,7 @@ SHARED = {"data.choices", "encoders.choices", "jobs.run_panel", "jobs.views"}
 """Modules of a page's folder that are made for the other pages; beside them only services are."""
 NOT_YET = {
     ("compare", "overview.spread"), ("evaluate", "overview.spread"), ("fair", "overview.spread"),
-    ("fair", "evaluate.command_line"), ("spaces", "map.making"),
+    ("fair", "evaluate.command_line"),
 }  # fmt: skip
 """Modules of other pages that are asked all the same. Take out what is mended; add nothing."""
 TRAINING = {"train", "trainings", "diagnose", "decode"}

@@ -15,18 +15,17 @@ import logging
 import os
 import queue
 import sys
-import time
-import traceback
 from pathlib import Path
 
 from app.jobs import processes
-from app.jobs.kinds import Kind, LeftOut, Outcome
+from app.jobs.kinds import job_of
 from app.jobs.reporter import Reporter
+from app.jobs.unit import Outcome, do
 from app.workspace import Workspace
-from engine.errors import UserError
-from store import StoreError
 
 IDLE_SECONDS = 600.0
+
+log = logging.getLogger("theodolite.jobs")
 
 
 def main() -> None:
@@ -43,7 +42,7 @@ def main() -> None:
     logging.basicConfig()
     if hasattr(os, "nice"):
         os.nice(5)  # pages stay quick while the cores are busy
-    kinds: dict[str, Kind] = importlib.import_module(given.kinds).KINDS
+    kinds = importlib.import_module(given.kinds).KINDS
     workspace: Workspace | None = None
     while True:
         try:
@@ -51,21 +50,17 @@ def main() -> None:
         except queue.Empty:
             return
         _write_to(Path(unit["log"]))
-        started = time.monotonic()
         try:
             workspace = workspace or Workspace(given.store, given.data)
             position = unit["position"]
             reporter = Reporter(
                 workspace.store, unit["run"], unit["attempt"], position, unit["label"]
             )
-            outcome = kinds[unit["kind"]].work(workspace, unit["spec"], position, reporter)
-        except (UserError, StoreError) as error:
-            outcome = Outcome(error.message, error.hint, isinstance(error, LeftOut))
-        except Exception as error:  # what a unit does wrong is told, and the next one goes on
-            traceback.print_exc()
-            outcome = Outcome(f"{type(error).__name__}: {error}", "The log of the run has more.")
-        answer = vars(outcome) | {"seconds": time.monotonic() - started}
-        answers.write(json.dumps(answer) + "\n")
+            outcome = do(workspace, job_of(unit, kinds), position, reporter)
+        except Exception as error:  # the store or the job cannot be opened
+            log.exception("The unit cannot be begun")
+            outcome = Outcome(0.0, error)
+        answers.write(json.dumps(outcome.to_dict()) + "\n")
         answers.flush()
 
 

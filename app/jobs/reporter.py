@@ -10,7 +10,11 @@ from typing import Any
 from store import Store, StoreError
 
 _SAY_EVERY = 0.5  # seconds between two words on progress
-_LOOK_EVERY = 0.5  # seconds between two looks at what is asked
+_POLL_EVERY = 0.5  # seconds between two readings of what is asked
+
+
+class Cancelled(StoreError):
+    """The work is not wanted any more; raised where no worker could kill it."""
 
 
 class Reporter:
@@ -21,16 +25,17 @@ class Reporter:
     Attributes:
         run: id of the run.
         position: of the unit.
+        label: of the unit.
     """
 
     def __init__(self, store: Store, run: str, attempt: int, position: int, label: str) -> None:
         self.run = run
         self.position = position
+        self.label = label
         self._store = store
         self._attempt = attempt
-        self._label = label
         self._said = time.monotonic()
-        self._looked = 0.0
+        self._polled = 0.0
         self._word: str | None = ""
 
     def __call__(self, done: int, total: int, message: str = "") -> None:
@@ -40,8 +45,12 @@ class Reporter:
             self._said = now
             with contextlib.suppress(StoreError):
                 self._store.runs.progress(
-                    self.run, self._attempt, done / total, message or self._label
+                    self.run, self._attempt, done / total, message or self.label
                 )
+
+    def tick(self, share: float) -> None:
+        """Say which share of the unit is done."""
+        self(round(1000 * share), 1000)
 
     def resumed(self, done: int, total: int, *, further: bool) -> None:
         """Say that the unit goes on from where an earlier process left it.
@@ -71,17 +80,17 @@ class Reporter:
             self._store.events.add(self.run, kind, data, self.position)
 
     def asked(self, word: str) -> bool:
-        """Whether the run is asked this; the store is looked at twice a second at most."""
-        return self._look() == word
+        """Whether the run is asked this; the store is read twice a second at most."""
+        return self._poll() == word
 
     def cancelled(self) -> bool:
-        """Whether the work is not wanted any more; a worker kills it then, a terminal must look."""
-        return self._look() is None
+        """Whether the work is not wanted any more; a worker kills it then, a terminal must ask."""
+        return self._poll() is None
 
-    def _look(self) -> str | None:
+    def _poll(self) -> str | None:
         now = time.monotonic()
-        if now - self._looked >= _LOOK_EVERY:
-            self._looked = now
+        if now - self._polled >= _POLL_EVERY:
+            self._polled = now
             with contextlib.suppress(StoreError):
                 self._word = self._store.runs.asked(self.run, self._attempt)
         return self._word

@@ -15,7 +15,7 @@ from app.jobs import processes
 
 SLOT = "local-0"
 
-_LOOK_EVERY = 0.5
+_POLL_EVERY = 0.5
 _WELL_AFTER = 60.0  # a worker that lived so long starts afresh at once
 _LONGEST_PAUSE = 30.0
 _LOG_LIMIT = 1 << 20
@@ -73,17 +73,17 @@ class Supervisor:
             try:
                 self._lock.acquire()
             except Timeout:
-                if self._ending.wait(_LOOK_EVERY):
+                if self._ending.wait(_POLL_EVERY):
                     return
-        pause = _LOOK_EVERY
+        pause = _POLL_EVERY
         try:
             while not self._ending.is_set():
                 if not self._folder.is_dir():  # a worker would begin an empty one in its place
-                    self._ending.wait(_LOOK_EVERY)
+                    self._ending.wait(_POLL_EVERY)
                     continue
                 started = time.monotonic()
                 self._run_worker()
-                pause = _LOOK_EVERY if time.monotonic() - started > _WELL_AFTER else pause * 2
+                pause = _POLL_EVERY if time.monotonic() - started > _WELL_AFTER else pause * 2
                 self._ending.wait(min(pause, _LONGEST_PAUSE))
         finally:
             self._process = None

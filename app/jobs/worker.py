@@ -25,7 +25,8 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from app.jobs import processes
 from app.jobs.asking import Child, ChildCrashed, Stopped
-from app.jobs.kinds import Kind, conclude, spec_of
+from app.jobs.kinds import job_of, kind_of, spec_of
+from app.jobs.unit import conclude
 from engine.errors import UserError
 from store import Store, StoreError
 from store.check import JOBS_FILE
@@ -38,7 +39,7 @@ VERSION = "1"
 
 CRASHES_ALLOWED = 3
 _SWEEP_EVERY = 0.25
-_LOOK_EVERY = 5.0
+_CHECK_EVERY = 5.0
 _MIDDLE_PRIORITY = 1 << 30  # dbos counts from 0, we count both ways from 0
 
 log = logging.getLogger("theodolite.worker")
@@ -54,7 +55,7 @@ class Worker:
         self._slot = slot
         self._working_on: set[str] = set()
         self._left_lying: set[str] = set()
-        self._kinds: dict[str, Kind] = importlib.import_module(kinds).KINDS
+        self._kinds: dict[str, str] = importlib.import_module(kinds).KINDS
         data = [] if data_root is None else ["--data", str(data_root)]
         self.child = Child(["--store", str(store.folder), *data, "--kinds", kinds])
 
@@ -89,11 +90,11 @@ class Worker:
 
     def serve(self) -> None:
         """Move waiting runs into the queue, and say that this worker is there, for ever."""
-        looked = 0.0
+        checked = 0.0
         while True:
             try:
-                if time.monotonic() - looked > _LOOK_EVERY:
-                    looked = time.monotonic()
+                if time.monotonic() - checked > _CHECK_EVERY:
+                    checked = time.monotonic()
                     self._store.workers.seen(self._slot)
                     self._reconcile()
                     self._store.terminals.end_forsaken()
@@ -116,14 +117,13 @@ class Worker:
         except NoSuchRun:  # removed while it stood in the queue
             return "not wanted"
         try:
-            spec, kind = spec_of(run, self._kinds), self._kinds[run["kind"]]
-            labels = kind.units(spec)
-            weights = kind.weights(self._store, spec) if kind.weights else None
+            job = job_of(run, self._kinds)
+            labels, weights = job.units(), job.weights(self._store)
         except UserError as error:
             runs.finish(run_id, attempt, "failed", error=error.message, hint=error.hint)
             return "failed"
         except (KeyError, TypeError, ValueError) as error:
-            runs.finish(run_id, attempt, "failed", error=f"The request lacks or garbles {error}.")
+            runs.finish(run_id, attempt, "failed", error=f"What is asked cannot be read: {error}.")
             return "failed"
         if not runs.start(run_id, attempt, self._slot, labels, weights):
             return "not wanted"
@@ -131,7 +131,7 @@ class Worker:
             step: dict[str, Any] = {"name": f"unit {position}"}
             if DBOS.run_step(step, self.unit, run_id, attempt, position) == "stopped":
                 return "stopped"
-        conclude(self._store, run_id, attempt, kind)
+        conclude(self._store, run_id, attempt, job)
         return "ended"
 
     def unit(self, run_id: str, attempt: int, position: int) -> str:
@@ -165,15 +165,14 @@ class Worker:
                 if runs.lost_unit(run_id, position) < CRASHES_ALLOWED:
                     continue
                 error, hint = _given_up(unit["label"], str(crash))
-                if not self._kinds[run["kind"]].continue_on_crash:
+                if not kind_of(run["kind"], self._kinds).continue_on_crash:
                     runs.finish(run_id, attempt, "failed", error=error, hint=hint)
                     return "stopped"
                 runs.end_unit(run_id, position, 0.0, error, hint)
                 return "ended"
             error, hint = answer["error"], answer["hint"]
             self._note(run_id, f"{error} {hint}" if error else f"Took {answer['seconds']:.1f} s.")
-            left_out = answer["left_out"]
-            runs.end_unit(run_id, position, answer["seconds"], error, hint, left_out=left_out)
+            runs.end_unit(run_id, position, **answer)
             return "ended"
 
     def _enqueue(self, run: RunRow) -> None:

@@ -21,7 +21,8 @@ from typer.testing import CliRunner
 from app import terminal as output
 from app.cli import app
 from app.formats import p_value
-from app.jobs.kinds import KINDS, conclude
+from app.jobs.unit import conclude
+from app.pages.evaluate.job import EvaluateJob
 from app.pages.trainings.service import command_of
 from store import Store
 from tests.fakes.small_training import small, write_sentences
@@ -339,7 +340,7 @@ def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: 
     for position in range(9):
         failed = position < failing
         store.runs.end_unit(run, position, 1.0, "No space is left." if failed else None)
-    conclude(store, run, 1, KINDS["evaluate"])
+    conclude(store, run, 1, EvaluateJob(("random:16",), ("MR",)))
     store.close()
     lines = theodolite("jobs", "wait", run, "--json", code=0 if state == "done" else 1)
     for row in (json.loads(lines[0]), objects(theodolite("jobs", "list", "--json"))[0]):

@@ -10,6 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
+from app.jobs import submit
+from app.pages.diagnose.service import DiagnoseJob
 from app.pages.train import decoder_estimates as estimates
 from app.pages.train import decoder_queue as queue
 from app.pages.train import decoders
@@ -131,7 +133,7 @@ def test_every_training_and_diagnosis_is_a_row(theodolite: Run, home: Path, tmp_
     trained = runs.queue(workspace, small(write_sentences(tmp_path / "s.txt"), tmp_path / "enc"))
     first = queue.queue_training(workspace, small_spec(tmp_path / "one"))
     second = queue.queue_training(workspace, small_spec(tmp_path / "two", seed=7))
-    diagnosed = queue.queue_diagnosis(workspace, ENCODER, sentences=50)
+    diagnosed = submit.queue(workspace, DiagnoseJob.of(workspace, ENCODER, sentences=50))
     for step, loss in ((20, 3.5), (40, 3.25)):
         data = Looked(step, loss, ()).to_dict()
         workspace.store.events.add(first, data.pop("kind"), data)

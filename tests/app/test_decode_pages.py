@@ -13,7 +13,7 @@ from app.pages.decode import analogies, views
 from app.pages.decode import service as decode
 from app.pages.decode.service import DecodeOptions, NoDecoder
 from app.pages.map import decoding as map_decoding
-from app.pages.map import making as map_making
+from app.pages.map import job as map_job
 from app.pages.map import service as maps
 from app.pages.train import decoders
 from app.workspace import Workspace
@@ -274,7 +274,7 @@ def test_every_preset_can_be_worked_out(workspace):
 @pytest.fixture(scope="module")
 def pca(workspace: Workspace) -> maps.StoredMap:
     """The principal components of the starter topics."""
-    return map_making.quick(workspace, ENCODER, "starter-topics")
+    return map_job.quick(workspace, ENCODER, "starter-topics")
 
 
 def test_a_place_on_a_point_is_its_sentence(workspace, pca, known):
@@ -311,7 +311,7 @@ def test_points_on_one_place_share_it():
 
 def test_a_map_without_a_decoder_says_so(workspace):
     """Calmly: there is nothing wrong with the place."""
-    other = map_making.quick(workspace, WITHOUT, "starter-topics")
+    other = map_job.quick(workspace, WITHOUT, "starter-topics")
     found = map_decoding.decoded(workspace, other, 0, 0)
     assert found.pop("time")
     assert found == {"x": 0, "y": 0, "lacking": WITHOUT}

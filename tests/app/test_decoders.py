@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from app.jobs.foreground import perform
+from app.jobs import submit
 from app.jobs.reporter import Reporter
+from app.jobs.submit import perform
 from app.pages.decode.form import first_encoders
+from app.pages.diagnose.service import DiagnoseJob
 from app.pages.jobs import service as jobs
 from app.pages.train import decoder_making as making
 from app.pages.train import decoder_queue as queue
@@ -54,7 +56,7 @@ def out(trained: Path, spec: DecoderSpec, workspace: Workspace) -> Path:
 
 def here(workspace: Workspace, spec: DecoderSpec) -> Iterator[Event]:
     """Train in this process."""
-    for _, _, event in perform(workspace, making.KIND, spec.to_dict(), "small"):
+    for _, _, event in perform(workspace, making.TrainDecoderJob(spec)):
         if event is not None:
             assert isinstance(event, Event)
             yield event
@@ -356,7 +358,7 @@ def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: DecoderSpec
     visiting = Workspace(workspace.store.folder, read_only=True)
     for refused in (
         lambda: queue.queue_training(visiting, spec),
-        lambda: queue.queue_diagnosis(visiting, "random:32"),
+        lambda: submit.queue(visiting, DiagnoseJob("random:32", "out", "text", 10)),
         lambda: jobs.stop(visiting, run),
         lambda: decoders.remove(visiting, "out"),
     ):

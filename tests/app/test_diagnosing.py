@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from app.jobs.foreground import perform
-from app.jobs.kinds import KINDS
+from app.jobs.kinds import job_of
+from app.jobs.submit import perform, queue
 from app.pages.decode.service import NoDecoder
 from app.pages.diagnose import figures as diagnosis_figures
 from app.pages.diagnose import service as diagnosing
 from app.pages.diagnose.relations import across
+from app.pages.diagnose.service import DiagnoseJob
 from app.pages.evaluate import repair
-from app.pages.train import decoder_making as making
-from app.pages.train import decoder_queue as queue
 from app.pages.train import decoders
+from app.pages.train.decoder_making import TrainDecoderJob
 from app.workspace import Workspace
 from engine.datasets.starter import read_topics
 from engine.decoding.diagnosis import Diagnosis, to_result
@@ -28,6 +28,7 @@ from store import forget
 from tests.fakes.decoders import known_sentences, small_spec
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.results import invent
+from tests.fakes.workers import do_units
 
 ENCODER = "random:64"
 
@@ -58,13 +59,13 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> None:
     """Of sentences that are new alone; all of it is read back from the store."""
-    run = queue.queue_diagnosis(workspace, ENCODER, str(text), sentences=10)
+    run = queue(workspace, DiagnoseJob.of(workspace, ENCODER, str(text), 10))
     row = workspace.store.runs.get(run)
     assert (row["kind"], row["title"]) == ("diagnose", f"diagnosis of {ENCODER} on news.txt")
-    said: list[tuple[int, int]] = []
-    outcome = KINDS["diagnose"].work(workspace, row["spec"], 0, lambda *at: said.append(at[:2]))
-    assert outcome.error is None
-    assert said[-1][0] == said[-1][1]
+    said: list[float] = []
+    (outcome,) = do_units(workspace, job_of(row), said.append)
+    assert outcome.failure is None
+    assert said[-1] == 1
     (kept,) = workspace.store.results.table(protocols=["vec2sent"])
     assert (kept["encoder"], kept["task"], kept["n"]) == (ENCODER, "Vec2Sent-news.txt", 10)
     found = Diagnosis.from_dict(workspace.store.results.by_id(kept["id"])["details"])
@@ -78,7 +79,7 @@ def test_lost_values_are_queued_again(workspace: Workspace, text: Path, named: s
     """A file as its run named it, a known text by its name alone; what was lost is back then."""
     store = workspace.store
     given = str(text) if named == text.name else named
-    run = queue.queue_diagnosis(workspace, ENCODER, given, sentences=8)
+    run = queue(workspace, DiagnoseJob.of(workspace, ENCODER, given, 8))
     work(workspace, run)
     (row,) = store.results.table(tasks=[f"Vec2Sent-{named}"])
     store.runs.cancel(run)
@@ -107,31 +108,30 @@ def test_a_text_that_nobody_knows_any_more_is_said(empty: Workspace) -> None:
 
 def work(workspace: Workspace, run: str) -> None:
     """Do what a worker would."""
-    spec = workspace.store.runs.get(run)["spec"]
-    outcome = KINDS["diagnose"].work(workspace, spec, 0, lambda *at: None)  # type: ignore[arg-type]
-    assert outcome.error is None
+    (outcome,) = do_units(workspace, job_of(workspace.store.runs.get(run)))
+    assert outcome.failure is None
 
 
 def test_without_a_text_it_is_one_that_the_decoder_has_not_seen(workspace: Workspace) -> None:
     """Of what is here the decoder knows all; so those that were kept apart are taken."""
-    spec = diagnosing.asked(workspace, ENCODER)
-    assert (spec["text"], spec["sentences"]) == (diagnosing.KEPT_APART, 1000)
+    job = DiagnoseJob.of(workspace, ENCODER)
+    assert (job.text, job.sentences) == (diagnosing.KEPT_APART, 1000)
 
 
 def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path: Path) -> None:
     """No decoder, a number that cannot be; and no sentence that is new."""
     with pytest.raises(NoDecoder, match="random:32 has no decoder"):
-        queue.queue_diagnosis(workspace, "random:32")
+        DiagnoseJob.of(workspace, "random:32")
     with pytest.raises(UserError, match="1 sentences cannot be asked for"):
-        diagnosing.asked(workspace, ENCODER, sentences=1)
+        DiagnoseJob.of(workspace, ENCODER, sentences=1)
     file = tmp_path / "known.txt"
     file.write_text("\n".join(known_sentences()) + "\n", encoding="utf-8")
-    spec = diagnosing.asked(workspace, ENCODER, str(file))
+    job = DiagnoseJob.of(workspace, ENCODER, str(file))
     with pytest.raises(UserError, match="no sentences that the decoder has not learned from"):
-        diagnosing.diagnosed(workspace, spec, lambda share: None)
-    spec = diagnosing.asked(workspace, ENCODER, "/nowhere/at/all.txt")
+        diagnosing.diagnosed(workspace, job, lambda share: None)
+    job = DiagnoseJob.of(workspace, ENCODER, "/nowhere/at/all.txt")
     with pytest.raises(UserError, match="There is no file"):
-        diagnosing.diagnosed(workspace, spec, lambda share: None)
+        diagnosing.diagnosed(workspace, job, lambda share: None)
 
 
 def test_a_figure_says_whether_it_is_above_the_baselines() -> None:
@@ -220,7 +220,7 @@ def test_the_text_of_a_training_is_found_though_the_folder_does_not_tell_where(
     file = tmp_path / "mine.txt"
     file.write_text("\n".join(read_topics().sentences), encoding="utf-8")
     spec = small_spec(tmp_path / "out", train=(str(file),), epochs=0.1)
-    for _ in perform(empty, making.KIND, spec.to_dict(), "small"):
+    for _ in perform(empty, TrainDecoderJob(spec)):
         pass
     assert str(tmp_path) not in (tmp_path / "out" / decoders.FACTS).read_text("utf-8")
     (row,) = [row for row in decoders.listed(empty) if not row.shipped]

@@ -1,23 +1,28 @@
-"""The units of an evaluation: encoders, tasks, seeds."""
+"""Every kind of job: read from specs of all versions; the units of an evaluation."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
-from app.jobs.kinds import KINDS, spec_of
+from app.jobs.kinds import KINDS, job_of, kind_of, spec_of
+from app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from app.pages.overview.spread import spreads
 from app.workspace import Workspace
 from engine.errors import UserError
+from tests.fakes.workers import work_off
 
 A, B = "random:16", "random:24"
 
 
 def test_a_unit_is_an_encoder_on_a_task_with_a_seed(workspace: Workspace) -> None:
     """What draws nothing is measured once, whatever number of seeds is asked for."""
-    run = workspace.queue_evaluation([A, B], ["StarterTopics", "StarterSTS"], seeds=2)
+    run = queue_evaluation(workspace, [A, B], ["StarterTopics", "StarterSTS"], seeds=2)
     spec = workspace.store.runs.get(run)["spec"]
     assert (spec["version"], spec["seeds"]) == (2, 2)
-    assert KINDS["evaluate"].units(spec) == [
+    assert job_of(workspace.store.runs.get(run)).units() == [
         f"{task} · {encoder}{seed}"
         for encoder in (A, B)
         for task, seed in (
@@ -30,10 +35,8 @@ def test_a_unit_is_an_encoder_on_a_task_with_a_seed(workspace: Workspace) -> Non
 
 def test_each_seed_is_a_result_and_gives_a_spread(workspace: Workspace) -> None:
     """The units of a run with three seeds leave three results."""
-    run = workspace.queue_evaluation([A], ["StarterTopics"], seed=5, seeds=3)
-    spec = workspace.store.runs.get(run)["spec"]
-    for position in range(3):
-        assert KINDS["evaluate"].work(workspace, spec, position, lambda *_: None).error is None
+    run = queue_evaluation(workspace, [A], ["StarterTopics"], seed=5, seeds=3)
+    assert work_off(workspace, run)["state"] == "done"
     rows = workspace.store.results.table()
     assert [row["seed"] for row in rows] == [5, 6, 7]
     assert spreads(rows)[A, "StarterTopics", "starter-1"].seeds == 3
@@ -64,17 +67,25 @@ FIRST = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_the_first_version_asked_is_still_read(kind: str) -> None:
-    """And has the units that the same question of today has."""
-    spec = spec_of({"kind": kind, "spec": {"version": 1, **FIRST[kind]}})
-    assert spec["version"] == KINDS[kind].version
-    assert KINDS[kind].units(spec)
+    """As a job whose own spec, as JSON, is the same job again, and with units and a title."""
+    job = job_of({"kind": kind, "spec": {"version": 1, **FIRST[kind]}})
+    assert (job.kind, type(job)) == (kind, kind_of(kind))
+    spec = json.loads(json.dumps(job.to_spec()))
+    assert spec["version"] == job.version
+    assert FIRST[kind].keys() <= spec.keys()
+    again = job_of({"kind": kind, "spec": spec})
+    assert (again, again.units(), again.title) == (job, job.units(), job.title)
+    assert job.units()
+    assert job.title != kind
 
 
 def test_a_run_of_an_older_version_still_runs(workspace: Workspace) -> None:
     """Specs of version 1 know no `seeds`."""
-    spec = spec_of({"kind": "evaluate", "spec": {"version": 1, **FIRST["evaluate"]}})
-    assert KINDS["evaluate"].units(spec) == [f"StarterSTS · {A}"]
-    assert KINDS["evaluate"].work(workspace, spec, 0, lambda *_: None).error is None
+    spec = {"version": 1, **FIRST["evaluate"]}
+    run = work_off(workspace, workspace.jobs.enqueue("evaluate", spec, "of before"))
+    assert run["state"] == "done"
+    (unit,) = workspace.store.runs.units(run["id"])
+    assert unit["label"] == f"StarterSTS · {A}"
 
 
 def test_a_spec_of_a_newer_version_is_refused_in_words() -> None:
@@ -91,12 +102,12 @@ def test_a_spec_of_a_newer_version_is_refused_in_words() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_version_has_its_upgrade(kind: str) -> None:
     """From the first on, without a gap."""
-    assert sorted(KINDS[kind].upgrades) == list(range(1, KINDS[kind].version))
+    assert sorted(kind_of(kind).upgrades) == list(range(1, kind_of(kind).version))
 
 
 def test_size_variants_stay_out_of_the_list(workspace: Workspace) -> None:
     """An encoder that only a study needs is measured and not listed."""
-    workspace.queue_evaluation([A], ["StarterSTS"], listed=False)
+    queue_evaluation(workspace, [A], ["StarterSTS"], listed=False)
     assert workspace.store.encoders.list() == []
 
 
@@ -104,7 +115,7 @@ def test_size_variants_stay_out_of_the_list(workspace: Workspace) -> None:
 def test_seeds_out_of_range_are_refused(workspace: Workspace, seed: int | None, seeds: int) -> None:
     """Before anything is queued."""
     with pytest.raises(UserError):
-        workspace.queue_evaluation([A], ["StarterTopics"], seed=seed, seeds=seeds)
+        queue_evaluation(workspace, [A], ["StarterTopics"], seed=seed, seeds=seeds)
     assert workspace.store.runs.list() == []
 
 
@@ -121,11 +132,8 @@ def test_units_weigh_what_others_like_them_took(workspace: Workspace) -> None:
         score = {"split": "all", "aggregation": None, "metric": "accuracy", "score": 50.0,
                  "n": 9, "main": True}  # fmt: skip
         workspace.store.results.put(row | other | {"encoder": encoder, "scores": [score]}, {})
-    spec = {"version": 2, "encoders": [A, B], "tasks": ["MR", "TREC", "SUBJ"], "protocol": None,
-            "seed": 1112, "seeds": 1}  # fmt: skip
-    weights = KINDS["evaluate"].weights
-    assert weights is not None
+    job = EvaluateJob((A, B), ("MR", "TREC", "SUBJ"), seed=1112)
     usual = (20 + 4 + 40 + 4) / 4
-    assert weights(workspace.store, spec) == [20.0, 4.0, usual, 40.0, 4.0, usual]
-    again = weights(workspace.store, spec | {"seed": None})
+    assert job.weights(workspace.store) == [20.0, 4.0, usual, 40.0, 4.0, usual]
+    again = replace(job, seed=None).weights(workspace.store)
     assert again[0] < 0.1  # stored under seed 1111

@@ -15,15 +15,18 @@ import pytest
 
 from app import ui
 from app.components.map_columns import MOST_LABELS, Facts
-from app.jobs.kinds import KINDS
+from app.jobs.kinds import job_of
+from app.jobs.submit import queue
 from app.pages.data.service import keep
 from app.pages.map import facts as map_facts
-from app.pages.map import making as map_making
+from app.pages.map import making
 from app.pages.map import service as maps
+from app.pages.map.job import MapJob
 from app.workspace import Workspace
 from engine.datasets.tables import preview
 from engine.errors import UserError
 from engine.space import projection
+from tests.fakes.workers import do_units
 
 ENCODER = "random:16"
 HOSTILE = "=1+1 <b>bold</b>"
@@ -43,7 +46,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 @pytest.fixture(scope="module")
 def pca(workspace: Workspace) -> maps.StoredMap:
     """The principal components of the starter topics."""
-    return map_making.make(workspace, maps.wanted(ENCODER, "starter-topics", method="pca"))
+    return MapJob.of(ENCODER, "starter-topics", method="pca").make(workspace)
 
 
 def collection(workspace: Workspace, tmp_path: Path, name: str, lines: list[str]) -> str:
@@ -59,16 +62,18 @@ def test_a_key_changes_with_everything_that_decides_the_map(workspace: Workspace
     base: dict[str, Any] = {"method": "umap", "neighbours": 15, "min_dist": 0.1, "seed": 0}
     changes = [{}, {"neighbours": 5}, {"min_dist": 0.2}, {"seed": 1}, {"seed": None},
                {"method": "pca"}, {"initial": "0" * 32}]  # fmt: skip
-    keys = [maps.key(workspace, ENCODER, "starter-topics", **base | c) for c in changes]
-    keys.append(maps.key(workspace, "random:17", "starter-topics", **base))
-    keys.append(maps.key(workspace, ENCODER, "starter-pairs", **base))
+    keys = [MapJob.of(ENCODER, "starter-topics", **base | c).key(workspace) for c in changes]
+    keys.append(MapJob.of("random:17", "starter-topics", **base).key(workspace))
+    keys.append(MapJob.of(ENCODER, "starter-pairs", **base).key(workspace))
     assert len(set(keys)) == len(keys)
-    assert maps.key(workspace, ENCODER, "starter-topics") == keys[0]
-    tsne = [maps.key(workspace, ENCODER, "starter-topics", method="tsne", **c)
+    assert MapJob.of(ENCODER, "starter-topics").key(workspace) == keys[0]
+    tsne = [MapJob.of(ENCODER, "starter-topics", method="tsne", **c).key(workspace)
             for c in ({}, {"min_dist": 0.2}, {"neighbours": 5}, {"seed": 1})]  # fmt: skip
     assert tsne[0] == tsne[1]  # only UMAP knows a least distance
     assert len({*keys, *tsne}) == len(keys) + 3
-    pca = [maps.key(workspace, ENCODER, "starter-topics", method="pca", seed=s) for s in (0, 1)]
+    pca = [
+        MapJob.of(ENCODER, "starter-topics", method="pca", seed=s).key(workspace) for s in (0, 1)
+    ]
     assert pca[0] == pca[1]
 
 
@@ -76,17 +81,17 @@ def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path: P
     """Even when the first was removed; and a new label is a new map, for its column is."""
     lines = ["A boat at sea.", "A train in the rain.", "Bread and salt."]
     first = collection(workspace, tmp_path, "first-name", lines)
-    assert len(map_making.make(workspace, maps.wanted(ENCODER, first, method="pca")).points) == 3
+    assert len(MapJob.of(ENCODER, first, method="pca").make(workspace).points) == 3
     workspace.store.uploads.remove("first-name")
     second = collection(workspace, tmp_path, "second-name", lines)
-    assert len(map_making.make(workspace, maps.wanted(ENCODER, second, method="pca")).points) == 3
+    assert len(MapJob.of(ENCODER, second, method="pca").make(workspace).points) == 3
     file = tmp_path / "labelled.csv"
     keys = []
     for label in ("dry", "wet"):
         file.write_text(f"sentence,label\nA boat at sea.,{label}\nBread and salt.,dry\n", "utf-8")
         mapping = preview(file, file.name).mapping
         keep(workspace, file, file.name, "labelled", mapping)
-        keys.append(maps.key(workspace, ENCODER, "upload:labelled", method="pca"))
+        keys.append(MapJob.of(ENCODER, "upload:labelled", method="pca").key(workspace))
         workspace.store.uploads.remove("labelled")
     assert keys[0] != keys[1]
 
@@ -104,7 +109,7 @@ def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path: P
 def test_what_cannot_be_asked_is_said(workspace: Workspace, how: dict[str, Any], said: str) -> None:
     """Before anything is queued or computed."""
     with pytest.raises(UserError, match=said):
-        maps.queue(workspace, ENCODER, "starter-topics", **how)
+        queue(workspace, MapJob.of(ENCODER, "starter-topics", **how))
     assert workspace.store.runs.list() == []
 
 
@@ -113,15 +118,15 @@ def test_tsne_of_too_many_sentences_is_refused(
 ) -> None:
     """Before anything is queued or encoded; as many as it takes are not."""
     n = len(workspace.catalog.sentences("starter-topics")[0])
-    asked = maps.wanted(ENCODER, "starter-topics", method="tsne")
+    asked = MapJob.of(ENCODER, "starter-topics", method="tsne")
     monkeypatch.setattr(projection, "TSNE_POINTS", n)
-    maps.refuse_too_many(workspace, asked)
+    asked.validate(workspace)
     monkeypatch.setattr(projection, "TSNE_POINTS", n - 1)
     with pytest.raises(UserError, match=f"for {n:,} sentences; it takes up to {n - 1:,}"):
-        maps.queue(workspace, ENCODER, "starter-topics", method="tsne")
+        queue(workspace, MapJob.of(ENCODER, "starter-topics", method="tsne"))
     with pytest.raises(UserError, match="t-SNE was asked"):
-        map_making.make(workspace, asked)
-    maps.refuse_too_many(workspace, maps.wanted(ENCODER, "starter-topics", method="umap"))
+        asked.make(workspace)
+    MapJob.of(ENCODER, "starter-topics", method="umap").validate(workspace)
     assert workspace.store.runs.list() == []
 
 
@@ -129,9 +134,9 @@ def test_a_missing_package_is_said_plainly(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PaCMAP is an extra."""
-    monkeypatch.setitem(maps.LIBRARIES, "pacmap", "no-such-package-here")
+    monkeypatch.setitem(making.LIBRARIES, "pacmap", "no-such-package-here")
     with pytest.raises(UserError, match="needs the package") as caught:
-        maps.key(workspace, ENCODER, "starter-topics", method="pacmap")
+        MapJob.of(ENCODER, "starter-topics", method="pacmap").key(workspace)
     assert "theodolite[maps]" in caught.value.hint
 
 
@@ -200,32 +205,30 @@ def test_a_known_sentence_is_placed_where_it_is(workspace: Workspace, pca: maps.
 
 def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
     """Units in order, a word on progress, and a second time nothing is made."""
-    run = workspace.store.runs.get(maps.queue(workspace, ENCODER, "starter-pairs", method="pca"))
-    kind, said = KINDS["project"], []
-    labels = kind.units(run["spec"])
-    assert labels[0] == f"Encoding starter-pairs with {ENCODER}"
-    for position in range(len(labels)):
-        kind.work(workspace, run["spec"], position, lambda done, all_: said.append(done / all_))
+    asked = MapJob.of(ENCODER, "starter-pairs", method="pca")
+    run = workspace.store.runs.get(queue(workspace, asked))
+    job, said = job_of(run), []
+    assert job == asked
+    assert job.units()[0] == f"Encoding starter-pairs with {ENCODER}"
+    do_units(workspace, job, said.append)
     assert said == sorted(said) or said[-1] == 1
-    key = maps.key(workspace, ENCODER, "starter-pairs", method="pca")
-    found = maps.stored(workspace, key)
-    assert found is not None
-    before = workspace.store.projections.get(key)
-    map_making.make(workspace, maps.of_spec(run["spec"]))
-    assert workspace.store.projections.get(key) == before
+    assert asked.is_stored(workspace)
+    before = workspace.store.projections.get(asked.key(workspace))
+    asked.make(workspace)
+    assert workspace.store.projections.get(asked.key(workspace)) == before
     workspace.store.runs.cancel(run["id"])
 
 
 def test_a_umap_run_says_that_it_warms_up() -> None:
     """The compiling is a unit of its own, with a label for people."""
-    spec = {"version": 1, **vars(maps.Wanted(ENCODER, "starter-topics"))}
-    assert any(label.startswith("Warming UMAP up") for label in KINDS["project"].units(spec))
+    labels = MapJob.of(ENCODER, "starter-topics").units()
+    assert any(label.startswith("Warming UMAP up") for label in labels)
 
 
 def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path: Path) -> None:
     """The name of an upload may be given again to other sentences."""
     name = collection(workspace, tmp_path, "changing", ["a b", "c d", "e f"])
-    key = map_making.make(workspace, maps.wanted(ENCODER, name, method="pca")).key
+    key = MapJob.of(ENCODER, name, method="pca").make(workspace).key
     assert maps.stored(workspace, key) is not None
     workspace.store.uploads.remove("changing")
     assert maps.stored(workspace, key) is None
@@ -250,7 +253,7 @@ def test_hard_collections_have_maps(
 ) -> None:
     """A single sentence, fewer points than neighbours, text of every kind."""
     name = collection(workspace, tmp_path, f"hard{len(lines)}{len(lines[0])}", lines)
-    found = map_making.make(workspace, maps.wanted(ENCODER, name, method=method))
+    found = MapJob.of(ENCODER, name, method=method).make(workspace)
     assert found.points.shape == (len(lines), 2)
     assert np.isfinite(found.points).all()
     assert maps.point(workspace, found, 0, 15)["text"] == lines[0]
@@ -281,7 +284,7 @@ def hostile(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> m
     """A small map with a formula and markup in it."""
     lines = [HOSTILE, "A boat, at sea", 'She said "no"', "plain"]
     name = collection(workspace, tmp_path_factory.mktemp("h"), "hostile", lines)
-    return map_making.make(workspace, maps.wanted(ENCODER, name, method="pca"))
+    return MapJob.of(ENCODER, name, method="pca").make(workspace)
 
 
 @pytest.fixture(scope="module")

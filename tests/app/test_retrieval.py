@@ -15,10 +15,12 @@ from app import cli
 from app.pages.search import filters, indexes, searchable
 from app.pages.search import service as retrieval
 from app.pages.search import views as search_columns
+from app.pages.search.job import IndexJob
 from app.pages.search.service import Limits, SearchSpec
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.search import ann_index
+from tests.fakes.workers import do_units
 
 A, TOPICS = "random:48", "starter-topics"
 
@@ -148,10 +150,8 @@ def runs_of(workspace: Workspace, encoder: str) -> list[str]:
 def test_a_large_collection_is_searched_by_lists(large: Workspace) -> None:
     """What a run made is opened, its recall is told, and its hits are nearly the exact ones."""
     (exact,) = retrieval.nearest(large, A, TOPICS, ["a boat on the river"], 10)
-    spec = indexes.spec(A, TOPICS)
     for _ in range(2):
-        for position, _label in enumerate(indexes.units(spec)):
-            indexes.work(large, spec, position, lambda done, of: None)
+        do_units(large, IndexJob(A, TOPICS))
     (hits,) = retrieval.nearest(large, A, TOPICS, ["a boat on the river"], 10)
     assert len({h.index for h in hits} & {h.index for h in exact}) >= 8
     assert "By lists" in shown(large)

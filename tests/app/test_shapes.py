@@ -13,9 +13,11 @@ from scipy.spatial import distance
 
 from app.pages.geometry import service as shapes
 from app.pages.geometry import views as shape_views
+from app.pages.geometry.job import GeometryJob
 from app.workspace import Workspace
 from engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
 from engine.errors import UserError
+from tests.fakes.workers import do_units
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +109,10 @@ def test_it_is_measured_once(workspace: Workspace, shape: shapes.Shape) -> None:
 
 def test_a_run_leaves_the_same(workspace: Workspace, shape: shapes.Shape) -> None:
     """Its units done one after another, twice."""
-    spec = {"encoders": ["random:16"], "dataset": "starter-pairs", "split": "all"}
+    job = GeometryJob.of(["random:16"], "starter-pairs")
     said: list[float] = []
     for _ in range(2):
-        for position, _label in enumerate(shapes.units(spec)):
-            shapes.work(workspace, spec, position, lambda done, of: said.append(done / of))
+        do_units(workspace, job, said.append)
     assert max(said) == 1.0
     assert set(shapes.everyone(workspace, "starter-pairs", "all")) == {"random:32", "random:16"}
 

@@ -16,18 +16,22 @@ from typer.testing import CliRunner
 
 from app import formats
 from app.cli import app
-from app.jobs.kinds import KINDS
+from app.jobs.kinds import job_of
+from app.jobs.submit import queue
 from app.pages.data.service import keep
 from app.pages.map import service as maps
+from app.pages.map.job import MapJob
 from app.pages.spaces import flow
 from app.pages.spaces import making as spaces_making
 from app.pages.spaces import service as spaces
 from app.pages.spaces import views as spaces_views
 from app.pages.spaces.changes import Changed, Neighbour, listed
+from app.pages.spaces.service import SpacesJob
 from app.workspace import Workspace
 from engine.datasets.tables import preview
 from engine.errors import UserError
 from engine.space import compare as engine
+from tests.fakes.workers import do_units
 
 A, B = "random:32", "random:48?pooling=max"
 HOSTILE = "<img src=x onerror=alert(1)> a boat"
@@ -48,7 +52,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 @pytest.fixture(scope="module")
 def pair(workspace: Workspace) -> spaces.Pair:
     """Two random encoders over the starter topics, on principal components."""
-    return spaces_making.make(workspace, spaces.asked(A, B, "starter-topics", k=5, method="pca"))
+    return SpacesJob.of(A, B, "starter-topics", k=5, method="pca").make(workspace)
 
 
 def collection(workspace: Workspace, tmp_path: Path, name: str, lines: list[str]) -> str:
@@ -65,9 +69,9 @@ def test_a_key_changes_with_everything_that_decides_the_pair(workspace: Workspac
         {}, {"k": 5}, {"clustering": "hdbscan"}, {"size": 7}, {"method": "pca"},
         {"method": "quick"},
     ]  # fmt: skip
-    questions = [spaces.asked(A, B, "starter-topics", **c) for c in changes]
-    questions += [spaces.asked(B, A, "starter-topics"), spaces.asked(A, B, "starter-pairs")]
-    keys = [key for question in questions for key in spaces.keys(workspace, question)]
+    questions = [SpacesJob.of(A, B, "starter-topics", **c) for c in changes]
+    questions += [SpacesJob.of(B, A, "starter-topics"), SpacesJob.of(A, B, "starter-pairs")]
+    keys = [key for question in questions for key in question.keys(workspace)]
     assert len(set(keys)) == 2 * len(questions)
 
 
@@ -81,13 +85,13 @@ def test_a_key_changes_with_everything_that_decides_the_pair(workspace: Workspac
 def test_what_cannot_be_asked_is_said(how: dict[str, Any], said: str) -> None:
     """In words, before anything is computed."""
     with pytest.raises(UserError, match=said):
-        spaces.asked(A, B, "starter-topics", **how)
+        SpacesJob.of(A, B, "starter-topics", **how)
 
 
 def test_one_encoder_is_no_pair() -> None:
     """However its spec is written."""
     with pytest.raises(UserError, match="same encoder"):
-        spaces.asked("random:32 | normalise", "random:32|normalise", "starter-topics")
+        SpacesJob.of("random:32 | normalise", "random:32|normalise", "starter-topics")
 
 
 @pytest.mark.slow
@@ -127,7 +131,7 @@ def test_an_encoder_with_a_seed_is_held_against_another_seed(
     """Its floor is the comparison that the two specs would give."""
     if seeded.startswith("borep"):
         pytest.importorskip("wordllama")
-    report, _, _ = spaces_making.measured(workspace, spaces.asked(seeded, A, "starter-pairs"))
+    report, _, _ = spaces_making.measured(workspace, SpacesJob.of(seeded, A, "starter-pairs"))
     row = report["rows"][1]
     assert row["how"] == "under another seed"
     sentences, _ = workspace.catalog.sentences("starter-pairs")
@@ -138,11 +142,8 @@ def test_an_encoder_with_a_seed_is_held_against_another_seed(
 
 def test_the_second_map_is_turned_onto_the_first(workspace: Workspace, pair: spaces.Pair) -> None:
     """As scipy turns it, and as wide as the first; the shape of neither map changes."""
-    question = spaces.asked(A, B, "starter-topics", k=5, method="pca")
-    before = [
-        maps.stored(workspace, maps.key(workspace, plane.encoder, plane.dataset, method="pca"))
-        for plane in spaces.planes(workspace, question)
-    ]
+    question = SpacesJob.of(A, B, "starter-topics", k=5, method="pca")
+    before = [maps.stored(workspace, plane.key(workspace)) for plane in question.planes(workspace)]
     np.testing.assert_array_equal(pair.first.points, before[0].points)
     _, turned, disparity = procrustes(before[0].points, before[1].points)
     ours = pair.second.points - pair.second.points.mean(axis=0)
@@ -155,8 +156,8 @@ def test_the_second_map_is_turned_onto_the_first(workspace: Workspace, pair: spa
 
 def test_names_of_regions_move_with_their_points(workspace: Workspace, pair: spaces.Pair) -> None:
     """A name lies at the same share of the way between any points."""
-    plane = spaces.planes(workspace, spaces.asked(A, B, "starter-topics", method="pca"))[1]
-    before = maps.stored(workspace, maps.key(workspace, plane.encoder, plane.dataset, method="pca"))
+    plane = SpacesJob.of(A, B, "starter-topics", method="pca").planes(workspace)[1]
+    before = maps.stored(workspace, plane.key(workspace))
     assert len(before.regions) == len(pair.second.regions) > 0
     for was, now in zip(before.regions, pair.second.regions, strict=True):
         apart = [
@@ -222,14 +223,12 @@ def test_a_run_does_its_units_and_may_do_them_twice(workspace: Workspace, tmp_pa
     """A collection of a few sentences in several scripts, one with markup, from start to end."""
     lines = [HOSTILE, "A boat at sea.", "A train in the rain.", "مرحبا 👩‍🚀", "Bread and salt."]
     name = collection(workspace, tmp_path, "few", lines)
-    question = spaces.asked(A, B, name, k=50, method="pca")
-    run = workspace.store.runs.get(spaces.queue(workspace, question))
-    kind = KINDS[run["kind"]]
-    labels = kind.units(run["spec"])
-    assert len(labels) == 5
-    for position in [*range(len(labels)), 4]:
-        assert kind.work(workspace, run["spec"], position, lambda done, total: None).error is None
-    made = spaces.stored(workspace, question)
+    question = SpacesJob.of(A, B, name, k=50, method="pca")
+    run = workspace.store.runs.get(queue(workspace, question))
+    job = job_of(run)
+    for _ in range(2):
+        assert [outcome.failure for outcome in do_units(workspace, job)] == [None] * 5
+    made = question.stored(workspace)
     assert made is not None
     assert made.report["k"] == 4  # as many as there are
     assert len(made.report["changed"]) == 5
@@ -240,10 +239,10 @@ def test_a_run_does_its_units_and_may_do_them_twice(workspace: Workspace, tmp_pa
 
 def test_umap_of_a_pair_begins_where_the_first_ended(workspace: Workspace) -> None:
     """The second plane names the first as its beginning; its parts say so."""
-    question = spaces.asked(A, B, "starter-topics")
-    first, second = spaces.planes(workspace, question)
-    assert second.initial == maps.key(workspace, first.encoder, first.dataset)
-    labels = spaces_making.units(asdict(question))
+    question = SpacesJob.of(A, B, "starter-topics")
+    first, second = question.planes(workspace)
+    assert second.initial == MapJob.of(first.encoder, first.dataset).key(workspace)
+    labels = question.units()
     assert len(labels) == 6
     assert "begun from the first" in labels[4]
 
@@ -252,13 +251,13 @@ def test_too_few_sentences_are_refused(workspace: Workspace, tmp_path: Path) -> 
     """Two points have no neighbourhoods."""
     name = collection(workspace, tmp_path, "two", ["One.", "Two."])
     with pytest.raises(UserError, match="too few"):
-        spaces.queue(workspace, spaces.asked(A, B, name))
+        queue(workspace, SpacesJob.of(A, B, name))
 
 
 def test_identical_points_are_compared(workspace: Workspace, tmp_path: Path) -> None:
     """Four ways of writing the same words: nothing varies, and what has no value is none."""
     name = collection(workspace, tmp_path, "same", ["A boat.", "a boat.", "A BOAT.", "a BOAT."])
-    made = spaces_making.make(workspace, spaces.asked(A, B, name, method="pca"))
+    made = SpacesJob.of(A, B, name, method="pca").make(workspace)
     assert made.report["rows"][0]["cka"] is None
     assert np.isfinite(made.second.points).all()
     assert formats.MISSING in spaces_views.figures(made.report)
@@ -267,7 +266,7 @@ def test_identical_points_are_compared(workspace: Workspace, tmp_path: Path) -> 
 
 def test_a_quick_pair_measures_nothing(workspace: Workspace) -> None:
     """Two aligned planes, and no figure that would have taken long."""
-    quick = spaces_making.quick(workspace, spaces.asked(A, B, "starter-topics"))
+    quick = spaces.quick(workspace, SpacesJob.of(A, B, "starter-topics"))
     assert quick is not None
     assert quick.report == {}
     assert [c.key for c in quick.first.columns] == [c.key for c in quick.second.columns]
@@ -312,7 +311,7 @@ def test_the_verb_prints_figures_changes_and_clusters(workspace: Workspace) -> N
     assert [line["overlap"] for line in changed] == sorted(line["overlap"] for line in changed)
     assert all(len(line["first"]) == len(line["second"]) == 5 for line in changed)
     assert lines[-1]["what"] == "clusters"
-    kept = spaces.stored(workspace, spaces.asked(A, B, "starter-pairs", k=5, method="pca"))
+    kept = SpacesJob.of(A, B, "starter-pairs", k=5, method="pca").stored(workspace)
     assert kept is not None, "the page opens what the command made"
     assert kept.report["rows"][0]["jaccard"] == lines[0]["jaccard"]
     same = CliRunner().invoke(app, ["spaces", A, A, *arguments[3:]])

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from app.jobs.foreground import perform
 from app.jobs.reporter import Reporter
+from app.jobs.submit import perform
 from app.pages.jobs import service as jobs
 from app.pages.train import making, sweeping
 from app.pages.train.options import about_fields
@@ -33,15 +33,15 @@ def spec(tmp_path: Path) -> TrainSpec:
 
 def here(workspace: Workspace, spec: TrainSpec) -> Iterator[Event]:
     """Train in this process."""
-    for _, _, event in perform(workspace, "train", spec.to_dict(), "small"):
+    for _, _, event in perform(workspace, making.TrainJob(spec)):
         if event is not None:
             assert isinstance(event, Event)
             yield event
 
 
-def swept(workspace: Workspace, sweep: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+def swept(workspace: Workspace, sweep: sweeping.SweepJob) -> Iterator[tuple[int, Any]]:
     """Sweep in this process."""
-    for _, position, event in perform(workspace, "sweep", sweep, "sweep"):
+    for _, position, event in perform(workspace, sweep):
         if event is not None:
             yield position, event
 
@@ -199,7 +199,7 @@ def test_a_sweep_trains_its_children_and_tells_the_best(
     """One that fails does not end it."""
     children = [("hot", {"temperature": 1.0}), ("alone", {"batch_size": 1}),
                 ("cold", {"temperature": 0.05})]  # fmt: skip
-    sweep = runs.sweep_spec(workspace, spec, children)
+    sweep = runs.sweep_job(workspace, spec, children)
     said = list(swept(workspace, sweep))
     scores = {at: event.best_score for at, event in said if isinstance(event, Finished)}
     assert scores.keys() == {0, 2}
@@ -228,7 +228,7 @@ def test_a_sweep_goes_on_with_the_child_that_was_at_work(
 ) -> None:
     """A child that is done is not trained again."""
     children = [("one", {"seed": 1}), ("two", {"seed": 2})]
-    sweep = runs.sweep_spec(workspace, spec, children)
+    sweep = runs.sweep_job(workspace, spec, children)
     events = swept(workspace, sweep)
     next(None for at, _ in events if at == 1)
     events.close()  # type: ignore[attr-defined]
@@ -241,7 +241,7 @@ def test_a_sweep_goes_on_with_the_child_that_was_at_work(
 def test_a_stopped_sweep_leaves_the_rest_out(workspace: Workspace, spec: TrainSpec) -> None:
     """The child at work keeps its best."""
     children = [(f"seed {n}", {"seed": n, "steps": 100_000}) for n in (1, 2, 3)]
-    events = swept(workspace, runs.sweep_spec(workspace, spec, children))
+    events = swept(workspace, runs.sweep_job(workspace, spec, children))
     next(None for _, event in events if isinstance(event, Looked))
     (run,) = workspace.store.runs.list()
     jobs.stop(workspace, run["id"])

@@ -7,7 +7,7 @@ import pytest
 
 from app import vectors
 from app.pages.decode import service as decode
-from app.pages.map import making as map_making
+from app.pages.map import job as map_job
 from app.pages.map import service as maps
 from app.pages.search import service as retrieval
 from app.typed import Typed
@@ -43,7 +43,7 @@ def test_what_is_searched_for_is_not_kept(workspace: Workspace) -> None:
     assert before > 4 * 64 * len(sentences)
     retrieval.nearest(workspace, ENCODER, COLLECTION, ["A query of mine."], 1)
     retrieval.alike(workspace, ENCODER, COLLECTION, ["Like this one."], ["Not like it."], 1)
-    found = map_making.quick(workspace, ENCODER, COLLECTION)
+    found = map_job.quick(workspace, ENCODER, COLLECTION)
     maps.place(workspace, found, "A sentence that is placed.", 3)
     assert kept(workspace) == before
 

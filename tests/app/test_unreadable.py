@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from app.jobs.kinds import KINDS
 from app.pages.compare import board as compare_board
 from app.pages.compare import service as comparison
 from app.pages.compare import table as compare_table
@@ -19,6 +18,7 @@ from app.pages.geometry import densities, distributions
 from app.pages.overview import service, views
 from app.workspace import Workspace
 from tests.fakes.results import invent
+from tests.fakes.workers import work_off
 
 A, B, C = "random:16", "random:24", "random:32"
 TASK, OTHER = "StarterSTS", "StarterTopics"
@@ -108,14 +108,6 @@ def test_distributions_stand_without_it(measured: Workspace, harm) -> None:
     assert "Not measured" not in note
     assert to_measure == [B]
     assert drawn[1], "the other encoder is drawn"
-
-
-def work_off(workspace: Workspace, run_id: str) -> None:
-    """Do what a worker would."""
-    run = workspace.store.runs.get(run_id)
-    kind = KINDS[run["kind"]]
-    for position, _ in enumerate(kind.units(run["spec"])):
-        kind.work(workspace, run["spec"], position, lambda *_: None)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

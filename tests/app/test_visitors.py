@@ -16,6 +16,7 @@ import pytest
 
 from app import ui
 from app.pages.encoders import service as encoders
+from app.pages.evaluate.job import queue_evaluation, welcome
 from app.pages.overview import service as overview
 from app.web.routes import PLOTLY_JS
 from app.workspace import Workspace
@@ -30,7 +31,7 @@ def owner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """The workspace of the one who serves, with a run that waits."""
     made = Workspace(tmp_path_factory.mktemp("visitors") / "store")
     made.add_encoder(LISTED)
-    made.queue_evaluation([LISTED], ["StarterSTS"])
+    queue_evaluation(made, [LISTED], ["StarterSTS"])
     yield made
     made.close()
 
@@ -113,7 +114,7 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
     """Not by the services either, whoever asks them."""
     for change in (
         lambda: looking.add_encoder("random:17"),
-        lambda: looking.queue_evaluation([LISTED], ["StarterSTS"]),
+        lambda: queue_evaluation(looking, [LISTED], ["StarterSTS"]),
         lambda: overview.remove(looking, []),
         lambda: encoders.remove(looking, LISTED),
         lambda: encoders.check_poolings(looking, LISTED),
@@ -126,7 +127,7 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
 def test_the_one_who_serves_is_welcomed(tmp_path: Path) -> None:
     """The first runs of a new store are queued even where visitors can start none."""
     made = Workspace(tmp_path / "store", read_only=True)
-    assert made.welcome()
+    assert welcome(made)
     made.close()
 
 

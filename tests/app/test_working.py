@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from app import vectors
-from app.pages.map import making as map_making
+from app.pages.map import job as map_job
 from app.web import background_call as working
 from app.web import parts
 from app.workspace import Workspace
@@ -200,9 +200,9 @@ def test_what_would_take_too_long_is_left_to_a_run(
 
 def test_the_quick_map_is_kept(workspace: Workspace) -> None:
     """Nothing is measured on it, and a second one is the first."""
-    drawn = map_making.quick(workspace, "random:19", "starter-topics")
+    drawn = map_job.quick(workspace, "random:19", "starter-topics")
     assert drawn is not None
     assert drawn.info["trust"] == {}
-    again = map_making.quick(workspace, "random:19", "starter-topics")
+    again = map_job.quick(workspace, "random:19", "starter-topics")
     assert again is not None
     assert again.key == drawn.key

@@ -8,6 +8,7 @@ import pytest
 
 from app import vectors
 from app.pages.compare import service as comparison
+from app.pages.evaluate.job import queue_evaluation, welcome
 from app.pages.search import service as retrieval
 from app.workspace import STARTER_ENCODERS, Workspace
 from engine.errors import UserError
@@ -41,16 +42,16 @@ def test_a_spec_that_cannot_be_read_costs_nothing(workspace: Workspace) -> None:
     with pytest.raises(UserError):
         workspace.evaluate([A, "minilmm"], ["StarterSTS"])
     with pytest.raises(UserError):
-        workspace.queue_evaluation([A, "minilmm"])
+        queue_evaluation(workspace, [A, "minilmm"])
     assert workspace.store.results.table() == []
     assert workspace.store.runs.list() == []
 
 
 def test_a_new_store_is_welcomed_once(workspace: Workspace) -> None:
     """The first run measures the starter encoders on the starter set; there is no second one."""
-    (run,) = workspace.welcome()
+    (run,) = welcome(workspace)
     assert workspace.store.runs.get(run)["spec"]["encoders"] == list(STARTER_ENCODERS)
-    assert workspace.welcome() == []
+    assert welcome(workspace) == []
     assert len(workspace.store.runs.list()) == 1
 
 

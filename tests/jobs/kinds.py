@@ -1,86 +1,152 @@
-"""Quick kinds of work for the tests of jobs; a child is given this module with --kinds."""
+"""Quick kinds of jobs for the tests; a worker and its child are given this module with --kinds."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from app.jobs.job import Job
 from app.jobs.kinds import KINDS as REAL
-from app.jobs.kinds import Kind, Outcome, Progress, Spec
 from app.jobs.reporter import Reporter
+from app.pages.train.decoder_making import TrainDecoderJob
 from app.workspace import Workspace
 from engine.errors import UserError
 
 
-def _units(spec: Spec) -> list[str]:
-    return [f"unit {n}" for n in range(spec["units"])]
+@dataclass(frozen=True)
+class Units(Job):
+    """So many units that note what they do in a file."""
+
+    units_wanted: int
+    notes: str
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> Any:
+        """`units` is how many there are."""
+        return super().from_spec({"units_wanted": spec["units"], **spec})
+
+    def units(self) -> list[str]:
+        """By number."""
+        return [f"unit {n}" for n in range(self.units_wanted)]
 
 
-def _measure(workspace: Workspace, spec: Spec, position: int, progress: Progress) -> Outcome:
-    """Take some time over it, note that it was begun and put a result into the store."""
-    with Path(spec["notes"]).open("a") as file:
-        file.write(f"{spec['name']} {position} {os.getpid()}\n")
-    for step in range(10):
-        time.sleep(spec["seconds"] / 10)
-        progress(step + 1, 10)
-    score = {"split": "test", "aggregation": None, "metric": "accuracy", "n": 10, "main": True}
-    workspace.store.results.put(
-        {
-            **{"encoder": spec["name"], "fingerprint": "f", "dim": 1, "task": f"t{position}"},
-            **{"protocol": "p", "seed": 0, "data_hash": "d", "scores": [score | {"score": 50.0}]},
-        }
-    )
-    return Outcome()
+@dataclass(frozen=True)
+class Measure(Units):
+    """Take some time over a unit, note that it was begun and put a result into the store."""
+
+    kind = "measure"
+
+    name: str
+    seconds: float
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Measure."""
+        with Path(self.notes).open("a") as file:
+            file.write(f"{self.name} {position} {os.getpid()}\n")
+        for step in range(10):
+            time.sleep(self.seconds / 10)
+            reporter(step + 1, 10)
+        score = {"split": "test", "aggregation": None, "metric": "accuracy", "n": 10, "main": True}
+        workspace.store.results.put(
+            {
+                **{"encoder": self.name, "fingerprint": "f", "dim": 1, "task": f"t{position}"},
+                **{"protocol": "p", "seed": 0, "data_hash": "d"},
+                **{"scores": [score | {"score": 50.0}]},
+            }
+        )
 
 
-def _stubborn(workspace: Workspace, spec: Spec, position: int, progress: Progress) -> Outcome:
+@dataclass(frozen=True)
+class Stubborn(Units):
     """Ignore requests to end, start a process that does so too, and tell the ids of both."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
-    other = subprocess.Popen([sys.executable, "-c", code])
-    Path(spec["notes"]).write_text(f"{os.getpid()} {other.pid}\n")
-    time.sleep(60)
-    return Outcome()
+
+    kind = "stubborn"
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Stay."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+        other = subprocess.Popen([sys.executable, "-c", code])
+        Path(self.notes).write_text(f"{os.getpid()} {other.pid}\n")
+        time.sleep(60)
 
 
-def _dying(workspace: Workspace, spec: Spec, position: int, progress: Progress) -> Outcome:
+@dataclass(frozen=True)
+class Crashing(Units):
     """Kill this process the first so many times; only over the first unit."""
-    if position > 0:
-        return Outcome()
-    with Path(spec["notes"]).open("a") as file:
-        file.write("begun\n")
-    if len(Path(spec["notes"]).read_text().splitlines()) <= spec["deaths"]:
-        os.kill(os.getpid(), spec["signal"])
-        time.sleep(5)
-    return Outcome()
+
+    kind = "crashing"
+
+    crashes: int
+    signal: int
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Crash, or not."""
+        if position > 0:
+            return
+        with Path(self.notes).open("a") as file:
+            file.write("begun\n")
+        if len(Path(self.notes).read_text().splitlines()) <= self.crashes:
+            os.kill(os.getpid(), self.signal)
+            time.sleep(5)
 
 
-def _failing(workspace: Workspace, spec: Spec, position: int, progress: Progress) -> Outcome:
+@dataclass(frozen=True)
+class Continuing(Crashing):
+    """The same; the other units are done all the same."""
+
+    kind = "continuing"
+    continue_on_crash = True
+
+    def ending(self, store: Any, run_id: str) -> str:
+        """A word of its own."""
+        return "Told."
+
+
+@dataclass(frozen=True)
+class Failing(Job):
     """Go wrong in the ways a unit can."""
-    print(f"unit {position} prints")  # noqa: T201 - it belongs in the log
-    if spec["wrong"][position] == "told":
-        raise UserError("The model gives NaN.", "Try float32.")
-    if spec["wrong"][position] == "bug":
-        raise ZeroDivisionError("by zero")
-    return Outcome()
+
+    kind = "failing"
+
+    wrong: tuple[str, ...]
+
+    def units(self) -> list[str]:
+        """What goes wrong."""
+        return list(self.wrong)
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Fail, or not."""
+        print(f"unit {position} prints")  # noqa: T201 - it belongs in the log
+        if self.wrong[position] == "told":
+            raise UserError("The model gives NaN.", "Try float32.")
+        if self.wrong[position] == "bug":
+            raise ZeroDivisionError("by zero")
 
 
-def _decoder(workspace: Workspace, spec: Spec, position: int, reporter: Reporter) -> Outcome:
+@dataclass(frozen=True)
+class OftenSaved(TrainDecoderJob):
     """Train a decoder with a checkpoint after every few updates."""
-    from engine.decoding import run
 
-    run.SAVE_SECONDS = 0.2
-    return REAL["train-decoder"].work(workspace, spec, position, reporter)
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Any]:
+        """Train."""
+        from engine.decoding import run
+
+        run.SAVE_SECONDS = 0.2
+        return super().work(workspace, position, reporter)
 
 
 KINDS = {
-    "measure": Kind(_units, _measure),
-    "stubborn": Kind(_units, _stubborn),
-    "dying": Kind(_units, _dying),
-    "continuing": Kind(_units, _dying, ending=lambda store, run: "Told.", continue_on_crash=True),
+    "measure": "tests.jobs.kinds:Measure",
+    "stubborn": "tests.jobs.kinds:Stubborn",
+    "crashing": "tests.jobs.kinds:Crashing",
+    "continuing": "tests.jobs.kinds:Continuing",
     "train": REAL["train"],
-    "train-decoder": Kind(REAL["train-decoder"].units, _decoder),
-    "failing": Kind(lambda spec: list(spec["wrong"]), _failing),
+    "train-decoder": "tests.jobs.kinds:OftenSaved",
+    "failing": "tests.jobs.kinds:Failing",
 }

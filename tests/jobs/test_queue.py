@@ -138,14 +138,16 @@ def test_a_waiting_run_can_be_cancelled_and_retried(shared: Bench) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "deaths", "state"),
+    ("number", "crashes", "state"),
     [(signal.SIGKILL, 2, "done"), (signal.SIGKILL, 9, "failed"), (signal.SIGSEGV, 9, "failed")],
 )
-def test_a_child_that_dies(shared: Bench, number: signal.Signals, deaths: int, state: str) -> None:
+def test_a_child_that_crashes(
+    shared: Bench, number: signal.Signals, crashes: int, state: str
+) -> None:
     """Is replaced twice; then the run fails in words, and the worker lives on."""
-    notes = shared.notes.with_name(f"deaths {number.name} {deaths}")
-    spec = {"units": 1, "notes": str(notes), "deaths": deaths, "signal": int(number)}
-    run = shared.over(shared.jobs.enqueue("dying", spec, "dying"))
+    notes = shared.notes.with_name(f"crashes {number.name} {crashes}")
+    spec = {"units": 1, "notes": str(notes), "crashes": crashes, "signal": int(number)}
+    run = shared.over(shared.jobs.enqueue("crashing", spec, "crashing"))
     assert run["state"] == state
     assert len(notes.read_text().splitlines()) == 3
     if state == "failed":

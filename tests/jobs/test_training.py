@@ -73,14 +73,14 @@ def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     ("kind", "state", "done"),
     [
         ("continuing", "partly failed", 2),
-        pytest.param("dying", "failed", 0, marks=pytest.mark.long),
+        pytest.param("crashing", "failed", 0, marks=pytest.mark.long),
     ],
 )
-def test_a_unit_that_keeps_dying(bench: Bench, kind: str, state: str, done: int) -> None:
+def test_a_unit_that_keeps_crashing(bench: Bench, kind: str, state: str, done: int) -> None:
     """Of a kind that continues it fails alone; of others the run fails with it."""
     bench.start_worker()
     notes = bench.notes.with_name(kind)
-    spec = {"units": 3, "deaths": 99, "signal": signal.SIGKILL, "notes": str(notes)}
+    spec = {"units": 3, "crashes": 99, "signal": signal.SIGKILL, "notes": str(notes)}
     run = bench.over(bench.jobs.enqueue(kind, spec, kind), PATIENCE)
     assert (run["state"], run["done"]) == (state, done)
     assert len(notes.read_text().splitlines()) == 3

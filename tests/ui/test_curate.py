@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from app.pages.curate import service as curations
 from app.pages.data import service as uploads
+from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS
 
@@ -86,11 +87,7 @@ def test_a_large_job_is_a_run_that_is_followed(visit, workspace):
     page.locator("#look").click()
     expect(page.locator("#following")).to_contain_text("waiting for its turn")
     run = next(r for r in workspace.store.runs.list() if r["kind"] == "curate")
-    workspace.store.runs.start(run["id"], 1, "local-0", curations.units(run["spec"]))
-    for position in range(2):
-        curations.work(workspace, run["spec"], position, lambda done, of: None)
-        workspace.store.runs.end_unit(run["id"], position, 0.1)
-    workspace.store.runs.finish(run["id"], 1, "done")
+    work_off(workspace, run["id"])
     expect(page.locator("#found tbody tr")).to_have_count(5)
     workspace.store.encoders.remove("random:20")
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.jobs.kinds import KINDS
+from app.jobs.kinds import job_of
+from app.pages.evaluate.job import queue_evaluation
 from app.workspace import Workspace
 from tests.fakes import folder
 from tests.ui.addresses import address_of
@@ -84,7 +85,7 @@ def test_a_run_is_started_followed_and_found_again(visit, visitor, site, clean):
 
 def test_a_run_can_be_cancelled_and_run_again(visit, clean):
     """The buttons act on the run in the address."""
-    run_id = clean.queue_evaluation(["random:64"], ["StarterTopics"])
+    run_id = queue_evaluation(clean, ["random:64"], ["StarterTopics"])
     page = visit.open(f"evaluate?run={run_id}")
     page.locator("#following").get_by_role("button", name="Cancel").click()
     expect(page.locator("#following")).to_contain_text("cancelled")
@@ -202,9 +203,9 @@ def test_several_seeds_show_their_spread(visitor, trained_site, trained):
 
 def test_each_part_of_a_run_is_shown(visitor, trained_site, trained):
     """The running one with a bar of its own, a failed one with its error and a way to retry."""
-    run = trained.queue_evaluation(["random:32"], ["MR", "SST5", "TREC"], seed=7, seeds=2)
+    run = queue_evaluation(trained, ["random:32"], ["MR", "SST5", "TREC"], seed=7, seeds=2)
     runs = trained.store.runs
-    labels = KINDS["evaluate"].units(runs.get(run)["spec"])
+    labels = job_of(runs.get(run)).units()
     runs.start(run, 1, "local-0", labels)
     runs.end_unit(run, 0, 12.0)
     runs.end_unit(run, 1, 1.0, "Memory ran out.", "Close other programs.")

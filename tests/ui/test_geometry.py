@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.pages.geometry import service as shapes
+from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS
 
@@ -65,11 +66,7 @@ def test_what_takes_long_is_a_run_that_is_followed(visit, workspace):
     page.locator("#measure").click()
     expect(page.locator("#following")).to_contain_text("waiting for its turn")
     run = next(r for r in workspace.store.runs.list() if r["kind"] == "geometry")
-    workspace.store.runs.start(run["id"], 1, "local-0", shapes.units(run["spec"]))
-    for position in range(2):
-        shapes.work(workspace, run["spec"], position, lambda done, of: None)
-        workspace.store.runs.end_unit(run["id"], position, 0.1)
-    workspace.store.runs.finish(run["id"], 1, "done")
+    work_off(workspace, run["id"])
     expect(page.locator("#hubs-readings li")).to_have_count(1)
     workspace.store.encoders.remove("random:24")
 

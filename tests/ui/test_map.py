@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.map import making as map_making
 from app.pages.map import service as maps
+from app.pages.map.job import MapJob
 from tests.ui.addresses import address_of
 from tests.ui.maps import ENCODER, QUERY, drawn, inside, on_screen, over, said, table
 
@@ -33,7 +33,7 @@ COLOURS = """() => {
 @pytest.fixture(scope="module")
 def made(workspace):
     """The map of the starter topics that most tests look at."""
-    return map_making.make(workspace, maps.wanted(ENCODER, "starter-topics", method="pca"))
+    return MapJob.of(ENCODER, "starter-topics", method="pca").make(workspace)
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_a_rectangle_adds_and_subtracts(visit, made):
 
 def test_hover_and_click_show_text_as_text(visit, workspace, boats):
     """Markup is shown, not run; the tip stays within the map."""
-    found = map_making.make(workspace, maps.wanted(ENCODER, f"upload:{boats}", method="pca"))
+    found = MapJob.of(ENCODER, f"upload:{boats}", method="pca").make(workspace)
     page = drawn(visit, f"{QUERY}&in=upload:{boats}", "5")
     x, y = on_screen(page, found.points)[0].tolist()
     page.mouse.move(x + 1, y + 1)
@@ -304,12 +304,11 @@ def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, wo
     expect(page.locator("#following")).to_contain_text("UMAP of starter-topics")
     (run,) = [r for r in workspace.store.runs.list() if r["kind"] == "project"]
     assert run["spec"]["seed"] == 7
-    asked = maps.of_spec(run["spec"])
-    plain = map_making.make(workspace, maps.wanted("random:256", "starter-topics", method="pca"))
-    key = maps.key(workspace, "random:256", "starter-topics", method="umap", seed=7)
+    plain = MapJob.of("random:256", "starter-topics", method="pca").make(workspace)
+    key = MapJob.of("random:256", "starter-topics", method="umap", seed=7).key(workspace)
     sound = workspace.store.projections.get(plain.key)
     arrays = {n: np.load(f) for n, f in sound["files"].items()}
-    workspace.store.projections.put(key, arrays, sound["info"] | {"method": asked.method})
+    workspace.store.projections.put(key, arrays, sound["info"] | {"method": "umap"})
     workspace.store.runs.start(run["id"], run["attempt"], "test", ["one"])
     workspace.store.runs.finish(run["id"], run["attempt"], "done")
     expect(page.locator("#trust")).to_contain_text("are its nearest here", timeout=20_000)

@@ -7,8 +7,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.map import making as map_making
-from app.pages.map import service as maps
+from app.pages.map.job import MapJob
 from app.web import background_call as working
 from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.maps import ENCODER, QUERY, drawn, over, said
@@ -17,7 +16,7 @@ from tests.ui.maps import ENCODER, QUERY, drawn, over, said
 @pytest.fixture(scope="module", autouse=True)
 def made(workspace):
     """The map of the starter topics."""
-    return map_making.make(workspace, maps.wanted(ENCODER, "starter-topics", method="pca"))
+    return MapJob.of(ENCODER, "starter-topics", method="pca").make(workspace)
 
 
 def test_a_copied_address_shows_what_was_seen(visitor, site):

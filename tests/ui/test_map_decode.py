@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.pages.map import decoding as map_decoding
-from app.pages.map import making as map_making
+from app.pages.map import job as map_job
 from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.decoding import FIRST, WITHOUT, registered
 from tests.ui.maps import ENCODER, drawn, on_screen, over, said
@@ -19,7 +19,7 @@ from tests.ui.maps import ENCODER, drawn, on_screen, over, said
 def made(workspace, decoder_folder):
     """The map of an encoder that has a decoder."""
     registered(workspace, decoder_folder)
-    return map_making.quick(workspace, ENCODER, "starter-topics")
+    return map_job.quick(workspace, ENCODER, "starter-topics")
 
 
 def card(page):
@@ -73,7 +73,7 @@ def test_by_keyboard_alone(visit, workspace, made):
 
 def test_without_a_decoder_there_is_a_calm_word(visit, workspace):
     """And the way to one."""
-    map_making.quick(workspace, WITHOUT, "starter-topics")
+    map_job.quick(workspace, WITHOUT, "starter-topics")
     page = drawn(visit, f"map?encoder={WITHOUT}&method=pca")
     over(page).focus()
     page.keyboard.press("d")

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.map import making as map_making
-from app.pages.map import service as maps
+from app.pages.map.job import MapJob
 from tests.ui.conftest import NARROW, PHONES
 from tests.ui.maps import ENCODER, QUERY, drawn, over, said, table
 
@@ -18,7 +17,7 @@ from tests.ui.maps import ENCODER, QUERY, drawn, over, said, table
 @pytest.fixture(scope="module")
 def made(workspace):
     """The map of the starter topics that most tests look at."""
-    return map_making.make(workspace, maps.wanted(ENCODER, "starter-topics", method="pca"))
+    return MapJob.of(ENCODER, "starter-topics", method="pca").make(workspace)
 
 
 def test_without_webgl_a_canvas_draws(browser, site, made):

@@ -7,8 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.spaces import making as spaces_making
-from app.pages.spaces import service as spaces
+from app.pages.spaces.service import SpacesJob
 from tests.ui.addresses import address_of
 from tests.ui.conftest import NARROW, PHONES
 
@@ -20,7 +19,7 @@ QUERY = f"spaces?encoder={A}&encoder={B}&method=pca"
 @pytest.fixture(scope="module")
 def pair(workspace):
     """The starter topics under two encoders, measured."""
-    return spaces_making.make(workspace, spaces.asked(A, B, "starter-topics", method="pca"))
+    return SpacesJob.of(A, B, "starter-topics", method="pca").make(workspace)
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def boats(workspace, tmp_path):
     lines = [HOSTILE, "A boat at sea.", "A train in the rain.", "مرحبا 👩‍🚀", "Bread and salt."]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     name = keep(workspace, file, file.name, "spaced", preview(file, file.name).mapping)["name"]
-    spaces_making.make(workspace, spaces.asked(A, B, f"upload:{name}", method="pca"))
+    SpacesJob.of(A, B, f"upload:{name}", method="pca").make(workspace)
     yield name
     workspace.store.uploads.remove("spaced")
 

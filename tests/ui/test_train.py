@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from app.jobs.reporter import Reporter
-from app.pages.train import making
+from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS
 
@@ -154,10 +153,7 @@ def test_a_model_is_trained_for_real(visitor, place, desk):
     page.wait_for_url("**/runs?*", timeout=60_000)
     run = desk.store.runs.list()[0]
     expect(page.locator("#runs .t-open")).to_contain_text("waiting for its turn")
-    desk.store.runs.start(run["id"], 1, "local-0", making.units(run["spec"]))
-    making.work(desk, run["spec"], 0, Reporter(desk.store, run["id"], 1, 0, run["title"]))
-    desk.store.runs.end_unit(run["id"], 0, 1.0)
-    desk.store.runs.finish(run["id"], 1, "done")
+    work_off(desk, run["id"])
     row = page.locator("#runs .t-open")
     expect(row).to_contain_text("20 updates")
     expect(page.locator("#chart-score .point")).to_have_count(3)

@@ -8,9 +8,6 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
-from app.jobs.kinds import KINDS
-from app.jobs.reporter import Reporter
-from app.pages.train import decoder_making as making
 from app.pages.train import decoder_queue as queue
 from app.pages.train import decoders
 from app.workspace import Workspace
@@ -19,6 +16,7 @@ from engine.decoding.events import Encoded, Looked, Noted, Started, Stepped
 from engine.decoding.spec import DecoderSpec
 from store.runs import STOP
 from tests.fakes.diagnoses import diagnosis
+from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of, gone_from_address
 from tests.ui.conftest import LOOKS
 
@@ -169,11 +167,7 @@ def test_a_decoder_is_trained_for_real(visitor, place, desk):
     row = page.locator("#decoders .t-open")
     expect(row).to_contain_text("waiting for its turn", timeout=60_000)
     run = desk.store.runs.list()[0]
-    desk.store.runs.start(run["id"], 1, "local-0", making.units(run["spec"]))
-    reporter = Reporter(desk.store, run["id"], 1, 0, run["title"])
-    assert KINDS["train-decoder"].work(desk, run["spec"], 0, reporter).error is None
-    desk.store.runs.end_unit(run["id"], 0, 1.0)
-    desk.store.runs.finish(run["id"], 1, "done")
+    assert work_off(desk, run["id"])["state"] == "done"
     expect(page.locator(".t-samples li")).to_have_count(5)
     row.get_by_role("link", name="Decode with").click()
     page.wait_for_url("**/decode?encoder=*")
@@ -292,9 +286,5 @@ def test_a_diagnosis_is_queued_and_then_shown(visitor, place, desk, measured):
     page.locator("#start").click()
     expect(page.locator("#running")).to_contain_text("diagnosis of random:64", timeout=60_000)
     run = desk.store.runs.list(kinds=["diagnose"])[0]
-    desk.store.runs.start(run["id"], 1, "local-0", ["x"])
-    reporter = Reporter(desk.store, run["id"], 1, 0, run["title"])
-    assert KINDS["diagnose"].work(desk, run["spec"], 0, reporter).error is None
-    desk.store.runs.end_unit(run["id"], 0, 1.0)
-    desk.store.runs.finish(run["id"], 1, "done")
+    assert work_off(desk, run["id"])["state"] == "done"
     expect(page.locator("#figures")).to_contain_text("Measured on 20 sentences", timeout=60_000)

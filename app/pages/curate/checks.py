@@ -13,7 +13,7 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.pages.curate.service import CheckSpec
+    from app.pages.curate.service import CurateJob
     from app.workspace import Workspace
 
 Progress = Callable[[int, int], None]
@@ -42,7 +42,7 @@ def part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np.
 
 
 def encoded(
-    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+    workspace: Workspace, asked: CurateJob, progress: Progress | None
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """What is looked over: sentences, their positions in the collection, and vectors."""
     some, places = part(workspace, asked.dataset, asked.split)
@@ -51,7 +51,7 @@ def encoded(
 
 
 def _exact(
-    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+    workspace: Workspace, asked: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
     """Every occurrence counts: a sentence twice word for word is one row that says so."""
     import numpy as np
@@ -78,7 +78,7 @@ def _exact(
 
 
 def _near(
-    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+    workspace: Workspace, asked: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
     from engine.search import curation
     from engine.search.ann_index import index_of
@@ -90,7 +90,7 @@ def _near(
 
 
 def _outliers(
-    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+    workspace: Workspace, asked: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
     from engine.search import curation
     from engine.search.ann_index import index_of
@@ -103,7 +103,7 @@ def _outliers(
 
 
 def _typical(
-    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+    workspace: Workspace, asked: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
     import numpy as np
 
@@ -119,7 +119,7 @@ def _typical(
 
 
 def _leaks(
-    workspace: Workspace, asked: CheckSpec, progress: Progress | None
+    workspace: Workspace, asked: CurateJob, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
     from engine.search import curation
     from engine.search.ann_index import index_of
@@ -138,6 +138,6 @@ def _leaks(
     }  # fmt: skip
 
 
-WORK: dict[str, Callable[[Workspace, CheckSpec, Progress | None], tuple[Arrays, Arrays]]] = {
+WORK: dict[str, Callable[[Workspace, CurateJob, Progress | None], tuple[Arrays, Arrays]]] = {
     "exact": _exact, "near": _near, "outliers": _outliers, "typical": _typical, "leaks": _leaks,
 }  # fmt: skip

@@ -10,14 +10,16 @@ import typer
 from app.terminal import (
     DataOption,
     JsonOption,
+    QueueOption,
     SpreadsheetOption,
     StoreOption,
     check_writable,
+    do_here,
     emit,
     emit_json,
     open_workspace,
     plain_errors,
-    progress_bar,
+    queued,
     say,
 )
 
@@ -41,6 +43,7 @@ def curate(
     against_split: Annotated[str, typer.Option(help="Leaks: its split.")] = "all",
     out: Annotated[Path | None, typer.Option("--out", help="Write the table here, as CSV.")] = None,
     spreadsheet: SpreadsheetOption = False,
+    queue: QueueOption = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -51,6 +54,7 @@ def curate(
 
     theodolite curate leaks STSBenchmark --split test --against-split train -e wordllama --json
     """
+    from app.jobs import submit
     from app.pages.curate import service, tables
 
     if out is not None:
@@ -60,10 +64,11 @@ def curate(
         many=many, against=against, against_split=against_split,
     )  # fmt: skip
     workspace = open_workspace(store, data)
-    with progress_bar(service.NAMES[asked.check]) as move:
-        found = service.answer(
-            workspace, asked, lambda done, total: move(done, total, service.NAMES[asked.check])
-        )
+    if queue:
+        queued(submit.queue(workspace, asked), as_json)
+        return
+    do_here(workspace, asked)
+    found = service.answer(workspace, asked)
     table = tables.frame(found)
     if out is not None:
         out.write_bytes(tables.csv(found, spreadsheet=spreadsheet))

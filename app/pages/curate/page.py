@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app.pages.curate import service, views
-from app.pages.curate.service import CheckSpec
+from app.pages.curate.service import CurateJob
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.geometry.service import ALL, splits
@@ -47,12 +47,12 @@ CONTROLS = (
             options={"choices": [], "value": None, "min_width": 220}),
     Control("against_split", "Already seen: split", gr.Dropdown, ALL,
             options={"choices": [ALL], "min_width": 140, "elem_id": "against-split"}),
-    Control("least", "Minimum cosine", gr.Number, CheckSpec.threshold,
+    Control("least", "Minimum cosine", gr.Number, CurateJob.threshold,
             options={"minimum": -1, "maximum": 1, "step": 0.01, **NARROW}),
-    Control("nearest", "n_neighbors", gr.Number, CheckSpec.neighbours,
+    Control("nearest", "n_neighbors", gr.Number, CurateJob.neighbours,
             hint="Nearest others of each.",
             options={"minimum": 1, "maximum": service.MOST_NEIGHBOURS, "precision": 0, **NARROW}),
-    Control("many", "Top k", gr.Number, CheckSpec.many,
+    Control("many", "Top k", gr.Number, CurateJob.many,
             options={"minimum": 1, "maximum": service.MOST_KEPT // 2, "precision": 0, **NARROW}),
 )  # fmt: skip
 
@@ -162,7 +162,7 @@ def _first(asked: Values) -> str:
     return f"Loading {asked.encoder}; that takes some seconds"
 
 
-def _spec(asked: Values) -> CheckSpec:
+def _spec(asked: Values) -> CurateJob:
     """The controls as a question.
 
     Raises:

@@ -1,15 +1,16 @@
 """Looking a collection over: from a question to a kept table of sentences.
 
-The page Curate and `theodolite curate` ask; a background run of the kind `curate` answers.
+The page Curate and `theodolite curate` ask, a job answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from app.jobs.kinds import versioned
+from app.jobs.job import Job, Spec
+from app.jobs.submit import queue
 from app.pages.curate import checks
 from app.pages.geometry.service import ALL
 from engine.errors import UserError
@@ -19,12 +20,12 @@ from store.hashing import hash_of, to_json
 if TYPE_CHECKING:
     import numpy as np
 
+    from app.jobs.reporter import Reporter
     from app.workspace import Workspace
 
 Check = Literal["exact", "near", "outliers", "typical", "leaks"]
 Progress = Callable[[int, int], None]
 
-KIND = "curate"
 FORMAT = 1
 """Raised when the same question would be answered otherwise."""
 NAMES = {
@@ -42,8 +43,8 @@ AT_ONCE = 3000
 
 
 @dataclass(frozen=True)
-class CheckSpec:
-    """What is looked for, and where.
+class CurateJob(Job):
+    """What is looked for, and where; made with `spec`.
 
     Attributes:
         check: what is looked for.
@@ -55,6 +56,8 @@ class CheckSpec:
         against, against_split: what leaks are looked for in: the data trained on.
     """
 
+    kind = "curate"
+
     check: Check
     dataset: str
     split: str = ALL
@@ -65,6 +68,43 @@ class CheckSpec:
     against: str = ""
     against_split: str = ALL
 
+    @property
+    def title(self) -> str:
+        """`Near duplicates in starter-pairs`."""
+        return f"{NAMES[self.check]} in {self.dataset}"
+
+    def to_spec(self) -> dict[str, Any]:
+        """There a check is called a job, as it is in what is stored and hashed."""
+        facts = super().to_spec()
+        return {"job": facts.pop("check"), **facts}
+
+    @classmethod
+    def from_spec(cls, spec: Spec) -> CurateJob:
+        """What a store or the spec of a run says."""
+        return super().from_spec({**spec, "check": spec["job"]})
+
+    def validate(self, workspace: Workspace) -> None:
+        """Refuse data sets and splits that are not there."""
+        checks.part(workspace, self.dataset, self.split)
+        if self.against:
+            checks.part(workspace, self.against, self.against_split)
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether the question was asked before."""
+        return found(workspace, self) is not None
+
+    def units(self) -> list[str]:
+        """Encoding, where vectors are compared, and looking."""
+        encoding = [f"Encoding {self.dataset} with {self.encoder}"] if self.encoder else []
+        return [*encoding, self.title]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Do one of `units`."""
+        if self.encoder and position == 0:
+            checks.encoded(workspace, self, reporter)
+        else:
+            answer(workspace, self, reporter)
+
 
 def spec(
     check: str,
@@ -72,12 +112,12 @@ def spec(
     *,
     split: str = ALL,
     encoder: str = "",
-    threshold: float | None = CheckSpec.threshold,
-    neighbours: int | None = CheckSpec.neighbours,
-    many: int | None = CheckSpec.many,
+    threshold: float | None = CurateJob.threshold,
+    neighbours: int | None = CurateJob.neighbours,
+    many: int | None = CurateJob.many,
     against: str = "",
     against_split: str = ALL,
-) -> CheckSpec:
+) -> CurateJob:
     """Check a question and leave out what does not decide its answer.
 
     Raises:
@@ -91,7 +131,7 @@ def spec(
         )
     if threshold is None or neighbours is None or many is None:
         raise UserError("A number is missing.", "Fill the box that is empty.")
-    asked = CheckSpec(
+    asked = CurateJob(
         check, dataset, split, encoder, float(threshold), int(neighbours), int(many),  # type: ignore[arg-type]
         against, against_split,
     )  # fmt: skip
@@ -113,8 +153,8 @@ def spec(
     return _plain(asked)
 
 
-def _plain(asked: CheckSpec) -> CheckSpec:
-    usual = CheckSpec(asked.check, asked.dataset)
+def _plain(asked: CurateJob) -> CurateJob:
+    usual = CurateJob(asked.check, asked.dataset)
     matters = {
         "exact": (),
         "near": ("encoder", "threshold"),
@@ -126,15 +166,9 @@ def _plain(asked: CheckSpec) -> CheckSpec:
     return replace(usual, **kept)
 
 
-def _kept(asked: CheckSpec) -> dict[str, Any]:
-    """As it is stored and hashed: there a check is called a job."""
-    return {"job" if name == "check" else name: value for name, value in asdict(asked).items()}
-
-
-def of_spec(kept: Mapping[str, Any]) -> CheckSpec:
-    """What a store or the spec of a run says."""
-    others = {name: kept[name] for name in CheckSpec.__dataclass_fields__ if name != "check"}
-    return CheckSpec(kept["job"], **others)
+def _kept(asked: CurateJob) -> dict[str, Any]:
+    """As it is stored and hashed."""
+    return {name: value for name, value in asked.to_spec().items() if name != "version"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,14 +185,14 @@ class Answer:
     """
 
     key: str
-    asked: CheckSpec
+    asked: CurateJob
     info: dict[str, Any]
     sentences: list[str]
     ids: np.ndarray
     columns: dict[str, Any]
 
 
-def key(workspace: Workspace, asked: CheckSpec) -> str:
+def key(workspace: Workspace, asked: CurateJob) -> str:
     """Under which an answer is kept.
 
     Raises:
@@ -171,10 +205,10 @@ def key(workspace: Workspace, asked: CheckSpec) -> str:
             facts[name] = workspace.catalog.load(facts[name]).hash
     if asked.encoder:
         facts["encoder"] = workspace.bound(asked.encoder, asked.dataset).fingerprint
-    return hash_of(KIND, to_json(facts))
+    return hash_of(CurateJob.kind, to_json(facts))
 
 
-def found(workspace: Workspace, asked: CheckSpec) -> Answer | None:
+def found(workspace: Workspace, asked: CurateJob) -> Answer | None:
     """The answer if the question was asked before."""
     return stored(workspace, key(workspace, asked))
 
@@ -182,9 +216,9 @@ def found(workspace: Workspace, asked: CheckSpec) -> Answer | None:
 def stored(workspace: Workspace, place: str) -> Answer | None:
     """The answer under a key; None when there is none, or its collection is gone or has changed."""
     row = workspace.store.derived.get(place)
-    if row is None or row["kind"] != KIND:
+    if row is None or row["kind"] != CurateJob.kind:
         return None
-    asked = of_spec(row["info"]["asked"])
+    asked = CurateJob.from_spec(row["info"]["asked"])
     try:
         if key(workspace, asked) != place:
             return None
@@ -193,7 +227,7 @@ def stored(workspace: Workspace, place: str) -> Answer | None:
         return None
 
 
-def _read(workspace: Workspace, row: DerivedRow, asked: CheckSpec) -> Answer:
+def _read(workspace: Workspace, row: DerivedRow, asked: CurateJob) -> Answer:
     import numpy as np
 
     sentences, _ = workspace.catalog.sentences(asked.dataset)
@@ -207,7 +241,7 @@ def _read(workspace: Workspace, row: DerivedRow, asked: CheckSpec) -> Answer:
     return Answer(row["key"], asked, row["info"], sentences, ids, columns)
 
 
-def answer(workspace: Workspace, asked: CheckSpec, progress: Progress | None = None) -> Answer:
+def answer(workspace: Workspace, asked: CurateJob, progress: Progress | None = None) -> Answer:
     """The answer, from the store or worked out now and kept there.
 
     Raises:
@@ -221,14 +255,14 @@ def answer(workspace: Workspace, asked: CheckSpec, progress: Progress | None = N
     arrays = {name: values[:MOST_KEPT] for name, values in arrays.items()}
     info = {"found": total, "kept": len(arrays["ids"]), **info, "asked": _kept(asked)}
     place = key(workspace, asked)
-    workspace.store.derived.put(place, KIND, info, arrays)
+    workspace.store.derived.put(place, CurateJob.kind, info, arrays)
     kept = stored(workspace, place)
     if kept is None:
         raise UserError("The collection changed meanwhile.", "Ask once more.")
     return kept
 
 
-def look(workspace: Workspace, asked: CheckSpec) -> str:
+def look(workspace: Workspace, asked: CurateJob) -> str:
     """Have the answer worked out: now, or by a run where that takes long.
 
     Returns:
@@ -245,7 +279,7 @@ def look(workspace: Workspace, asked: CheckSpec) -> str:
     return ""
 
 
-def _is_small(workspace: Workspace, asked: CheckSpec) -> bool:
+def _is_small(workspace: Workspace, asked: CurateJob) -> bool:
     """Whether the answer takes no more than a second or two."""
     from app import vectors
 
@@ -255,34 +289,3 @@ def _is_small(workspace: Workspace, asked: CheckSpec) -> bool:
         if asked.encoder and vectors.missing(workspace, asked.encoder, place) > vectors.SMALL:
             return False
     return True
-
-
-def queue(workspace: Workspace, asked: CheckSpec) -> str:
-    """Queue a question and return the run's id.
-
-    Raises:
-        UserError: for visitors, or what cannot be used.
-    """
-    workspace.refuse_visitors()
-    checks.part(workspace, asked.dataset, asked.split)
-    if asked.against:
-        checks.part(workspace, asked.against, asked.against_split)
-    title = f"{NAMES[asked.check]} in {asked.dataset}"
-    return workspace.jobs.enqueue(KIND, versioned(KIND, _kept(asked)), title=title)
-
-
-def units(spec: Mapping[str, Any]) -> list[str]:
-    """The parts of a run, as its progress names them."""
-    label = f"{NAMES[spec['job']]} in {spec['dataset']}"
-    if not spec["encoder"]:
-        return [label]
-    return [f"Encoding {spec['dataset']} with {spec['encoder']}", label]
-
-
-def work(workspace: Workspace, spec: Mapping[str, Any], position: int, progress: Progress) -> None:
-    """Do one of `units`; each leaves the same however often it is begun."""
-    asked = of_spec(spec)
-    if asked.encoder and position == 0:
-        checks.encoded(workspace, asked, progress)
-    else:
-        answer(workspace, asked, progress)

@@ -10,6 +10,7 @@ import typer
 from app.terminal import (
     DataOption,
     JsonOption,
+    QueueOption,
     StoreOption,
     emit,
     emit_json,
@@ -17,6 +18,7 @@ from app.terminal import (
     open_workspace,
     plain_errors,
     progress_bar,
+    queued,
     say,
 )
 from engine.errors import UserError
@@ -51,9 +53,7 @@ def diagnose(
             "their other scores, and decoders of different kinds with each other.",
         ),
     ] = False,
-    queue: Annotated[
-        bool, typer.Option("--queue", help="Leave it to the worker of the app, in the background.")
-    ] = False,
+    queue: QueueOption = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -71,10 +71,11 @@ def diagnose(
     result is kept like any score. With --json every figure and sample is one object; `what` tells
     them apart.
     """
+    from app.jobs import submit
     from app.pages.decode.command import offer
     from app.pages.decode.service import NoDecoder
-    from app.pages.diagnose import service
-    from app.pages.train import decoder_queue as decoding
+    from app.pages.diagnose.service import DiagnoseJob
+    from engine.decoding.diagnosis import Diagnosis
 
     workspace = open_workspace(store, data)
     if across or not encoder:
@@ -83,27 +84,19 @@ def diagnose(
         _across(workspace, as_json)
         return
     try:
-        if queue:
-            run = decoding.queue_diagnosis(workspace, encoder, text, sentences=sentences)
-            _queued(run, as_json)
-            return
-        spec = service.asked(workspace, encoder, text, sentences)
+        job = DiagnoseJob.of(workspace, encoder, text, sentences)
     except NoDecoder as error:
         offer(workspace, encoder, error)
-    title = service.label(spec)
-    with progress_bar(title) as move:
-        found = service.diagnosed(workspace, spec, lambda share: move(share, 1.0, title))
+    if queue:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    with progress_bar(job.title) as move:
+        happened = [what for _, _, what in submit.perform(workspace, job, move=move)]
+    (found,) = (what for what in happened if isinstance(what, Diagnosis))
     if as_json:
-        _print_objects(found, spec["text"])
+        _print_objects(found, job.text)
     else:
-        _print_tables(found, spec["text"])
-
-
-def _queued(run: str, as_json: bool) -> None:
-    if as_json:
-        emit_json({"id": run})
-    else:
-        say(f"Queued as {run}. Follow it: theodolite jobs wait {run}")
+        _print_tables(found, job.text)
 
 
 def _print_objects(found: Diagnosis, text: str) -> None:

@@ -137,9 +137,10 @@ def _command(name: str | None, source: str | None, many: str) -> str:
 
 def _start(workspace: Workspace, name: str | None, source: str | None, many: str) -> str:
     """Queue the diagnosis; what was done, in words."""
-    from app.pages.train import decoder_queue as queue
+    from app.jobs.submit import queue
+    from app.pages.diagnose.service import DiagnoseJob
 
     workspace.refuse_visitors()
     encoder, text, number = _asked(name, source, many)
-    queue.queue_diagnosis(workspace, encoder, text, sentences=number)
+    queue(workspace, DiagnoseJob.of(workspace, encoder, text, number))
     return "Queued. It is shown here when it is done."

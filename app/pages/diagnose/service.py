@@ -1,16 +1,18 @@
-"""The kind of run `diagnose`: what a decoder gives back of sentences that it never saw."""
+"""The job *diagnose*: what a decoder gives back of sentences that it never saw."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.jobs.kinds import spec_of, versioned
+from app.jobs.job import Job
+from app.jobs.kinds import spec_of
+from app.jobs.submit import queue
 from app.pages.train import decoder_making as making
 from app.pages.train import decoders
 from app.pages.train.decoder_texts import JUDGED, to_learn
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from engine.decoding.diagnosis import Diagnosis
     from engine.decoding.spec import DecoderSpec
 
-KIND = "diagnose"
 KEPT_APART = "kept-apart"
 """Stands where a text does, for the sentences of the training that were not learned from."""
 SENTENCES = 1000
@@ -34,40 +35,76 @@ MOST_KNOWN = 200_000
 """Training sentences among which the nearest is looked for."""
 LEAST_WORDS = 3
 """Of a sentence: any decoder knows Yes."""
-_SHARE = 1000
 
 Tick = Callable[[float], None]
 
 
-def asked(
-    workspace: Workspace, encoder: str, text: str | None = None, sentences: int | None = None
-) -> dict[str, Any]:
-    """What a run of this kind is asked.
+@dataclass(frozen=True)
+class DiagnoseJob(Job):
+    """A diagnosis; made with `of`.
 
-    Args:
-        workspace: which knows the decoders.
-        encoder: a spec; it needs a decoder.
-        text: data set or file, or `KEPT_APART`; None for one that the decoder has not learned from.
-        sentences: how many at most; None for the usual number.
-
-    Raises:
-        NoDecoder: the encoder has none.
-        UserError: an encoder that cannot be read, or a number that cannot be.
+    Attributes:
+        encoder: canonical spec.
+        decoder: the name of its decoder.
+        text: data set or file, or `KEPT_APART`.
+        sentences: how many of them at most.
     """
-    from app.pages.decode.service import NoDecoder
 
-    number = SENTENCES if sentences is None else sentences
-    if not 2 <= number <= MOST_SENTENCES:
-        raise UserError(f"{number} sentences cannot be asked for.", f"From 2 to {MOST_SENTENCES}.")
-    row = decoders.decoder_of(workspace, encoder)
-    if row is None:
-        raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")
-    path = Path(text or "").expanduser()
-    chosen = text or _unseen(workspace, row)
-    return versioned(KIND, {
-        "encoder": row.encoder, "decoder": row.name,
-        "text": str(path.absolute()) if text and path.is_file() else chosen, "sentences": number,
-    })  # fmt: skip
+    kind = "diagnose"
+
+    encoder: str
+    decoder: str
+    text: str
+    sentences: int
+
+    @classmethod
+    def of(
+        cls,
+        workspace: Workspace,
+        encoder: str,
+        text: str | None = None,
+        sentences: int | None = None,
+    ) -> DiagnoseJob:
+        """Check what is asked.
+
+        Args:
+            workspace: which knows the decoders.
+            encoder: a spec; it needs a decoder.
+            text: data set or file, or `KEPT_APART`; None for one that the decoder has not learned
+                from.
+            sentences: how many at most; None for the usual number.
+
+        Raises:
+            NoDecoder: the encoder has none.
+            UserError: an encoder that cannot be read, or a number that cannot be.
+        """
+        from app.pages.decode.service import NoDecoder
+
+        number = SENTENCES if sentences is None else sentences
+        if not 2 <= number <= MOST_SENTENCES:
+            raise UserError(
+                f"{number} sentences cannot be asked for.", f"From 2 to {MOST_SENTENCES}."
+            )
+        row = decoders.decoder_of(workspace, encoder)
+        if row is None:
+            raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")
+        path = Path(text or "").expanduser()
+        chosen = text or _unseen(workspace, row)
+        file = str(path.absolute()) if text and path.is_file() else chosen
+        return cls(row.encoder, row.name, file, number)
+
+    @property
+    def title(self) -> str:
+        """`diagnosis of minilm on starter-topics`."""
+        return f"diagnosis of {self.encoder} on {last_part(self.text)}"
+
+    def units(self) -> list[str]:
+        """One unit: it takes minutes, and its vectors are kept."""
+        return [self.title]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Diagnosis]:
+        """Diagnose, and keep the result; yields the diagnosis."""
+        yield diagnosed(workspace, self, reporter.tick)
 
 
 def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
@@ -84,41 +121,24 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
     from engine.decoding.diagnosis import source_of
 
     source = source_of(row["task"])
-    for run in workspace.store.runs.list(limit=1000, kinds=[KIND]):
-        spec = spec_of(run)
-        if (spec["encoder"], last_part(spec["text"])) == (row["encoder"], source):
-            break
-    else:
-        if source not in {KEPT_APART, *(info.name for info in workspace.catalog.list())}:
-            raise UserError(
-                f"There is no data set named {source}, and no run that tells which file it was.",
-                "Diagnose the decoder on a text again.",
-            )
-        spec = asked(workspace, row["encoder"], source, row["n"])
-    return workspace.jobs.enqueue(KIND, spec, label(spec))
+    for run in workspace.store.runs.list(limit=1000, kinds=[DiagnoseJob.kind]):
+        job = DiagnoseJob.from_spec(spec_of(run))
+        if (job.encoder, last_part(job.text)) == (row["encoder"], source):
+            return queue(workspace, job)
+    if source not in {KEPT_APART, *(info.name for info in workspace.catalog.list())}:
+        raise UserError(
+            f"There is no data set named {source}, and no run that tells which file it was.",
+            "Diagnose the decoder on a text again.",
+        )
+    return queue(workspace, DiagnoseJob.of(workspace, row["encoder"], source, row["n"]))
 
 
-def units(spec: Any) -> list[str]:
-    """One unit: it takes minutes, and its vectors are kept."""
-    return [label(spec)]
-
-
-def label(spec: Mapping[str, Any]) -> str:
-    """`diagnosis of minilm on starter-topics`."""
-    return f"diagnosis of {spec['encoder']} on {last_part(spec['text'])}"
-
-
-def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> None:
-    """Diagnose, and keep the result."""
-    diagnosed(workspace, spec, lambda share: reporter(int(_SHARE * share), _SHARE))
-
-
-def diagnosed(workspace: Workspace, spec: Mapping[str, Any], tick: Tick) -> Diagnosis:
+def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: Tick) -> Diagnosis:
     """Diagnose a decoder, keep the result in the store, and return it.
 
     Args:
         workspace: which knows the decoder and the text.
-        spec: as `asked` gives it.
+        job: what is asked.
         tick: called with the share that is done.
 
     Raises:
@@ -127,28 +147,28 @@ def diagnosed(workspace: Workspace, spec: Mapping[str, Any], tick: Tick) -> Diag
     from engine.decoding.diagnosis import to_result
     from engine.diagnose import diagnose
 
-    rows = [row for row in decoders.listed(workspace) if row.name == spec["decoder"]]
-    row = rows[0] if rows else decoders.decoder_of(workspace, spec["encoder"])
+    rows = [row for row in decoders.listed(workspace) if row.name == job.decoder]
+    row = rows[0] if rows else decoders.decoder_of(workspace, job.encoder)
     if row is None:
-        raise UserError(f"The decoder {spec['decoder']} is gone.", "Train it again.")
-    row = replace(row, encoder=spec["encoder"])
+        raise UserError(f"The decoder {job.decoder} is gone.", "Train it again.")
+    row = replace(row, encoder=job.encoder)
     decoder, encoder = decoders.opened(workspace, row)
     with tempfile.TemporaryDirectory(prefix="theodolite-diagnose-") as folder:
         learned, apart, notes = _training_text(workspace, row, Path(folder))
-        if spec["text"] == KEPT_APART:
+        if job.text == KEPT_APART:
             found = apart
         else:
             known = {*learned, *apart}
-            found = [s for s in _text(workspace, row, spec["text"], Path(folder)) if s not in known]
-    sentences = _drawn([s for s in found if len(s.split()) >= LEAST_WORDS], spec["sentences"])
+            found = [s for s in _text(workspace, row, job.text, Path(folder)) if s not in known]
+    sentences = _drawn([s for s in found if len(s.split()) >= LEAST_WORDS], job.sentences)
     if len(sentences) < 2:
         raise UserError(
-            f"{last_part(spec['text'])} has no sentences that the decoder has not learned from.",
+            f"{last_part(job.text)} has no sentences that the decoder has not learned from.",
             f"Sentences of {LEAST_WORDS} to {row.words} words are taken; choose another text.",
         )
     diagnosis = diagnose(decoder, encoder, sentences, learned[:MOST_KNOWN], tick=tick)
     diagnosis = replace(diagnosis, notes=(*notes, *diagnosis.notes))
-    workspace.keep_result(to_result(diagnosis, last_part(spec["text"])))
+    workspace.keep_result(to_result(diagnosis, last_part(job.text)))
     return diagnosis
 
 
@@ -177,7 +197,8 @@ def _spec(workspace: Workspace, facts: Mapping[str, Any]) -> DecoderSpec:
     """What was asked of a training: as its run has it, for the folder tells no whole paths."""
     from engine.decoding.spec import DecoderSpec
 
-    asked = (spec_of(run) for run in workspace.store.runs.list(limit=1000, kinds=[making.KIND]))
+    kinds = [making.TrainDecoderJob.kind]
+    asked = (spec_of(run) for run in workspace.store.runs.list(limit=1000, kinds=kinds))
     known = (DecoderSpec.from_dict(spec) for spec in asked)
     found = (spec for spec in known if spec.hash == facts["hash"])
     return next(found, None) or DecoderSpec.from_dict(facts["spec"])

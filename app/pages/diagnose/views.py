@@ -183,10 +183,10 @@ def _number(value: float) -> str:
 
 
 def _live(workspace: Workspace) -> list[dict[str, Any]]:
-    from app.pages.diagnose.service import KIND
+    from app.pages.diagnose.service import DiagnoseJob
     from store.runs import LIVE
 
-    return [dict(run) for run in workspace.store.runs.list(LIVE, kinds=[KIND])]
+    return [dict(run) for run in workspace.store.runs.list(LIVE, kinds=[DiagnoseJob.kind])]
 
 
 def _label(row: dict[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +11,7 @@ from app.terminal import (
     DataOption,
     EncodersArgument,
     JsonOption,
+    QueueOption,
     StoreOption,
     emit,
     emit_json,
@@ -17,9 +19,13 @@ from app.terminal import (
     open_workspace,
     plain_errors,
     progress_bar,
+    queued,
     say,
 )
-from app.workspace import Workspace
+
+if TYPE_CHECKING:
+    from app.pages.evaluate.job import EvaluateJob
+    from app.workspace import Workspace
 
 
 @plain_errors
@@ -46,6 +52,7 @@ def evaluate(
     unlisted: Annotated[
         bool, typer.Option("--unlisted", help="Keep the encoders out of the list on the pages.")
     ] = False,
+    queue: QueueOption = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -63,37 +70,55 @@ def evaluate(
     With --json every number is one object; `main` is true on the one a table shows. With --seeds,
     tasks that draw nothing are measured once, and the others end with one line on their spread.
     """
-    from engine import protocols
-    from engine.tasks import expand, seeds_of
+    from app.jobs import submit
+    from app.pages.evaluate.job import EvaluateJob
 
-    protocols.check_seed(seed, seeds)
     workspace = open_workspace(store, data)
-    names = expand(tasks, workspace.catalog, protocol)
+    job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
     if estimate:
-        _print_estimate(workspace, encoders, names, protocol, seed, seeds, as_json)
+        _print_estimate(workspace, job, as_json)
         return
-    total = len(dict.fromkeys(encoders)) * sum(
-        len(seeds_of(name, protocol, seed, seeds)) for name in names
-    )
+    if not unlisted:
+        workspace.list_encoders(job.encoders)
+    if queue:
+        queued(submit.queue(workspace, job), as_json)
+        return
     table: list[dict[str, Any]] = []
-    with progress_bar("evaluating") as move:
-
-        def within_task(done: int, of: int) -> None:
-            move(len(table) + done / max(of, 1), total, "evaluating")
-
-        rows = workspace.evaluate(
-            encoders, names, protocol, seed, within_task, seeds=seeds, listed=not unlisted
-        )
-        for row in rows:
-            if as_json:
-                _emit_scores(workspace, row)
-            table.append(row)
-            within_task(0, 1)
+    for row in _rows(workspace, job):
+        if as_json:
+            _emit_scores(workspace, row)
+        table.append(row)
     _print_results(table, as_json, with_seed=seeds > 1)
     if protocol is None:
         say("No protocol was named: each task ran under its own, which stands beside its score.")
     if any(row["error"] is not None for row in table):
         raise typer.Exit(1)
+
+
+def _rows(workspace: Workspace, job: EvaluateJob) -> Iterator[dict[str, Any]]:
+    """The results in order, each as soon as it is there; without a run when all of them are."""
+    from app.jobs.submit import perform
+
+    stored = job.stored(workspace)
+    if stored is not None:
+        yield from stored
+        return
+    questions, told = job.questions(), 0
+
+    def measured_before(end: int) -> list[dict[str, Any]]:
+        """What a run that was broken off had done already."""
+        return [
+            workspace.evaluate_one(encoder, task, job.protocol, number)
+            for encoder, task, number in questions[told:end]
+        ]
+
+    with progress_bar(job.title) as move:
+        for _, position, happening in perform(workspace, job, move=move):
+            if isinstance(happening, dict):
+                yield from measured_before(position)
+                told = position + 1
+                yield happening
+    yield from measured_before(len(questions))
 
 
 def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: bool) -> None:
@@ -118,20 +143,14 @@ def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: boo
         line(f"{encoder} on {task} under {protocol}: mean {over.mean:.2f} {words(over)}")
 
 
-def _print_estimate(
-    workspace: Workspace,
-    encoders: list[str],
-    tasks: list[str],
-    protocol: str | None,
-    seed: int | None,
-    seeds: int,
-    as_json: bool,
-) -> None:
+def _print_estimate(workspace: Workspace, job: EvaluateJob, as_json: bool) -> None:
     from app.pages.evaluate import costs
 
     found: list[costs.Estimate] = []
     with progress_bar("estimating") as move:
-        for share, what, made in costs.estimates(workspace, encoders, tasks, protocol, seed, seeds):
+        for share, what, made in costs.estimates(
+            workspace, job.encoders, job.tasks, job.protocol, job.seed, job.seeds
+        ):
             move(share, 1.0, f"estimating {what}")
             found += [made] if made is not None else []
     if as_json:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app.components.actions import actions
+from app.jobs.kinds import job_of
 from app.pages.encoders import choices
 from app.pages.evaluate import plan, suites
+from app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from app.pages.evaluate.plan import Plan
 from app.pages.evaluate.suites import GROUPS
 from app.pages.jobs.run_panel import RunPanel
@@ -71,7 +73,7 @@ def build(workspace: Workspace) -> None:
 
     def again(name: str, event: PageEvent) -> str:
         encoder, task, seed = _cell(event.id)
-        return workspace.queue_evaluation([encoder], [task], name or None, seed)
+        return queue_evaluation(workspace, [encoder], [task], name or None, seed)
 
     def added(text: str, chosen: list[str]) -> tuple[Any, ...]:
         name = workspace.add_encoder(text)["name"]
@@ -172,8 +174,8 @@ def _ready(workspace: Workspace, *values: Any) -> Plan:
 def _start(workspace: Workspace, *values: Any) -> str:
     """Queue what the plan says and return the run."""
     made = _ready(workspace, *values)
-    return workspace.queue_evaluation(
-        made.encoders, made.tasks, made.protocol or None, made.seed, seeds=made.seeds
+    return queue_evaluation(
+        workspace, made.encoders, made.tasks, made.protocol or None, made.seed, seeds=made.seeds
     )
 
 
@@ -276,13 +278,9 @@ def _asked(workspace: Workspace, request: gr.Request, run: str) -> Plan:
     suite = address.first(request, "suite")
     wanted += suites.members(suite, suites.groups(workspace))
     if run and not wanted and not address.every(request, "encoder"):
-        from app.jobs.kinds import spec_of
-
-        row = workspace.store.runs.get(run)
-        if row["kind"] == "evaluate":
-            spec = spec_of(row)
-            return Plan(tuple(spec["encoders"]), tuple(spec["tasks"]), spec["seed"],
-                        spec["protocol"] or "", spec["seeds"])  # fmt: skip
+        job = job_of(workspace.store.runs.get(run))
+        if isinstance(job, EvaluateJob):
+            return Plan(job.encoders, job.tasks, job.seed, job.protocol or "", job.seeds)
     return Plan(
         tuple(choices.asked(workspace, request, choices.names(workspace))),
         tuple(wanted or STARTER),

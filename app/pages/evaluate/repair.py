@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app.pages.evaluate.job import queue_evaluation
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def queue(workspace: Workspace) -> Repair:
         tasks = [row["task"] for row in rows]
         try:
             if alone is None:
-                run = workspace.queue_evaluation([encoder], tasks, protocol, seed, listed=False)
+                run = queue_evaluation(workspace, [encoder], tasks, protocol, seed, listed=False)
             else:
                 run = diagnosing.queue_again(workspace, rows[0])
         except UserError as error:  # a decoder or a data set that is gone

@@ -13,6 +13,7 @@ from app import formats
 from app.components.actions import actions, button
 from app.components.chart import chart
 from app.pages.encoders import choices
+from app.pages.evaluate.job import queue_evaluation
 from app.pages.jobs.run_panel import RunPanel
 from app.web import address, parts
 from app.web.events import PageEvent
@@ -241,8 +242,8 @@ def _queue(workspace: Workspace, advice: Advice, key: str) -> str:
     run = ""
     for wanted in point.wanted:
         title = f"Fair play, {point.title.lower()}: {formats.plural(wanted.results, 'result')}"
-        run = workspace.queue_evaluation(
-            wanted.encoders, wanted.tasks, protocol=wanted.protocol, title=title,
+        run = queue_evaluation(
+            workspace, wanted.encoders, wanted.tasks, wanted.protocol, title=title,
             seeds=wanted.seeds, listed=wanted.listed,
         )  # fmt: skip
     return run

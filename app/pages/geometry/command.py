@@ -10,11 +10,13 @@ from app.terminal import (
     DataOption,
     EncodersArgument,
     JsonOption,
+    QueueOption,
     StoreOption,
+    do_here,
     emit,
     open_workspace,
     plain_errors,
-    progress_bar,
+    queued,
 )
 
 
@@ -26,6 +28,7 @@ def geometry(
         typer.Option("--on", metavar="DATASET", help="Default: STSBenchmark, else starter-pairs."),
     ] = None,
     split: Annotated[str, typer.Option(help="A split, or all of them.")] = "all",
+    queue: QueueOption = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -39,20 +42,19 @@ def geometry(
     Alignment is given over pairs graded above four fifths of the scale (`over`, the paper's) and
     from there on (`from`), each with its number of pairs.
     """
+    from app.jobs import submit
     from app.pages.geometry import service
+    from app.pages.geometry.job import GeometryJob
 
     workspace = open_workspace(store, data)
     names = {info.name for info in workspace.catalog.list()}
     chosen = dataset or next(name for name in service.USUAL if name in names)
-    measured = []
-    with progress_bar("measuring") as move:
-        for encoder in encoders:
-            measured.append(
-                service.measure(
-                    workspace, encoder, chosen, split,
-                    lambda done, total, encoder=encoder: move(done, total, encoder),  # type: ignore[misc]
-                )
-            )  # fmt: skip
+    job = GeometryJob.of(encoders, chosen, split)
+    if queue:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    do_here(workspace, job)
+    measured = [service.measure(workspace, encoder, chosen, split) for encoder in job.encoders]
     shown = ("encoder", "alignment_over", "n_over", "uniformity", "n_data", "effective_rank",
              "isoscore", "mean_cosine", "hub_skew")  # fmt: skip
     emit(service.rows(measured), shown, as_json)

@@ -12,6 +12,7 @@ import gradio as gr
 from app import formats
 from app.components.chart import chart, drawing
 from app.pages.encoders import choices
+from app.pages.evaluate.job import queue_evaluation
 from app.pages.geometry import densities
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
@@ -84,7 +85,7 @@ def build(workspace: Workspace) -> None:
     def start(asked: Values) -> Answer:
         found = densities.distributions(workspace, asked.encoder, asked.task)
         absent = [name for name in asked.encoder if name not in found]
-        return {controls["run"]: workspace.queue_evaluation(absent, [asked.task])}
+        return {controls["run"]: queue_evaluation(workspace, absent, [asked.task])}
 
     on_load(load, [*controls.values(), *views], notice)
     on([controls["encoder"].input, controls["task"].input, following.moved.change],

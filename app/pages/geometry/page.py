@@ -10,9 +10,11 @@ import gradio as gr
 
 from app import formats
 from app.components.chart import chart
+from app.jobs.submit import queue
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.geometry import service, views
+from app.pages.geometry.job import GeometryJob
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.web import background_call, parts
@@ -102,7 +104,7 @@ def build(workspace: Workspace) -> None:
         names = choices.need(asked.encoder)
         split = asked.split or service.ALL
         absent = service.lacking(workspace, names, asked.dataset, split)
-        return {panel.run: service.queue(workspace, absent, asked.dataset, split)}
+        return {panel.run: queue(workspace, GeometryJob.of(absent, asked.dataset, split))}
 
     boxes = [controls[name] for name in ("split", "rule", "cut", "label")]
     opened = on_load(load, controls.values(), notice)

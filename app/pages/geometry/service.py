@@ -1,18 +1,17 @@
 """The shape of one encoder's space on one data set: measured, kept in the store, found again.
 
-The page Geometry and `theodolite geometry` read it; a background run of the kind `geometry`
-measures what takes long.
+The page Geometry and `theodolite geometry` read it; what takes long is a job, see
+`app.pages.geometry.job`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.finite import finite
-from app.jobs.kinds import versioned
 from engine.errors import UserError
 from store.derived import DerivedRow, array
 from store.hashing import hash_of, to_json
@@ -177,13 +176,6 @@ def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> 
     return Taken(list(place), taken, left, right, gold, labels, part, parts, scale, drawn)
 
 
-def bound(workspace: Workspace, encoder: str, data: Dataset) -> Encoder:
-    """The encoder, fitted on this data set where its steps say `@task`, as an evaluation does."""
-    from engine.encoders import bind_task
-
-    return bind_task(workspace.load(encoder), data.sentences, data.hash)
-
-
 def key(fingerprint: str, data_hash: str, split: str) -> str:
     """Under which a measurement is kept."""
     facts = {"format": FORMAT, "encoder": fingerprint, "data": data_hash, "split": split,
@@ -199,7 +191,7 @@ def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) ->
     """
     data = workspace.catalog.load(dataset)
     row = workspace.store.derived.get(
-        key(bound(workspace, encoder, data).fingerprint, data.hash, split)
+        key(workspace.bound(encoder, dataset).fingerprint, data.hash, split)
     )
     return None if row is None else _read(row, encoder, dataset)
 
@@ -248,7 +240,7 @@ def measure(
         return before
     data = workspace.catalog.load(dataset)
     taken = take(data, split)
-    encoded_by = bound(workspace, encoder, data)
+    encoded_by = workspace.bound(encoder, dataset)
     vectors = _encoded(encoded_by, taken, progress)
     info, arrays = _measured(taken, vectors, progress)
     info |= {"encoder": encoder, "dataset": dataset, "split": split, "data_hash": data.hash,
@@ -259,6 +251,14 @@ def measure(
     if row is None:
         raise UserError("What was measured is gone again.", "Measure it once more.")
     return _read(row, encoder, dataset)
+
+
+def encode(
+    workspace: Workspace, encoder: str, dataset: str, split: str, progress: Progress
+) -> None:
+    """Bring the vectors that are measured into the cache."""
+    taken = take(workspace.catalog.load(dataset), split)
+    _encoded(workspace.bound(encoder, dataset), taken, progress)
 
 
 def _encoded(encoder: Encoder, taken: Taken, progress: Progress | None) -> np.ndarray:
@@ -367,42 +367,3 @@ def lacking(
 def rows(shapes: Iterable[Shape]) -> list[dict[str, Any]]:
     """All numbers, one row an encoder."""
     return [{name: shape.info.get(name) for name in NUMBERS} for shape in shapes]
-
-
-def queue(workspace: Workspace, encoders: Sequence[str], dataset: str, split: str = ALL) -> str:
-    """Queue the measuring and return the run's id.
-
-    Raises:
-        UserError: for visitors, or an encoder, data set or split that cannot be used.
-    """
-    from engine.encoders import parse
-
-    workspace.refuse_visitors()
-    if split not in splits(workspace, dataset):
-        take(workspace.catalog.load(dataset), split)  # says what there is
-    names = [str(parse(encoder)) for encoder in encoders]
-    if not names:
-        raise UserError("No encoder was chosen.", "Choose at least one.")
-    spec = versioned(KIND, {"encoders": names, "dataset": dataset, "split": split})
-    of = names[0] if len(names) == 1 else f"{len(names)} encoders"
-    return workspace.jobs.enqueue(KIND, spec, title=f"Geometry of {of} on {dataset}")
-
-
-def units(spec: Mapping[str, Any]) -> list[str]:
-    """The parts of a run, two an encoder, as its progress names them."""
-    return [
-        label
-        for encoder in spec["encoders"]
-        for label in (f"Encoding {spec['dataset']} with {encoder}", f"Geometry of {encoder}")
-    ]
-
-
-def work(workspace: Workspace, spec: Mapping[str, Any], position: int, progress: Progress) -> None:
-    """Do one of `units`; each leaves the same however often it is begun."""
-    encoder, dataset, split = spec["encoders"][position // 2], spec["dataset"], spec["split"]
-    if position % 2:
-        measure(workspace, encoder, dataset, split, progress)
-        return
-    data = workspace.catalog.load(dataset)
-    if found(workspace, encoder, dataset, split) is None:
-        _encoded(bound(workspace, encoder, data), take(data, split), progress)

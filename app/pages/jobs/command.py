@@ -17,6 +17,7 @@ from app.terminal import (
     open_workspace,
     plain_errors,
     progress_bar,
+    queued,
     verbs,
 )
 
@@ -62,9 +63,13 @@ def add_job(
 
     theodolite jobs add minilm random:256 --tasks starter --priority -1
     """
+    from app.pages.evaluate.job import queue_evaluation
+
     workspace = open_workspace(store, data)
-    run = workspace.queue_evaluation(encoders, tasks, protocol, seed, priority, seeds=seeds)
-    done({"id": run}, f"Queued as {run}. Follow it: theodolite jobs wait {run}", as_json)
+    run = queue_evaluation(
+        workspace, encoders, tasks, protocol, seed, seeds=seeds, priority=priority
+    )
+    queued(run, as_json)
 
 
 @job_verbs.command("log")

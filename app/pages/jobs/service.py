@@ -158,15 +158,14 @@ def measure_again(workspace: Workspace, run_id: str, position: int) -> tuple[str
         UserError: for visitors, for a part that is not there, or a run that is no evaluation.
         StoreError: when there is no such run.
     """
-    from app.jobs.kinds import questions, spec_of
+    from app.jobs.kinds import job_of
+    from app.pages.evaluate.job import EvaluateJob, queue_evaluation
 
-    run = _changeable(workspace, run_id)
-    spec = spec_of(run)
-    found = questions(spec) if run["kind"] == "evaluate" else []
-    if position >= len(found):
+    job = job_of(_changeable(workspace, run_id))
+    if not isinstance(job, EvaluateJob) or position >= len(job.questions()):
         raise UserError(f"This run has no part {position}.", "Load the page again.")
-    encoder, task, seed = found[position]
-    again = workspace.queue_evaluation([encoder], [task], spec["protocol"], seed)
+    encoder, task, seed = job.questions()[position]
+    again = queue_evaluation(workspace, [encoder], [task], job.protocol, seed)
     return again, f"{task} on {encoder}"
 
 

@@ -10,13 +10,15 @@ import typer
 from app.terminal import (
     DataOption,
     JsonOption,
+    QueueOption,
     SpreadsheetOption,
     StoreOption,
+    do_here,
     emit,
     emit_json,
     open_workspace,
     plain_errors,
-    progress_bar,
+    queued,
     say,
 )
 
@@ -45,6 +47,7 @@ def project(
         Path | None, typer.Option("--out", help="Write the points here: .csv, .parquet or .npy.")
     ] = None,
     spreadsheet: SpreadsheetOption = False,
+    queue: QueueOption = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -57,23 +60,22 @@ def project(
 
     A map made before is read, not made again; the page Map shows it.
     """
-    from app.pages.map import making as map_making
-    from app.pages.map import service
+    from app.jobs import submit
+    from app.pages.map.job import MapJob, seed_of
     from engine.errors import UserError
 
     if out is not None and out.suffix not in ENDINGS:
         raise UserError(f"{str(out)!r} has no ending we know.", f"Use one of {', '.join(ENDINGS)}.")
-    asked = service.wanted(
+    job = MapJob.of(
         encoder, dataset, method=method, neighbours=neighbours, min_dist=min_dist,
-        seed=service.seed_of(seed),
+        seed=seed_of(seed),
     )  # fmt: skip
     workspace = open_workspace(store, data)
-    service.refuse_too_many(workspace, asked)
-    with progress_bar("encoding") as move:
-        service.vectors(
-            workspace, encoder, dataset, lambda done, all_: move(done, all_, "encoding")
-        )
-        found = map_making.make(workspace, asked, lambda done: move(done, 1, "projecting"))
+    if queue:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    do_here(workspace, job)
+    found = job.make(workspace)
     if out is not None:
         _write(found, out, spreadsheet)
         say(f"{len(found.points):,} points written to {out}.")

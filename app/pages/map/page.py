@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +10,13 @@ import gradio as gr
 
 from app.components import map_address
 from app.components.map import point_map
+from app.jobs.submit import queue
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.pages.map import service, views
-from app.pages.map.service import Wanted
+from app.pages.map.job import MOST_NEIGHBOURS, MapJob, quick, seed_of
 from app.web import background_call, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
@@ -38,16 +38,16 @@ WIDE = {"scale": 2, "min_width": 220}
 CONTROLS = (
     choices.ENCODER,
     collections.COLLECTION,
-    Control("method", "Method", gr.Radio, Wanted.method, choices=METHODS,
+    Control("method", "Method", gr.Radio, MapJob.method, choices=METHODS,
             options={"scale": 3, "min_width": 300}),
-    Control("neighbours", "n_neighbors", gr.Number, Wanted.neighbours,
+    Control("neighbours", "n_neighbors", gr.Number, MapJob.neighbours,
             hint="Few show detail, many the whole; for t-SNE the perplexity.",
-            options={"minimum": 2, "maximum": service.MOST_NEIGHBOURS, "precision": 0,
+            options={"minimum": 2, "maximum": MOST_NEIGHBOURS, "precision": 0,
                      "min_width": 110}),
-    Control("distance", "min_dist", gr.Number, Wanted.min_dist,
+    Control("distance", "min_dist", gr.Number, MapJob.min_dist,
             hint="How close UMAP may put points: 0 packs them tightly.",
             options={"minimum": 0, "maximum": 0.99, "step": 0.05, "min_width": 110}),
-    Control("seed", "Random seed", gr.Textbox, str(Wanted.seed),
+    Control("seed", "Random seed", gr.Textbox, str(MapJob.seed),
             hint="Or any: quicker, never twice the same.",
             options={"max_length": 10, "min_width": 110}),
 )  # fmt: skip
@@ -105,7 +105,7 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     }  # fmt: skip
 
 
-def _spec(asked: Values) -> Wanted:
+def _spec(asked: Values) -> MapJob:
     """The controls as a question.
 
     Raises:
@@ -114,8 +114,8 @@ def _spec(asked: Values) -> Wanted:
     if not asked.encoder:
         raise UserError("No encoder was chosen.", "Choose one above, or add one on Encoders.")
     given = {"neighbours": asked.neighbours, "min_dist": asked.distance}
-    return service.wanted(
-        asked.encoder, asked.collection, method=asked.method, seed=service.seed_of(asked.seed),
+    return MapJob.of(
+        asked.encoder, asked.collection, method=asked.method, seed=seed_of(asked.seed),
         **{name: value for name, value in given.items() if value is not None},
     )  # fmt: skip
 
@@ -125,14 +125,14 @@ def _made(workspace: Workspace, session: str | None, asked: Values) -> Iterator[
     workspace.refuse_visitors()
     spec, said = _spec(asked), {}
     for words, known in background_call.followed(
-        lambda say: [service.stored(workspace, service.key_of(workspace, spec))],
+        lambda say: [spec.stored(workspace)],
         f"Loading {spec.encoder}", session,
     ):  # fmt: skip
         if known is None:
             said = {"trust": ""}
             yield {"trust": words}
         elif known[0] is None:
-            yield {**said, "run": service.queue(workspace, **asdict(spec))}
+            yield {**said, "run": queue(workspace, spec)}
         else:
             yield {"run": ""}
             asked.run = ""
@@ -160,7 +160,7 @@ def _shown(workspace: Workspace, session: str | None, asked: Values) -> Iterator
 
 
 def _found(
-    workspace: Workspace, spec: Wanted, alive: bool, say: background_call.Say
+    workspace: Workspace, spec: MapJob, alive: bool, say: background_call.Say
 ) -> service.StoredMap | None:
     """The map, or its principal components; what is lacking for these is encoded now.
 
@@ -168,17 +168,16 @@ def _found(
     it is encoded.
     """
     from app import vectors
-    from app.pages.map import making
 
     sentences, _ = workspace.catalog.sentences(spec.dataset)
     say(f"Loading {spec.encoder}; a model that was not used yet takes some seconds", None, None)
     if "@task" not in spec.encoder:
-        found = service.stored(workspace, service.key_of(workspace, spec))
+        found = spec.stored(workspace)
         if found is not None or len(sentences) > service.QUICK_POINTS:
             return found
     if alive and vectors.missing(workspace, spec.encoder, spec.dataset):
         return None
     background_call.encode(workspace, spec.encoder, spec.dataset, say)
     say("Laying the points out", None, None)
-    found = service.stored(workspace, service.key_of(workspace, spec))
-    return found or making.quick(workspace, spec.encoder, spec.dataset)
+    found = spec.stored(workspace)
+    return found or quick(workspace, spec.encoder, spec.dataset)

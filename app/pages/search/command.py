@@ -10,10 +10,11 @@ from app.terminal import (
     DataOption,
     JsonOption,
     StoreOption,
+    do_here,
     emit,
     open_workspace,
     plain_errors,
-    progress_bar,
+    queued,
     say,
 )
 
@@ -40,6 +41,12 @@ def search(
         bool,
         typer.Option("--index", help="Make an index of a large collection first, for later ones."),
     ] = False,
+    queue: Annotated[
+        bool,
+        typer.Option(
+            "--queue", help="Leave encoding and --index to the worker of the app; search later."
+        ),
+    ] = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -55,7 +62,9 @@ def search(
     Every sentence is compared with the query. Of more than 200,000 sentences --index makes an index
     once; later searches then read little and find nearly the same.
     """
-    from app.pages.search import indexes, searchable, service
+    from app.jobs import submit
+    from app.pages.search import searchable, service
+    from app.pages.search.job import needed
 
     workspace = open_workspace(store, data)
     asked = service.spec(
@@ -70,16 +79,19 @@ def search(
         say(f"{total:,} found, the first {len(rows)} shown.")
         return
     rows = []
-    with progress_bar("encoding") as move:
-        for spec in asked.encoders:
-            what = f"encoding {collection} with {spec}"
-            moved = lambda done, total, what=what: move(done, total, what)  # noqa: E731
-            if index and indexes.is_large(len(workspace.catalog.sentences(collection)[0])):
-                indexes.make(workspace, spec, collection, moved)
-            opened = searchable.whole(workspace, spec, collection, moved)
-            (found,) = service.hits_in(opened, asked, limits)
-            rows += [
-                {"encoder": spec, "rank": rank, "cosine": hit.cosine, "sentence": hit.sentence}
-                for rank, hit in enumerate(found, 1)
-            ]
+    for spec in asked.encoders:
+        job = needed(workspace, spec, collection, index=index)
+        if job is not None and queue:
+            queued(submit.queue(workspace, job), as_json)
+            continue
+        if job is not None:
+            do_here(workspace, job)
+        opened = searchable.whole(workspace, spec, collection)
+        (found,) = service.hits_in(opened, asked, limits)
+        rows += [
+            {"encoder": spec, "rank": rank, "cosine": hit.cosine, "sentence": hit.sentence}
+            for rank, hit in enumerate(found, 1)
+        ]
+    if queue and not rows:
+        return
     emit(rows, ("encoder", "rank", "cosine", "sentence"), as_json)

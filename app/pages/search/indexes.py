@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from app.jobs.kinds import versioned
 from app.vectors import vectors
 from store.hashing import hash_of
 
@@ -75,7 +74,7 @@ def make(
     Raises:
         UserError: an encoder or data set that cannot be used, or vectors that hold no numbers.
     """
-    from engine.search import ann_index
+    from engine.search import ann_index as index_ladder
 
     bound = workspace.bound(encoder, dataset)
     sentences, data_hash = workspace.catalog.sentences(dataset)
@@ -85,7 +84,7 @@ def make(
     rows = vectors(workspace, encoder, dataset)
     with _room(workspace) as folder:
         lists = Path(folder) / "lists.faiss"
-        built = ann_index.build(rows, lists, _rows(bound, sentences), progress)
+        built = index_ladder.build(rows, lists, _rows(bound, sentences), progress)
         info = asdict(built) | {"encoder": encoder, "dataset": dataset}
         workspace.store.derived.put(place, KIND, info, files={"lists": lists})
     for before in range(1, FORMAT):
@@ -95,35 +94,3 @@ def make(
 def _room(workspace: Workspace) -> tempfile.TemporaryDirectory[str]:
     """Beside the store: the system's own place for such files may be memory."""
     return tempfile.TemporaryDirectory(dir=workspace.store.folder, prefix="index-")
-
-
-def spec(encoder: str, dataset: str) -> dict[str, Any]:
-    """What a run is asked."""
-    return versioned(KIND, {"encoder": encoder, "dataset": dataset})
-
-
-def queue(workspace: Workspace, encoder: str, dataset: str) -> str:
-    """Queue encoding and indexing of a collection and return the run's id.
-
-    Raises:
-        UserError: for visitors.
-    """
-    workspace.refuse_visitors()
-    title = f"Index {dataset} with {encoder}"
-    return workspace.jobs.enqueue(KIND, spec(encoder, dataset), title=title, priority=-1)
-
-
-def units(asked: Mapping[str, Any]) -> list[str]:
-    """The parts of a run, as its progress names them."""
-    return [
-        f"Encoding {asked['dataset']} with {asked['encoder']}",
-        f"Index of {asked['dataset']}, and its recall",
-    ]
-
-
-def work(workspace: Workspace, asked: Mapping[str, Any], position: int, progress: Progress) -> None:
-    """Do one of `units`; each leaves the same however often it is begun."""
-    if position == 0:
-        vectors(workspace, asked["encoder"], asked["dataset"], progress)
-    else:
-        make(workspace, asked["encoder"], asked["dataset"], progress)

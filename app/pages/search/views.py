@@ -12,10 +12,12 @@ import gradio as gr
 
 from app import formats
 from app.components.hits import Column, columns
-from app.jobs.kinds import spec_of, versioned
+from app.jobs.kinds import job_of
+from app.jobs.submit import queue
 from app.pages.encoders import choices
 from app.pages.jobs.views import card
 from app.pages.search import searchable, service
+from app.pages.search.job import EncodeJob, IndexJob
 from app.pages.search.service import Limits, SearchSpec
 from app.web import address, parts
 from engine.errors import UserError
@@ -164,7 +166,7 @@ def _count(workspace: Workspace, name: str, collection: str, opened: searchable.
     key = (workspace.store.folder, name, collection)
     _asked[key] += 1
     if _asked[key] == OFTEN:
-        indexes.queue(workspace, name, collection)
+        queue(workspace, IndexJob(name, collection))
 
 
 def _note(workspace: Workspace, collection: str, opened: searchable.Searchable) -> str:
@@ -184,22 +186,17 @@ def _note(workspace: Workspace, collection: str, opened: searchable.Searchable) 
     )
 
 
-def _spec(name: str, collection: str) -> dict[str, Any]:
-    return versioned("encode", {"encoder": name, "dataset": collection})
-
-
-def _run(workspace: Workspace, name: str, collection: str) -> dict[str, Any] | None:
-    """The last encoding of this collection with this encoder."""
-    spec = _spec(name, collection)
-    return next((run for run in _runs(workspace, collection) if spec_of(run) == spec), None)
+def _run(workspace: Workspace, job: EncodeJob | IndexJob) -> dict[str, Any] | None:
+    """The last run of a job."""
+    return next((run for run in _runs(workspace, job.dataset) if job_of(run) == job), None)
 
 
 def _runs(workspace: Workspace, collection: str) -> list[dict[str, Any]]:
     """Encodings and indexings of a collection, the newest first."""
     return [
         dict(run)
-        for run in workspace.store.runs.list()
-        if run["kind"] in ("encode", "index") and spec_of(run)["dataset"] == collection
+        for run in workspace.store.runs.list(kinds=[EncodeJob.kind, IndexJob.kind])
+        if run["spec"]["dataset"] == collection
     ]
 
 
@@ -214,16 +211,11 @@ def _waiting(
     workspace: Workspace, name: str, collection: str, opened: searchable.Searchable, start: bool
 ) -> str:
     """What an encoder has yet to do before all of the collection is searched, and how far it is."""
-    from app.pages.search import indexes
-
-    last = _run(workspace, name, collection)
+    job = IndexJob(name, collection) if opened.needs_index else EncodeJob(name, collection)
+    last = _run(workspace, job)
     if start and (last is None or last["state"] not in LIVE):
-        if opened.needs_index:
-            indexes.queue(workspace, name, collection)
-        else:
-            title = f"Encode {collection} with {name}"
-            workspace.jobs.enqueue("encode", _spec(name, collection), title=title, priority=-1)
-        last = _run(workspace, name, collection)
+        queue(workspace, job)
+        last = _run(workspace, job)
     if last is not None and last["state"] != "done":
         return card(last)
     hint = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,18 +9,19 @@ import typer
 from app.terminal import (
     DataOption,
     JsonOption,
+    QueueOption,
     StoreOption,
+    do_here,
     emit,
     emit_json,
     open_workspace,
     plain_errors,
-    progress_bar,
+    queued,
     say,
 )
 
 if TYPE_CHECKING:
-    from app.pages.spaces.service import Asked, Pair
-    from app.workspace import Workspace
+    from app.pages.spaces.service import SpacesJob
 
 SHOWN = 10
 
@@ -40,6 +39,7 @@ def spaces(
         int | None, typer.Option(help="Groups, or points in the smallest for hdbscan.")
     ] = None,
     maps: Annotated[str, typer.Option(help="Of the two maps: umap or pca.")] = "umap",
+    queue: QueueOption = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -55,13 +55,17 @@ def spaces(
     row, changed sentence and the clusters are one object each; `what` tells them apart. Everything
     is kept in the store, the two maps too: the page Two spaces opens it at once.
     """
-    from app.pages.spaces import service as questions
+    from app.jobs import submit
+    from app.pages.spaces.service import SpacesJob
 
     workspace = open_workspace(store, data)
-    asked = questions.asked(
-        first, second, collection, k=k, clustering=clusters, size=size, method=maps
-    )
-    report = _made(workspace, asked).report
+    job = SpacesJob.of(first, second, collection, k=k, clustering=clusters, size=size, method=maps)
+    if queue:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    job.validate(workspace)
+    do_here(workspace, job)
+    report = job.make(workspace).report
     sentences, _ = workspace.catalog.sentences(collection)
     changed = [
         {"what": "changed", "rank": rank, "sentence": sentences[one["id"]], **one}
@@ -78,39 +82,17 @@ def spaces(
     emit([_rounded(row) for row in report["rows"]], keys, False)
     say(f"{report['n']} sentences, {report['k']} neighbours. Those that changed most:")
     emit([_rounded(one) for one in changed[:SHOWN]], ("rank", "overlap", "sentence"), False)
-    say(f"The two maps, in the app: {_address(asked)}")
+    say(f"The two maps, in the app: {_address(job)}")
 
 
-def _made(workspace: Workspace, asked: Asked) -> Pair:
-    """The pair from the store, or made now, part by part, with a bar for each."""
-    from dataclasses import asdict
-
-    from app.pages.spaces import making
-    from app.pages.spaces import service as questions
-
-    questions.need(workspace, asked)
-    found = questions.stored(workspace, asked)
-    if found is not None:
-        return found
-    spec = asdict(asked)
-    for position, label in enumerate(making.units(spec)):
-        with progress_bar(label) as move:
-            making.work(workspace, spec, position, partial(_moved, move, label))
-    return making.make(workspace, asked)
-
-
-def _moved(move: Callable[..., None], label: str, done: int, total: int) -> None:
-    move(done, total, label)
-
-
-def _address(asked: Asked) -> str:
+def _address(job: SpacesJob) -> str:
     """The page's address, without what is usual."""
     from urllib.parse import urlencode
 
     usual = {"k": 10, "groups": "k-means", "size": None, "method": "umap"}
-    chosen = {"k": asked.k, "groups": asked.clustering, "size": asked.size, "method": asked.method}
+    chosen = {"k": job.k, "groups": job.clustering, "size": job.size, "method": job.method}
     rest = [(name, str(value)) for name, value in chosen.items() if value != usual[name]]
-    ends = [("encoder", asked.first), ("encoder", asked.second), ("in", asked.dataset)]
+    ends = [("encoder", job.first), ("encoder", job.second), ("in", job.dataset)]
     return "spaces?" + urlencode([*ends, *rest])
 
 

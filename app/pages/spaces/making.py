@@ -1,31 +1,24 @@
-"""The making of a pair of spaces: two maps, what changed in the full dimensions, and the clusters.
-
-Run by the worker as the kind `spaces`; the quick pair by the page too, `measured` by the command
-line.
-"""
+"""The making of a pair of spaces: two maps, what changed in full dimensions, the clusters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from app.components.map_columns import Column, Facts, Region
-from app.pages.map import making as map_making
 from app.pages.map import service as maps
-from app.pages.spaces import service as spaces
-from app.pages.spaces.service import Asked, Pair
-from engine.errors import UserError
+from app.pages.map.service import Tick
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from app.pages.map.service import StoredMap
+    from app.pages.spaces.service import SpacesJob
     from app.workspace import Workspace
     from engine.space.clusters import Clusters
     from engine.space.compare import Change
-
-Tick = Callable[[float], None]
 
 KEPT = ("label", "split", "part", "role", "length", "recall")
 """Columns of a single map that mean the same on both sides."""
@@ -33,86 +26,34 @@ CHANGED = 50
 FLOOR_SAMPLE = 5000
 
 
-def units(spec: Any) -> list[str]:
-    """The parts of a run of the kind `spaces`, as its progress names them."""
-    return [label for label, _ in _parts(spaces.of_spec(spec))]
-
-
-def work(
-    workspace: Workspace, spec: Any, position: int, progress: Callable[[int, int], None]
+def make(
+    workspace: Workspace,
+    job: SpacesJob,
+    planes: tuple[StoredMap, StoredMap],
+    keys: tuple[str, str],
+    tick: Tick,
 ) -> None:
-    """Do one of `units`; each leaves the same however often it is begun."""
-    _, do = _parts(spaces.of_spec(spec))[position]
-    do(workspace, progress)
+    """Align two maps, compare their spaces, and keep both.
 
-
-Part = Callable[["Workspace", Callable[[int, int], None]], object]
-
-
-def _parts(question: Asked) -> list[tuple[str, Part]]:
-    """What a run does, in order: a label for people and the doing."""
-    from engine.space.projection import warm_umap
-
-    encoders, dataset = (question.first, question.second), question.dataset
-    name = maps.NAMES[question.method]
-    umap = question.method == "umap"
-
-    def ticking(progress: Callable[[int, int], None]) -> Tick:
-        return lambda share: progress(round(1000 * share), 1000)
-
-    def encode(side: int) -> Part:
-        return lambda workspace, progress: maps.vectors(
-            workspace, encoders[side], dataset, progress
-        )
-
-    def project(side: int) -> Part:
-        return lambda workspace, progress: map_making.make(
-            workspace, spaces.planes(workspace, question)[side], ticking(progress)
-        )
-
-    warm: list[tuple[str, Part]] = [
-        (f"Warming {name} up; its code is compiled once per worker",
-         lambda workspace, progress: warm_umap(seeded=True))
-    ]  # fmt: skip
-    return [
-        *((f"Encoding {dataset} with {encoders[side]}", encode(side)) for side in (0, 1)),
-        *(warm if umap else []),
-        (f"{name} of {dataset} with {encoders[0]}", project(0)),
-        (f"{name} of {dataset} with {encoders[1]}" + ", begun from the first" * umap, project(1)),
-        ("Neighbourhoods, noise floor and clusters in the full dimensions",
-         lambda workspace, progress: make(workspace, question, ticking(progress))),
-    ]  # fmt: skip
-
-
-def quick(workspace: Workspace, question: Asked) -> Pair | None:
-    """The principal components of both, at once and aligned; None where that would take long."""
-    plain = spaces.asked(question.first, question.second, question.dataset, method="quick")
-    for encoder in (plain.first, plain.second):
-        if map_making.quick(workspace, encoder, plain.dataset) is None:
-            return None
-    return make(workspace, plain)
-
-
-def make(workspace: Workspace, question: Asked, tick: Tick = lambda share: None) -> Pair:
-    """The pair that is asked for: from the store, or made now and kept there.
+    Args:
+        workspace: where everything is.
+        job: what is asked.
+        planes: the maps as they were made.
+        keys: under which the aligned ones are kept.
+        tick: called with the share done; what it raises stops the work.
 
     Raises:
         UserError: an encoder or collection that cannot be used.
     """
-    found = spaces.stored(workspace, question)
-    if found is not None:
-        return found
-    first, second = (
-        map_making.make(workspace, plane) for plane in spaces.planes(workspace, question)
-    )
+    first, second = planes
     columns: list[Column] = []
     arrays: dict[str, np.ndarray] = {}
     report: dict[str, Any] = {}
-    if question.method != "quick":
-        report, columns, arrays = measured(workspace, question, tick)
+    if not job.is_quick:
+        report, columns, arrays = measured(workspace, job, tick)
     points, regions = _onto(second, first)
     sides = ((first, first.points, first.regions), (second, points, regions))
-    for key, (side, places, named) in zip(spaces.keys(workspace, question), sides, strict=True):
+    for key, (side, places, named) in zip(keys, sides, strict=True):
         own = [column for column in side.columns if column.key in KEPT]
         values = {column.key: side.values[column.key] for column in own}
         info = side.info | {
@@ -120,13 +61,9 @@ def make(workspace: Workspace, question: Asked, tick: Tick = lambda share: None)
             "regions": [vars(region) for region in named], "spaces": report,
         }  # fmt: skip
         workspace.store.projections.put(key, {"points": places, **values, **arrays}, info)
-    kept = spaces.stored(workspace, question)
-    if kept is None:
-        raise UserError("The collection changed while it was compared.", "Compare again.")
-    return kept
 
 
-def _onto(second: maps.StoredMap, first: maps.StoredMap) -> tuple[np.ndarray, list[Region]]:
+def _onto(second: StoredMap, first: StoredMap) -> tuple[np.ndarray, list[Region]]:
     """The second plane turned and mirrored onto the first and made as wide, its names with it.
 
     Procrustes alone would shrink a plane the more, the less it has in common with the other.
@@ -150,7 +87,7 @@ def _onto(second: maps.StoredMap, first: maps.StoredMap) -> tuple[np.ndarray, li
 
 
 def measured(
-    workspace: Workspace, question: Asked, tick: Tick = lambda share: None
+    workspace: Workspace, job: SpacesJob, tick: Tick = lambda share: None
 ) -> tuple[dict[str, Any], list[Column], dict[str, np.ndarray]]:
     """Compare the two spaces in their full dimensions.
 
@@ -166,23 +103,23 @@ def measured(
     """
     from engine.space import compare as engine
 
-    sentences = spaces.need(workspace, question)
-    first = maps.vectors(workspace, question.first, question.dataset)
-    second = maps.vectors(workspace, question.second, question.dataset)
-    k = min(question.k, len(sentences) - 1)
+    sentences = job.sentences(workspace)
+    first = maps.vectors(workspace, job.first, job.dataset)
+    second = maps.vectors(workspace, job.second, job.dataset)
+    k = min(job.k, len(sentences) - 1)
     found = engine.change(first, second, k, tick=lambda share: tick(0.5 * share))
     facts = Facts()
     facts.number("change", f"How much its {k} nearest changed", _spread(found, len(sentences)))
     rows = [
-        {"kind": "between", "name": f"{question.first} and {question.second}", "how": "",
+        {"kind": "between", "name": f"{job.first} and {job.second}", "how": "",
          "n": len(found.looked_at), **_plain(engine.figures(first, second, found))},
-        *_floors(workspace, question, first, second, k, lambda share: tick(0.5 + 0.3 * share)),
+        *_floors(workspace, job, first, second, k, lambda share: tick(0.5 + 0.3 * share)),
     ]  # fmt: skip
     report = {
-        "encoders": [question.first, question.second], "dataset": question.dataset,
+        "encoders": [job.first, job.second], "dataset": job.dataset,
         "n": len(sentences), "k": k, "looked_at": len(found.looked_at), "rows": rows,
         "changed": _changed(found, first, second),
-        "clusters": _clusters(workspace, question, first, second, sentences, facts),
+        "clusters": _clusters(workspace, job, first, second, sentences, facts),
     }  # fmt: skip
     tick(1.0)
     return report, facts.columns, facts.arrays
@@ -202,14 +139,14 @@ def _plain(figures: Any) -> dict[str, float | None]:
 
 
 def _floors(
-    workspace: Workspace, question: Asked, first: np.ndarray, second: np.ndarray, k: int, tick: Tick
+    workspace: Workspace, job: SpacesJob, first: np.ndarray, second: np.ndarray, k: int, tick: Tick
 ) -> list[dict[str, Any]]:
     """The same figures for each encoder against itself, and for what shares nothing."""
     from engine.space import compare as engine
 
     pairs = []
-    for name, vectors in ((question.first, first), (question.second, second)):
-        twin = _again(workspace, name, question.dataset)
+    for name, vectors in ((job.first, first), (job.second, second)):
+        twin = _again(workspace, name, job.dataset)
         if twin is not None:
             pairs.append(("floor", name, "under another seed", vectors, twin))
         else:
@@ -276,16 +213,16 @@ def _changed(found: Change, first: np.ndarray, second: np.ndarray) -> list[dict[
 
 
 def _clusters(
-    workspace: Workspace, question: Asked, first: np.ndarray, second: np.ndarray,
+    workspace: Workspace, job: SpacesJob, first: np.ndarray, second: np.ndarray,
     sentences: Sequence[str], facts: Facts,
 ) -> dict[str, Any]:  # fmt: skip
     """Groups of either space, matched; their numbers become columns of both maps."""
     from engine.space import clusters as engine
     from engine.space.topics import RegionWords
 
-    method: Any = question.clustering
-    before = engine.cluster(first, method, question.size)
-    after = engine.renumbered(before, engine.cluster(second, method, question.size))
+    method: Any = job.clustering
+    before = engine.cluster(first, method, job.size)
+    after = engine.renumbered(before, engine.cluster(second, method, job.size))
     flow = engine.flow(before, after)
     words = RegionWords(sentences)
     names = [_names(words, side) for side in (before, after)]
@@ -294,13 +231,13 @@ def _clusters(
         for i, (name, size) in enumerate(zip(names[1], after.sizes, strict=True))
     ]
     for key, encoder, side, own in (
-        ("cluster_a", question.first, before, names[0]),
-        ("cluster_b", question.second, after, names[1]),
+        ("cluster_a", job.first, before, names[0]),
+        ("cluster_b", job.second, after, names[1]),
     ):
         shown = [*own, "in no group"] if side.noise else own
         facts.label(key, f"Clusters of {encoder}", shown,
                     (side.of if not side.noise else _last(side, len(own))))  # fmt: skip
-    labels = _labels(workspace, question.dataset, sentences)
+    labels = _labels(workspace, job.dataset, sentences)
     return {
         "method": method, "how": [before.how, after.how], "names": names,
         "sizes": [side.sizes.tolist() for side in (before, after)],

@@ -10,13 +10,14 @@ import gradio as gr
 from app.components import map_address
 from app.components.chart import chart
 from app.components.map import point_map
+from app.jobs.submit import queue
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.pages.spaces import service, views
 from app.pages.spaces.changes import changes
-from app.pages.spaces.service import Asked
+from app.pages.spaces.service import SpacesJob
 from app.web import background_call, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
@@ -38,12 +39,12 @@ CONTROLS = (
     Control("first", "First encoder", gr.Dropdown, key="encoder", options=LIST),
     Control("second", "Second encoder", gr.Dropdown, key="encoder", options=LIST),
     collections.COLLECTION,
-    Control("k", "Neighbours compared", gr.Number, Asked.k, hint="Of each sentence, by cosine.",
+    Control("k", "Neighbours compared", gr.Number, SpacesJob.k, hint="Of each sentence, by cosine.",
             options={"minimum": 1, "maximum": service.MOST_NEIGHBOURS, "precision": 0,
                      "min_width": 150}),
-    Control("method", "Maps", gr.Radio, Asked.method, options={"min_width": 260},
+    Control("method", "Maps", gr.Radio, SpacesJob.method, options={"min_width": 260},
             choices=[("UMAP", "umap"), ("Principal components", "pca")]),
-    Control("groups", "Clusters", gr.Radio, Asked.clustering, options={"min_width": 220},
+    Control("groups", "Clusters", gr.Radio, SpacesJob.clustering, options={"min_width": 220},
             choices=[("k-means", "k-means"), ("HDBSCAN", "hdbscan")]),
     Control("size", "Groups, or points in the smallest", gr.Number, hint="Empty: the usual one.",
             options={"minimum": 2, "maximum": service.MOST_GROUPS, "precision": 0,
@@ -117,7 +118,7 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     }  # fmt: skip
 
 
-def _spec(asked: Values) -> Asked:
+def _spec(asked: Values) -> SpacesJob:
     """The controls as a question.
 
     Raises:
@@ -125,9 +126,9 @@ def _spec(asked: Values) -> Asked:
     """
     if not asked.first or not asked.second:
         raise UserError("Two encoders are needed.", "Choose them above, or add one on Encoders.")
-    return service.asked(
+    return SpacesJob.of(
         asked.first, asked.second, asked.collection, clustering=asked.groups, method=asked.method,
-        k=Asked.k if asked.k is None else int(asked.k),
+        k=SpacesJob.k if asked.k is None else int(asked.k),
         size=None if asked.size is None else int(asked.size),
     )  # fmt: skip
 
@@ -136,16 +137,16 @@ def _made(workspace: Workspace, session: str | None, asked: Values) -> Iterator[
     """The pair when it is there already, else a run that makes it."""
     workspace.refuse_visitors()
     spec, said = _spec(asked), {}
-    service.need(workspace, spec)
+    spec.validate(workspace)
     for words, known in background_call.followed(
-        lambda say: [service.stored(workspace, spec)],
+        lambda say: [spec.stored(workspace)],
         f"Loading {spec.first} and {spec.second}", session,
     ):  # fmt: skip
         if known is None:
             said = {"words": ""}
             yield {"words": words}
         elif known[0] is None:
-            yield {**said, "run": service.queue(workspace, spec)}
+            yield {**said, "run": queue(workspace, spec)}
         else:
             yield {"run": ""}
             asked.run = ""
@@ -155,7 +156,7 @@ def _made(workspace: Workspace, session: str | None, asked: Values) -> Iterator[
 def _shown(workspace: Workspace, session: str | None, asked: Values) -> Iterator[dict[str, Any]]:
     """How far it is, then the pair, or its principal components, or what to do."""
     spec = _spec(asked)
-    sentences = service.need(workspace, spec)
+    sentences = spec.sentences(workspace)
     alive = run_panel.is_alive(workspace, asked.run)
     try:
         for words, found in background_call.followed(
@@ -177,20 +178,21 @@ def _shown(workspace: Workspace, session: str | None, asked: Values) -> Iterator
         yield views.nothing(workspace.read_only, len(sentences), alive, slow.left)
 
 
-def _found(workspace: Workspace, spec: Asked, alive: bool, say: background_call.Say) -> Pair | None:
+def _found(
+    workspace: Workspace, spec: SpacesJob, alive: bool, say: background_call.Say
+) -> Pair | None:
     """The pair, or its principal components; what is lacking for these is encoded now.
 
     Unless a run is about to do that.
     """
     from app import vectors
     from app.pages.map.service import QUICK_POINTS
-    from app.pages.spaces import making
 
-    sentences = service.need(workspace, spec)
+    sentences = spec.sentences(workspace)
     encoders = (spec.first, spec.second)
     say(f"Loading {' and '.join(encoders)}; that takes some seconds", None, None)
     if not any("@task" in encoder for encoder in encoders):
-        pair = service.stored(workspace, spec)
+        pair = spec.stored(workspace)
         if pair is not None or len(sentences) > QUICK_POINTS:
             return pair
     for encoder in encoders:
@@ -198,4 +200,4 @@ def _found(workspace: Workspace, spec: Asked, alive: bool, say: background_call.
             return None
         background_call.encode(workspace, encoder, spec.dataset, say)
     say("Laying the points out", None, None)
-    return service.stored(workspace, spec) or making.quick(workspace, spec)
+    return spec.stored(workspace) or service.quick(workspace, spec)

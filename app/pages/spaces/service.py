@@ -1,28 +1,32 @@
-"""Two encoders over one collection: what was asked, the stored pair of maps, and the run for it.
+"""The job *spaces*: two encoders over one collection, as an aligned pair of maps and figures.
 
 A pair is two maps of the same points, the second begun from the first and turned onto it, with what
 was measured of the full spaces. It is kept as two projections, so that the browser reads it as it
-reads any map. The making is `app.pages.spaces.making`.
+reads any map.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from app import formats
-from app.jobs.kinds import versioned
+from app.jobs.job import Job, Spec, Upgrades
+from app.pages.map import job as map_job
 from app.pages.map import service as maps
-from app.pages.map.service import StoredMap
+from app.pages.map.job import MapJob
+from app.pages.map.service import StoredMap, Tick
+from app.pages.spaces import making
 from engine.encoders.spec import as_before
 from engine.errors import UserError
 from store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
     from app.workspace import Workspace
 
-KIND = "spaces"
 FORMAT = 1
 """Raised when the same question would be answered otherwise."""
 MOST_NEIGHBOURS = 100
@@ -30,87 +34,12 @@ CLUSTERINGS = ("k-means", "hdbscan")
 Method = Literal["umap", "pca", "quick"]
 MOST_GROUPS = 500
 
-
-@dataclass(frozen=True)
-class Asked:
-    """A comparison of two spaces.
-
-    Attributes:
-        first, second: canonical specs.
-        dataset: name in the catalog.
-        k: neighbours compared of each sentence.
-        clustering: one of `CLUSTERINGS`.
-        size: groups for k-means, points of the smallest group for HDBSCAN; None is the usual one.
-        method: of the two maps: `umap`, `pca`, or `quick`, which is `pca` with nothing measured.
-    """
-
-    first: str
-    second: str
-    dataset: str
-    k: int = 10
-    clustering: str = "k-means"
-    size: int | None = None
-    method: Method = "umap"
+Part = Callable[["Workspace", "Reporter"], object]
 
 
-def asked(first: str, second: str, dataset: str, **how: Any) -> Asked:
-    """Check what is asked and put it into one form, so that equal questions are equal.
-
-    Raises:
-        UserError: a spec or parameter that cannot be used, or the same encoder twice.
-    """
-    from engine import encoders
-
-    question = Asked(str(encoders.parse(first)), str(encoders.parse(second)), dataset, **how)
-    if question.first == question.second:
-        raise UserError(
-            "Both spaces are of the same encoder.", "Choose two; each is also held against itself."
-        )
-    if not 1 <= question.k <= MOST_NEIGHBOURS:
-        raise UserError(
-            f"{question.k} neighbours cannot be compared.",
-            f"Choose from 1 to {MOST_NEIGHBOURS}; 10 is usual.",
-        )
-    if question.clustering not in CLUSTERINGS:
-        raise UserError(
-            f"There is no clustering {question.clustering!r}.",
-            f"Choose {' or '.join(CLUSTERINGS)}.",
-        )
-    if question.size is not None and not 2 <= question.size <= MOST_GROUPS:
-        raise UserError(
-            f"{question.size} is no size for {question.clustering}.",
-            f"Choose from 2 to {MOST_GROUPS}, or leave it empty for the usual one.",
-        )
-    if question.method not in get_args(Method):
-        raise UserError(f"There is no method {question.method!r}.", "Choose umap or pca.")
-    if question.method == "quick":  # nothing else decides it
-        return Asked(question.first, question.second, dataset, method="quick")
-    return question
-
-
-def planes(workspace: Workspace, question: Asked) -> tuple[maps.Wanted, maps.Wanted]:
-    """The two maps that the pair is made from; a second UMAP begins where the first ended."""
-    first = maps.wanted(question.first, question.dataset, method=question.method)
-    how: dict[str, str] = {"method": question.method}
-    if question.method == "umap":
-        how["initial"] = maps.key(workspace, question.first, question.dataset)
-    return first, maps.wanted(question.second, question.dataset, **how)
-
-
-def keys(workspace: Workspace, question: Asked) -> tuple[str, str]:
-    """The content keys of the pair's two sides.
-
-    Raises:
-        UserError: an encoder or data set that cannot be used.
-    """
-    of = [maps.key_of(workspace, plane) for plane in planes(workspace, question)]
-    facts = {
-        "format": FORMAT, "maps": of, "k": question.k, "clustering": question.clustering,
-        "size": question.size, "library": f"scikit-learn {version('scikit-learn')}",
-        # Names stand in what is kept: other names for the same vectors are another pair.
-        "names": [as_before(question.first), as_before(question.second)],
-    }  # fmt: skip
-    return hash_of(to_json(facts | {"side": 0})), hash_of(to_json(facts | {"side": 1}))
+def _drawn_by_umap(spec: Spec) -> Spec:
+    """A comparison from before the maps could be chosen, or from soon after."""
+    return {"method": "umap", **spec}
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,42 +56,191 @@ class Pair:
     report: dict[str, Any]
 
 
-def stored(workspace: Workspace, question: Asked) -> Pair | None:
-    """The pair that was made for a question; None when there is none."""
-    first, second = (maps.stored(workspace, key) for key in keys(workspace, question))
-    if first is None or second is None:
-        return None
-    return Pair(first, second, first.info["spaces"])
+@dataclass(frozen=True)
+class SpacesJob(Job):
+    """A comparison of two spaces; made with `of`.
 
-
-def queue(workspace: Workspace, question: Asked) -> str:
-    """Queue the making of a pair and return the run's id.
-
-    Raises:
-        UserError: before anything is queued, for a collection that is too small, or not there.
+    Attributes:
+        first, second: canonical specs.
+        dataset: name in the catalog.
+        k: neighbours compared of each sentence.
+        clustering: one of `CLUSTERINGS`.
+        size: groups for k-means, points of the smallest group for HDBSCAN; None is the usual one.
+        method: of the two maps: `umap`, `pca`, or `quick`, which is `pca` with nothing measured.
     """
-    workspace.refuse_visitors()
-    need(workspace, question)
-    title = f"Two spaces: {question.first} and {question.second} on {question.dataset}"
-    return workspace.jobs.enqueue(KIND, versioned(KIND, asdict(question)), title=title)
+
+    kind = "spaces"
+    version = 2
+    upgrades: ClassVar[Upgrades] = {1: _drawn_by_umap}
+
+    first: str
+    second: str
+    dataset: str
+    k: int = 10
+    clustering: str = "k-means"
+    size: int | None = None
+    method: Method = "umap"
+
+    @classmethod
+    def of(cls, first: str, second: str, dataset: str, **how: Any) -> SpacesJob:
+        """Check what is asked and put it into one form, so that equal questions are equal.
+
+        Raises:
+            UserError: a spec or parameter that cannot be used, or the same encoder twice.
+        """
+        from engine import encoders
+
+        job = cls(str(encoders.parse(first)), str(encoders.parse(second)), dataset, **how)
+        if job.first == job.second:
+            raise UserError(
+                "Both spaces are of the same encoder.",
+                "Choose two; each is also held against itself.",
+            )
+        if not 1 <= job.k <= MOST_NEIGHBOURS:
+            raise UserError(
+                f"{job.k} neighbours cannot be compared.",
+                f"Choose from 1 to {MOST_NEIGHBOURS}; 10 is usual.",
+            )
+        if job.clustering not in CLUSTERINGS:
+            raise UserError(
+                f"There is no clustering {job.clustering!r}.",
+                f"Choose {' or '.join(CLUSTERINGS)}.",
+            )
+        if job.size is not None and not 2 <= job.size <= MOST_GROUPS:
+            raise UserError(
+                f"{job.size} is no size for {job.clustering}.",
+                f"Choose from 2 to {MOST_GROUPS}, or leave it empty for the usual one.",
+            )
+        if job.method not in get_args(Method):
+            raise UserError(f"There is no method {job.method!r}.", "Choose umap or pca.")
+        return cls(job.first, job.second, dataset, method="quick") if job.is_quick else job
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether only the maps are made, by principal components."""
+        return self.method == "quick"
+
+    @property
+    def title(self) -> str:
+        """`Two spaces: minilm and wordllama on starter-topics`."""
+        return f"Two spaces: {self.first} and {self.second} on {self.dataset}"
+
+    def validate(self, workspace: Workspace) -> None:
+        """Refuse a collection that is too small."""
+        self.sentences(workspace)
+
+    def sentences(self, workspace: Workspace) -> list[str]:
+        """What is compared.
+
+        Raises:
+            UserError: fewer than three, which have no neighbourhoods to compare.
+        """
+        sentences, _ = workspace.catalog.sentences(self.dataset)
+        if len(sentences) < 3:
+            count = formats.plural(len(sentences), "distinct sentence")
+            raise UserError(
+                f"{self.dataset} has {count}: too few for neighbourhoods to differ.",
+                "Choose a collection of at least three.",
+            )
+        return sentences
+
+    def planes(self, workspace: Workspace) -> tuple[MapJob, MapJob]:
+        """The two maps that the pair is made from; a second UMAP begins where the first ended."""
+        first = MapJob.of(self.first, self.dataset, method=self.method)
+        how: dict[str, str] = {"method": self.method}
+        if self.method == "umap":
+            how["initial"] = MapJob.of(self.first, self.dataset).key(workspace)
+        return first, MapJob.of(self.second, self.dataset, **how)
+
+    def keys(self, workspace: Workspace) -> tuple[str, str]:
+        """Under which the pair's two sides are kept.
+
+        Raises:
+            UserError: an encoder or data set that cannot be used.
+        """
+        facts = {
+            "format": FORMAT, "maps": [plane.key(workspace) for plane in self.planes(workspace)],
+            "k": self.k, "clustering": self.clustering, "size": self.size,
+            "library": f"scikit-learn {version('scikit-learn')}",
+            # Names stand in what is kept: other names for the same vectors are another pair.
+            "names": [as_before(self.first), as_before(self.second)],
+        }  # fmt: skip
+        return hash_of(to_json(facts | {"side": 0})), hash_of(to_json(facts | {"side": 1}))
+
+    def stored(self, workspace: Workspace) -> Pair | None:
+        """The pair, if it was made."""
+        first, second = (maps.stored(workspace, key) for key in self.keys(workspace))
+        if first is None or second is None:
+            return None
+        return Pair(first, second, first.info["spaces"])
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether the pair was made."""
+        return self.stored(workspace) is not None
+
+    def units(self) -> list[str]:
+        """Encoding, maps, and what is measured in the full dimensions."""
+        return [label for label, _ in self._parts()]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Do one of `units`."""
+        _, do = self._parts()[position]
+        do(workspace, reporter)
+
+    def _parts(self) -> list[tuple[str, Part]]:
+        """What a run does, in order: a label for people and the doing."""
+        encoders, dataset = (self.first, self.second), self.dataset
+        name = maps.NAMES[self.method]
+        umap = self.method == "umap"
+
+        def encode(side: int) -> Part:
+            return lambda workspace, reporter: maps.vectors(
+                workspace, encoders[side], dataset, reporter
+            )
+
+        def project(side: int) -> Part:
+            return lambda workspace, reporter: self.planes(workspace)[side].make(
+                workspace, reporter.tick
+            )
+
+        def warm(workspace: Workspace, reporter: Reporter) -> None:
+            from engine.space.projection import warm_umap
+
+            warm_umap(seeded=True)
+
+        compiled = (f"Warming {name} up; its code is compiled once per worker", warm)
+        return [
+            *((f"Encoding {dataset} with {encoders[side]}", encode(side)) for side in (0, 1)),
+            *([compiled] if umap else []),
+            (f"{name} of {dataset} with {encoders[0]}", project(0)),
+            (f"{name} of {dataset} with {encoders[1]}" + ", begun from the first" * umap,
+             project(1)),
+            ("Neighbourhoods, noise floor and clusters in the full dimensions",
+             lambda workspace, reporter: self.make(workspace, reporter.tick)),
+        ]  # fmt: skip
+
+    def make(self, workspace: Workspace, tick: Tick = lambda share: None) -> Pair:
+        """The pair: from the store, or made now and kept there.
+
+        Raises:
+            UserError: an encoder or collection that cannot be used.
+        """
+        found = self.stored(workspace)
+        if found is not None:
+            return found
+        self.validate(workspace)
+        first, second = (plane.make(workspace) for plane in self.planes(workspace))
+        making.make(workspace, self, (first, second), self.keys(workspace), tick)
+        kept = self.stored(workspace)
+        if kept is None:
+            raise UserError("The collection changed while it was compared.", "Compare again.")
+        return kept
 
 
-def need(workspace: Workspace, question: Asked) -> list[str]:
-    """The sentences compared.
-
-    Raises:
-        UserError: fewer than three, which have no neighbourhoods to compare.
-    """
-    sentences, _ = workspace.catalog.sentences(question.dataset)
-    if len(sentences) < 3:
-        count = formats.plural(len(sentences), "distinct sentence")
-        raise UserError(
-            f"{question.dataset} has {count}: too few for neighbourhoods to differ.",
-            "Choose a collection of at least three.",
-        )
-    return sentences
-
-
-def of_spec(spec: Any) -> Asked:
-    """The question in the spec of a run."""
-    return Asked(**{name: spec[name] for name in Asked.__dataclass_fields__})
+def quick(workspace: Workspace, job: SpacesJob) -> Pair | None:
+    """The principal components of both, at once and aligned; None where that would take long."""
+    plain = SpacesJob.of(job.first, job.second, job.dataset, method="quick")
+    for encoder in (plain.first, plain.second):
+        if map_job.quick(workspace, encoder, plain.dataset) is None:
+            return None
+    return plain.make(workspace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from app.pages.train.options import takes_settings
 from app.terminal import (
     DataOption,
     JsonOption,
+    QueueOption,
     StoreOption,
     emit,
     emit_json,
@@ -23,13 +24,18 @@ from app.terminal import (
     open_workspace,
     plain_errors,
     progress_bar,
+    queued,
     say,
 )
 from engine.errors import UserError
 from engine.training import Event, Finished, Looked, Noted, Started, Stepped, TrainSpec
 from engine.training.fields import defaults
+from store.errors import StoreError
 
 if TYPE_CHECKING:
+    from app.jobs.job import Job
+    from app.pages.train.making import TrainJob
+    from app.pages.train.sweeping import SweepJob
     from app.workspace import Workspace
 
 ObjectiveArgument = Annotated[
@@ -52,9 +58,6 @@ TrainOption = Annotated[
 ]  # fmt: skip
 OutOption = Annotated[
     str, typer.Option("--out", metavar="FOLDER", help="The folder that becomes the encoder.")
-]
-QueueOption = Annotated[
-    bool, typer.Option("--queue", help="Leave it to the worker of the app, in the background.")
 ]
 
 
@@ -91,9 +94,9 @@ def train(
     asked = TrainSpec(objective=objective, base=base, train=train, out=out, **settings)  # type: ignore[arg-type]
     asked = runs.whole(workspace, asked)
     if queue:
-        _queued(service.EncoderTraining(workspace).start(asked), as_json)
+        queued(service.EncoderTraining(workspace).start(asked), as_json, trains=True)
         return
-    _perform(workspace, "train", asked.to_dict(), making.label(asked), as_json)
+    _perform(workspace, making.TrainJob(asked), [asked], as_json)
 
 
 @plain_errors
@@ -143,7 +146,6 @@ def sweep(
     Each is a folder under FOLDER. What is trained already is not trained again: after Ctrl-C the
     same command goes on. A training that fails does not end the others.
     """
-    from app.pages.train import making
     from app.pages.trainings import service as runs
     from app.pages.trainings import verdicts
     from engine.training import ablations
@@ -167,11 +169,13 @@ def sweep(
         children = verdicts.children(ablations.rows(ablation, base_spec), drawn)
     if queue:
         service.EncoderTraining(workspace).check(base_spec)
-        _queued(runs.queue_sweep(workspace, base_spec, children), as_json)
+        queued(runs.queue_sweep(workspace, base_spec, children), as_json, trains=True)
         return
-    spec = runs.sweep_spec(workspace, base_spec, children)
-    title = f"{len(children)} × {making.label(base_spec)}"
-    _perform(workspace, "sweep", spec, title, as_json)
+    job = runs.sweep_job(workspace, base_spec, children)
+    specs = [job.child(position) for position in range(len(children))]
+    run_id = _perform(workspace, job, specs, as_json)
+    if run_id:
+        _told_best(workspace, run_id, job, as_json)
 
 
 def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
@@ -183,47 +187,36 @@ def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
     return settings | {"dev": found}
 
 
-def _queued(run: str, as_json: bool) -> None:
-    if as_json:
-        emit_json({"id": run})
-        return
-    say(f"Queued as {run}. Follow it: theodolite jobs wait {run}")
-    say(f"Stop it and keep the best: theodolite jobs stop {run}")
-
-
 def _perform(
-    workspace: Workspace, kind: str, spec: dict[str, Any], title: str, as_json: bool
-) -> None:
-    """Train here, and tell how it goes."""
-    from app.jobs.foreground import perform
+    workspace: Workspace, job: TrainJob | SweepJob, specs: Sequence[TrainSpec], as_json: bool
+) -> str:
+    """Train here, and tell how it goes; the id of the run, empty in a process that only helps."""
+    from app.jobs.submit import perform
     from app.pages.train.making import newest_checkpoint
 
     if int(os.environ.get("RANK", "0")):
-        _assist(workspace, kind, spec)
-        return
+        _assist(workspace, specs)
+        return ""
     run_id, step = "", 0
     try:
-        with progress_bar(title) as move:
-            teller = Teller(kind, spec, as_json, move)
-            for run, position, event in perform(workspace, kind, spec, title):
+        with progress_bar(job.title) as move:
+            teller = Teller(job, as_json, move)
+            for run, position, event in perform(workspace, job):
                 run_id = run["id"]
-                if isinstance(event, Event | UserError):
-                    step = getattr(event, "step", step)
-                    teller.tell(position, event)
+                step = getattr(event, "step", step)
+                teller.tell(position, event)
     except KeyboardInterrupt:
-        outs = [child["spec"]["out"] for child in spec.get("children", [{"spec": spec}])]
-        _interrupted(run_id, step, newest_checkpoint(outs), as_json)
+        _interrupted(run_id, step, newest_checkpoint([spec.out for spec in specs]), as_json)
         raise typer.Exit(130) from None
-    if kind == "sweep":
-        _told_best(workspace, run_id, spec, as_json)
+    return run_id
 
 
-def _assist(workspace: Workspace, kind: str, spec: dict[str, Any]) -> None:
+def _assist(workspace: Workspace, specs: Sequence[TrainSpec]) -> None:
     """Be one of the further processes that `torchrun` started: the first tells and remembers."""
     from engine.train import train as train_along
 
-    for child in [entry["spec"] for entry in spec["children"]] if kind == "sweep" else [spec]:
-        for _ in train_along(TrainSpec.from_dict(child), workspace.catalog):
+    for spec in specs:
+        for _ in train_along(spec, workspace.catalog):
             pass
 
 
@@ -231,28 +224,24 @@ class Teller:
     """Says what happens in a run: to a program all of it, to a person what matters.
 
     Args:
-        kind: of the run.
-        spec: of the run.
+        job: what is done.
         as_json: one object an event.
         move: of a progress bar.
     """
 
-    def __init__(
-        self, kind: str, spec: dict[str, Any], as_json: bool,
-        move: Callable[[float, float, str], None],
-    ) -> None:  # fmt: skip
-        self._labels = [child["label"] for child in spec.get("children", ())]
-        self._many = kind == "sweep"
+    def __init__(self, job: Job, as_json: bool, move: Callable[[float, float, str], None]) -> None:
+        self._labels = job.units()
+        self._many = job.kind == "sweep"
         self._json = as_json
         self._move = move
         self._steps = 1
         self._best = ""
 
-    def tell(self, position: int, event: Event | UserError) -> None:
-        """One event of the child at a position."""
-        if self._json:
+    def tell(self, position: int, event: object) -> None:
+        """One event of the child at a position, or what went wrong with it."""
+        if self._json and isinstance(event, Event | UserError | StoreError):
             self._object(position, event)
-        if isinstance(event, UserError):
+        if isinstance(event, UserError | StoreError):
             self._say(position, f"failed. {event.message} {event.hint}")
         elif isinstance(event, Started):
             self._began(position, event)
@@ -267,9 +256,9 @@ class Teller:
         elif isinstance(event, Finished):
             self._ended(position, event)
 
-    def _object(self, position: int, event: Event | UserError) -> None:
+    def _object(self, position: int, event: Event | UserError | StoreError) -> None:
         child = {"position": position, "label": self._labels[position]} if self._many else {}
-        if isinstance(event, UserError):
+        if isinstance(event, UserError | StoreError):
             emit_json(child | {"kind": "failed", "error": event.message, "hint": event.hint})
         else:
             emit_json(child | event.to_dict())
@@ -332,14 +321,14 @@ def _interrupted(run_id: str, step: int, kept: int | None, as_json: bool) -> Non
         say(f"Go on in the background: theodolite jobs retry {run_id}")
 
 
-def _told_best(workspace: Workspace, run_id: str, spec: dict[str, Any], as_json: bool) -> None:
+def _told_best(workspace: Workspace, run_id: str, job: SweepJob, as_json: bool) -> None:
     """The children of a sweep, the best of them named; exit 1 when any failed."""
     from app.pages.trainings import service as runs
 
     run = workspace.store.runs.get(run_id)
     rows = runs.rows_of(workspace, run)
     if as_json:
-        emit_json(_outcome(workspace, run_id, spec))
+        emit_json(_outcome(workspace, run_id, job))
     else:
         emit(
             [vars(row) for row in rows],
@@ -351,12 +340,12 @@ def _told_best(workspace: Workspace, run_id: str, spec: dict[str, Any], as_json:
         raise typer.Exit(1)
 
 
-def _outcome(workspace: Workspace, run_id: str, spec: dict[str, Any]) -> dict[str, Any]:
+def _outcome(workspace: Workspace, run_id: str, job: SweepJob) -> dict[str, Any]:
     from app.pages.train import sweeping
 
-    scored = sweeping.scores(workspace.store, run_id, len(spec["children"]))
-    best = sweeping.best(spec, scored)
-    child = None if best is None else spec["children"][best]
+    scored = sweeping.scores(workspace.store, run_id, len(job.children))
+    best = job.best(scored)
+    child = None if best is None else job.children[best]
     return {
         "kind": "swept",
         "run": run_id,

@@ -14,12 +14,14 @@ from app.pages.train.options import takes_settings
 from app.terminal import (
     DataOption,
     JsonOption,
+    QueueOption,
     StoreOption,
     emit_json,
     line,
     open_workspace,
     plain_errors,
     progress_bar,
+    queued,
     say,
 )
 from engine.decoding import presets
@@ -61,9 +63,7 @@ def train_decoder(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Say what it would take, and train nothing.")
     ] = False,
-    queue: Annotated[
-        bool, typer.Option("--queue", help="Leave it to the worker of the app, in the background.")
-    ] = False,
+    queue: QueueOption = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -90,7 +90,7 @@ def train_decoder(
     if estimate:
         _estimated(workspace, spec, as_json)
     elif queue:
-        _queued(service.DecoderTraining(workspace).start(spec), as_json)
+        queued(service.DecoderTraining(workspace).start(spec), as_json, trains=True)
     else:
         _perform(workspace, spec, as_json)
 
@@ -111,23 +111,15 @@ def _estimated(workspace: Workspace, spec: DecoderSpec, as_json: bool) -> None:
         f"{found.pieces_per_second:,.0f} tokens a second.")  # fmt: skip
 
 
-def _queued(run: str, as_json: bool) -> None:
-    if as_json:
-        emit_json({"id": run})
-        return
-    say(f"Queued as {run}. Follow it: theodolite jobs wait {run}")
-    say(f"Stop it and keep the best: theodolite jobs stop {run}")
-
-
 def _perform(workspace: Workspace, spec: DecoderSpec, as_json: bool) -> None:
     """Train here, and tell how it goes."""
-    from app.jobs.foreground import perform
-    from app.pages.train import decoder_making
+    from app.jobs.submit import perform
+    from app.pages.train.decoder_making import TrainDecoderJob
 
-    title, run_id, step = decoder_making.label(spec), "", 0
+    job, run_id, step = TrainDecoderJob(spec), "", 0
     try:
-        with progress_bar(title) as move:
-            for run, _, event in perform(workspace, decoder_making.KIND, spec.to_dict(), title):
+        with progress_bar(job.title) as move:
+            for run, _, event in perform(workspace, job):
                 run_id = run["id"]
                 if isinstance(event, Event):
                     step = getattr(event, "step", step)

@@ -1,15 +1,17 @@
-"""The kind of run `train-decoder`: one decoder, from its spec to the list of decoders."""
+"""The job *train-decoder*: one decoder, from its spec to the list of decoders."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.jobs.job import Job, Spec
 from app.pages.train import decoders
 from app.pages.train.making import last_part, saved
 from engine.decoding.events import Encoded, Finished, Looked, Started, Stepped
-from engine.decoding.spec import DecoderSpec
+from engine.decoding.spec import VERSION, DecoderSpec
 from engine.errors import UserError
 from engine.training.events import Event
 from store.runs import STOP
@@ -18,25 +20,45 @@ if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
 
-KIND = "train-decoder"
 WHOLE = 1_000_000
 """Of the progress of a unit: encoding and training share it by how long each may take."""
 
 
-def units(spec: Any) -> list[str]:
-    """One unit: what would be lost of it is in its checkpoint and among the vectors."""
-    return [label(DecoderSpec.from_dict(spec))]
+@dataclass(frozen=True)
+class TrainDecoderJob(Job):
+    """The training of a decoder.
 
+    Attributes:
+        spec: what to train; with whole paths, and a folder to go to.
+    """
 
-def label(spec: DecoderSpec) -> str:
-    """`decoder of minilm on sentences.txt`."""
-    return f"decoder of {spec.encoder} on {', '.join(last_part(name) for name in spec.train)}"
+    kind = "train-decoder"
+    version = VERSION
 
+    spec: DecoderSpec
 
-def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> None:
-    """Train to the end; what was begun before goes on from its checkpoint."""
-    for _ in events(workspace, DecoderSpec.from_dict(spec), reporter):
-        pass
+    @property
+    def title(self) -> str:
+        """`decoder of minilm on sentences.txt`."""
+        texts = ", ".join(last_part(name) for name in self.spec.train)
+        return f"decoder of {self.spec.encoder} on {texts}"
+
+    def to_spec(self) -> dict[str, Any]:
+        """As the decoder's folder has it."""
+        return self.spec.to_dict()
+
+    @classmethod
+    def from_spec(cls, spec: Spec) -> TrainDecoderJob:
+        """The training in the spec of a run."""
+        return cls(DecoderSpec.from_dict(spec))
+
+    def units(self) -> list[str]:
+        """One unit: what would be lost of it is in its checkpoint and among the vectors."""
+        return [self.title]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Event]:
+        """Train to the end; what was begun before goes on from its checkpoint."""
+        return events(workspace, self.spec, reporter)
 
 
 def events(workspace: Workspace, spec: DecoderSpec, reporter: Reporter) -> Iterator[Event]:

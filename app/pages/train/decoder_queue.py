@@ -1,4 +1,4 @@
-"""Work on decoders as people deal with it: trainings and diagnoses asked for."""
+"""Work on decoders as people deal with it: trainings asked for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.pages.diagnose import service as diagnosing
-from app.pages.train import decoder_making
+from app.jobs.submit import queue
+from app.pages.train.decoder_making import TrainDecoderJob
 from app.pages.trainings.service import absolute, slug
 from engine.decoding import card
 from engine.decoding.spec import DecoderSpec
@@ -16,7 +16,7 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-__all__ = ["command_of", "queue_diagnosis", "queue_training", "whole"]
+__all__ = ["command_of", "queue_training", "whole"]
 
 
 def queue_training(
@@ -40,34 +40,7 @@ def queue_training(
             f"{Path(spec.out).name} is there already.",
             "It is listed; to train another, change a setting such as the seed.",
         )
-    return workspace.jobs.enqueue(
-        decoder_making.KIND, spec.to_dict(), title or decoder_making.label(spec), priority
-    )
-
-
-def queue_diagnosis(
-    workspace: Workspace,
-    encoder: str,
-    text: str | None = None,
-    *,
-    sentences: int | None = None,
-    priority: int = 0,
-) -> str:
-    """Queue the diagnosis of an encoder's decoder and return the run's id.
-
-    Args:
-        workspace: which keeps the results.
-        encoder: a spec; it needs a decoder.
-        text: data set or file whose sentences are decoded; None for the usual one.
-        sentences: how many; None for the usual number.
-        priority: lower runs earlier; 0 is usual.
-
-    Raises:
-        UserError: for visitors, and for an encoder without a decoder.
-    """
-    workspace.refuse_visitors()
-    spec = diagnosing.asked(workspace, encoder, text, sentences)
-    return workspace.jobs.enqueue(diagnosing.KIND, spec, diagnosing.label(spec), priority)
+    return queue(workspace, TrainDecoderJob(spec), title=title, priority=priority)
 
 
 def whole(workspace: Workspace, spec: DecoderSpec) -> DecoderSpec:

@@ -1,12 +1,15 @@
-"""The kind of run `train`: one encoder, from its spec to the list of encoders."""
+"""The job *train*: one encoder, from its spec to the list of encoders."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from app.jobs.job import Job, Spec, Upgrades
 from engine.training import Event, Finished, Started, Stepped, TrainSpec
+from engine.training.spec import VERSION, of_today
 from store.runs import STOP
 
 if TYPE_CHECKING:
@@ -14,20 +17,42 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 
-def units(spec: Any) -> list[str]:
-    """One unit: what would be lost of it is in its checkpoint."""
-    return [label(TrainSpec.from_dict(spec))]
+@dataclass(frozen=True)
+class TrainJob(Job):
+    """A training.
 
+    Attributes:
+        spec: what to train; with whole paths, and a folder to go to.
+    """
 
-def label(spec: TrainSpec) -> str:
-    """`unsup from minilm on sentences.txt`."""
-    return f"{spec.objective} from {last_part(spec.base)} on {last_part(spec.train)}"
+    kind = "train"
+    version = VERSION
+    upgrades: ClassVar[Upgrades] = {1: of_today}
 
+    spec: TrainSpec
 
-def work(workspace: Workspace, spec: Any, position: int, reporter: Reporter) -> None:
-    """Train to the end; what was begun before goes on from its checkpoint."""
-    for _ in events(workspace, TrainSpec.from_dict(spec), reporter):
-        pass
+    @property
+    def title(self) -> str:
+        """`unsup from minilm on sentences.txt`."""
+        spec = self.spec
+        return f"{spec.objective} from {last_part(spec.base)} on {last_part(spec.train)}"
+
+    def to_spec(self) -> dict[str, Any]:
+        """As the trained encoder's folder has it."""
+        return self.spec.to_dict()
+
+    @classmethod
+    def from_spec(cls, spec: Spec) -> TrainJob:
+        """The training in the spec of a run."""
+        return cls(TrainSpec.from_dict(spec))
+
+    def units(self) -> list[str]:
+        """One unit: what would be lost of it is in its checkpoint."""
+        return [self.title]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Event]:
+        """Train to the end; what was begun before goes on from its checkpoint."""
+        return events(workspace, self.spec, reporter)
 
 
 def events(workspace: Workspace, spec: TrainSpec, reporter: Reporter) -> Iterator[Event]:

@@ -88,7 +88,7 @@ def _listed(workspace: Workspace) -> list[dict[str, Any]]:
     rows = [vars(row) for kinds in (trainings.ENCODERS, trainings.DECODERS)
             for row in trainings.table(workspace, MOST, kinds)]  # fmt: skip
     none = dict.fromkeys(field.name for field in fields(trainings.TrainingRun))
-    for run in workspace.store.runs.list(limit=MOST, kinds=[diagnosing.KIND]):
+    for run in workspace.store.runs.list(limit=MOST, kinds=[diagnosing.DiagnoseJob.kind]):
         own = {name: run[name] for name in ("title", "state", "error", "hint", "created")}
         over, asked = run["finished"] if run["started"] else None, spec_of(run)
         rows.append(none | own | {

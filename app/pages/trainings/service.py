@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.jobs.kinds import spec_of, versioned
+from app.jobs import submit
+from app.jobs.kinds import spec_of
 from app.pages.jobs.service import stopping
 from app.pages.train import making
+from app.pages.train.sweeping import SweepJob
 from app.pages.trainings.curves import Curves, best_eval, cursor, curves
 from engine.errors import UserError
 from engine.training import TrainSpec
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from store.runs import RunRow, UnitRow
 
 __all__ = ["Curves", "TrainingRun", "absolute", "command_of", "cursor", "curves", "differences",
-           "queue", "queue_sweep", "rows_of", "slug", "sweep_spec", "table",
+           "queue", "queue_sweep", "rows_of", "slug", "sweep_job", "table",
            "whole"]  # fmt: skip
 
 ENCODERS, DECODERS = ("train", "sweep"), ("train-decoder",)
@@ -46,8 +48,8 @@ def queue(
         UserError: for visitors.
     """
     workspace.refuse_visitors()
-    spec = whole(workspace, spec)
-    return workspace.jobs.enqueue("train", spec.to_dict(), title or making.label(spec), priority)
+    job = making.TrainJob(whole(workspace, spec))
+    return submit.queue(workspace, job, title=title, priority=priority)
 
 
 def queue_sweep(
@@ -58,21 +60,20 @@ def queue_sweep(
     title: str | None = None,
     priority: int = 0,
 ) -> str:
-    """Queue several trainings as one run and return its id; see `sweep_spec`.
+    """Queue several trainings as one run and return its id; see `sweep_job`.
 
     Raises:
         UserError: for visitors, or for a child that cannot be trained.
     """
     workspace.refuse_visitors()
-    spec = sweep_spec(workspace, base, children)
-    title = title or f"{len(children)} × {making.label(base)}"
-    return workspace.jobs.enqueue("sweep", spec, title, priority)
+    job = sweep_job(workspace, base, children)
+    return submit.queue(workspace, job, title=title, priority=priority)
 
 
-def sweep_spec(
+def sweep_job(
     workspace: Workspace, base: TrainSpec, children: Sequence[tuple[str, Mapping[str, Any]]]
-) -> dict[str, Any]:
-    """What a run of the kind `sweep` is asked.
+) -> SweepJob:
+    """Several trainings as one job.
 
     Args:
         workspace: which is to list the encoders.
@@ -91,8 +92,8 @@ def sweep_spec(
         together = hashlib.blake2b("".join(s.hash for _, s in asked).encode(), digest_size=4)
         base = replace(base, out=str(_home(workspace, base, f"sweep-{together.hexdigest()}")))
     digits = len(str(len(asked)))
-    fields = {
-        "children": [
+    return SweepJob(
+        tuple(
             {
                 "label": label,
                 "spec": whole(
@@ -101,9 +102,8 @@ def sweep_spec(
                 ).to_dict(),
             }
             for number, (label, spec) in enumerate(asked, 1)
-        ],
-    }
-    return versioned("sweep", fields)
+        )
+    )
 
 
 def whole(workspace: Workspace, spec: TrainSpec) -> TrainSpec:

@@ -1,0 +1,102 @@
+"""A job: one piece of background work, what exactly is asked and how it is done.
+
+A kind of job is a frozen dataclass beside the service that it belongs to, and a line in
+`app/jobs/kinds.py`. What a worker does of it and what a terminal does is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+    from store import Store
+
+Spec = Mapping[str, Any]
+Upgrades = Mapping[int, Callable[[Spec], Spec]]
+"""A version -> what makes a spec of the next version of one of this."""
+
+
+class LeftOut(UserError):
+    """A unit is not begun, because its run was asked to stop before: that is no failure."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked: the fields of a subclass. Equal jobs are the same work, and one run.
+
+    Attributes:
+        kind: the name of the kind, as `app/jobs/kinds.py` has it.
+        version: of the specs that are written now. Raise it with every change of the fields, and
+            add to `upgrades` what makes a spec of this version of one of the last.
+        upgrades: how specs of earlier versions are read.
+        priority: of runs that are given none; lower runs earlier.
+        continue_on_crash: a unit over which one process after the other crashes fails alone, and
+            the rest is done.
+        continue_on_failure: a terminal goes on when a unit fails, as a worker always does: no unit
+            needs those before it.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+    upgrades: ClassVar[Upgrades] = {}
+    priority: ClassVar[int] = 0
+    continue_on_crash: ClassVar[bool] = False
+    continue_on_failure: ClassVar[bool] = False
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return self.kind
+
+    def units(self) -> list[str]:
+        """A label for people for each unit, in the order they are done.
+
+        A unit is what may be lost and done again: it must leave the same in the store however often
+        it is begun.
+        """
+        raise NotImplementedError
+
+    def work(
+        self, workspace: Workspace, position: int, reporter: Reporter
+    ) -> Iterable[object] | None:
+        """Do the unit at a position.
+
+        Yields:
+            What happens meanwhile and what comes of it, for a terminal that does it; None or
+            nothing where all of it is in the store.
+
+        Raises:
+            UserError: the unit failed, for a reason that a person can mend.
+        """
+        raise NotImplementedError
+
+    def validate(self, workspace: Workspace) -> None:
+        """Raise a UserError for what cannot be done; called before anything is begun."""
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether the answer is in the store, so that there is nothing to do."""
+        return False
+
+    def weights(self, store: Store) -> list[float] | None:
+        """How long each unit will take beside the others; None for all alike."""
+        return None
+
+    def ending(self, store: Store, run_id: str) -> str:
+        """What to say at the end of a run; nothing for how many units failed."""
+        return ""
+
+    def to_spec(self) -> dict[str, Any]:
+        """Every field and the version, JSON-able."""
+        return {**asdict(self), "version": self.version}
+
+    @classmethod
+    def from_spec(cls, spec: Spec) -> Self:
+        """The job of a spec of today's version; what it lacks is as usual."""
+        given = {field.name: spec[field.name] for field in fields(cls) if field.name in spec}
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})

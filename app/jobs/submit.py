@@ -1,0 +1,130 @@
+"""The two ways of having a job done: by a worker, in the background, or here and now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING
+
+from app.jobs.reporter import Cancelled, Reporter
+from app.jobs.unit import Outcome, conclude, doing
+from engine.errors import UserError
+from store.errors import StoreError
+
+if TYPE_CHECKING:
+    from app.jobs.job import Job
+    from app.workspace import Workspace
+    from store import Store
+    from store.runs import RunRow, UnitRow
+
+Move = Callable[[float, float, str], None]
+"""Moves a bar: how much is done, of how much, and what is being done."""
+
+
+def queue(
+    workspace: Workspace, job: Job, *, title: str | None = None, priority: int | None = None
+) -> str:
+    """Leave a job to the worker, and return the id of its run.
+
+    Args:
+        workspace: which is to keep what comes of it.
+        job: what to do; when it waits or runs already, that is its run.
+        title: for people; None for the job's own.
+        priority: lower runs earlier; None for what is usual for its kind.
+
+    Raises:
+        UserError: for visitors, or what cannot be done.
+    """
+    workspace.refuse_visitors()
+    job.validate(workspace)
+    urgency = job.priority if priority is None else priority
+    return workspace.jobs.enqueue(job.kind, job.to_spec(), title or job.title, urgency)
+
+
+def perform(
+    workspace: Workspace, job: Job, *, title: str | None = None, move: Move | None = None
+) -> Iterator[tuple[RunRow, int, object]]:
+    """Do a job here and now; yields the row of its run with the position and what happened there.
+
+    That is None before anything does, then what the job yields; where it goes on without a unit
+    that failed, the failure.
+
+    The run is in the store like any other: pages show it, and can cancel it. Interrupted it counts
+    as cancelled, and goes on from there when it is asked for again.
+
+    Args:
+        workspace: which is to keep what comes of it.
+        job: what to do.
+        title: for people; None for the job's own.
+        move: told how far the whole is, for a bar.
+
+    Raises:
+        UserError: for visitors, or what cannot be done.
+        StoreError: a worker or another terminal is at it, or it was cancelled from elsewhere.
+    """
+    workspace.refuse_visitors()
+    job.validate(workspace)
+    store = workspace.store
+    with store.terminals.holding(
+        job.kind, job.to_spec(), title or job.title, job.units(), job.weights(store)
+    ) as run:
+        own = (run["id"], run["attempt"])
+        try:
+            yield run, 0, None
+            for unit in store.runs.units(run["id"]):
+                if unit["state"] == "waiting":
+                    outcome = yield from _unit(workspace, job, run, unit, move)
+                    if outcome.failure is not None:
+                        if not job.continue_on_failure:
+                            raise outcome.failure
+                        yield run, unit["position"], outcome.problem
+            conclude(store, *own, job)
+        except (KeyboardInterrupt, GeneratorExit):
+            store.runs.cancel(run["id"])
+            raise
+        except (UserError, StoreError) as error:
+            store.runs.finish(*own, "failed", error=error.message, hint=error.hint)
+            raise
+        except Exception as error:
+            store.runs.finish(*own, "failed", error=f"{type(error).__name__}: {error}")
+            raise
+
+
+def _unit(
+    workspace: Workspace, job: Job, run: RunRow, unit: UnitRow, move: Move | None
+) -> Generator[tuple[RunRow, int, object], None, Outcome]:
+    position, label = unit["position"], unit["label"]
+    reporter = _Here(workspace.store, run, position, label, move)
+    workspace.store.runs.progress(run["id"], run["attempt"], 0.0, label)
+    reporter(0, 1)
+    work = doing(workspace, job, position, reporter)
+    while True:
+        try:
+            happening = next(work)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            workspace.store.runs.end_unit(run["id"], position, **outcome.to_dict())
+            return outcome
+        yield run, position, happening
+        reporter.end_if_cancelled()
+
+
+class _Here(Reporter):
+    """A reporter that moves a bar too, and ends the work when it is not wanted any more."""
+
+    def __init__(
+        self, store: Store, run: RunRow, position: int, label: str, move: Move | None
+    ) -> None:
+        super().__init__(store, run["id"], run["attempt"], position, label)
+        self._total = run["total"]
+        self._move = move
+
+    def __call__(self, done: int, total: int, message: str = "") -> None:
+        super().__call__(done, total, message)
+        if self._move is not None:
+            share = min(done / total, 1.0) if total else 0.0
+            self._move(self.position + share, self._total, message or self.label)
+        self.end_if_cancelled()
+
+    def end_if_cancelled(self) -> None:
+        if self.cancelled():
+            raise Cancelled("The run was cancelled from elsewhere.", "What it has done is kept.")

@@ -1,0 +1,91 @@
+"""How a unit is done and a run is ended, whoever does it: a worker's child or a terminal."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app.jobs.job import Job, LeftOut
+from app.jobs.reporter import Cancelled, Reporter
+from engine.errors import UserError
+from store.errors import StoreError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from store import Store
+
+log = logging.getLogger("theodolite.jobs")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a unit ended: well, unless there is a failure."""
+
+    seconds: float
+    failure: Exception | None = None
+
+    @property
+    def problem(self) -> UserError | StoreError | None:
+        """The failure in words."""
+        if self.failure is None or isinstance(self.failure, UserError | StoreError):
+            return self.failure
+        said = f"{type(self.failure).__name__}: {self.failure}"
+        return UserError(said, "The log of the run has more.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `Runs.end_unit` takes: seconds, error, hint, left_out."""
+        problem = self.problem
+        return {
+            "seconds": self.seconds,
+            "error": problem and problem.message,
+            "hint": problem.hint if problem else "",
+            "left_out": isinstance(problem, LeftOut),
+        }
+
+
+def doing(
+    workspace: Workspace, job: Job, position: int, reporter: Reporter
+) -> Generator[object, None, Outcome]:
+    """Do a unit; yields what its job yields and returns how it ended.
+
+    Raises:
+        Cancelled: it is not wanted any more.
+    """
+    started = time.monotonic()
+    failure: Exception | None = None
+    try:
+        yield from job.work(workspace, position, reporter) or ()
+    except Cancelled:
+        raise
+    except (UserError, StoreError) as error:
+        failure = error
+    except Exception as error:  # what a unit does wrong is told, and the next one goes on
+        log.exception("%s failed", job.title)
+        failure = error
+    return Outcome(time.monotonic() - started, failure)
+
+
+def do(workspace: Workspace, job: Job, position: int, reporter: Reporter) -> Outcome:
+    """Do a unit to its end."""
+    unit = doing(workspace, job, position, reporter)
+    while True:
+        try:
+            next(unit)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+
+
+def conclude(store: Store, run_id: str, attempt: int, job: Job) -> None:
+    """End a run whose units are all over: failed when nothing succeeded, else as far as it did."""
+    units = store.runs.units(run_id)
+    failed = [unit for unit in units if unit["state"] == "failed"]
+    why = (failed[0]["error"], failed[0]["hint"]) if failed else (None, "")
+    if failed and len(failed) == len(units):
+        store.runs.finish(run_id, attempt, "failed", "Nothing succeeded.", *why)
+        return
+    count = f"{len(failed)} of {len(units)} failed." if failed else ""
+    store.runs.finish(run_id, attempt, "done", job.ending(store, run_id) or count, *why)

@@ -1,0 +1,212 @@
+"""The job *evaluate*: encoders measured on tasks, a unit for each with each seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from app.jobs.job import Job, Spec, Upgrades
+from app.jobs.submit import queue
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+    from store import Store
+
+FIRST_LOOKS = {
+    "First look: the starter set": ("StarterSTS", "StarterTopics", "StarterSearch"),
+    "First look: STS-B and SICK": ("STSBenchmark", "SICKRelatedness"),
+}
+"""Two runs, so that the small tasks of every encoder come before the large ones of the first."""
+
+_READ_SECONDS = 0.05
+"""For a result that is there already."""
+
+
+def _with_one_seed(spec: Spec) -> Spec:
+    return {**spec, "seeds": 1}
+
+
+@dataclass(frozen=True)
+class EvaluateJob(Job):
+    """An evaluation.
+
+    Attributes:
+        encoders: canonical specs.
+        tasks: by name.
+        protocol: for all tasks; None is each task's own.
+        seed: the first; None is the protocol's own.
+        seeds: how many in a row; a task that draws nothing is measured once all the same.
+    """
+
+    kind = "evaluate"
+    version = 2
+    upgrades: ClassVar[Upgrades] = {1: _with_one_seed}
+    continue_on_failure = True
+
+    encoders: tuple[str, ...]
+    tasks: tuple[str, ...]
+    protocol: str | None = None
+    seed: int | None = None
+    seeds: int = 1
+
+    @classmethod
+    def of(
+        cls,
+        workspace: Workspace,
+        encoders: Sequence[str],
+        tasks: str | Sequence[str] | None = None,
+        protocol: str | None = None,
+        seed: int | None = None,
+        seeds: int = 1,
+    ) -> EvaluateJob:
+        """Check what is asked; tasks may be names and suites, as for `engine.tasks.expand`.
+
+        Raises:
+            UserError: a spec, task, protocol or seed that cannot be used.
+        """
+        from engine import encoders as known
+        from engine import protocols
+        from engine.tasks import expand
+
+        names = dict.fromkeys(str(known.parse(encoder)) for encoder in encoders)
+        if not names:
+            raise UserError("No encoder was chosen.", "Choose at least one.")
+        if protocol is not None:
+            protocols.get(protocol)
+        protocols.check_seed(seed, seeds)
+        found = expand(tasks, workspace.catalog, protocol)
+        return cls(tuple(names), tuple(found), protocol, seed, seeds)
+
+    @property
+    def title(self) -> str:
+        """`3 encoders on MR, TREC under senteval, 5 seeds`."""
+        who = f"{len(self.encoders)} encoders" if len(self.encoders) > 1 else self.encoders[0]
+        what = ", ".join(self.tasks) if len(self.tasks) < 4 else f"{len(self.tasks)} tasks"
+        how = f" under {self.protocol}" if self.protocol else ""
+        return f"{who} on {what}{how}" + (f", {self.seeds} seeds" if self.seeds > 1 else "")
+
+    def questions(self) -> list[tuple[str, str, int | None]]:
+        """(encoder, task, seed) of each unit."""
+        from engine.tasks import seeds_of
+
+        return [
+            (encoder, task, seed)
+            for encoder in self.encoders
+            for task in self.tasks
+            for seed in seeds_of(task, self.protocol, self.seed, self.seeds)
+        ]
+
+    def units(self) -> list[str]:
+        """`MR · minilm · seed 1111`."""
+        several = self.seeds > 1
+        return [
+            f"{task} · {encoder}" + (f" · seed {seed}" if several and seed is not None else "")
+            for encoder, task, seed in self.questions()
+        ]
+
+    def work(
+        self, workspace: Workspace, position: int, reporter: Reporter
+    ) -> Iterator[dict[str, Any]]:
+        """Measure one encoder on one task, unless it was; yields the row of the result."""
+        encoder, task, seed = self.questions()[position]
+        row = workspace.evaluate_one(encoder, task, self.protocol, seed, reporter)
+        yield row
+        if row["error"] is not None:
+            raise UserError(row["error"], row["hint"] or "")
+
+    def weights(self, store: Store) -> list[float]:
+        """Seconds that each unit will take, as far as others like it took some before.
+
+        The same encoder counts first, then any other on the same task under the same protocol. What
+        is measured already takes next to nothing; what was never measured is taken for average.
+        """
+        from engine import protocols
+        from engine.tasks import named
+
+        there: set[tuple[str, str, str, int]] = set()
+        took: dict[tuple[str, ...], list[float]] = {}
+        for row in store.results.table(tasks=self.tasks):
+            if row["error"] is None:
+                there.add((row["encoder"], row["task"], row["protocol"], row["seed"]))
+                for key in ((row["task"], row["protocol"]),
+                            (row["encoder"], row["task"], row["protocol"])):  # fmt: skip
+                    took.setdefault(key, []).append(row["seconds"])
+        weights: list[float | None] = []
+        for encoder, task, seed in self.questions():
+            protocol = protocols.get(self.protocol or named(task).protocol)
+            past = took.get((encoder, task, protocol.name)) or took.get((task, protocol.name))
+            known = (encoder, task, protocol.name, protocol.seed if seed is None else seed) in there
+            weights.append(_READ_SECONDS if known else max(median(past), 0.1) if past else None)
+        measured = [w for w in weights if w is not None and w != _READ_SECONDS]
+        usual = sum(measured) / len(measured) if measured else 1.0
+        return [usual if weight is None else weight for weight in weights]
+
+    def stored(self, workspace: Workspace) -> list[dict[str, Any]] | None:
+        """Every result that is asked for; None when one is yet to be measured."""
+        rows = []
+        for encoder, task, seed in self.questions():
+            try:
+                row = workspace.known(workspace.load(encoder), task, self.protocol, seed)
+            except UserError:  # the evaluation will say it
+                return None
+            if row is None:
+                return None
+            rows.append(row)
+        return rows
+
+
+def queue_evaluation(
+    workspace: Workspace,
+    encoders: Sequence[str],
+    tasks: str | Sequence[str] | None = None,
+    protocol: str | None = None,
+    seed: int | None = None,
+    *,
+    seeds: int = 1,
+    listed: bool = True,
+    title: str | None = None,
+    priority: int = 0,
+) -> str:
+    """Queue an evaluation for the worker and return the run's id.
+
+    Args:
+        workspace: which is to keep the results.
+        encoders: spec strings.
+        tasks: names and suites, as for `engine.tasks.expand`.
+        protocol: for all tasks; None is each task's own.
+        seed: the first; None is the protocol's own.
+        seeds: how many in a row; a task that draws nothing is measured once all the same.
+        listed: False to leave the encoders out of the list that the pages offer.
+        title: for people; None for one made of the rest.
+        priority: lower runs earlier; 0 is usual.
+
+    Raises:
+        UserError: for visitors, or a spec, task, protocol or seed that cannot be used.
+    """
+    workspace.refuse_visitors()
+    job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
+    if listed:
+        workspace.list_encoders(job.encoders)
+    return queue(workspace, job, title=title, priority=priority)
+
+
+def welcome(workspace: Workspace) -> list[str]:
+    """Queue the first runs of a new store, once, whoever looks at it; return their ids."""
+    from app.workspace import STARTER_ENCODERS
+    from engine import tasks
+
+    if workspace.store.settings.get("welcomed"):
+        return []
+    here = {task.name for task in tasks.available(workspace.catalog)}
+    runs = []
+    for title, names in FIRST_LOOKS.items():
+        if here.issuperset(names):
+            job = EvaluateJob.of(workspace, STARTER_ENCODERS, names)
+            workspace.list_encoders(job.encoders)
+            runs.append(workspace.jobs.enqueue(job.kind, job.to_spec(), title))
+    workspace.store.settings.set("welcomed", True)
+    return runs

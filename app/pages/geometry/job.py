@@ -1,0 +1,80 @@
+"""The job *geometry*: the shapes of several encoders' spaces on one data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.jobs.job import Job
+from app.pages.geometry import service
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class GeometryJob(Job):
+    """What is measured; made with `of`.
+
+    Attributes:
+        encoders: canonical specs.
+        dataset: name in the catalog.
+        split: one of its splits, or `all`.
+    """
+
+    kind = "geometry"
+
+    encoders: tuple[str, ...]
+    dataset: str
+    split: str = service.ALL
+
+    @classmethod
+    def of(cls, encoders: Sequence[str], dataset: str, split: str = service.ALL) -> GeometryJob:
+        """Check what is asked and put it into one form, so that equal questions are equal.
+
+        Raises:
+            UserError: no encoder, or a spec that cannot be read.
+        """
+        from engine.encoders import parse
+
+        names = dict.fromkeys(str(parse(encoder)) for encoder in encoders)
+        if not names:
+            raise UserError("No encoder was chosen.", "Choose at least one.")
+        return cls(tuple(names), dataset, split)
+
+    @property
+    def title(self) -> str:
+        """`Geometry of 3 encoders on STSBenchmark`."""
+        of = self.encoders[0] if len(self.encoders) == 1 else f"{len(self.encoders)} encoders"
+        return f"Geometry of {of} on {self.dataset}"
+
+    def validate(self, workspace: Workspace) -> None:
+        """Refuse an unknown data set or split."""
+        if self.split not in service.splits(workspace, self.dataset):
+            service.take(workspace.catalog.load(self.dataset), self.split)  # says what there is
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether every encoder was measured."""
+        return all(
+            service.found(workspace, encoder, self.dataset, self.split) is not None
+            for encoder in self.encoders
+        )
+
+    def units(self) -> list[str]:
+        """Two an encoder."""
+        return [
+            label
+            for encoder in self.encoders
+            for label in (f"Encoding {self.dataset} with {encoder}", f"Geometry of {encoder}")
+        ]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Do one of `units`."""
+        encoder = self.encoders[position // 2]
+        if position % 2:
+            service.measure(workspace, encoder, self.dataset, self.split, reporter)
+        elif service.found(workspace, encoder, self.dataset, self.split) is None:
+            service.encode(workspace, encoder, self.dataset, self.split, reporter)

@@ -1,0 +1,213 @@
+"""The job *project*: a map of a collection, found again by everything that decides it.
+
+Only the first two principal components are worked out wherever they are asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from app.jobs.job import Job
+from app.pages.map import making, service
+from app.pages.map.making import LIBRARIES
+from app.pages.map.service import NAMES, StoredMap
+from engine.errors import UserError
+from store.hashing import hash_of, to_json
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+
+Method = Literal["umap", "tsne", "pacmap", "pca", "quick"]
+"""`quick` is `pca` without what takes time to measure: trust, clusters, names."""
+
+FORMAT = 1
+"""Raised when a map of the same question would come out otherwise."""
+MOST_NEIGHBOURS = 200
+ANY_SEED = "any"
+
+
+@dataclass(frozen=True)
+class MapJob(Job):
+    """What a map is asked to be; made with `of`.
+
+    Attributes:
+        encoder: canonical spec.
+        dataset: name in the catalog.
+        method: how vectors become points.
+        neighbours: of each point, for UMAP and PaCMAP; the perplexity of t-SNE.
+        min_dist: how close UMAP may put points.
+        seed: None for a map that is quicker and not reproducible.
+        initial: key of a stored map of the same collection to begin from (UMAP), for two spaces
+            side by side.
+    """
+
+    kind = "project"
+
+    encoder: str
+    dataset: str
+    method: Method = "umap"
+    neighbours: int = 15
+    min_dist: float = 0.1
+    seed: int | None = 0
+    initial: str | None = None
+
+    @classmethod
+    def of(cls, encoder: str, dataset: str, **how: Any) -> MapJob:
+        """Check what is asked and put it into one form, so that equal questions are equal.
+
+        Raises:
+            UserError: a spec, method or parameter that cannot be used.
+        """
+        from engine import encoders
+
+        job = cls(str(encoders.parse(encoder)), dataset, **how)
+        if job.method not in get_args(Method):
+            raise UserError(
+                f"There is no method {job.method!r}.", "Choose one of umap, tsne, pacmap and pca."
+            )
+        if not 2 <= job.neighbours <= MOST_NEIGHBOURS:
+            raise UserError(
+                f"{job.neighbours} cannot be n_neighbors.",
+                f"Choose from 2 to {MOST_NEIGHBOURS}; 15 is usual.",
+            )
+        if not 0 <= job.min_dist < 1:
+            raise UserError(
+                f"{job.min_dist} cannot be min_dist.",
+                "Choose from 0, for tight heaps, to 0.99, for an even spread.",
+            )
+        if job.seed is not None and not 0 <= job.seed < 2**32:
+            raise UserError(f"{job.seed} cannot be a random seed.", "Choose from 0 to 4294967295.")
+        if job.method in ("pca", "quick"):  # nothing else decides these
+            return cls(job.encoder, job.dataset, job.method)
+        if job.method in ("tsne", "pacmap"):
+            return cls(job.encoder, job.dataset, job.method, job.neighbours, seed=job.seed)
+        return job
+
+    @property
+    def title(self) -> str:
+        """`UMAP of starter-topics with minilm`."""
+        return f"{NAMES[self.method]} of {self.dataset} with {self.encoder}"
+
+    def validate(self, workspace: Workspace) -> None:
+        """Refuse a method whose package is missing, and t-SNE of more than it can lay out."""
+        self._library()
+        if self.method != "tsne":
+            return
+        from engine.space.projection import TSNE_POINTS
+
+        sentences, _ = workspace.catalog.sentences(self.dataset)
+        if len(sentences) > TSNE_POINTS:
+            raise UserError(
+                f"t-SNE was asked for {len(sentences):,} sentences; it takes up to "
+                f"{TSNE_POINTS:,}.",
+                "Choose UMAP, which is much quicker, or a smaller collection.",
+            )
+
+    def _library(self) -> str:
+        package = LIBRARIES[self.method]
+        try:
+            return f"{package} {version(package)}"
+        except PackageNotFoundError:
+            raise UserError(
+                f"{NAMES[self.method]} needs the package {package}, which is not installed here.",
+                "Install it with `pip install 'theodolite[maps]'`, or choose UMAP.",
+            ) from None
+
+    def key(self, workspace: Workspace) -> str:
+        """Under which the map is kept: 32 hexadecimal digits.
+
+        The name of the data set is part of it, and so are its labels: the columns of a map hold
+        them, and a map is opened by the name it was made under.
+
+        Raises:
+            UserError: an encoder or data set that cannot be used; a method whose package is not
+                installed.
+        """
+        fingerprint = workspace.bound(self.encoder, self.dataset).fingerprint
+        facts = asdict(self) | {
+            "format": FORMAT, "fingerprint": fingerprint,
+            "data": workspace.catalog.load(self.dataset).hash, "library": self._library(),
+        }  # fmt: skip
+        return hash_of(to_json(facts))
+
+    def stored(self, workspace: Workspace) -> StoredMap | None:
+        """The map, if it was made."""
+        return service.stored(workspace, self.key(workspace))
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether the map was made."""
+        return self.stored(workspace) is not None
+
+    def units(self) -> list[str]:
+        """Encoding, the compilation of UMAP's code, and the map."""
+        name = NAMES[self.method]
+        warm = [f"Warming {name} up; its code is compiled once per worker"]
+        return [
+            f"Encoding {self.dataset} with {self.encoder}",
+            *(warm if self.method == "umap" else []),
+            f"{name} of {self.dataset}, its topics and how far it can be trusted",
+        ]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Do one of `units`."""
+        if position == 0:
+            service.vectors(workspace, self.encoder, self.dataset, reporter)
+        elif position == 1 and self.method == "umap":
+            from engine.space.projection import warm_umap
+
+            warm_umap(seeded=self.seed is not None)
+        else:
+            self.make(workspace, reporter.tick)
+
+    def make(self, workspace: Workspace, tick: service.Tick = lambda share: None) -> StoredMap:
+        """The map: from the store, or made now and kept there.
+
+        Args:
+            workspace: where everything is.
+            tick: called with the share done; what it raises stops the work.
+
+        Raises:
+            UserError: an encoder, data set or package that cannot be used.
+        """
+        key = self.key(workspace)
+        found = service.stored(workspace, key)
+        if found is not None:
+            return found
+        self.validate(workspace)
+        making.make(workspace, self, key, tick)
+        kept = service.stored(workspace, key)
+        if kept is None:
+            raise UserError(
+                "The collection changed while its map was made.", "Compute the map again."
+            )
+        return kept
+
+
+def seed_of(text: str | None) -> int | None:
+    """The random seed that a person writes; None for any.
+
+    Raises:
+        UserError: something else than a whole number, `any` or nothing.
+    """
+    written = (text or ANY_SEED).strip()
+    if written == ANY_SEED:
+        return None
+    if not (written.isascii() and written.isdigit()):
+        raise UserError(
+            f"{written[:20]!r} is not a random seed.", f"Give a whole number, or {ANY_SEED!r}."
+        )
+    return int(written)
+
+
+def quick(workspace: Workspace, encoder: str, dataset: str) -> StoredMap | None:
+    """The first two principal components; None for more points than a page may wait for.
+
+    What the cache lacks is encoded first: pages do that before, with `background_call.encode`.
+    """
+    sentences, _ = workspace.catalog.sentences(dataset)
+    if not 0 < len(sentences) <= service.QUICK_POINTS:
+        return None
+    return MapJob.of(encoder, dataset, method="quick").make(workspace)
