@@ -1,0 +1,181 @@
+"""Jobs done in the foreground or left to a worker, whichever verb asks for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from app.cli import app
+from app.jobs.job import Job
+from app.jobs.reporter import Reporter
+from app.jobs.submit import perform
+from app.pages.evaluate.job import EvaluateJob
+from app.workspace import Workspace
+from engine.errors import UserError
+from store import StoreError
+
+A, B = "random:8", "random:12"
+COMPUTING = {
+    "evaluate": ("evaluate", A, "--tasks", "StarterSTS"),
+    "project": ("project", A, "starter-pairs", "--method", "pca"),
+    "spaces": ("spaces", A, B, "--in", "starter-pairs", "--maps", "pca"),
+    "geometry": ("geometry", A, "--on", "starter-pairs"),
+    "curate": ("curate", "near", "starter-pairs", "-e", A),
+    "encode": ("search", "a boat", "--in", "starter-topics", "-e", A),
+    "train": ("train", "unsup", "minilm", "--train", "starter", "--out", "never"),
+    "sweep": ("sweep", "unsup", "minilm", "--train", "starter", "--out", "never", "--set",
+              "seed=1,2"),
+    "train-decoder": ("train-decoder", A, "--limit", "300"),
+}  # fmt: skip
+"""Kind of job -> a verb that asks for one."""
+HERE = ("evaluate", "project", "spaces", "geometry", "curate", "encode")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty store, and no data folder."""
+    monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "store"
+
+
+def theodolite(*arguments: str) -> list[dict[str, Any]]:
+    """Run a verb with --json; its objects."""
+    done = CliRunner().invoke(app, [*arguments, "--json"])
+    assert done.exit_code == 0, (done.stderr, done.exception)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("kind", COMPUTING)
+def test_every_verb_that_computes_can_leave_it_to_a_worker(home: Path, kind: str) -> None:
+    """It says the run's id, and that run waits and is the job that was asked for."""
+    (said,) = theodolite(*COMPUTING[kind], "--queue")
+    (run,) = theodolite("jobs", "list")
+    assert (run["id"], run["kind"], run["state"]) == (said["id"], kind, "queued")
+
+
+def test_no_other_verb_computes_what_is_queued() -> None:
+    """Who has --queue is in the table above, but `diagnose`, which needs a decoder."""
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    found = {name for name, verb in commands.items() if any(p.name == "queue" for p in verb.params)}
+    assert found == {arguments[0] for arguments in COMPUTING.values()} | {"diagnose"}
+
+
+@pytest.mark.parametrize("kind", HERE)
+def test_what_is_done_in_the_foreground_is_seen_on_jobs(home: Path, kind: str) -> None:
+    """Once: asked again it is read, with the same answer and no other run."""
+    first = theodolite(*COMPUTING[kind])
+    (run,) = theodolite("jobs", "list")
+    assert (run["kind"], run["state"], run["worker"]) == (kind, "done", "terminal")
+    assert run["done"] == run["total"] > 0
+    assert theodolite(*COMPUTING[kind]) == first
+    assert len(theodolite("jobs", "list")) == 1
+
+
+def test_a_query_that_needs_no_encoding_is_no_run(home: Path) -> None:
+    """A few sentences are encoded while one waits."""
+    theodolite("search", "a boat", "--in", "starter-pairs", "-e", A)
+    assert theodolite("jobs", "list") == []
+
+
+def test_what_a_run_had_measured_before_it_broke_off_is_told_too(home: Path) -> None:
+    """The verb goes on in the same row."""
+    workspace = Workspace(home)
+    job = EvaluateJob.of(workspace, [A], ["StarterSTS", "StarterTopics"])
+    begun = perform(workspace, job)
+    next(what for _, _, what in begun if what is not None)
+    (run,) = workspace.store.runs.list()
+    workspace.store.runs.end_unit(run["id"], 0, 1.0)
+    begun.close()  # type: ignore[attr-defined]
+    workspace.close()
+    rows = theodolite("evaluate", A, "--tasks", "StarterSTS,StarterTopics")
+    assert [row["task"] for row in rows if row["main"]] == ["StarterSTS", "StarterTopics"]
+    (run,) = theodolite("jobs", "list")
+    assert (run["state"], run["done"]) == ("done", 2)
+
+
+def test_an_evaluation_that_fails_is_a_run_that_failed(home: Path) -> None:
+    """With the reason; what else was asked is measured all the same."""
+    missing = f"dir:{home / 'nowhere'}"
+    done = CliRunner().invoke(app, ["evaluate", missing, A, "--tasks", "StarterSTS", "--json"])
+    assert done.exit_code == 1
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert rows[0]["error"]
+    assert any(row.get("main") for row in rows)
+    (run,) = theodolite("jobs", "list")
+    assert (run["state"], run["done"], run["failed"]) == ("partly failed", 1, 1)
+    assert run["error"] == rows[0]["error"]
+
+
+@dataclass(frozen=True)
+class Counting(Job):
+    """Count up to ten, and fail at a number."""
+
+    kind = "counting"
+    failing: int = -1
+
+    def units(self) -> list[str]:
+        """Two."""
+        return ["first", "second"]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[int]:
+        """Count."""
+        for number in range(10):
+            reporter._polled = 0.0  # ask the store at every number, not twice a second
+            reporter(number, 10)
+            if number == self.failing:
+                raise UserError("It broke.", "Mend it.")
+            yield number
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A store with nothing in it."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    return Workspace(tmp_path / "store")
+
+
+def test_any_job_is_cancelled_from_elsewhere(workspace: Workspace) -> None:
+    """Its next word is its last."""
+    begun = perform(workspace, Counting())
+    seen = [next(begun)[2] for _ in range(4)]
+    assert seen == [None, 0, 1, 2]
+    (run,) = workspace.store.runs.list()
+    workspace.jobs.cancel(run["id"])
+    with pytest.raises(StoreError, match="cancelled from elsewhere"):
+        list(begun)
+    (run,) = workspace.store.runs.list()
+    assert run["state"] == "cancelled"
+
+
+def test_interrupted_it_counts_as_cancelled(workspace: Workspace) -> None:
+    """And stays in the list."""
+    begun = perform(workspace, Counting())
+    next(begun)
+    begun.close()  # type: ignore[attr-defined]
+    assert [run["state"] for run in workspace.store.runs.list()] == ["cancelled"]
+
+
+def test_a_bar_moves_over_all_units(workspace: Workspace) -> None:
+    """From nothing to the last share of the last unit."""
+    moves: list[tuple[float, float, str]] = []
+    list(perform(workspace, Counting(), move=lambda *at: moves.append(at)))
+    shares = [done / total for done, total, _ in moves]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, pytest.approx(0.95))
+    assert {what for _, _, what in moves} == {"first", "second"}
+
+
+def test_what_fails_before_anything_came_of_it_leaves_no_run(workspace: Workspace) -> None:
+    """Whoever asked is told why."""
+    with pytest.raises(UserError, match="It broke"):
+        list(perform(workspace, Counting(failing=0)))
+    assert workspace.store.runs.list() == []
