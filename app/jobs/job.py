@@ -76,6 +76,10 @@ class Job:
         """
         raise NotImplementedError
 
+    def part(self, position: int) -> Job | None:
+        """The unit at a position as a job of its own; None where it cannot stand by itself."""
+        return None
+
     def validate(self, workspace: Workspace) -> None:
         """Raise a UserError for what cannot be done; called before anything is begun."""
 

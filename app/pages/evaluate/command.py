@@ -95,6 +95,31 @@ def evaluate(
         raise typer.Exit(1)
 
 
+@plain_errors
+def add_job(
+    encoders: Annotated[list[str], typer.Argument(metavar="ENCODER…", help="Spec strings.")],
+    tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Default: each task's own.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Default: the protocol's own.")] = None,
+    seeds: Annotated[int, typer.Option(help="How many seeds in a row, 1 to 20.")] = 1,
+    priority: Annotated[int, typer.Option(help="Lower runs earlier; 0 is usual.")] = 0,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Queue an evaluation for the worker of a running app (or of `theodolite worker`).
+
+    theodolite jobs add minilm random:256 --tasks starter --priority -1
+    """
+    from app.pages.evaluate.job import queue_evaluation
+
+    workspace = open_workspace(store, data)
+    run = queue_evaluation(
+        workspace, encoders, tasks, protocol, seed, seeds=seeds, priority=priority
+    )
+    queued(run, as_json)
+
+
 def _rows(workspace: Workspace, job: EvaluateJob) -> Iterator[dict[str, Any]]:
     """The results in order, each as soon as it is there; without a run when all of them are."""
     from app.jobs.submit import perform

@@ -108,6 +108,13 @@ class EvaluateJob(Job):
             for encoder, task, seed in self.questions()
         ]
 
+    def part(self, position: int) -> EvaluateJob | None:
+        """One encoder on one task, with its seed."""
+        if not 0 <= position < len(self.questions()):
+            return None
+        encoder, task, seed = self.questions()[position]
+        return EvaluateJob((encoder,), (task,), self.protocol, seed)
+
     def work(
         self, workspace: Workspace, position: int, reporter: Reporter
     ) -> Iterator[dict[str, Any]]:

@@ -159,14 +159,12 @@ def measure_again(workspace: Workspace, run_id: str, position: int) -> tuple[str
         StoreError: when there is no such run.
     """
     from app.jobs.kinds import job_of
-    from app.pages.evaluate.job import EvaluateJob, queue_evaluation
+    from app.jobs.submit import queue
 
-    job = job_of(_changeable(workspace, run_id))
-    if not isinstance(job, EvaluateJob) or position >= len(job.questions()):
+    part = job_of(_changeable(workspace, run_id)).part(position)
+    if part is None:
         raise UserError(f"This run has no part {position}.", "Load the page again.")
-    encoder, task, seed = job.questions()[position]
-    again = queue_evaluation(workspace, [encoder], [task], job.protocol, seed)
-    return again, f"{task} on {encoder}"
+    return queue(workspace, part), part.title
 
 
 def _changeable(workspace: Workspace, run_id: str) -> RunRow:
