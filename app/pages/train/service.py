@@ -173,7 +173,7 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         from app.pages.trainings.service import slug
         from engine.training.card import command_of
 
-        name = slug(spec.base.rsplit("/", 1)[-1].replace(".", "-"))[:24]
+        name = slug(spec.base.rsplit("/", 1)[-1].replace(".", "-"))[:24].strip("-")
         return shlex.split(command_of(replace(spec, out=spec.out or f"{spec.objective}-{name}")))
 
     def check(self, spec: TrainSpec) -> None:
