@@ -1,4 +1,4 @@
-"""The page Runs: curves that follow, runs over each other, verbs, the paper's tables."""
+"""The page Trainings: curves that follow, runs over each other, verbs, the paper's tables."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from app.components.actions import button
 from app.pages.jobs import views as jobs
 from app.pages.train import decoder_list as at_hand
 from app.pages.trainings import figures
-from app.pages.trainings import state as trainings
+from app.pages.trainings.row import so_far
 from app.web import address, parts, progress
 from engine.decoding.differing import differing
 
@@ -47,7 +48,7 @@ def marks(workspace: Workspace, run: str) -> list[Any]:
 
     runs = workspace.store.runs.list(limit=LISTED, kinds=service.DECODERS)
     listed = [[*mark, row["asked"]] for mark, row in
-              zip(progress.signature([dict(row) for row in runs]), runs, strict=True)]  # fmt: skip
+              zip(progress.signature(runs), runs, strict=True)]  # fmt: skip
     return [listed, run, service.cursor(workspace, run) if run else 0]
 
 
@@ -58,32 +59,25 @@ def listing(workspace: Workspace, rows: list[TrainingRun], opened: str) -> str:
             "No decoder was trained here yet",
             "A training is listed here as soon as it is queued, with what it says while it learns.",
         )
-    items = "".join(_item(workspace, row, row.run == opened) for row in rows)
-    return (
-        f'<ul class="t-runs t-training" aria-label="Trainings of decoders, the newest first">'
-        f"{items}</ul>"
-    )
+    items = (_item(workspace, row, row.run == opened) for row in rows)
+    return jobs.listing(items, "Trainings of decoders, the newest first", "t-training")
 
 
 def _item(workspace: Workspace, row: TrainingRun, opened: bool) -> str:
-    run = dict(workspace.store.runs.get(row.run))
+    run = workspace.store.runs.get(row.run)
     about = f"{row.title}, {row.state}: {'close' if opened else 'show'} its curves"
     name = button(row.title, "open", row.run, about=about, kind="link")
-    gauge = progress.gauge(run) if row.state == "running" else ""
-    return (
-        f'<li class="{"t-open" if opened else ""}"><div>{trainings.state(row)}</div>'
-        f"<div>{name}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}{_links(row)}"
-        f"{parts.failure(row.error, row.hint)}</div>"
-        f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
-        f'<div class="t-verbs">{jobs.buttons(workspace, run)}</div></li>'
-    )
+    return jobs.item(
+        run, name, _facts(row, run), jobs.buttons(workspace, run),
+        below=_unusual(row) + _links(row), opened=opened,
+    )  # fmt: skip
 
 
-def _facts(row: TrainingRun, run: dict[str, Any]) -> str:
+def _facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     """One line: how far it is, its best loss, how long it took."""
     if row.state == "queued":
         return "waiting for its turn"
-    said = trainings.so_far(row, run, otherwise=run["message"] or "starting")
+    said = so_far(row, run, otherwise=run["message"] or "starting")
     if row.loss is not None:
         said.append(f"loss {row.loss:.3f} on held-out sentences")
     return ", ".join(said)

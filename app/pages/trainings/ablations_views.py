@@ -8,9 +8,8 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from app import formats
-from app.pages.trainings import state as trainings
 from app.pages.trainings import verdicts
-from app.pages.trainings.row import opens, toggle
+from app.pages.trainings.row import opens, tag, toggle
 from app.web import parts
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def _runs(rows: Sequence[TrainingRun], chosen: Sequence[str]) -> str:
     body = [
         (
             toggle(row, chosen) + _failed(row),
-            trainings.state(row),
+            tag(row),
             _score(row, best),
             formats.count(row.best_step),
             opens(row),

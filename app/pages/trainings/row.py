@@ -1,14 +1,16 @@
-"""One training in a list: its name, the line that stands for it in charts, where it is shown."""
+"""One training in a list: its name, its line in charts, its state, where it can be opened."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from app import formats
 from app.components.actions import button
-from app.web import address
+from app.web import address, parts, progress
 from app.web.figures import style
+from store.runs import LIVE
 
 if TYPE_CHECKING:
     from app.pages.trainings.service import TrainingRun
@@ -47,3 +49,31 @@ def opens(row: TrainingRun) -> str:
         f'<a href="{escape(to)}" aria-label="{escape(f"{name}: {row.label}")}">{name}</a>'
         for name, to in links
     )
+
+
+def tag(row: TrainingRun) -> str:
+    """Its state."""
+    if row.stopping:
+        return parts.tag("stopping", "live")
+    return parts.tag(row.state, progress.KINDS[row.state])
+
+
+def so_far(row: TrainingRun, run: Mapping[str, Any], otherwise: str = "") -> list[str]:
+    """Its updates, and the time left or taken. Plain text.
+
+    Args:
+        row: of the training.
+        run: its row in the store.
+        otherwise: what to say of one at work without updates so far.
+    """
+    said = []
+    if row.step is not None:
+        of = f" of {formats.count(row.steps)}" if row.steps and row.state in LIVE else ""
+        said.append(f"{formats.count(row.step)}{of} updates")
+    elif otherwise and row.state == "running":
+        said.append(otherwise)
+    if row.state == "running" and run["eta_seconds"] is not None:
+        said.append(formats.time_left(run["eta_seconds"]))
+    elif row.seconds is not None:
+        said.append(formats.duration(row.seconds))
+    return said

@@ -12,10 +12,9 @@ from app import formats
 from app.components.actions import button
 from app.pages.jobs import views as jobs
 from app.pages.trainings import figures
-from app.pages.trainings import state as trainings
 from app.pages.trainings.ablations_views import outcome
-from app.pages.trainings.row import key, opens, toggle
-from app.web import address, parts, progress
+from app.pages.trainings.row import key, opens, so_far, toggle
+from app.web import address, parts
 from engine.training import TrainSpec
 from store.runs import LIVE
 
@@ -47,36 +46,28 @@ def listing(
     if not rows:
         return parts.empty(
             "Nothing was trained yet",
-            "A run is listed here as soon as it is queued, with its curves while it learns.",
+            "A training is listed here as soon as it is queued, with its curves while it learns.",
             None if workspace.read_only else ("Train an encoder", "./train"),
         )
-    items = ""
+    items = []
     for run_id, group in groupby(rows, key=lambda row: row.run):
         mine = list(group)
-        run = dict(workspace.store.runs.get(run_id))
+        run = workspace.store.runs.get(run_id)
         if mine[0].position is None:
-            items += _single(workspace, run, mine[0], chosen)
+            items.append(_single(workspace, run, mine[0], chosen))
         else:
-            items += _sweep(workspace, run, mine, chosen, opened == run_id)
-    return (
-        f'<ul class="t-runs t-training" aria-label="Training runs, the newest first">{items}</ul>'
-    )
+            items.append(_sweep(workspace, run, mine, chosen, opened == run_id))
+    return jobs.listing(items, "Trainings, the newest first", "t-training")
 
 
 def _single(
     workspace: Workspace, run: Mapping[str, Any], row: TrainingRun, chosen: Sequence[str]
 ) -> str:
-    shown = row.key in chosen
     again = "" if workspace.read_only else _again(row)
-    gauge = progress.gauge(run) if row.state == "running" else ""
-    return (
-        f'<li class="{"t-open" if shown else ""}"><div>{trainings.state(row)}</div>'
-        f"<div>{toggle(row, chosen)}<p>{escape(_facts(row, run))}</p>{_unusual(row)}{gauge}"
-        f"{_links(row)}"
-        f"{parts.failure(row.error, row.hint)}</div>"
-        f'<div class="t-muted t-small">{formats.ago(row.created)}</div>'
-        f'<div class="t-verbs">{jobs.buttons(workspace, run)}{again}</div></li>'
-    )
+    return jobs.item(
+        run, toggle(row, chosen), _facts(row, run), jobs.buttons(workspace, run) + again,
+        below=_unusual(row) + _links(row), opened=row.key in chosen,
+    )  # fmt: skip
 
 
 def _sweep(
@@ -85,22 +76,11 @@ def _sweep(
 ) -> str:  # fmt: skip
     title = button(
         run["title"], "sweep", run["id"], kind="link",
-        about=f"{run['title']}: {'close' if opened else 'show its runs and their outcome'}",
+        about=f"{run['title']}: {'close' if opened else 'show its trainings and their outcome'}",
     )  # fmt: skip
-    said = progress.how_far(run)
-    if run["message"] and run["state"] not in LIVE:
-        said += f". {run['message']}"
-    gauge = progress.gauge(run) if run["state"] == "running" else ""
-    verbs = jobs.buttons(workspace, run)
-    body = ""
-    if opened:
-        body = f'<div class="t-children">{outcome(workspace, rows, chosen)}</div>'
-    tag = parts.tag(run["state"], progress.KINDS[run["state"]])
-    return (
-        f'<li class="{"t-open" if opened else ""}"><div>{tag}</div>'
-        f"<div>{title}<p>{escape(said)}</p>{gauge}</div>"
-        f'<div class="t-muted t-small">{formats.ago(run["created"])}</div>'
-        f'<div class="t-verbs">{verbs}</div>{body}</li>'
+    inside = f'<div class="t-children">{outcome(workspace, rows, chosen)}</div>' if opened else ""
+    return jobs.item(
+        run, title, jobs.about(run), jobs.buttons(workspace, run), inside=inside, opened=opened
     )
 
 
@@ -108,7 +88,7 @@ def _facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     """One line: how far it is, its best score, how it ended."""
     if row.state == "queued":
         return "waiting for its turn"
-    said = trainings.so_far(row, run)
+    said = so_far(row, run)
     if row.score is not None:
         where = f" at step {formats.count(row.best_step)}" if row.best_step is not None else ""
         said.append(f"best dev score {formats.score(row.score)}{where}")
@@ -234,15 +214,15 @@ def notes(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
         for place, (row, curves) in enumerate(found)
         for note in curves.notes
     )
-    return f'<ul class="t-noted" aria-label="Notes of the runs">{items}</ul>' if items else ""
+    return f'<ul class="t-noted" aria-label="Notes of the trainings">{items}</ul>' if items else ""
 
 
 def differences(rows: Sequence[TrainingRun]) -> str:
     """The settings in which the chosen runs differ, a column a run; all of them for one run."""
     from app.pages.trainings.service import differences as differing
 
-    if len(rows) == 1:
-        return _settings(rows[0])
+    if len(rows) < 2:
+        return "".join(map(_settings, rows))
     differ = differing([row.settings for row in rows])
     heads = ["Setting", *names(rows)]
     body = [[_name(n), *(escape(_value(value)) for value in given)] for n, given in differ.items()]
@@ -250,7 +230,7 @@ def differences(rows: Sequence[TrainingRun]) -> str:
     same = "" if differ else '<p class="t-muted">Their settings are the same.</p>'
     return (
         '<div class="t-section"><h2>Where they differ</h2></div>'
-        f"{same}{parts.table(heads, body, 'Settings in which the runs differ')}"
+        f"{same}{parts.table(heads, body, 'Settings in which the trainings differ')}"
     )
 
 
