@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -9,6 +10,7 @@ import gradio as gr
 from app.components.chart import chart
 from app.pages.diagnose import figures, views
 from app.web import address, parts
+from app.web.controls import Answer, Control, Controls, Values, on, on_load, poll
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from engine.errors import UserError
 
@@ -24,26 +26,34 @@ DESCRIPTION = (
 USUAL = "usual"
 METRICS = ("token_f1", "bleu", "id", "perm", "id_perm", "round_trip")
 POLL_SECONDS = 2
+CONTROLS = (
+    Control("encoder", "Encoder", gr.Dropdown, hint="With its decoder.",
+            options={"choices": [], "elem_id": "diagnosed", "min_width": 220}),
+    Control("text", "Sentences of", gr.Dropdown, USUAL, key="in",
+            hint="Those it learned from are left out.",
+            options={"choices": [], "value": None, "elem_id": "diagnosed-text", "min_width": 220}),
+    Control("sentences", "How many", default="1000", hint="At most.",
+            options={"max_lines": 1, "elem_id": "diagnosed-number", "min_width": 110}),
+    Control("result", "Diagnosis", gr.Dropdown,
+            options={"choices": [], "elem_id": "pick", "visible": False}),
+)  # fmt: skip
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
     parts.header(TITLE, DESCRIPTION)
     own = not workspace.read_only
+    controls = Controls(*CONTROLS)
     with gr.Row(visible=own):
-        encoder = gr.Dropdown([], label="Encoder", elem_id="diagnosed", min_width=220,
-                              info="With its decoder.")  # fmt: skip
-        text = gr.Dropdown([], label="Sentences of", elem_id="diagnosed-text", min_width=220,
-                           allow_custom_value=own,
-                           info="Those it learned from are left out.")  # fmt: skip
-        number = gr.Textbox("1000", label="How many", max_lines=1, elem_id="diagnosed-number",
-                            min_width=110, info="At most.")  # fmt: skip
+        controls.render("encoder")
+        controls.render("text", allow_custom_value=own)
+        controls.render("sentences")
     command = parts.static("", elem_id="command", visible=own)
     with gr.Row(visible=own, elem_classes=["t-tight"]):
         go = gr.Button("Diagnose", variant="primary", elem_id="start")
     notice = parts.notice()
     running = parts.static("", elem_id="running")
-    pick = gr.Dropdown([], label="Diagnosis", elem_id="pick", visible=False)
+    result = controls.render("result")
     table = parts.static("", elem_id="figures")
     metric = gr.Dropdown([], label="By the length of the sentence", elem_id="metric",
                          filterable=False, visible=False)  # fmt: skip
@@ -51,63 +61,65 @@ def build(workspace: Workspace) -> None:
     samples = parts.static("", elem_id="samples")
     across = parts.static("", elem_id="across")
     seen = gr.State([])
-    asked = [encoder, text, number]
-    shown = [table, metric, drawn, samples]
-    listed = [running, pick, across, seen]
+    asked = [controls[name] for name in ("encoder", "text", "sentences")]
+    shown = {"table": table, "metric": metric, "picture": drawn, "samples": samples}
+    listed = {"running": running, "result": result, "across": across, "marks": seen}
 
-    def load(request: gr.Request) -> tuple[Any, ...]:
-        return _loaded(workspace, request)
+    def load(request: gr.Request) -> Answer:
+        found = views.listed(workspace, address.first(request, "result") or None,
+                             encoder=address.first(request, "encoder"))  # fmt: skip
+        filled = _filled(workspace, controls.asked(request))
+        return {controls[name]: value for name, value in filled.items()} | _at(listed, found)
 
-    def described(name: str | None, source: str | None, many: str) -> str:
-        return _command(name, source, many)
+    def start(chosen: Values) -> Answer:
+        said = _start(workspace, chosen.encoder, chosen.text, chosen.sentences)
+        return _at(listed, views.listed(workspace, None)) | {notice: parts.say(said, "t-good")}
 
-    def start(name: str | None, source: str | None, many: str) -> tuple[Any, ...]:
-        said = _start(workspace, name, source, many)
-        return (*views.listed(workspace, None), parts.say(said, "t-good"))
+    def picked(chosen: str | None, what: str | None) -> Answer:
+        return _at(shown, views.shown(workspace, chosen, what, METRICS))
 
-    def picked(result: str | None, what: str | None) -> tuple[Any, ...]:
-        return views.shown(workspace, result, what, METRICS)
+    def picture(chosen: str | None, what: str | None) -> Answer:
+        return {drawn: views.by_length(workspace, chosen, what)}
 
-    def drawn_anew(result: str | None, what: str | None) -> Any:
-        return views.by_length(workspace, result, what)
-
-    def poll(known: list[Any], result: str | None) -> tuple[Any, ...]:
+    def look(known: list[Any], chosen: str | None) -> Answer:
         if views.marks(workspace) == known:
-            return tuple(gr.skip() for _ in listed)
-        return views.listed(workspace, result, known)
+            return None
+        return _at(listed, views.listed(workspace, chosen, known))
 
-    opened = parts.on_load(parts.telling(load, len(asked) + len(listed)), None,
-                           [*asked, *listed, notice])  # fmt: skip
-    opened.then(described, asked, command, **ONE_AT_A_TIME)
-    gr.on([box.change for box in asked], described, asked, command, **ONE_AT_A_TIME)
-    go.click(parts.telling(start, len(listed)), asked, [*listed, notice], **HIDE_PROGRESS)
-    pick.change(parts.telling(picked, len(shown)), [pick, metric], [*shown, notice], **ALWAYS_LAST)
-    metric.input(parts.telling(drawn_anew, 1), [pick, metric], [drawn, notice], **ALWAYS_LAST)
-    parts.poll(POLL_SECONDS, opened, poll, [seen, pick], listed)
-    address.keep({"encoder": encoder, "in": text, "result": pick}, {"in": USUAL})
+    opened = on_load(load, [*asked, *listed.values()], notice)
+    # No notice of its own: it would empty the one that says what was queued.
+    opened.then(_command, asked, command, **ONE_AT_A_TIME)
+    gr.on([box.change for box in asked], _command, asked, command, **ONE_AT_A_TIME)
+    on(go.click, start, controls, [*listed.values()], notice, **HIDE_PROGRESS)
+    on(result.change, picked, [result, metric], [*shown.values()], notice, **ALWAYS_LAST)
+    on(metric.input, picture, [result, metric], [drawn], notice, **ALWAYS_LAST)
+    poll(POLL_SECONDS, opened, look, [seen, result], [*listed.values()])
+    controls.keep()
 
 
-def _loaded(workspace: Workspace, request: gr.Request) -> tuple[Any, ...]:
-    """The form as the address has it, and the diagnosis it names, else the newest."""
+def _at(places: Mapping[str, Any], found: Mapping[str, Any]) -> dict[Any, Any]:
+    """Views at the components of their names."""
+    return {places[name]: view for name, view in found.items()}
+
+
+def _filled(workspace: Workspace, asked: Values) -> dict[str, Any]:
+    """The form as the address has it."""
     from app.pages.diagnose import service
     from app.pages.train import decoders, materials
 
     known = decoders.encoders(workspace)
-    encoder = address.first(request, "encoder") or next(iter(known), "")
-    text = address.first(request, "in", USUAL)
+    encoder = asked.encoder or next(iter(known), None)
     texts = [("One new to it", USUAL),
-             ("Kept apart in training", service.KEPT_APART),
+             ("Held out in training", service.KEPT_APART),
              *materials.texts(workspace)]  # fmt: skip
-    if text not in [name for _, name in texts]:
-        texts.append((text, text))
+    if asked.text not in [name for _, name in texts]:
+        texts.append((asked.text, asked.text))
     offered = list(dict.fromkeys([*known, *([encoder] if encoder else [])]))
-    return (
-        gr.update(choices=offered, value=encoder or None),
-        gr.update(choices=texts, value=text),
-        gr.skip(),
-        *views.listed(workspace, address.first(request, "result") or None,
-                      encoder=address.first(request, "encoder")),
-    )  # fmt: skip
+    return {
+        "encoder": gr.update(choices=offered, value=encoder),
+        "text": gr.update(choices=texts, value=asked.text),
+        "sentences": asked.sentences,
+    }
 
 
 def _asked(name: str | None, source: str | None, many: str) -> tuple[str, str | None, int]:
@@ -140,7 +152,6 @@ def _start(workspace: Workspace, name: str | None, source: str | None, many: str
     from app.jobs.submit import queue
     from app.pages.diagnose.service import DiagnoseJob
 
-    workspace.refuse_visitors()
     encoder, text, number = _asked(name, source, many)
     queue(workspace, DiagnoseJob.of(workspace, encoder, text, number))
     return "Queued. It is shown here when it is done."

@@ -40,8 +40,8 @@ def marks(workspace: Workspace) -> list[Any]:
 
 def listed(
     workspace: Workspace, chosen: str | None, known: Sequence[Any] = (), *, encoder: str = ""
-) -> tuple[Any, ...]:
-    """The runs, the choice of a diagnosis, what all encoders show together, and the marks.
+) -> dict[str, Any]:
+    """The runs, the choice of a diagnosis, what all encoders show together, and the marks, by name.
 
     Args:
         workspace: where they are.
@@ -55,30 +55,31 @@ def listed(
     mine = [str(row["id"]) for row in rows if row["encoder"] == encoder]
     shown = chosen if chosen in ids and not came else next(iter([*mine, *ids]), None)
     choices = [(_label(row), str(row["id"])) for row in rows]
-    return (
-        progress.strip(_live(workspace)),
-        gr.update(choices=choices, value=shown, visible=bool(rows)),
-        across(workspace) if not known or came else gr.skip(),
-        new,
-    )
+    found = {
+        "running": progress.strip(_live(workspace)),
+        "result": gr.update(choices=choices, value=shown, visible=bool(rows)),
+        "marks": new,
+    }
+    return found if known and not came else {**found, "across": across(workspace)}
 
 
 def shown(
     workspace: Workspace, result: str | None, metric: str | None, metrics: Sequence[str]
-) -> tuple[Any, ...]:
+) -> dict[str, Any]:
     """One diagnosis in full: the table, the choice of a figure, its picture, the samples."""
     found = diagnosis(workspace, result)
     if found is None:
-        return NOTHING, gr.update(visible=False), None, ""
+        return {"table": NOTHING, "metric": gr.update(visible=False), "picture": None,
+                "samples": ""}  # fmt: skip
     there = [name for name in (*metrics, found.mover) if name and name in found.figures()]
     what = metric if metric in there else there[0]
     choices = [(figures.name_of(name), name) for name in there]
-    return (
-        _table(found),
-        gr.update(choices=choices, value=what, visible=True),
-        figures.by_length(found, what),
-        _samples(found.samples) + _downloads(found),
-    )
+    return {
+        "table": _table(found),
+        "metric": gr.update(choices=choices, value=what, visible=True),
+        "picture": figures.by_length(found, what),
+        "samples": _samples(found.samples) + _downloads(found),
+    }
 
 
 def by_length(workspace: Workspace, result: str | None, metric: str | None) -> Any:
