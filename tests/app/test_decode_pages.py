@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from dataclasses import astuple
 
 import numpy as np
 import pytest
 from scipy.spatial import geometric_slerp
 from scipy.spatial.distance import cosine as cosine_distance
 
-from app.pages.decode import analogies, views
+from app.pages.decode import analogies, command, form, views
 from app.pages.decode import service as decode
 from app.pages.decode.service import DecodeOptions, NoDecoder
 from app.pages.map import decoding as map_decoding
@@ -331,6 +333,20 @@ def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
         (damaged / "decoder.json").unlink()
     assert "damaged" in found["trouble"]
     assert found["hint"]
+
+
+# Page and verb ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", [command.decode, command.interpolate, command.analogy])
+def test_page_and_verb_have_the_same_defaults(verb):
+    """Those of `DecodeOptions`; of an interpolation its steps and real sentences too."""
+    given = {name: one.default for name, one in inspect.signature(verb).parameters.items()}
+    names = ("method", "beams", "temperature", "top_p", "seed", "corrections")
+    assert tuple(given[name] for name in names) == astuple(decode.DEFAULTS)
+    assert {option.name: option.default for option in form.OPTIONS} == vars(decode.DEFAULTS)
+    assert given.get("steps", decode.STEPS) == decode.STEPS
+    assert given.get("near", decode.NEAR) == decode.NEAR
 
 
 # An offer ---------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ def interpolate(
     first: Annotated[str, typer.Argument(metavar="A", help="The sentence to begin with.")],
     second: Annotated[str, typer.Argument(metavar="B", help="The sentence to end with.")],
     encoder: EncoderOption = USUAL,
-    steps: Annotated[int, typer.Option(help="Points, both ends included.")] = 9,
+    steps: Annotated[int, typer.Option(help="Points, both ends included.")] = 11,
     spherical: Annotated[
         bool, typer.Option("--spherical", help="Along the great circle instead of the line.")
     ] = False,
@@ -246,17 +246,15 @@ def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoRetu
     Raises:
         UserError: in any case.
     """
-    from app import formats
-    from app.pages.decode.service import NoDecoder
-    from app.pages.train import decoder_estimates as estimates
+    from app.pages.decode.service import NoDecoder, training_time
 
     if not isinstance(error, NoDecoder):
         raise error or UserError("Nothing was decoded.")
-    took = formats.time_left(estimates.usual(workspace, encoder).seconds).removesuffix(" left")
+    took = training_time(workspace, encoder)
     raise UserError(
         f"{encoder} has no decoder yet.",
-        f"Train one, in {took}: theodolite train-decoder {shlex.quote(encoder)} --train FILE "
-        "--out FOLDER",
+        f"Train one{took and f', in {took}'}: theodolite train-decoder {shlex.quote(encoder)} "
+        "--train FILE --out FOLDER",
     )
 
 
