@@ -11,7 +11,9 @@ import gradio as gr
 from app import formats
 from app.components.actions import actions, button
 from app.web import parts
+from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.events import PageEvent
+from app.web.parts import HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,42 +34,56 @@ def build(workspace: Workspace) -> Any:
     """Lay out the form; returns a hidden box with the sweep that was queued last, or None."""
     if workspace.read_only:
         return None
-    from engine.training.ablations import SCALES
-
+    controls = _controls()
     parts.section("Ablations of the paper", DESCRIPTION)
     with gr.Row(elem_classes="t-fields"):
-        base = gr.Dropdown([], label="Base", elem_id="ablation-base", min_width=200)
-        texts = gr.Dropdown([], label="Sentences", info="For the unsupervised tables.",
-                            elem_id="ablation-texts", min_width=200)  # fmt: skip
-        pairs = gr.Dropdown([], label="Pairs", info="For the supervised ones.",
-                            elem_id="ablation-pairs", min_width=200)  # fmt: skip
-        scale = gr.Radio([(found.label, name) for name, found in SCALES.items()],
-                         value=DEFAULT_SCALE, label="Scale", elem_id="ablation-scale")  # fmt: skip
-        seeds = gr.Radio([str(n) for n in range(1, MOST_SEEDS + 1)], value="1",
-                         label="Seeds of each row", elem_id="ablation-seeds")  # fmt: skip
+        controls.render(*controls.declared)
     notice = parts.notice()
     # There from the start: what came when the page loads could overtake a choice of seeds.
     tables = actions(_tables(1), elem_id="ablations")
     queued = gr.Textbox(visible="hidden", label="Queued", elem_id="ablation-queued")
-    chosen = [base, texts, pairs, scale, seeds]
 
-    def load() -> tuple[Any, ...]:
+    def load(request: gr.Request) -> Answer:
         from app.pages.train.materials import bases, datasets
 
-        unsup, sup = (
-            gr.update(choices=datasets(workspace, of), value=_preset(workspace, of)["train"])
-            for of in ("unsup", "sup")
-        )
         offered = bases(workspace)
-        return gr.update(choices=offered, value=offered[0]), unsup, sup
+        return {controls["base"]: gr.update(choices=offered, value=offered[0])} | {
+            controls[name]: gr.update(
+                choices=datasets(workspace, of), value=_preset(workspace, of)["train"]
+            )
+            for name, of in (("texts", "unsup"), ("pairs", "sup"))
+        }
 
-    def queue(base: str, texts: str, pairs: str, scale: str, seeds: str, event: PageEvent) -> str:
-        return _queue(workspace, event.id, base, texts, pairs, scale, seeds)
+    def queue(asked: Values, event: PageEvent) -> Answer:
+        return {queued: _queue(workspace, event.id, asked)}
 
-    parts.on_load(parts.telling(load, 3), None, [base, texts, pairs, notice])
-    seeds.input(lambda n: _tables(int(n)), seeds, tables, show_progress="hidden")
-    tables.act(parts.telling(queue, 1), chosen, [queued, notice], show_progress="hidden")
+    on_load(load, controls.values(), notice)
+    on(controls["seeds"].input, lambda n: {tables: _tables(int(n))}, [controls["seeds"]], [tables],
+       notice, **HIDE_PROGRESS)  # fmt: skip
+    on(tables.act, queue, controls, [queued], notice, **HIDE_PROGRESS)
     return queued
+
+
+def _controls() -> Controls:
+    """What the runs of every table have in common."""
+    from engine.training.ablations import SCALES
+
+    def dropdown(name: str, label: str, hint: str | None = None) -> Control:
+        return Control(name, label, gr.Dropdown, hint=hint,
+                       options={"choices": [], "elem_id": f"ablation-{name}",
+                                "min_width": 200})  # fmt: skip
+
+    return Controls(
+        dropdown("base", "Base"),
+        dropdown("texts", "Sentences", "For the unsupervised tables."),
+        dropdown("pairs", "Pairs", "For the supervised ones."),
+        Control("scale", "Scale", gr.Radio, DEFAULT_SCALE,
+                choices=[(found.label, name) for name, found in SCALES.items()],
+                options={"elem_id": "ablation-scale"}),
+        Control("seeds", "Seeds of each row", gr.Radio, "1",
+                choices=[str(n) for n in range(1, MOST_SEEDS + 1)],
+                options={"elem_id": "ablation-seeds"}),
+    )  # fmt: skip
 
 
 def _preset(workspace: Workspace, objective: str) -> dict[str, Any]:
@@ -102,20 +118,17 @@ def _table(ablation: Ablation, seeds: int) -> str:
     )
 
 
-def _queue(
-    workspace: Workspace, name: str, base: str, texts: str, pairs: str, scale: str, seeds: str
-) -> str:
+def _queue(workspace: Workspace, name: str, asked: Values) -> str:
     """Queue a table; returns the sweep's run."""
     from app.pages.trainings import service as runs
     from app.pages.trainings import verdicts
     from engine.training.ablations import ABLATIONS, rows, scaled
 
-    workspace.refuse_visitors()
     if name not in ABLATIONS:
         raise UserError(f"There is no table {name[:40]!r}.", "Choose one of the list.")
     ablation = ABLATIONS[name]
-    spec = scaled(_spec(workspace, ablation, base, texts, pairs), scale)
-    drawn = range(FIRST_SEED, FIRST_SEED + int(seeds))
+    spec = scaled(_spec(workspace, ablation, asked), asked.scale)
+    drawn = range(FIRST_SEED, FIRST_SEED + int(asked.seeds))
     children = verdicts.children(rows(name, spec), drawn)
     title = f"Table {ablation.table}: {ablation.title.lower()}, {_shortly(spec)}"
     if len(drawn) > 1:
@@ -123,15 +136,15 @@ def _queue(
     return runs.queue_sweep(workspace, spec, children, title=title)
 
 
-def _spec(workspace: Workspace, ablation: Ablation, base: str, texts: str, pairs: str) -> TrainSpec:
+def _spec(workspace: Workspace, ablation: Ablation, asked: Values) -> TrainSpec:
     """The run that the rows change: the preset for this machine from another base."""
     from engine.training.spec import TrainSpec
 
     preset = _preset(workspace, ablation.objective)
-    data = pairs if ablation.objective == "sup" else texts
-    if not base or not data:
+    data = asked.pairs if ablation.objective == "sup" else asked.texts
+    if not asked.base or not data:
         raise UserError("Base or data is missing.", "Choose both above the tables.")
-    spec = TrainSpec.from_dict(preset | {"base": base, "train": data, "out": ""})
+    spec = TrainSpec.from_dict(preset | {"base": asked.base, "train": data, "out": ""})
     return replace(spec, micro_batch=None)
 
 
