@@ -169,7 +169,7 @@ def test_a_decoder_is_trained_for_real(visitor, place, desk):
     run = desk.store.runs.list()[0]
     assert work_off(desk, run["id"])["state"] == "done"
     expect(page.locator(".t-samples li")).to_have_count(5)
-    row.get_by_role("link", name="Decode with").click()
+    row.get_by_role("link", name="Decode:").click()
     page.wait_for_url("**/decode?encoder=*")
     expect(page.locator("#encoders input:checked")).to_have_count(1)
 

@@ -81,7 +81,7 @@ class _Followed:
         self._listing = actions(elem_id="decoders")
         self._curve = chart(height=views.HEIGHT, elem_id="curve")
         self._samples = parts.static("", elem_id="samples")
-        self._at_hand = actions(elem_id="at-hand")
+        self._installed = actions(elem_id="at-hand")
         self._removed = parts.notice()
         self._card = parts.static("", elem_id="card")
         self._read = gr.Textbox(visible="hidden", label="Card", elem_id="read")
@@ -100,12 +100,12 @@ class _Followed:
         def look(run: str, known: list[Any]) -> Answer:
             return None if views.marks(self._workspace, run) == known else self._drawn(run)
 
-        views_of_run = [opened, self._listing, self._curve, self._samples, self._at_hand,
+        views_of_run = [opened, self._listing, self._curve, self._samples, self._installed,
                         self._seen]  # fmt: skip
         loaded = on_load(load, [read, self._card, *views_of_run], self._notice)
         poll(POLL_SECONDS, loaded, look, [opened, self._seen], views_of_run)
         on(self._listing.act, self._act, [opened], views_of_run, self._notice, **HIDE_PROGRESS)
-        on(self._at_hand.act, self._handle, [read], [read, self._card, self._at_hand],
+        on(self._installed.act, self._handle, [read], [read, self._card, self._installed],
            self._removed, **HIDE_PROGRESS)  # fmt: skip
         read.change(None, read, js=INTO_VIEW)
         on(begun.change, self._drawn, [begun], views_of_run, self._notice, **ALWAYS_LAST)
@@ -113,7 +113,7 @@ class _Followed:
 
     def _drawn(self, run: str) -> dict[Any, Any]:
         """Everything of the run that is opened, and all lists."""
-        shown = [self._listing, self._curve, self._samples, self._at_hand, self._seen]
+        shown = [self._listing, self._curve, self._samples, self._installed, self._seen]
         drawn = views.drawn(self._workspace, run)
         return {self._opened: run, **dict(zip(shown, drawn, strict=True))}
 
@@ -137,6 +137,6 @@ class _Followed:
         return {
             self._read: read if card else "",
             self._card: card,
-            self._at_hand: decoder_list.listing(workspace),
+            self._installed: decoder_list.listing(workspace),
             self._removed: parts.say(said),
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +9,10 @@ from app import formats
 from app.components import word_diff
 from app.components.actions import button
 from app.pages.jobs import views as jobs
-from app.pages.train import decoder_list as at_hand
+from app.pages.train import decoder_list
 from app.pages.trainings import figures
-from app.pages.trainings.row import so_far
-from app.web import address, parts, progress
+from app.pages.trainings import row as training
+from app.web import parts, progress
 from engine.decoding.differing import differing
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def drawn(workspace: Workspace, run: str) -> tuple[Any, ...]:
         listing(workspace, rows, run),
         losses(found) if found else None,
         samples(found) if found else "",
-        at_hand.listing(workspace),
+        decoder_list.listing(workspace),
         marks(workspace, run),
     )
 
@@ -67,48 +66,7 @@ def _item(workspace: Workspace, row: TrainingRun, opened: bool) -> str:
     run = workspace.store.runs.get(row.run)
     about = f"{row.title}, {row.state}: {'close' if opened else 'show'} its curves"
     name = button(row.title, "open", row.run, about=about, kind="link")
-    return jobs.item(
-        run, name, _facts(row, run), jobs.buttons(workspace, run),
-        below=_unusual(row) + _links(row), opened=opened,
-    )  # fmt: skip
-
-
-def _facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
-    """One line: how far it is, its best loss, how long it took."""
-    if row.state == "queued":
-        return "waiting for its turn"
-    said = so_far(row, run, otherwise=run["message"] or "starting")
-    if row.loss is not None:
-        said.append(f"loss {row.loss:.3f} on held-out sentences")
-    return ", ".join(said)
-
-
-def _unusual(row: TrainingRun) -> str:
-    """The settings that are not as usual, in one line."""
-    from dataclasses import fields
-
-    from engine.decoding.spec import DecoderSpec
-
-    known = {field.name: field.default for field in fields(DecoderSpec)}
-    said = ", ".join(
-        f"{name.replace('_', ' ')} {value}"
-        for name, value in row.settings.items()
-        if name in known and name not in _ASIDE and value != known[name]
-    )
-    return f'<p class="t-small">{escape(said)}</p>' if said else ""
-
-
-def _links(row: TrainingRun) -> str:
-    """Where the decoder can be tried, once it is there."""
-    if row.why is None:
-        return ""
-    links = " ".join(
-        f'<a href="{escape(address.link(path, encoder=row.encoder))}" '
-        f'aria-label="{escape(f"{name} with {row.title}")}">{name}</a>'
-        for name, path in (("Decode", "decode"), ("Interpolate", "interpolate"),
-                           ("Diagnose", "diagnose"))
-    )  # fmt: skip
-    return f'<p class="t-opens">{links}</p>'
+    return training.item(workspace, run, row, name, opened=opened)
 
 
 def losses(found: Curves) -> dict[str, Any] | None:

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components.actions import button
+from app.pages.jobs import views as jobs
 from app.web import address, parts, progress
 from app.web.figures import style
+from engine.decoding.spec import DecoderSpec
+from engine.training import TrainSpec
 from store.runs import LIVE
 
 if TYPE_CHECKING:
     from app.pages.trainings.service import TrainingRun
+    from app.workspace import Workspace
+
+DECODER = "train-decoder"
+ENDINGS = {
+    "stopped": "stopped, the best was kept",
+    "patience": "stopped early: the dev score no longer improved",
+    "diverged": "the loss was NaN or infinity, the best was kept",
+}
+_SPECS: dict[str, type[TrainSpec | DecoderSpec]] = {DECODER: DecoderSpec}
+_ASIDE = ("objective", "base", "encoder", "train", "dev", "dev_every", "device")
+"""Settings that the title says, or that depend on the machine."""
 
 
 def toggle(row: TrainingRun, chosen: Sequence[str]) -> str:
@@ -35,19 +50,23 @@ def key(place: int) -> str:
 
 
 def opens(row: TrainingRun) -> str:
-    """Links to the pages that show an encoder."""
-    if not row.encoder:
+    """Links to the pages that show what was trained; nothing before it is there."""
+    if not row.encoder or row.why is None:
         return ""
-    base = str(row.settings.get("base", ""))
-    both = [row.encoder] if base.startswith("new:") else [row.encoder, base]
-    links = (
-        ("Evaluate", address.link("evaluate", encoder=row.encoder)),
-        ("Compare", address.link("compare", encoder=both)),
-        ("Map", address.link("map", encoder=row.encoder)),
-    )
+    if row.kind == DECODER:
+        links = {page.capitalize(): address.link(page, encoder=row.encoder)
+                 for page in ("decode", "interpolate", "diagnose")}  # fmt: skip
+    else:
+        base = str(row.settings.get("base", ""))
+        both = [row.encoder] if base.startswith("new:") else [row.encoder, base]
+        links = {
+            "Evaluate": address.link("evaluate", encoder=row.encoder),
+            "Compare": address.link("compare", encoder=both),
+            "Map": address.link("map", encoder=row.encoder),
+        }
     return " ".join(
         f'<a href="{escape(to)}" aria-label="{escape(f"{name}: {row.label}")}">{name}</a>'
-        for name, to in links
+        for name, to in links.items()
     )
 
 
@@ -58,22 +77,70 @@ def tag(row: TrainingRun) -> str:
     return parts.tag(row.state, progress.KINDS[row.state])
 
 
-def so_far(row: TrainingRun, run: Mapping[str, Any], otherwise: str = "") -> list[str]:
-    """Its updates, and the time left or taken. Plain text.
+def item(
+    workspace: Workspace, run: Mapping[str, Any], row: TrainingRun, name: str,
+    *, opened: bool, more: str = "",
+) -> str:  # fmt: skip
+    """A run of one training, in the list of runs.
 
     Args:
-        row: of the training.
+        workspace: whose run it is.
         run: its row in the store.
-        otherwise: what to say of one at work without updates so far.
+        row: of the training.
+        name: as HTML to press.
+        opened: whether its curves are shown.
+        more: HTML of further buttons.
     """
+    settings, links = unusual(row), opens(row)
+    below = f'<p class="t-small">{escape(settings)}</p>' if settings else ""
+    below += f'<p class="t-opens">{links}</p>' if links else ""
+    verbs = jobs.buttons(workspace, run) + more
+    return jobs.item(run, name, _facts(row, run), verbs, below=below, opened=opened)
+
+
+def _facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
+    """One line: how far it is, its best score or loss, how it ended. Plain text."""
+    if row.state == "queued":
+        return "waiting for its turn"
     said = []
     if row.step is not None:
         of = f" of {formats.count(row.steps)}" if row.steps and row.state in LIVE else ""
         said.append(f"{formats.count(row.step)}{of} updates")
-    elif otherwise and row.state == "running":
-        said.append(otherwise)
+    elif row.state == "running":
+        said.append(run["message"] or "starting")
     if row.state == "running" and run["eta_seconds"] is not None:
         said.append(formats.time_left(run["eta_seconds"]))
     elif row.seconds is not None:
         said.append(formats.duration(row.seconds))
-    return said
+    if row.score is not None:
+        where = f" at step {formats.count(row.best_step)}" if row.best_step is not None else ""
+        said.append(f"best dev score {formats.score(row.score)}{where}")
+    if row.loss is not None:
+        said.append(f"loss {row.loss:.3f} on held-out sentences")
+    if row.why in ENDINGS:
+        said.append(ENDINGS[row.why])
+    return ", ".join(said) or "nothing was trained"
+
+
+def unusual(row: TrainingRun) -> str:
+    """The settings that are not as usual, in one line. Plain text."""
+    known = {one.name: one.default for one in fields(_SPECS.get(row.kind, TrainSpec))}
+    return ", ".join(
+        f"{setting_name(name)} {setting_value(value)}"
+        for name, value in row.settings.items()
+        if name in known and name not in _ASIDE and value != known[name]
+    )
+
+
+def setting_name(field: str) -> str:
+    """A field of a spec as people write it."""
+    return field.replace("_", " ")
+
+
+def setting_value(value: Any) -> str:
+    """A setting as people write it. Plain text."""
+    if value is None:
+        return formats.MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return formats.brief(value) if isinstance(value, float) else str(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,8 @@ from app.components.actions import button
 from app.pages.jobs import views as jobs
 from app.pages.trainings import figures
 from app.pages.trainings.ablations_views import outcome
-from app.pages.trainings.row import key, opens, so_far, toggle
+from app.pages.trainings.row import item, key, setting_name, setting_value, toggle
 from app.web import address, parts
-from engine.training import TrainSpec
 from store.runs import LIVE
 
 if TYPE_CHECKING:
@@ -54,20 +52,12 @@ def listing(
         mine = list(group)
         run = workspace.store.runs.get(run_id)
         if mine[0].position is None:
-            items.append(_single(workspace, run, mine[0], chosen))
+            row, more = mine[0], "" if workspace.read_only else _again(mine[0])
+            name, shown = toggle(row, chosen), row.key in chosen
+            items.append(item(workspace, run, row, name, opened=shown, more=more))
         else:
             items.append(_sweep(workspace, run, mine, chosen, opened == run_id))
     return jobs.listing(items, "Trainings, the newest first", "t-training")
-
-
-def _single(
-    workspace: Workspace, run: Mapping[str, Any], row: TrainingRun, chosen: Sequence[str]
-) -> str:
-    again = "" if workspace.read_only else _again(row)
-    return jobs.item(
-        run, toggle(row, chosen), _facts(row, run), jobs.buttons(workspace, run) + again,
-        below=_unusual(row) + _links(row), opened=row.key in chosen,
-    )  # fmt: skip
 
 
 def _sweep(
@@ -82,36 +72,6 @@ def _sweep(
     return jobs.item(
         run, title, jobs.about(run), jobs.buttons(workspace, run), inside=inside, opened=opened
     )
-
-
-def _facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
-    """One line: how far it is, its best score, how it ended."""
-    if row.state == "queued":
-        return "waiting for its turn"
-    said = so_far(row, run)
-    if row.score is not None:
-        where = f" at step {formats.count(row.best_step)}" if row.best_step is not None else ""
-        said.append(f"best dev score {formats.score(row.score)}{where}")
-    if row.why in ENDINGS:
-        said.append(ENDINGS[row.why])
-    return ", ".join(said) or ("starting" if row.state == "running" else "nothing was trained")
-
-
-ENDINGS = {
-    "stopped": "stopped, the best was kept",
-    "patience": "stopped early: the dev score no longer improved",
-    "diverged": "the loss was NaN or infinity, the best was kept",
-}
-
-
-def _unusual(row: TrainingRun) -> str:
-    said = unusual(row)
-    return f'<p class="t-small">{escape(said)}</p>' if said else ""
-
-
-def _links(row: TrainingRun) -> str:
-    """Where the encoder can be opened, once it is there."""
-    return f'<p class="t-opens">{opens(row)}</p>' if row.encoder else ""
 
 
 def _again(row: TrainingRun) -> str:
@@ -196,7 +156,9 @@ def names(rows: Sequence[TrainingRun]) -> list[str]:
     called = []
     for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
         alike = [other.settings for other in rows if other.label == label]
-        words = [f"{_name(n)} {_value(row.settings.get(n))}" for n in differing(alike)]
+        words = [
+            f"{setting_name(n)} {setting_value(row.settings.get(n))}" for n in differing(alike)
+        ]
         number = f" ({labels[: place + 1].count(label)})" if len(alike) > 1 and not words else ""
         called.append(label + "".join(f", {text}" for text in words[:3]) + number)
     return called
@@ -225,7 +187,10 @@ def differences(rows: Sequence[TrainingRun]) -> str:
         return "".join(map(_settings, rows))
     differ = differing([row.settings for row in rows])
     heads = ["Setting", *names(rows)]
-    body = [[_name(n), *(escape(_value(value)) for value in given)] for n, given in differ.items()]
+    body = [
+        [setting_name(n), *(escape(setting_value(value)) for value in given)]
+        for n, given in differ.items()
+    ]
     body.append(["best dev score", *(_score(row) for row in rows)])
     same = "" if differ else '<p class="t-muted">Their settings are the same.</p>'
     return (
@@ -236,36 +201,12 @@ def differences(rows: Sequence[TrainingRun]) -> str:
 
 def _settings(row: TrainingRun) -> str:
     facts = "".join(
-        f"<dt>{_name(name)}</dt><dd>{escape(_value(value))}</dd>"
+        f"<dt>{setting_name(name)}</dt><dd>{escape(setting_value(value))}</dd>"
         for name, value in row.settings.items()
     )
     return (
         '<details class="t-twin"><summary>All settings</summary>'
         f'<dl class="t-facts t-settings">{facts}</dl></details>'
-    )
-
-
-def _name(field: str) -> str:
-    return field.replace("_", " ")
-
-
-def _value(value: Any) -> str:
-    """A setting as people write it. Plain text."""
-    if value is None:
-        return formats.MISSING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return formats.brief(value) if isinstance(value, float) else str(value)
-
-
-def unusual(row: TrainingRun) -> str:
-    """The settings that are not as usual, in one line. Plain text."""
-    known = {field.name: field.default for field in fields(TrainSpec)}
-    aside = ("objective", "base", "train", "dev", "dev_every")
-    return ", ".join(
-        f"{_name(name)} {_value(value)}"
-        for name, value in row.settings.items()
-        if name not in aside and value != known.get(name)
     )
 
 
