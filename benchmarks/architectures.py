@@ -37,11 +37,11 @@ from benchmarks.claims import at_least, claim
 from benchmarks.decoders import prepare, shown, tell
 from engine.datasets import Catalog
 from engine.decode import open_decoder
+from engine.decoding.dataset import DecoderDataset, sentences_of, with_vectors
 from engine.decoding.diagnosis import NAMES
 from engine.decoding.folder import vocabulary_of
-from engine.decoding.material import Material, material_of, sentences_of
-from engine.decoding.run import Run
-from engine.decoding.spec import DecoderSpec, working_folder
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.trainer import DecoderTrainer
 from engine.decoding.vocabulary import Words
 from engine.diagnose import diagnose
 from engine.encoders.base import Encoder
@@ -67,17 +67,19 @@ class Learned:
     """What all learn from."""
 
     spec: DecoderSpec
-    material: Material
+    dataset: DecoderDataset
     vocabulary: Words
     encoder: Encoder
     hash: str
 
-    def run(self, **changes: object) -> Run:
+    def run(self, **changes: object) -> DecoderTrainer:
         """A training that has not begun."""
         spec = replace(self.spec, **changes)
-        shutil.rmtree(working_folder(spec), ignore_errors=True)
+        shutil.rmtree(spec.working_folder, ignore_errors=True)
         shutil.rmtree(spec.out, ignore_errors=True)
-        return Run(spec, self.material, self.vocabulary, self.encoder.fingerprint, self.hash)
+        return DecoderTrainer(
+            spec, self.dataset, self.vocabulary, self.encoder.fingerprint, self.hash
+        )
 
 
 @dataclass
@@ -90,7 +92,7 @@ class Contestant:
         curve: those seconds and the loss on what is kept apart, at each look.
     """
 
-    run: Run
+    run: DecoderTrainer
     seconds: float = 0.0
     curve: list[tuple[float, float]] = field(default_factory=list)
 
@@ -108,7 +110,8 @@ class Contestant:
         self.seconds += time.process_time() - began
         every = max(1, self.run.steps // LOOKS)
         if self.run.step % every == 0 or self.run.step == self.run.steps:
-            self.curve.append((self.seconds, self.run.look().loss))
+            list(self.run.evaluate())  # keeps the weights if they are the best
+            self.curve.append((self.seconds, self.run.state.curve[-1][1]))
         return True
 
 
@@ -121,8 +124,8 @@ def learned(root: Path, folder: Path, name: str) -> Learned:
     sentences = sentences_of(spec, Catalog(), out)
     vectors = encoder.encode(sentences.texts)
     vocabulary = vocabulary_of(spec, sentences.texts[: -spec.held_out])
-    material = material_of(spec, sentences.texts, vectors, vocabulary)
-    return Learned(spec, material, vocabulary, encoder, sentences.hash)
+    dataset = with_vectors(spec, sentences.texts, vectors, vocabulary)
+    return Learned(spec, dataset, vocabulary, encoder, sentences.hash)
 
 
 def paces(given: Learned, names: Sequence[str]) -> dict[str, float]:
@@ -166,7 +169,7 @@ def best_rate(given: Learned, name: str, epochs: float) -> float:
         run = given.run(architecture=name, learning_rate=rate, epochs=epochs)
         for rows in run.batches(0):
             run.update(rows)
-        loss = run.look().loss
+        loss, _ = run.score()
         tell(f"{name}: rate {rate:g}, {run.steps} updates: {loss:.3f}")
         trials[loss] = rate
     return trials[min(trials)]

@@ -33,11 +33,11 @@ from torch.nn import functional as F
 
 from benchmarks.claims import claim, within
 from engine.datasets import Catalog
+from engine.decoding.dataset import DecoderDataset, with_vectors
 from engine.decoding.generate import greedy
-from engine.decoding.material import Material, material_of
-from engine.decoding.run import Run
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.text import corpus
+from engine.decoding.trainer import DecoderTrainer
 from engine.decoding.vocabulary import BEGIN, END, PAD, Vocabulary
 
 DIM = 384
@@ -80,14 +80,14 @@ class Plain(nn.Module):
         return (mixed + 1e-8).log(), state
 
 
-def material(root: Path, spec: DecoderSpec) -> tuple[Material, Vocabulary]:
+def material(root: Path, spec: DecoderSpec) -> tuple[DecoderDataset, Vocabulary]:
     """Sentences of Wikipedia with vectors of chance."""
     with gzip.open(root / "unlabelled" / "wiki_split.txt.gz", "rt", encoding="utf-8") as file:
         lines = [line for _, line in zip(range(SENTENCES), file, strict=False)]
     sentences = corpus(lines, most=spec.words)
     vocabulary = Vocabulary.learn(sentences, spec.vocabulary)
     vectors = np.random.default_rng(0).standard_normal((len(sentences), DIM), dtype=np.float32)
-    return material_of(spec, sentences, vectors, vocabulary), vocabulary
+    return with_vectors(spec, sentences, vectors, vocabulary), vocabulary
 
 
 def clocks() -> Turn:
@@ -103,7 +103,7 @@ def timed(work: Callable[[], object]) -> Turn:
     return now[0] - wall, now[1] - cpu
 
 
-def plain_update(model: Plain, learned: Material) -> Callable[[np.ndarray], None]:
+def plain_update(model: Plain, learned: DecoderDataset) -> Callable[[np.ndarray], None]:
     """One update of the plain loop."""
     optimiser = torch.optim.AdamW(model.parameters(), 1e-3)
 
@@ -140,8 +140,8 @@ def training(options: argparse.Namespace, root: Path, folder: Path) -> dict[str,
     learned, vocabulary = material(root, spec)
     width = {"width": options.hidden} if options.hidden != 1024 else {}
     runs = {
-        "ours": Run(spec, learned, vocabulary, "", ""),
-        "lstm-mos": Run(
+        "ours": DecoderTrainer(spec, learned, vocabulary, "", ""),
+        "lstm-mos": DecoderTrainer(
             replace(spec, architecture="lstm-mos", **width), learned, vocabulary, "", ""
         ),
     }
@@ -175,7 +175,7 @@ def decoding(
     )  # fmt: skip
     learned, vocabulary = material(root, spec)
     torch.manual_seed(0)
-    ours = Run(spec, learned, vocabulary, "", "").model
+    ours = DecoderTrainer(spec, learned, vocabulary, "", "").model
     never_ending(ours)
     plain = Plain(DIM, len(vocabulary), options.hidden)
     never_ending(plain)

@@ -35,15 +35,16 @@ from engine.decode import open_decoder
 from engine.decoding import folder as folders
 from engine.decoding import shipped
 from engine.decoding.arithmetic import evaluate
-from engine.decoding.card import anywhere, card
+from engine.decoding.card import card
 from engine.decoding.diagnosis import NAMES, Diagnosis, Figure
-from engine.decoding.events import Finished, Looked, Noted, Started, Stepped
+from engine.decoding.events import DecoderEvaluated, DecoderFinished, DecoderStarted, DecoderStepped
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.text import corpus
 from engine.decoding.train import train_decoder
 from engine.diagnose import diagnose
 from engine.encoders.base import Encoder
 from engine.training.card import plain, table
+from engine.training.events import Noted
 
 SOURCES = ("wiki_split", "movie_reviews", "speeches")
 UNSEEN = "abc"
@@ -115,13 +116,13 @@ def train(name: str, text: Path, out: Path, encoder: Encoder) -> None:
     for event in train_decoder(spec, encoder=encoder):
         said = ""
         match event:
-            case Started() | Noted() | Finished():
+            case DecoderStarted() | Noted() | DecoderFinished():
                 said = str(event)
-            case Stepped() if event.step % 100 == 0:
+            case DecoderStepped() if event.step % 100 == 0:
                 said = (f"step {event.step} of {event.steps}: loss {event.loss:.3f}, "
                         f"{event.pieces_per_second:.0f} pieces/s, "
                         f"{event.seconds_left / 60:.0f} min left")  # fmt: skip
-            case Looked():
+            case DecoderEvaluated():
                 shown = "".join(f"\n    {a}\n    -> {b}" for a, b in event.samples)
                 said = f"step {event.step}: held out {event.loss:.3f}{shown}"
         if said:
@@ -136,7 +137,7 @@ def file_name(encoder: str) -> str:
 def ship(trained: Path, target: Path) -> None:
     """Write a decoder as int8, without the folders of this machine."""
     model, vocabulary, facts = folders.read(trained)
-    facts["spec"] = anywhere(DecoderSpec.from_dict(facts["spec"])).to_dict()
+    facts["spec"] = DecoderSpec.from_dict(facts["spec"]).relative_paths().to_dict()
     folders.write(target, model, vocabulary, facts, small=True)
 
 

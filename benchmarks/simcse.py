@@ -32,7 +32,7 @@ from engine.encoders import load
 from engine.evaluate import evaluate
 from engine.tasks import expand
 from engine.train import train
-from engine.training import Finished, Looked, Noted, Stepped, TrainSpec
+from engine.training import Evaluated, Finished, Noted, Stepped, TrainSpec
 
 BASE = "base: MLM alone"
 NEW = "new:layers=4,hidden=256,heads=4,vocab=8000"
@@ -110,7 +110,7 @@ class Study:
         began, said = time.process_time(), 0.0
         for event in train(spec, self.catalog):
             match event:
-                case Looked():
+                case Evaluated():
                     self._say(name, f"step {event.step}: dev {event.score:.2f}")
                 case Stepped() if time.monotonic() - said > 60:
                     said = time.monotonic()

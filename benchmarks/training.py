@@ -33,10 +33,9 @@ from typing import Any
 
 from benchmarks.claims import at_least, at_most, claim
 from engine.datasets.catalog import Catalog
-from engine.train import one_update
 from engine.training import TrainSpec
+from engine.training.encoder import EncoderTrainer
 from engine.training.examples import Examples, open_examples
-from engine.training.loop import Run
 from engine.training.model import open_model
 from engine.training.order import batches
 from engine.training.precision import Precision
@@ -68,20 +67,20 @@ class Ours:
 
     def __init__(self, spec: TrainSpec, examples: Examples) -> None:
         model = open_model(spec, examples)
-        self.run = Run(spec, model, examples, None, Precision.of(spec))
+        self.trainer = EncoderTrainer(spec, model, examples, None, Precision.of(spec))
         self.batches = batches(len(examples), spec.batch_size, spec.steps or 1, spec.seed)
         self.losses: list[float] = []
 
     def update(self, times: int) -> None:
         """Make some updates."""
         for _ in range(times):
-            list(one_update(self.run, next(self.batches)))
+            self.trainer.update(next(self.batches))
 
     def curve(self, steps: int) -> list[float]:
         """The loss of every update."""
         for _ in range(steps):
             self.update(1)
-            stepped = self.run.meter.read()
+            stepped = self.trainer.meter.read()
             self.losses.append(stepped.loss if stepped else float("nan"))
         return self.losses
 

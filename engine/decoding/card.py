@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from engine.decoding.spec import DecoderSpec
-from engine.training.card import code, options, plain, portable, short, table
+from engine.training.base_spec import short
+from engine.training.card import WHY, code, fenced, options, plain, settings, table
 
 MOST_ROWS = 20
-"""Looks at the sentences kept apart that the card lists; `decoder.json` has all."""
+"""Held-out losses that the card lists; `decoder.json` has all."""
+_TOLD = ("encoder", "train", "out")
+"""Fields that a command has in other places than its options."""
 ARCHITECTURES = {
     "prefix": "a small Transformer that reads the vector as its first positions",
     "lstm": "an LSTM with the vector joined to every input (Vec2Sent, section 3.3)",
     "lstm-mos": "an LSTM with a mixture of softmaxes, the vector joined to every input (Vec2Sent, "
     "section 2)",
     "causal": "a language model behind a soft prefix that the vector becomes",
-}
-_WHY = {
-    "done": "All updates were made.",
-    "stopped": "It was stopped by hand.",
-    "diverged": "It stopped because the loss was no longer a number.",
 }
 TERMS = (
     "To be filled in by whoever passes this folder on. A decoder can write out what it learned "
@@ -42,15 +38,7 @@ def command_of(spec: DecoderSpec, style: str = "") -> str:
     for name in spec.train:
         words += ["--train", name]
     words += ["--out", spec.out]
-    return shlex.join([*words, *options(spec, ("encoder", "train", "out"), style)])
-
-
-def anywhere(spec: DecoderSpec) -> DecoderSpec:
-    """The same without the folders of this machine, for a folder that is handed on."""
-    return replace(
-        spec, encoder=portable(spec.encoder), train=tuple(portable(name) for name in spec.train),
-        out=Path(spec.out).name, base=spec.base and portable(spec.base),
-    )  # fmt: skip
+    return shlex.join([*words, *options(spec, _TOLD, style)])
 
 
 def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proof: str = "") -> str:
@@ -69,7 +57,7 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
         f"# A decoder for {code(short(spec.encoder))}",
         f"It turns a vector of {facts['dim']} dimensions of this encoder back into a sentence: "
         f"{ARCHITECTURES[spec.architecture]}. {facts['parameters']:,} parameters, {kept}; "
-        f"{facts['pieces']:,} pieces. It belongs to vectors of fingerprint "
+        f"{facts['pieces']:,} tokens. It belongs to vectors of fingerprint "
         f"{code(facts['fingerprint'])}, and to none else.",
         "It knows sentences of the length and kind that it learned from, and writes what is "
         "likely where the vector does not say: a name or number may be made up.",
@@ -78,14 +66,14 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
         + (", clauses of longer ones among them" if spec.clauses else "")
         + f". Content hash {code(facts['data_hash'])}.",
         "## Training",
-        f"{_WHY.get(facts['why'], '')} {facts['steps']:,} updates in {facts['seconds']:,.0f} "
+        f"{WHY.get(facts['why'], '')} {facts['steps']:,} updates in {facts['seconds']:,.0f} "
         f"seconds. The weights are those after update {facts['step']:,}, with the lowest loss, "
-        f"{facts['loss']:.3f} nats a piece, on {facts['held_out']:,} sentences kept apart.",
+        f"{facts['loss']:.3f} nats a token, on {facts['held_out']:,} held-out sentences.",
         "\n".join(f"- {plain(note)}" for note in facts["notes"]),
-        table(("setting", "value"), [(code(k), code(v)) for k, v in _settings(spec)]),
+        settings(spec, _TOLD),
         "The same again:",
-        f"```sh\n{command_of(anywhere(spec))}\n```",
-        table(("update", "loss on what was kept apart"), _curve(facts["curve"])),
+        fenced(command_of(spec.relative_paths()), "sh"),
+        table(("update", "held-out loss"), _curve(facts["curve"])),
         proof,
         "## Terms",
         terms,
@@ -93,14 +81,8 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _settings(spec: DecoderSpec) -> list[tuple[str, Any]]:
-    own = ("version", "encoder", "train", "out")
-    given = anywhere(spec).to_dict()
-    return [(name, value) for name, value in given.items() if name not in own]
-
-
 def _curve(curve: Sequence[Sequence[float]]) -> list[tuple[str, str]]:
-    """Looks, evenly thinned; the first and the last are always among them."""
+    """Held-out losses, evenly thinned; the first and the last are always among them."""
     every = -(-len(curve) // MOST_ROWS) or 1
     last = len(curve) - 1
     return [(f"{step:,.0f}", f"{loss:.3f}") for i, (step, loss) in enumerate(curve)

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from engine.datasets.catalog import Catalog
+from engine.decoding.dataset import sentences_of, with_vectors
 from engine.decoding.folder import vocabulary_of
-from engine.decoding.material import material_of, sentences_of
-from engine.decoding.run import LOOKS, Run
 from engine.decoding.spec import DecoderSpec
+from engine.decoding.trainer import EVALUATIONS, DecoderTrainer
 from engine.encoders.base import Encoder
 from engine.probe import sentences_per_second, spread, trial
 
@@ -25,7 +25,7 @@ _TRIED = 3000
 """Sentences that the updates of the probe are made of."""
 _READ = 50_000
 """Sentences that its vocabulary is learned from: of fewer it would be smaller, and so quicker."""
-_PIECES = 512
+_TOKENS = 512
 """Of an update of the probe, about: the largest decoder makes one in some seconds."""
 
 
@@ -34,7 +34,7 @@ class DecoderEstimate:
     """What a training will take.
 
     Attributes:
-        seconds: from start to end: encoding, updates, looks.
+        seconds: from start to end: encoding, updates, evaluations.
         encoding: seconds of it that encoding takes.
         sentences: that it learns from.
         steps: updates in all.
@@ -77,61 +77,64 @@ def estimate(
 def _probed(
     spec: DecoderSpec, encoder: Encoder, catalog: Catalog, folder: Path, seconds: float
 ) -> DecoderEstimate:
-    alone = replace(spec, out=str(folder / "probe"))
-    texts = sentences_of(alone, catalog, folder).texts
+    probe = replace(spec, out=str(folder / "probe"))
+    texts = sentences_of(probe, catalog, folder).texts
     rate = sentences_per_second(encoder, spread(texts))
-    run = _run(alone, texts[:_READ], encoder)
-    return _told(alone, run, len(texts), rate, _speed(run, seconds))
+    trainer = _trainer(probe, texts[:_READ], encoder)
+    return _told(probe, trainer, len(texts), rate, _speed(trainer, seconds))
 
 
-def _run(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> Run:
+def _trainer(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> DecoderTrainer:
     """A training on some sentences with vectors of chance, which take as long as any."""
     vocabulary = vocabulary_of(spec, sentences)
     sentences = sentences[:_TRIED]
     spec = replace(spec, held_out=min(spec.held_out, len(sentences) // 3))
     shape = (len(sentences), encoder.dim)
     vectors = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
-    material = material_of(spec, sentences, vectors, vocabulary)
-    return Run(spec, material, vocabulary, encoder.fingerprint, "")
+    dataset = with_vectors(spec, sentences, vectors, vocabulary)
+    return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, "")
 
 
-def _speed(run: Run, seconds: float) -> float:
-    """Pieces a second over parts of batches: small ones, which are a little slower than whole."""
-    run.model.train()
-    rows = max(8, int(_PIECES / _mean_pieces(run)))
-    batches = (batch[:rows] for batch in run.batches(0))
-    run.update(next(batches)[:4])  # pays for what is made once
-    pieces, began = 0, time.perf_counter()
+def _speed(trainer: DecoderTrainer, seconds: float) -> float:
+    """Tokens a second over parts of batches: small ones, which are a little slower than whole."""
+    rows = max(8, int(_TOKENS / _mean_tokens(trainer)))
+    batches = (batch[:rows] for batch in trainer.batches(0))
+    trainer.update(next(batches)[:4])  # pays for what is made once
+    tokens, began = 0, time.perf_counter()
     for batch in batches:
-        run.update(batch)
-        pieces += sum(len(run.material.pieces[i]) - 1 for i in batch)
+        trainer.update(batch)
+        tokens += sum(len(trainer.dataset.tokens[i]) - 1 for i in batch)
         if time.perf_counter() - began > seconds:
             break
-    if run.device.type == "cuda":
+    if trainer.precision.device.type == "cuda":
         torch.cuda.synchronize()
-    return max(1, pieces) / max(time.perf_counter() - began, 1e-6)
+    return max(1, tokens) / max(time.perf_counter() - began, 1e-6)
 
 
-def _mean_pieces(run: Run) -> float:
+def _mean_tokens(trainer: DecoderTrainer) -> float:
     """That a sentence is learned by: BEGIN is given."""
-    return float(np.mean([len(ids) - 1 for ids in run.material.pieces]))
+    return float(np.mean([len(ids) - 1 for ids in trainer.dataset.tokens]))
 
 
 def _told(
-    spec: DecoderSpec, run: Run, sentences: int, rate: float, pieces_per_second: float
+    spec: DecoderSpec,
+    trainer: DecoderTrainer,
+    sentences: int,
+    rate: float,
+    pieces_per_second: float,
 ) -> DecoderEstimate:
-    learned, mean = max(1, sentences - spec.held_out), _mean_pieces(run)
+    learned, mean = max(1, sentences - spec.held_out), _mean_tokens(trainer)
     total = learned * mean * spec.epochs
-    # The sentences kept apart pass once at each look, without gradients: a third of an update.
-    looked = LOOKS * spec.held_out * mean / 3
+    # The held-out sentences pass once at each evaluation, without gradients: a third of an update.
+    evaluating = EVALUATIONS * spec.held_out * mean / 3
     encoding = sentences / rate
     return DecoderEstimate(
-        seconds=encoding + (total + looked) / pieces_per_second,
+        seconds=encoding + (total + evaluating) / pieces_per_second,
         encoding=encoding,
         sentences=learned,
         steps=max(1, round(total / spec.batch_tokens)),
-        parameters=sum(p.numel() for p in run.model.parameters()),
+        parameters=sum(p.numel() for p in trainer.model.parameters()),
         pieces_per_second=pieces_per_second,
         sentences_per_second=rate,
-        device=str(run.device),
+        device=str(trainer.precision.device),
     )

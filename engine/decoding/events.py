@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from engine.training.events import Event
 
@@ -19,7 +21,7 @@ class Encoded(Event):
 
 
 @dataclass(frozen=True)
-class Started(Event):
+class DecoderStarted(Event):
     """Training begins, or goes on: updates made and to make, sentences, parameters, device."""
 
     kind: ClassVar[str] = "started"
@@ -31,8 +33,8 @@ class Started(Event):
 
 
 @dataclass(frozen=True)
-class Stepped(Event):
-    """Some updates: mean loss (nats a piece), pieces per second, seconds so far and left."""
+class DecoderStepped(Event):
+    """Some updates: mean loss (nats a token), tokens per second, seconds so far and left."""
 
     kind: ClassVar[str] = "stepped"
     step: int
@@ -44,8 +46,8 @@ class Stepped(Event):
 
 
 @dataclass(frozen=True)
-class Looked(Event):
-    """The sentences kept apart: their loss, and (sentence, what was decoded) of a few."""
+class DecoderEvaluated(Event):
+    """The held-out sentences: their loss, and (sentence, what was decoded) of a few."""
 
     kind: ClassVar[str] = "looked"
     step: int
@@ -54,24 +56,16 @@ class Looked(Event):
 
 
 @dataclass(frozen=True)
-class Noted(Event):
-    """Something a person should know."""
-
-    kind: ClassVar[str] = "noted"
-    message: str
-
-
-@dataclass(frozen=True)
-class Finished(Event):
+class DecoderFinished(Event):
     """The decoder is in its folder.
 
     Attributes:
         step: updates made.
         best_step: the update whose weights these are.
-        best_loss: theirs on the sentences kept apart.
+        best_loss: theirs on the held-out sentences.
         seconds: of training.
         out: the folder.
-        why: `done`, `stopped` by hand, or `diverged`: the loss was no number.
+        why: `done`, `stopped` by hand, or `diverged`: a loss was NaN or infinity.
     """
 
     kind: ClassVar[str] = "finished"
@@ -81,3 +75,9 @@ class Finished(Event):
     seconds: float
     out: str
     why: str
+
+
+def finished(facts: Mapping[str, Any], folder: Path) -> DecoderFinished:
+    """The last event of the training of a decoder whose `decoder.json` says these facts."""
+    steps, step, loss, seconds = (facts[name] for name in ("steps", "step", "loss", "seconds"))
+    return DecoderFinished(steps, step, loss, seconds, str(folder), facts["why"])

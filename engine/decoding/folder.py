@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from engine.decoding.card import card
 from engine.decoding.causal import BaseVocabulary, CausalDecoder
+from engine.decoding.dataset import DecoderDataset
 from engine.decoding.lstm import ConditionedLSTM
-from engine.decoding.material import Material
 from engine.decoding.prefix import PrefixTransformer
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.vocabulary import Vocabulary, Words
@@ -40,11 +40,11 @@ def vocabulary_of(spec: DecoderSpec, sentences: Iterable[str]) -> Words:
     return Vocabulary.learn(sentences, spec.vocabulary)
 
 
-def fresh(
-    spec: DecoderSpec, material: Material, vocabulary: Words
+def untrained(
+    spec: DecoderSpec, dataset: DecoderDataset, vocabulary: Words
 ) -> tuple[DecoderModel, dict[str, Any]]:
     """A decoder that has learned nothing yet, and the sizes that `build` makes another of."""
-    dim, positions = material.vectors.shape[1], material.positions
+    dim, positions = dataset.vectors.shape[1], dataset.positions
     if spec.base is not None:
         model = CausalDecoder.of(spec.base, dim, positions)
         return model, model.sizes

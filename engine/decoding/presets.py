@@ -4,7 +4,7 @@
 
 The paper states 1.4 million training sentences of at most 15 words and 10,000 to test on; its
 released scripts keep at most 14 words and test on 1,000. Both train the LSTM with a mixture of
-softmaxes over 50,000 pieces. Theirs are lower-cased and have every digit as 0; ours never are.
+softmaxes over 50,000 tokens. Theirs are lower-cased and have every digit as 0; ours never are.
 """
 
 from __future__ import annotations
@@ -13,24 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import UserError
+from engine.training.presets import Preset
 
 
 @dataclass(frozen=True)
-class Preset:
-    """Settings to start from.
+class DecoderPreset(Preset):
+    """Settings of a decoder to start from; `changes` are all but encoder, train and out.
 
     Attributes:
-        name: for addresses and commands.
-        label: a few words for people.
-        about: where the settings come from, and what to know.
-        changes: fields of a DecoderSpec; all but encoder, train and out.
         test: held-out sentences that a decoder is judged on.
     """
 
-    name: str
-    label: str
-    about: str
-    changes: dict[str, Any]
     test: int
 
 
@@ -39,7 +32,7 @@ _OF_PAPER: dict[str, Any] = {
 }  # fmt: skip
 
 PRESETS = (
-    Preset(
+    DecoderPreset(
         "ours",
         "A small Transformer",
         "Four layers that read the vector as their first positions: hours on one processor core "
@@ -47,14 +40,14 @@ PRESETS = (
         {},
         1_000,
     ),
-    Preset(
+    DecoderPreset(
         "quick",
         "A first look",
         "The same, narrower and from 12,000 sentences: minutes, and it gets the gist at best.",
         {"limit": 12_000, "vocabulary": 4000, "width": 192, "layers": 3},
         1_000,
     ),
-    Preset(
+    DecoderPreset(
         "paper",
         "Vec2Sent, as the paper says",
         "1.4 million sentences of at most 15 words, three LSTM layers of 1024 and five softmaxes. "
@@ -62,7 +55,7 @@ PRESETS = (
         _OF_PAPER | {"words": 15},
         10_000,
     ),
-    Preset(
+    DecoderPreset(
         "code",
         "Vec2Sent, as its code does",
         "As the paper, but sentences of at most 14 words, and 1,000 to test on. It needs a GPU.",
@@ -72,7 +65,7 @@ PRESETS = (
 )
 
 
-def preset(name: str) -> Preset:
+def preset(name: str) -> DecoderPreset:
     """One of `PRESETS`.
 
     Raises:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from engine.encoders.spec import as_before, of_before
 from engine.errors import UserError
+from engine.training.base_spec import BaseSpec, Ranges, relative_path
 
 VERSION = 1
 HEADS = 4
@@ -19,7 +17,7 @@ HEADS = 4
 
 Architecture = Literal["prefix", "lstm", "lstm-mos", "causal"]
 
-_RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
+_RANGES: Ranges = {
     "architecture": (lambda v: v in get_args(Architecture), ", ".join(get_args(Architecture))),
     "words": (lambda v: v >= 2, "at least 2"),
     "limit": (lambda v: v >= 2, "at least 2, or none for all"),
@@ -37,7 +35,7 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 @dataclass(frozen=True)
-class DecoderSpec:
+class DecoderSpec(BaseSpec):
     """Training of a decoder for one encoder.
 
     Attributes:
@@ -66,6 +64,9 @@ class DecoderSpec:
         device: None takes the first GPU if there is one.
     """
 
+    version = VERSION
+    name = "decoder's training spec"
+
     encoder: str
     train: tuple[str, ...]
     out: str
@@ -93,10 +94,7 @@ class DecoderSpec:
         Raises:
             UserError: names the field, what was given and what fits.
         """
-        for name, (fits, expected) in _RANGES.items():
-            given = getattr(self, name)
-            if given is not None and not fits(given):
-                raise _refused(name, given, expected)
+        self.check(_RANGES)
         if not self.train:
             raise UserError("A decoder needs sentences to learn from.", "Name a file or data set.")
         causal = self.architecture == "causal"
@@ -112,46 +110,27 @@ class DecoderSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Every field and the version, JSON-able."""
-        return {"version": VERSION} | asdict(self) | {"train": list(self.train)}
+        return super().to_dict() | {"train": list(self.train)}
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> DecoderSpec:
-        """The spec that `to_dict` wrote.
+    def of_today(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What `to_dict` wrote in any version, as it writes it now; but `train` as a tuple."""
+        today = dict(given)
+        if "encoder" in today:
+            today["encoder"] = of_before(today["encoder"])
+        if "train" in today:
+            today["train"] = tuple(today["train"])
+        return today
 
-        Raises:
-            UserError: an unknown field, a missing one, or another version.
-        """
-        if given.get("version", VERSION) != VERSION:
-            raise UserError(f"This spec is of version {given['version']}, not {VERSION}.")
-        known = {field.name for field in fields(cls)}
-        wanted = {name: value for name, value in given.items() if name != "version"}
-        if unknown := sorted(wanted.keys() - known):
-            raise UserError(f"The training of a decoder has no field {unknown[0]!r}.")
-        if missing := sorted({"encoder", "train", "out"} - wanted.keys()):
-            raise UserError(f"The training of a decoder needs the field {missing[0]!r}.")
-        encoder = of_before(wanted["encoder"])
-        return cls(**wanted | {"encoder": encoder, "train": tuple(wanted["train"])})
+    def as_before(self) -> dict[str, Any]:
+        """Decoders of before are known by the words for poolings of then."""
+        return {"encoder": as_before(self.encoder)}
 
-    @property
-    def hash(self) -> str:
-        """32 hexadecimal digits over everything that decides the weights; `out` does not."""
-        facts = {name: value for name, value in self.to_dict().items() if name != "out"}
-        facts["encoder"] = as_before(self.encoder)  # decoders of before are known by that
-        text = json.dumps(facts, sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def out_folder(spec: DecoderSpec) -> Path:
-    """Where the decoder of a training will be."""
-    return Path(spec.out).expanduser().absolute()
-
-
-def working_folder(spec: DecoderSpec) -> Path:
-    """Where the checkpoint of a training is until its decoder is written."""
-    out = out_folder(spec)
-    return out.with_name(out.name + ".training")
-
-
-def _refused(name: str, given: Any, expected: str) -> UserError:
-    shown = name.replace("_", " ")
-    return UserError(f"The {shown} cannot be {given!r}.", f"Expected {expected}.")
+    def relative_paths(self) -> DecoderSpec:
+        """The same without the folders of this machine, for a folder that is handed on."""
+        return replace(
+            super().relative_paths(),
+            encoder=relative_path(self.encoder),
+            train=tuple(relative_path(name) for name in self.train),
+            base=self.base and relative_path(self.base),
+        )

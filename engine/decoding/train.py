@@ -3,9 +3,9 @@
     for event in train_decoder(DecoderSpec("minilm", ("sentences.txt",), "my-decoder")):
         print(event)
 
-The loss is the cross entropy of the next piece given the vector and the pieces before it. Vectors
+The loss is the cross entropy of the next token given the vector and the tokens before it. Vectors
 are standardised by the mean of each dimension and one deviation for all, so that one learning rate
-suits every encoder. Some sentences are kept apart, and the weights that know them best are kept.
+suits every encoder. Some sentences are held out, and the weights that know them best are kept.
 
 A killed run goes on from its checkpoint when it is started again, and ends with the very weights of
 an unbroken one on a CPU: the checkpoint lies beside the folder, in `NAME.training`, until the
@@ -19,15 +19,16 @@ from collections.abc import Callable, Iterator
 
 from engine.datasets.catalog import Catalog
 from engine.decoding import folder as folders
-from engine.decoding.events import Finished, Noted
-from engine.decoding.material import Sentences, encoded, material_of, sentences_of
-from engine.decoding.run import Run, never
-from engine.decoding.spec import DecoderSpec, out_folder, working_folder
+from engine.decoding.dataset import Sentences, encoded, sentences_of, with_vectors
+from engine.decoding.events import DecoderFinished, finished
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.trainer import DecoderTrainer
 from engine.encoders import load
 from engine.encoders.base import Encoder
 from engine.errors import UserError
-from engine.training.events import Event
-from engine.training.lock import alone
+from engine.training.events import Event, Noted
+from engine.training.lock import lock
+from engine.training.loop import never
 
 
 def train_decoder(
@@ -52,36 +53,37 @@ def train_decoder(
 
     Raises:
         UserError: something asked cannot be done, the folder is taken or another process trains
-            into it, a checkpoint or the decoder could not be written, or the loss was no number
-            before there was one.
+            into it, a checkpoint or the decoder could not be written, or the loss was NaN or
+            infinity before there was a checkpoint.
     """
-    sentences = sentences_of(spec, catalog or Catalog(), working_folder(spec))
-    if finished := _finished(spec, sentences):
-        yield Noted(f"{finished.out} is there already, of this very training.")
-        yield finished
+    sentences = sentences_of(spec, catalog or Catalog(), spec.working_folder)
+    if last := _finished(spec, sentences):
+        yield Noted(last.step, f"{last.out} is there already, of this very training.")
+        yield last
         return
-    with alone(working_folder(spec)):
+    with lock(spec.working_folder):
         yield from _trained(spec, sentences, encoder or load(spec.encoder), stop)
 
 
 def _trained(
     spec: DecoderSpec, sentences: Sentences, encoder: Encoder, stop: Callable[[], bool]
 ) -> Iterator[Event]:
-    yield from (Noted(note) for note in sentences.notes)
+    yield from (Noted(0, note) for note in sentences.notes)
     vectors = yield from encoded(sentences.texts, encoder, stop)
     if vectors is None:
-        yield Noted("Stopped before the first update: there is no decoder.")
+        yield Noted(0, "Stopped before the first update: there is no decoder.")
         return
     vocabulary = folders.vocabulary_of(spec, sentences.texts[: -spec.held_out])
-    material = material_of(spec, sentences.texts, vectors, vocabulary)
-    if left := len(sentences.texts) - len(material.sentences):
-        yield Noted(f"{left:,} sentences of very many pieces were left out.")
-    yield from Run(spec, material, vocabulary, encoder.fingerprint, sentences.hash).events(stop)
+    dataset = with_vectors(spec, sentences.texts, vectors, vocabulary)
+    if left := len(sentences.texts) - len(dataset.sentences):
+        yield Noted(0, f"{left:,} sentences of very many tokens were left out.")
+    trainer = DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash)
+    yield from trainer.events(stop)
 
 
-def _finished(spec: DecoderSpec, sentences: Sentences) -> Finished | None:
+def _finished(spec: DecoderSpec, sentences: Sentences) -> DecoderFinished | None:
     """What a training said last that was killed, or is asked for again, after it had written."""
-    out = out_folder(spec)
+    out = spec.out_folder
     if not out.exists():
         return None
     try:
@@ -93,6 +95,5 @@ def _finished(spec: DecoderSpec, sentences: Sentences) -> Finished | None:
             f"{out} is there already, and is not the decoder of the same settings and sentences.",
             "Name another folder, or remove it; nothing is overwritten.",
         )
-    shutil.rmtree(working_folder(spec), ignore_errors=True)
-    steps, step, loss, seconds = (facts[name] for name in ("steps", "step", "loss", "seconds"))
-    return Finished(steps, step, loss, seconds, str(out), facts["why"])
+    shutil.rmtree(spec.working_folder, ignore_errors=True)
+    return finished(facts, out)

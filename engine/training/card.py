@@ -5,33 +5,27 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from engine.training.base_spec import BaseSpec, short
+from engine.training.record import Record
 from engine.training.spec import TrainSpec
 
-if TYPE_CHECKING:
-    from engine.decoding.spec import DecoderSpec
-    from engine.training.outcome import Record
-
 MOST_ROWS = 25
-"""Looks at the dev set that the card lists; `theodolite.json` has all."""
+"""Scores of the dev set that the card lists; `theodolite.json` has all."""
 OBJECTIVES = {
     "unsup": "unsupervised SimCSE: a sentence and itself under another dropout mask are positives",
     "sup": "supervised SimCSE: annotated pairs, with hard negatives where the data has them",
     "mlm": "masked language modelling",
     "next-sentence": "contrastive learning of sentences and the ones that follow them",
 }
-_FOLDERS = re.compile(
-    r"(^|:|[+|,=] *)(?:[A-Za-z]:|~)?[/\\](?:(?:(?! \+ )[^/\\?|])*[/\\])*(?=[^/\\])"
-)
-"""The folders before a file that is named by its whole path, alone or within an encoder's spec."""
-_WHY = {
+WHY = {
     "done": "All updates were made.",
     "stopped": "It was stopped by hand.",
     "patience": "It stopped early: the dev score no longer rose.",
-    "diverged": "It stopped because the loss was no longer a number.",
+    "diverged": "It stopped because the loss was NaN or infinity.",
 }
 
 
@@ -42,7 +36,7 @@ def command_of(spec: TrainSpec) -> str:
     return shlex.join([*words, *options(spec, ("objective", "base", "train", "out"))])
 
 
-def options(spec: TrainSpec | DecoderSpec, aside: Collection[str], style: str = "") -> list[str]:
+def options(spec: BaseSpec, aside: Collection[str], style: str = "") -> list[str]:
     """The fields that are not as usual, as options of a command.
 
     Args:
@@ -65,12 +59,6 @@ def options(spec: TrainSpec | DecoderSpec, aside: Collection[str], style: str = 
     return words
 
 
-def anywhere(spec: TrainSpec) -> TrainSpec:
-    """The same without the folders of this machine, for a folder that is handed on."""
-    return replace(spec, base=portable(spec.base), train=portable(spec.train),
-                   out=Path(spec.out).name)  # fmt: skip
-
-
 def card(record: Record, dim: int) -> str:
     """The text of `README.md`.
 
@@ -91,11 +79,11 @@ def card(record: Record, dim: int) -> str:
         f"{code(record.data_hash)}.",
         "\n".join(f"- {plain(note)}" for note in record.notes),
         "## Training",
-        f"{_WHY.get(record.why, record.why)} {record.steps:,} updates in {record.seconds:,.0f} "
+        f"{WHY.get(record.why, record.why)} {record.steps:,} updates in {record.seconds:,.0f} "
         f"seconds; the weights are those after update {record.best_step:,}.",
-        table(("setting", "value"), [(code(k), code(v)) for k, v in _settings(spec)]),
+        settings(spec, ("base", "train", "out")),
         "The same again:",
-        _fenced(command_of(anywhere(spec)), "sh"),
+        fenced(command_of(spec.relative_paths()), "sh"),
         "## Scores while training",
         _scores(record),
         table(("step", "dev score", "alignment", "uniformity", "loss"), _curve(record.curve)),
@@ -121,7 +109,7 @@ def _usage(spec: TrainSpec) -> str:
         'model = SentenceTransformer("FOLDER")\n'
         'vectors = model.encode(["A sentence.", "Another one."])'
     )
-    return "## Use\n\n" + _fenced(example, "python") + "\n\n" + _plainly(spec)
+    return "## Use\n\n" + fenced(example, "python") + "\n\n" + _plainly(spec)
 
 
 def _plainly(spec: TrainSpec) -> str:
@@ -146,14 +134,16 @@ def _plainly(spec: TrainSpec) -> str:
     return f"With `transformers` alone the vector is {states}."
 
 
-def _settings(spec: TrainSpec) -> list[tuple[str, Any]]:
-    own = {k: v for k, v in spec.to_dict().items() if k not in ("version", "base", "train", "out")}
-    return list(own.items())
+def settings(spec: BaseSpec, aside: Collection[str]) -> str:
+    """A table of the fields that the text does not tell."""
+    told = [(code(name), code(value)) for name, value in spec.relative_paths().to_dict().items()
+            if name not in ("version", *aside)]  # fmt: skip
+    return table(("setting", "value"), told)
 
 
 def _scores(record: Record) -> str:
     if record.best_score is None:
-        return "No dev set was looked at; the weights are the last ones."
+        return "There was no dev set; the weights are the last ones."
     return (
         f"Best on {code(short(record.spec.dev or ''))}: **{record.best_score:.2f}** after update "
         f"{record.best_step:,}."
@@ -161,7 +151,7 @@ def _scores(record: Record) -> str:
 
 
 def _curve(events: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Looks, each with the newest loss; evenly thinned, the best and the last always kept."""
+    """Scores, each with the newest loss; evenly thinned, the best and the last always kept."""
     rows: list[tuple[str, ...]] = []
     loss, best = "", 0
     for event in events:
@@ -185,22 +175,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def short(source: str) -> str:
-    """A source without the folders of this machine."""
-    kind, colon, value = source.partition(":")
-    if kind == "dir":
-        return f"{kind}:{Path(value).name}"
-    return source if colon else Path(source).name or source
-
-
-def portable(source: str) -> str:
-    """A file, or a spec that names one, with file names instead of whole paths.
-
-    What is no whole path, such as the name of a data set or of a model on the hub, stays as it is.
-    """
-    return _FOLDERS.sub(r"\1", source)
-
-
 def plain(value: Any) -> str:
     """One line that Markdown and HTML take as plain text."""
     flat = " ".join(str(value).split())
@@ -213,6 +187,7 @@ def code(value: Any) -> str:
     return f"`{flat}`" if flat else ""
 
 
-def _fenced(lines: str, language: str) -> str:
+def fenced(lines: str, language: str) -> str:
+    """A block of code, which nothing in it can end."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
     return f"{fence}{language}\n{lines}\n{fence}"

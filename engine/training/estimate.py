@@ -19,16 +19,14 @@ import numpy as np
 
 from engine.datasets.catalog import Catalog
 from engine.probe import sentences_per_second, spread, trial
-from engine.training.events import Noted
 from engine.training.examples import Examples, examples_of
-from engine.training.order import batches
 from engine.training.spec import TrainSpec
 
 if TYPE_CHECKING:
     import torch
 
     from engine.training.dev import DevSet
-    from engine.training.loop import Run
+    from engine.training.encoder import EncoderTrainer
 
 _WARM = 2
 """Examples of the first batch, which pays for what is only made once."""
@@ -45,15 +43,15 @@ class TrainEstimate:
     """What a run will take.
 
     Attributes:
-        seconds: from start to end: opening, updates and looks at the dev set; patience may end it
-            earlier.
+        seconds: from start to end: opening, updates and evaluations on the dev set; patience may
+            end it earlier.
         bytes: most memory in use, of the GPU if it runs on one, else of the process.
         steps: updates in all.
         examples: in the training data; those that the updates need where `steps` is given.
-        seconds_a_step: of one update.
-        seconds_a_look: of one look at the dev set; 0 without one.
-        looks: how many of these.
-        sentences_per_second: every column counted, looks not.
+        seconds_per_step: of one update.
+        seconds_per_eval: of one evaluation on the dev set; 0 without one.
+        evals: how many of these.
+        sentences_per_second: every column counted, evaluations not.
         device: where it was measured.
         micro_batch: examples at once, None for the whole batch; fewer than asked for where those
             did not fit the memory.
@@ -65,9 +63,9 @@ class TrainEstimate:
     bytes: int
     steps: int
     examples: int
-    seconds_a_step: float
-    seconds_a_look: float
-    looks: int
+    seconds_per_step: float
+    seconds_per_eval: float
+    evals: int
     sentences_per_second: float
     device: str
     micro_batch: int | None
@@ -107,18 +105,18 @@ def estimate(
 
 def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> TrainEstimate:
     from engine.training.dev import DevSet
-    from engine.training.loop import Run
+    from engine.training.encoder import EncoderTrainer
     from engine.training.model import open_model
     from engine.training.precision import Precision
 
     began = time.perf_counter()
     precision = Precision.of(spec)
     # Nothing to resume in there; a compiled model would take longer to compile than to run.
-    alone = replace(spec, out=str(folder / "probe"), compile=False)
+    probe = replace(spec, out=str(folder / "probe"), compile=False)
     examples = _examples(spec, catalog, folder)
     dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
-    model = open_model(alone, _for_vocabulary(spec, examples))
-    run = Run(alone, model, examples, dev, precision)
+    model = open_model(probe, _for_vocabulary(spec, examples))
+    trainer = EncoderTrainer(probe, model, examples, dev, precision)
     memory = _Memory(precision.device)
     opening = time.perf_counter() - began
 
@@ -126,23 +124,23 @@ def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> 
     if spec.compile:
         notes.append("Measured without compiling, which takes a minute first and is faster then.")
     with memory.watched():
-        measured = _measure(run, seconds, memory, notes)
+        measured = _measure(trainer, seconds, memory, notes)
     whole = min(spec.batch_size, len(examples))
     step = extended(whole, [(m.examples, m.seconds) for m in measured[1:]])
-    columns = len(run.objective.columns([examples[0]], run.model, run.rng))
-    look = 0.0 if dev is None else _look(run, dev)
-    looks = 0 if dev is None else -(-run.steps // spec.dev_every)
+    columns = len(trainer.objective.columns([examples[0]], trainer.model, trainer.rng))
+    per_eval = 0.0 if dev is None else _seconds_per_eval(trainer, dev)
+    evals = 0 if dev is None else -(-trainer.steps // spec.dev_every)
     return TrainEstimate(
-        seconds=opening + run.steps * step + looks * look,
-        bytes=_bytes(run, memory, measured, whole),
-        steps=run.steps,
+        seconds=opening + trainer.steps * step + evals * per_eval,
+        bytes=_bytes(trainer, memory, measured, whole),
+        steps=trainer.steps,
         examples=len(examples),
-        seconds_a_step=step,
-        seconds_a_look=look,
-        looks=looks,
+        seconds_per_step=step,
+        seconds_per_eval=per_eval,
+        evals=evals,
         sentences_per_second=whole * columns / step,
         device=str(precision.device),
-        micro_batch=run.state.micro_batch,
+        micro_batch=trainer.state.micro_batch,
         batch_measured=measured[-1].examples,
         notes=tuple(notes),
     )
@@ -160,14 +158,16 @@ def _for_vocabulary(spec: TrainSpec, examples: Examples) -> Examples:
     return replace(examples, count=few) if spec.base.startswith("new:") else examples
 
 
-def _measure(run: Run, seconds: float, memory: _Memory, notes: list[str]) -> list[_Measured]:
+def _measure(
+    trainer: EncoderTrainer, seconds: float, memory: _Memory, notes: list[str]
+) -> list[_Measured]:
     """Make updates of growing batches until the time is up: a first one, and at least one more."""
-    whole = min(run.spec.batch_size, len(run.examples))
+    whole = min(trainer.spec.batch_size, len(trainer.examples))
     size, found = min(_FIRST, whole), list[_Measured]()
     began = time.perf_counter()
-    for batch in _batches(run):
+    for batch in _batches(trainer):
         warm = not found
-        found.append(_update(run, batch[: _WARM if warm else size], memory, notes))
+        found.append(_update(trainer, batch[: _WARM if warm else size], memory, notes))
         if warm:
             continue
         size = min(2 * size, whole)
@@ -177,20 +177,20 @@ def _measure(run: Run, seconds: float, memory: _Memory, notes: list[str]) -> lis
     return found
 
 
-def _batches(run: Run) -> Iterator[np.ndarray]:
+def _batches(trainer: EncoderTrainer) -> Iterator[np.ndarray]:
     """Batches in the order of the run, from the start again when it is over."""
     while True:
-        yield from batches(len(run.examples), run.spec.batch_size, max(1, run.steps), run.spec.seed)
+        yield from trainer.batches(0)
 
 
-def _update(run: Run, batch: np.ndarray, memory: _Memory, notes: list[str]) -> _Measured:
-    from engine.train import one_update
-
+def _update(
+    trainer: EncoderTrainer, batch: np.ndarray, memory: _Memory, notes: list[str]
+) -> _Measured:
     began = time.perf_counter()
-    notes += [noted.message for noted in one_update(run, batch) if isinstance(noted, Noted)]
+    notes += [noted.message for noted in trainer.update(batch)]
     memory.wait()
     seconds = time.perf_counter() - began
-    at_once = min(run.state.micro_batch or len(batch), len(batch))
+    at_once = min(trainer.state.micro_batch or len(batch), len(batch))
     return _Measured(len(batch), at_once, seconds, memory.most)
 
 
@@ -224,23 +224,23 @@ def extended(size: int, points: list[tuple[int, float]]) -> float:
     return value * size / last
 
 
-def _bytes(run: Run, memory: _Memory, measured: list[_Measured], whole: int) -> int:
+def _bytes(trainer: EncoderTrainer, memory: _Memory, measured: list[_Measured], whole: int) -> int:
     """The most memory of a whole batch; on a CPU with the process and the best weights."""
-    at_once = min(run.state.micro_batch or whole, whole)
-    weights = 4 * sum(p.numel() for p in run.model.parameters())
+    at_once = min(trainer.state.micro_batch or whole, whole)
+    weights = 4 * sum(p.numel() for p in trainer.model.parameters())
     most = extended(at_once, [(m.at_once, float(m.bytes)) for m in measured])
-    if run.precision.device.type != "cpu":
+    if trainer.precision.device.type != "cpu":
         return int(most)
     # What grew while updates were made: gradients and two moments at least, and activations.
-    best = weights if run.dev is not None else 0
+    best = weights if trainer.dev is not None else 0
     return int(_PROCESS + weights + max(most, 3 * weights) + best)
 
 
-def _look(run: Run, dev: DevSet) -> float:
-    """Seconds of a look: some sentences encoded, the comparisons made with random vectors."""
-    encoding = len(dev.sentences) / sentences_per_second(run.model, spread(dev.sentences))
+def _seconds_per_eval(trainer: EncoderTrainer, dev: DevSet) -> float:
+    """Seconds of an evaluation: some sentences encoded, random vectors compared."""
+    encoding = len(dev.sentences) / sentences_per_second(trainer.model, spread(dev.sentences))
     began = time.perf_counter()
-    dev.score(_Random(run.model.dim))
+    dev.score(_Random(trainer.model.dim))
     return encoding + time.perf_counter() - began
 
 

@@ -69,14 +69,14 @@ class Stepped(Event):
 
 
 @dataclass(frozen=True)
-class Looked(Event):
-    """The dev task was scored.
+class Evaluated(Event):
+    """The dev set was scored.
 
     Attributes:
         step: updates made.
         score: cosine Spearman x 100 of the dev part.
         alignment, uniformity: of the dev part (Wang and Isola 2020; lower is better), float64.
-        best: whether no look before was better; this checkpoint is then kept.
+        best: whether no score before was as good; these weights are then kept.
     """
 
     kind: ClassVar[str] = "looked"
@@ -103,11 +103,11 @@ class Finished(Event):
     Attributes:
         step: updates made.
         best_step: the update whose weights were kept.
-        best_score: their dev score; None when nothing was looked at.
+        best_score: their dev score; None without a dev set.
         seconds: of training, those before a kill included.
         out: the folder.
         encoder: spec string that loads it.
-        why: `done`, `stopped` (asked to), `patience` or `diverged` (a loss that was no number).
+        why: `done`, `stopped` (asked to), `patience` or `diverged` (a loss was NaN or infinity).
     """
 
     kind: ClassVar[str] = "finished"

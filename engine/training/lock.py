@@ -13,7 +13,7 @@ from engine.errors import UserError, first_line
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def lock(folder: Path) -> Iterator[None]:
     """Hold a folder, made if need be; the system lets go of it when the process dies.
 
     Left empty, it is removed.
@@ -22,10 +22,10 @@ def alone(folder: Path) -> Iterator[None]:
         UserError: another process holds it, or it cannot be written.
     """
     # Generators are closed by whichever thread drops them, which need not be the one that began.
-    lock = FileLock(folder / "lock", thread_local=False)
+    held = FileLock(folder / "lock", thread_local=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
+        held.acquire(timeout=0)
     except Timeout as error:
         raise UserError(
             f"Another process is at work in {folder}.",
@@ -38,6 +38,6 @@ def alone(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        held.release()
         if not any(found.name != "lock" for found in folder.glob("*")):
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,47 +1,45 @@
-"""What a training run holds between two updates, and how it goes on after a kill."""
+"""The training loop of encoders and of decoders.
+
+A batch moves the weights. Now and then what was learned is evaluated, the best weights are kept,
+and a checkpoint is written, from which a killed run goes on: on a CPU it ends with the very weights
+of an unbroken one. A loss that is NaN or infinity ends the run with the last good weights. What is
+learned, from what and how it is scored is the subclass's: `engine.training.encoder`,
+`engine.decoding.trainer`.
+"""
 
 from __future__ import annotations
 
-import shutil
+import math
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
 
 from engine import memory
 from engine.errors import UserError
-from engine.training import checkpoint, distributed, generators, outcome
-from engine.training.dev import DevSet
+from engine.training import checkpoint, distributed, generators
+from engine.training.base_spec import BaseSpec
 from engine.training.distributed import Ranks
-from engine.training.events import Finished, Looked, Noted, Started, Stepped
-from engine.training.examples import Examples
+from engine.training.events import Event, Noted, Stepped
 from engine.training.meter import Meter
-from engine.training.model import TrainingModel
-from engine.training.objectives import objective_of
-from engine.training.optimiser import adamw
-from engine.training.order import steps_of
 from engine.training.precision import Precision
-from engine.training.spec import TrainSpec, of_today
 
 CHECKPOINT_SECONDS = 120.0
 """The longest between two checkpoints."""
 CHECKPOINT_SHARE = 0.05
-"""Of the time, that checkpoints at looks may take."""
+"""Of the time, that checkpoints at evaluations may take."""
+_REASONS = ("", "stopped", "patience", "diverged")
+_MEET_EVERY = 10
+"""Updates after which several processes agree whether to stop and to save: it makes them wait."""
 
 
-CURVE = 2000
-"""Reports kept for the model card; of more, every second is dropped."""
-
-
-def out_folder(spec: TrainSpec) -> Path:
-    """Where the encoder of a run will be."""
-    return Path(spec.out).expanduser().absolute()
-
-
-def working_folder(spec: TrainSpec) -> Path:
-    """Where the checkpoint of a run is until its encoder is written."""
-    out = out_folder(spec)
-    return out.with_name(out.name + ".training")
+def never() -> bool:
+    """Go on to the end."""
+    return False
 
 
 @dataclass
@@ -50,79 +48,94 @@ class State:
 
     Attributes:
         spec, data_hash: what it is a run of.
+        fingerprint: of the encoder whose vectors a decoder reads.
         step: updates made.
         seconds: that they took.
         micro_batch: examples at once, as far as the memory allowed.
-        best_step, best_score: of the best look so far.
-        looks: without a better one since.
-        curve: the reports and looks so far.
-        notes: what else a person should know of the encoder.
+        best_step, best_score: of the best evaluation so far.
+        evals_without_improvement: since the best one.
+        curve: how it went so far, as the trainer keeps it.
+        notes: what else a person should know of what was trained.
         scaler: of fp16.
         processes: that train together.
     """
 
     spec: dict[str, Any]
     data_hash: str
+    fingerprint: str = ""
     step: int = 0
     seconds: float = 0.0
     micro_batch: int | None = None
     best_step: int | None = None
     best_score: float | None = None
-    looks: int = 0
-    curve: list[dict[str, Any]] = field(default_factory=list)
+    evals_without_improvement: int = 0
+    curve: list[Any] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     scaler: dict[str, Any] = field(default_factory=dict)
     processes: int = 1
 
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> State:
+        """The state of a checkpoint, also in the words of earlier versions."""
+        today = dict(kept)
+        if best := kept.get("best"):
+            today["best_step"], today["best_score"] = best
+        if "looks" in kept:
+            today["evals_without_improvement"] = kept["looks"]
+        return cls(**{f.name: today[f.name] for f in fields(cls) if f.name in today})
 
-class Run:
-    """A training run; `engine.train.events` trains it.
+
+class Trainer(ABC):
+    """A training between its first update and its last.
+
+    Subclasses set what `__init__` takes, and call it last: it goes on from the checkpoint.
 
     Args:
         spec: everything that is asked.
-        model: in training mode; moved to the device.
-        examples: what it learns from.
-        dev: chooses the best weights; None keeps the last.
+        model: on its device, in training mode.
+        optimiser: of its parameters.
+        rng: NumPy's generator of the run.
+        state: of a new run.
+        steps: updates in all.
         precision: where and how precisely it computes.
         ranks: this process among all.
 
     Attributes:
-        best: weights of the best look so far.
+        best: weights of the best evaluation so far.
         resumed: what there is to tell of how it goes on from a checkpoint.
 
     Raises:
-        UserError: a batch without negatives or of fewer examples than there are processes, or the
-            working folder is another run's, or not the same for all processes.
+        UserError: the working folder is another run's, or not the same for all processes.
     """
+
+    scored: str
+    """What is evaluated, in words."""
+    eval_every: int | None
+    """Updates between two evaluations; None for none, and the last weights are kept."""
+    patience: int | None = None
+    """Evaluations without a better score until training stops; None for never."""
+    lower_is_better: ClassVar[bool] = False
+    remedy: ClassVar[str] = "A lower learning rate may hold it."
+    identity: ClassVar[dict[str, str]] = {"data_hash": "the training data have changed"}
+    """Facts of the state that a run which goes on must share, and what to say if it does not."""
 
     def __init__(
         self,
-        spec: TrainSpec,
-        model: TrainingModel,
-        examples: Examples,
-        dev: DevSet | None,
+        spec: BaseSpec,
+        model: torch.nn.Module,
+        optimiser: torch.optim.AdamW,
+        rng: np.random.Generator,
+        state: State,
+        steps: int,
         precision: Precision,
         ranks: Ranks | None = None,
     ) -> None:
-        self.spec, self.examples, self.dev, self.precision = spec, examples, dev, precision
+        self.spec, self.model, self.optimiser, self.rng = spec, model, optimiser, rng
+        self.state, self.steps, self.precision = state, steps, precision
         self.ranks = ranks or Ranks()
-        _check_batch(spec, examples, self.ranks)
-        self.folder = working_folder(spec)
-        self.steps = steps_of(spec, len(examples))
-        self.objective = objective_of(spec)
-        self.model = model.to(precision.device)
-        distributed.copy_from_first(self.model)
-        self.objective.begin(self.model)
-        self.optimiser = adamw(self.model, spec)
+        state.processes = self.ranks.world_size
         self.scaler = precision.scaler()
-        # Order and weights are the same on all ranks; dropout masks and augmentations are not.
-        self.rng = generators.seed(spec.seed, self.ranks.rank)
-        self.state = State(
-            spec.to_dict(),
-            examples.hash,
-            micro_batch=spec.micro_batch,
-            processes=self.ranks.world_size,
-        )
+        self.folder = spec.working_folder
         self.best: checkpoint.Weights | None = None
         self.resumed: list[Noted] = []
         self._resume()
@@ -135,46 +148,109 @@ class Run:
         )
         self._saved, self._save_seconds = time.perf_counter(), 0.0
 
+    @abstractmethod
+    def opening(self) -> Iterator[Event]:
+        """What is told before the first update."""
+
+    @abstractmethod
+    def batches(self, start: int) -> Iterator[np.ndarray]:
+        """Positions of the examples of each update from `start` on."""
+
+    @abstractmethod
+    def update(self, batch: np.ndarray) -> list[Noted]:
+        """One update from the examples at some positions; returns what there is to tell of it."""
+
+    @abstractmethod
+    def stepped(self, report: Stepped) -> Event:
+        """What is told of some updates."""
+
+    @abstractmethod
+    def score(self) -> tuple[float, Event]:
+        """Score the weights as they are; the score, and what is told of it."""
+
+    @abstractmethod
+    def remember(self, evaluated: Any) -> None:
+        """Add what was told of an evaluation to the curve."""
+
+    @property
+    @abstractmethod
+    def evaluated(self) -> bool:
+        """Whether the weights as they are were scored."""
+
+    @abstractmethod
+    def export(self, why: str) -> Event:
+        """Write what was trained, remove the checkpoint, and tell where it is.
+
+        Args:
+            why: it ended: `done`, `stopped`, `patience` or `diverged`.
+
+        Raises:
+            UserError: it could not be written; the checkpoint is still there.
+        """
+
     @property
     def step(self) -> int:
         """Updates made."""
         return self.state.step
 
-    @property
-    def looked(self) -> bool:
-        """Whether the dev task was scored with the weights as they are."""
-        last = self.state.curve[-1] if self.state.curve else {}
-        return last.get("kind") == Looked.kind and last["step"] == self.step
+    def events(self, stop: Callable[[], bool] = never) -> Iterator[Event]:
+        """Train to the end; from the checkpoint, if there is one."""
+        yield from self.opening()
+        why = ""
+        for batch in self.batches(self.step):
+            if why := self._why_to_stop(stop):
+                break
+            yield from self.update(batch)
+            evaluating = self.eval_every is not None and (
+                self.step == self.steps or self.step % self.eval_every == 0
+            )
+            meeting = evaluating or self._meeting
+            saving = meeting and self.must_save()
+            if evaluating or saving or self.meter.due:
+                yield from self._report()
+            if evaluating:
+                yield from self.evaluate()
+            saving = saving or (evaluating and self._may_save())
+            # Nothing is kept of weights that may be NaN or infinity.
+            if meeting and _agreed(saving and not self.meter.failure):
+                self.save()
+        yield from self._finish(why or "done")
 
-    def remember(self, event: Stepped | Looked) -> None:
-        """Add to the curve."""
-        curve = self.state.curve
-        if len(curve) >= CURVE:
-            curve = [e for i, e in enumerate(curve) if i % 2 or e["kind"] == Looked.kind]
-        self.state.curve = [*curve, event.to_dict()]
+    def evaluate(self) -> Iterator[Event]:
+        """Score the weights, unless a loss failed, and keep them if they are the best so far."""
+        if self.eval_every is None or self.ranks.rank > 0 or self.meter.failure:
+            return
+        began = time.perf_counter()
+        score, event = self.score()
+        if not math.isfinite(score):
+            self.meter.failure = f"After step {self.step} {self.scored} was {score}."
+            return
+        state = self.state
+        if self.is_best(score):
+            self.best = checkpoint.weights_of(self.model)
+            state.best_step, state.best_score = self.step, score
+            state.evals_without_improvement = 0
+        else:
+            state.evals_without_improvement += 1
+        self.remember(event)
+        self.meter.pause(time.perf_counter() - began)
+        yield event
+
+    def is_best(self, score: float) -> bool:
+        """Whether no score before was as good."""
+        best = self.state.best_score
+        return best is None or (score < best if self.lower_is_better else score > best)
 
     def note(self, message: str) -> Noted:
         """Tell something that the model card shall tell too."""
         self.state.notes.append(message)
         return Noted(self.step, message)
 
-    def started(self) -> Started:
-        """The first event."""
-        return Started(
-            step=self.step,
-            steps=self.steps,
-            examples=len(self.examples),
-            parameters=sum(p.numel() for p in self.model.parameters() if p.requires_grad),
-            device=str(self.precision.device),
-            precision=self.precision.name,
-            data_hash=self.examples.hash,
-        )
-
     def must_save(self) -> bool:
         """Whether the last checkpoint is too long ago."""
         return time.perf_counter() - self._saved > CHECKPOINT_SECONDS
 
-    def may_save(self) -> bool:
+    def _may_save(self) -> bool:
         """Whether a checkpoint now takes little of the time since the last."""
         return self._save_seconds <= CHECKPOINT_SHARE * (time.perf_counter() - self._saved)
 
@@ -201,66 +277,63 @@ class Run:
         self._save_seconds = self._saved - began
         self.meter.pause(self._save_seconds)
 
-    def reduce_micro_batch(self, examples: int) -> Noted:
-        """Pass half as many examples through the model at once from now on.
+    @property
+    def _meeting(self) -> bool:
+        """Whether all processes agree on what is next after this update; one alone always does."""
+        return self.ranks.world_size == 1 or self.step % _MEET_EVERY == 0
 
-        Args:
-            examples: of the batch that did not fit.
+    def _why_to_stop(self, stop: Callable[[], bool]) -> str:
+        """One of `_REASONS`; the same on all ranks."""
+        if not self._meeting:
+            return ""
+        why = ""
+        if self.meter.failure:
+            why = "diverged"
+        elif self.patience is not None and self.state.evals_without_improvement >= self.patience:
+            why = "patience"
+        elif stop():
+            why = "stopped"
+        return distributed.broadcast(why, _REASONS)
 
-        Raises:
-            UserError: there is nothing left to halve.
-        """
-        self.optimiser.zero_grad(set_to_none=True)
-        device = self.precision.device
-        memory.empty_cache(device)
-        size = min(self.state.micro_batch or examples, examples)
-        # The other ranks wait for this one within the update: it cannot be begun again.
-        if size == 1 or self.ranks.world_size > 1:
-            raise UserError(
-                f"A micro-batch of {size} does not fit the memory of {device}.",
-                "Lower the micro-batch or the max length, or let gradient checkpointing compute "
-                "activations again.",
-            )
-        self.state.micro_batch = (size + 1) // 2
-        return self.note(
-            f"{size} examples at once did not fit the memory of {device}: it is "
-            f"{self.state.micro_batch} from here on. The loss is still that of the whole batch."
-        )
+    def _report(self) -> Iterator[Event]:
+        """Losses and speed since the last report; a failure is left in `meter.failure`."""
+        report = self.meter.read()
+        if report is not None:
+            yield self.stepped(report)
 
-    def write(self, why: str) -> Finished:
-        """Write the encoder, remove the checkpoint, and tell where it is.
+    def _finish(self, why: str) -> Iterator[Event]:
+        """Put the best weights back and export them."""
+        yield from self._report()
+        if not self.evaluated:
+            yield from self.evaluate()  # stopped between two evaluations: these may be the best
+        if good := _agreed(not self.meter.failure):
+            self.save()
+        if self.ranks.rank > 0:
+            return
+        if not good:
+            why = "diverged"
+            yield self._back_to_good()
+        if why == "patience":
+            count = self.state.evals_without_improvement
+            yield self.note(f"Stopped early: no better score in {count} evaluations.")
+        if self.best is not None:
+            checkpoint.put_back(self.model, self.best)
+        yield self.export(why)
 
-        Args:
-            why: as in `Finished`.
-
-        Raises:
-            UserError: it could not be written; the checkpoint is still there.
-        """
-        state = self.state
-        best_step = self.step if state.best_step is None else state.best_step
-        record = outcome.Record(
-            spec=self.spec,
-            data_hash=state.data_hash,
-            examples=len(self.examples),
-            notes=(*self.examples.notes, *state.notes),
-            steps=self.step,
-            best_step=best_step,
-            best_score=state.best_score,
-            seconds=self.meter.seconds,
-            why=why,
-            curve=state.curve,
-        )
-        folder = out_folder(self.spec)
-        encoder = outcome.write(self.model, record, folder)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        return Finished(
-            self.step, best_step, state.best_score, record.seconds, str(folder), encoder, why
-        )
+    def _back_to_good(self) -> Noted:
+        """After NaN or infinity: the best weights, or those of the last checkpoint."""
+        failure = self.meter.failure
+        if self.best is None:
+            if checkpoint.peek(self.folder) is None:
+                raise UserError(f"{failure} No checkpoint had been written before.", self.remedy)
+            self.state.best_step = checkpoint.load_weights(self.folder, self.model)
+        kept = f"Training stopped; the weights of step {self.state.best_step} are kept."
+        return self.note(f"{failure} {kept} {self.remedy}")
 
     def _resume(self) -> None:
         """Go on from the checkpoint, if there is one."""
         if (kept := checkpoint.peek(self.folder)) is not None:
-            _check_same(self.spec, self.examples, kept, self.folder)
+            self._check_same(kept)
             self._load()
         # Nobody writes into the folder before all have read.
         if len(steps := set(distributed.gather_numbers(self.step))) > 1:
@@ -270,10 +343,29 @@ class Run:
                 "All of them need the same folder, on a disk that they share.",
             )
 
+    def _check_same(self, kept: Mapping[str, Any]) -> None:
+        """Refuse to go on with the checkpoint of another run."""
+        then, now = type(self.spec).from_dict(kept["spec"]).to_dict(), self.spec.to_dict()
+        other = [
+            f"{name.replace('_', ' ')} was {then[name]!r} and is {now[name]!r}"
+            for name in now
+            if name != "out" and then[name] != now[name]
+        ]
+        other += [
+            told for name, told in self.identity.items() if kept[name] != getattr(self.state, name)
+        ]
+        if other:
+            raise UserError(
+                f"{self.folder} holds a training that was broken off at step {kept['step']}, with "
+                f"other settings: {'; '.join(other)}.",
+                "Give the same settings to go on, choose another folder to train into, or remove "
+                "it.",
+            )
+
     def _load(self) -> None:
         rank, processes = self.ranks.rank, self.ranks.world_size
         kept, self.best = checkpoint.load(self.folder, self.model, self.optimiser, self.rng, rank)
-        self.state = State(**{f.name: kept[f.name] for f in fields(State) if f.name in kept})
+        self.state = State.from_dict(kept)
         if self.state.scaler:  # begun where there was none, it finds its scale anew
             self.scaler.load_state_dict(self.state.scaler)
         if self.state.best_step == self.step:
@@ -291,39 +383,10 @@ class Run:
             ]
 
 
+def _agreed(choice: bool) -> bool:
+    """What rank 0 chooses: clocks and scores are its own."""
+    return distributed.broadcast("yes" if choice else "no", ("yes", "no")) == "yes"
+
+
 def _processes(count: int) -> str:
     return "one process" if count == 1 else f"{count} processes"
-
-
-def _check_batch(spec: TrainSpec, examples: Examples, ranks: Ranks) -> None:
-    """Refuse a batch that cannot be sharded, or that has nothing to contrast with."""
-    if spec.batch_size < ranks.world_size:
-        raise UserError(
-            f"A batch of {spec.batch_size} cannot be sharded over {ranks.world_size} processes.",
-            "Raise the batch size, or start fewer processes.",
-        )
-    hard = spec.objective == "sup" and spec.hard_negatives and len(examples.columns) > 2
-    if spec.objective != "mlm" and spec.batch_size == 1 and not hard:
-        raise UserError(
-            "With a batch size of 1 nothing can be learned: the other examples of a batch are the "
-            "negatives, and without any the loss is 0 whatever the weights.",
-            "Give a batch size of 2 or more; the paper takes 64. A small micro-batch saves memory.",
-        )
-
-
-def _check_same(spec: TrainSpec, examples: Examples, kept: dict[str, Any], folder: Path) -> None:
-    """Refuse to go on with the checkpoint of another run."""
-    then, now = of_today(kept["spec"]), spec.to_dict()
-    other = [
-        f"{name.replace('_', ' ')} was {then.get(name)!r} and is {now[name]!r}"
-        for name in now
-        if name != "out" and then.get(name) != now[name]
-    ]
-    if kept["data_hash"] != examples.hash:
-        other.append("the training data have changed")
-    if other:
-        raise UserError(
-            f"{folder} holds a training that was broken off at step {kept['step']}, with other "
-            f"settings: {'; '.join(other)}.",
-            "Give the same settings to go on, choose another folder to train into, or remove it.",
-        )

@@ -25,7 +25,7 @@ class Meter:
         skips: whether updates whose gradients overflow are left out, as in fp16.
 
     Attributes:
-        trouble: what went wrong with which step, once something did: a sentence.
+        failure: what went wrong with which step, once something did: a sentence.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class Meter:
     ) -> None:
         self.first, self.step, self.steps = step, step, steps
         self.device, self.skips = device, skips
-        self.trouble = ""
+        self.failure = ""
         self._before, self._began = seconds, time.perf_counter()
         self._losses: list[torch.Tensor] = []
         self._norms: list[torch.Tensor] = []
-        self._sentences, self._rate = 0, 0.0
+        self._count, self._rate = 0, 0.0
         self._since, self._pause = self._began, 0.0
 
     @property
@@ -51,11 +51,11 @@ class Meter:
         first = self.step == self.first + 1
         return first or time.perf_counter() - self._since >= REPORT_SECONDS
 
-    def add(self, loss: torch.Tensor, norm: torch.Tensor, sentences: int, rate: float) -> None:
-        """Take in an update: scalars that stay on the device, and what passed through."""
+    def add(self, loss: torch.Tensor, norm: torch.Tensor, count: int, rate: float) -> None:
+        """Take in an update: scalars that stay on the device, and how much passed through."""
         self._losses.append(loss)
         self._norms.append(norm)
-        self._sentences += sentences
+        self._count += count
         self._rate = rate
         self.step += 1
 
@@ -70,7 +70,7 @@ class Meter:
         both = torch.stack([torch.stack(self._losses).float(), torch.stack(self._norms).float()])
         losses, norms = both.tolist()  # the one place that waits for the device
         # What went wrong stays wrong, however good what follows looks.
-        self.trouble = self.trouble or self._trouble(losses, norms)
+        self.failure = self.failure or self._failure(losses, norms)
         now = time.perf_counter()
         spent = max(now - self._since - self._pause, 1e-9)
         pace = (now - self._began) / (self.step - self.first)
@@ -80,17 +80,17 @@ class Meter:
             loss=sum(losses) / len(losses),
             learning_rate=self._rate,
             grad_norm=norms[-1] if math.isfinite(norms[-1]) else 0.0,
-            sentences_per_second=self._sentences / spent,
+            sentences_per_second=self._count / spent,
             seconds=self.seconds,
             seconds_left=pace * (self.steps - self.step),
             gpu_bytes=most_used(self.device),
         )
-        self._losses, self._norms, self._sentences = [], [], 0
+        self._losses, self._norms, self._count = [], [], 0
         self._since, self._pause = now, 0.0
-        return None if self.trouble else report
+        return None if self.failure else report
 
-    def _trouble(self, losses: list[float], norms: list[float]) -> str:
-        """Name the first update whose loss or gradient was no number."""
+    def _failure(self, losses: list[float], norms: list[float]) -> str:
+        """Name the first update whose loss or gradient was NaN or infinity."""
         before = self.step - len(losses)
         for i, (loss, norm) in enumerate(zip(losses, norms, strict=True), start=1):
             rate = f"The learning rate was about {self._rate:.2g}"

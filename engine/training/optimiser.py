@@ -6,6 +6,7 @@ Loshchilov and Hutter 2019; betas 0.9 and 0.999, epsilon 1e-8. Nothing here wait
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import torch
 from torch import nn
@@ -46,7 +47,11 @@ def learning_rate(spec: TrainSpec, step: int, steps: int) -> float:
 
 
 def update(
-    optimiser: torch.optim.AdamW, scaler: torch.amp.GradScaler, rate: float, max_norm: float
+    optimiser: torch.optim.AdamW,
+    scaler: torch.amp.GradScaler,
+    rate: float,
+    max_norm: float,
+    parameters: Iterable[nn.Parameter] | None = None,
 ) -> torch.Tensor:
     """Clip the gradients, move the weights, and drop the gradients.
 
@@ -54,17 +59,19 @@ def update(
         optimiser: of the parameters, which have their gradients.
         scaler: of fp16; one that is off does nothing. It leaves out an update whose gradients
             overflowed, and takes a smaller scale.
-        rate: the learning rate.
+        rate: the learning rate; a group of parameters may have a `share` of it.
         max_norm: longer gradients are scaled down to this; 0 for never.
+        parameters: those of the optimiser in another order: sums of floats depend on it.
 
     Returns:
         The norm of all gradients before clipping, a scalar on the device.
     """
     scaler.unscale_(optimiser)
-    parameters = [p for group in optimiser.param_groups for p in group["params"]]
+    if parameters is None:
+        parameters = [p for group in optimiser.param_groups for p in group["params"]]
     norm = nn.utils.clip_grad_norm_(parameters, max_norm or math.inf)
     for group in optimiser.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group.get("share", 1.0)
     scaler.step(optimiser)
     scaler.update()
     optimiser.zero_grad(set_to_none=True)

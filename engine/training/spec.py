@@ -5,15 +5,16 @@ Defaults are those of unsupervised SimCSE on BERT-base (Gao et al. 2021, section
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import contains
 from typing import Any, Literal, get_args, get_type_hints
 
 from engine.encoders.spec import TWO_MEANINGS, as_before, of_before
 from engine.errors import UserError
+from engine.training.base_spec import BaseSpec, Ranges, relative_path
 
 VERSION = 2
 """1 called the pooling `cls_token` `cls`."""
@@ -27,7 +28,7 @@ Precision = Literal["auto", "fp32", "bf16", "fp16"]
 
 
 @dataclass(frozen=True)
-class TrainSpec:
+class TrainSpec(BaseSpec):
     """A training run.
 
     Attributes:
@@ -44,7 +45,7 @@ class TrainSpec:
         micro_batch: examples that pass through the model at once; None for the whole batch. The
             gradients are those of the whole batch (GradCache, Gao et al. 2021).
         limit: train on the first so many examples only; None for all.
-        epochs: passes over the data; not whole ones allowed.
+        epochs: over the data; fractions allowed.
         steps: stop after so many updates instead; None to go by `epochs`.
         learning_rate: the highest of the linear schedule.
         warmup: share of the steps (0 to 1) until that rate is reached.
@@ -67,14 +68,17 @@ class TrainSpec:
         pooling: of the vectors in the loss.
         head: a dense layer with tanh after the pooling: none, kept, or in training only (table 6).
         dev: a scored task that chooses the best checkpoint; None keeps the last.
-        dev_every: steps between looks at it.
-        patience: looks without a better score until training stops; None for never.
+        dev_every: steps between two evaluations on it.
+        patience: evaluations without a better score until training stops; None for never.
         precision: `auto` takes bf16 on a GPU that has it, fp16 on others, and fp32 on a CPU.
         compile: pass the model through `torch.compile`; on a CPU that does not pay
             (`benchmarks.training --compiled`).
         gradient_checkpointing: compute activations again instead of keeping them.
         device: `cpu`, `cuda`, `cuda:1`, `mps`; None takes the first GPU if there is one.
     """
+
+    version = VERSION
+    name = "training spec"
 
     objective: ObjectiveName
     base: str
@@ -121,58 +125,27 @@ class TrainSpec:
         """
         if self.pooling in _OF_ENCODERS:
             raise UserError(*_OF_ENCODERS[self.pooling])
-        for name, choices in _CHOICES.items():
-            given = getattr(self, name)
-            if given not in choices:
-                raise _refused(name, given, f"one of {', '.join(choices)}")
-        for name, (fits, expected) in _RANGES.items():
-            given = getattr(self, name)
-            if given is not None and not fits(given):
-                raise _refused(name, given, expected)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every field and the version, JSON-able."""
-        return {"version": VERSION} | asdict(self)
+        self.check(_CHOICES)
+        self.check(_RANGES)
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> TrainSpec:
-        """The spec that `to_dict` wrote, or one with only some of its fields.
+    def of_today(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What `to_dict` wrote in any version, as it writes it now."""
+        return of_today(given)
 
-        Raises:
-            UserError: an unknown field, a missing one, or a later version.
-        """
-        given = of_today(given)
-        if given.get("version", VERSION) != VERSION:
-            raise UserError(
-                f"This training spec is of version {given['version']}, not {VERSION}.",
-                "Use the program that wrote it, or a newer one.",
-            )
-        known = {field.name for field in fields(cls)}
-        wanted = {name: value for name, value in given.items() if name != "version"}
-        if unknown := sorted(wanted.keys() - known):
-            raise UserError(
-                f"A training spec has no field {unknown[0]!r}.",
-                f"The fields are {', '.join(sorted(known))}.",
-            )
-        if missing := [
-            name for name in ("objective", "base", "train", "out") if name not in wanted
-        ]:
-            raise UserError(f"A training spec needs {' and '.join(missing)}.", "Give it.")
-        return cls(**wanted)
-
-    @property
-    def hash(self) -> str:
-        """32 hexadecimal digits over everything that decides the weights; `out` does not."""
-        facts = {name: value for name, value in self.to_dict().items() if name != "out"}
-        # In the words of version 1, so that what was trained before is known again.
+    def as_before(self) -> dict[str, Any]:
+        """In the words of version 1."""
         pooling = "cls" if self.pooling == "cls_token" else self.pooling
-        facts |= {"version": 1, "pooling": pooling, "base": as_before(self.base)}
-        text = json.dumps(facts, sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return {"version": 1, "pooling": pooling, "base": as_before(self.base)}
+
+    def relative_paths(self) -> TrainSpec:
+        """The same without the folders of this machine, for a folder that is handed on."""
+        base, train = relative_path(self.base), relative_path(self.train)
+        return replace(super().relative_paths(), base=base, train=train)
 
 
 def of_today(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What `to_dict` wrote in any version, as it writes it now."""
+    """What `TrainSpec.to_dict` wrote in any version, as it writes it now."""
     if given.get("version") != 1:
         return dict(given)
     today = {**given, "version": VERSION}
@@ -191,8 +164,8 @@ _OF_ENCODERS = {
     ),
 }
 _HINTS = get_type_hints(TrainSpec)
-_CHOICES = {
-    name: get_args(_HINTS[name])
+_CHOICES: Ranges = {
+    name: (partial(contains, get_args(_HINTS[name])), f"one of {', '.join(get_args(_HINTS[name]))}")
     for name in ("objective", "similarity", "augmentation", "pooling", "head", "precision")
 }
 
@@ -208,7 +181,7 @@ def _share(n: Any) -> bool:
     return 0 <= n < 1
 
 
-_RANGES = {
+_RANGES: Ranges = {
     "seed": (lambda n: isinstance(n, int) and 0 <= n < 2**32, "a whole number below 2^32"),
     "batch_size": _whole(1), "micro_batch": _whole(1), "limit": _whole(1), "steps": _whole(1),
     "max_length": _whole(3), "dev_every": _whole(1), "patience": _whole(1),
@@ -225,8 +198,3 @@ _RANGES = {
     "dropout": (_share, "from 0 to below 1"),
     "augmentation_rate": (_share, "from 0 to below 1"),
 }  # fmt: skip
-
-
-def _refused(name: str, given: Any, expected: str) -> UserError:
-    shown = name.replace("_", " ")
-    return UserError(f"The {shown} cannot be {given!r}.", f"Expected {expected}.")

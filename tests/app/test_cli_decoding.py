@@ -18,7 +18,7 @@ from app.pages.train import decoders
 from app.pages.train.decoder_queue import command_of
 from app.pages.trainings import service as runs
 from app.workspace import Workspace
-from engine.decoding.events import Looked
+from engine.decoding.events import DecoderEvaluated
 from engine.decoding.presets import PRESETS
 from engine.decoding.spec import DecoderSpec
 from tests.app.test_training import parsed
@@ -135,7 +135,7 @@ def test_every_training_and_diagnosis_is_a_row(theodolite: Run, home: Path, tmp_
     second = queue.queue_training(workspace, small_spec(tmp_path / "two", seed=7))
     diagnosed = submit.queue(workspace, DiagnoseJob.of(workspace, ENCODER, sentences=50))
     for step, loss in ((20, 3.5), (40, 3.25)):
-        data = Looked(step, loss, ()).to_dict()
+        data = DecoderEvaluated(step, loss, ()).to_dict()
         workspace.store.events.add(first, data.pop("kind"), data)
     workspace.close()
     rows = objects(theodolite("runs", "--json"))

@@ -22,7 +22,13 @@ from app.pages.train import decoders
 from app.pages.trainings import service as runs
 from app.workspace import Workspace
 from engine.datasets.catalog import Catalog
-from engine.decoding.events import Encoded, Finished, Looked, Started, Stepped
+from engine.decoding.events import (
+    DecoderEvaluated,
+    DecoderFinished,
+    DecoderStarted,
+    DecoderStepped,
+    Encoded,
+)
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.train import train_decoder
 from engine.errors import UserError
@@ -76,8 +82,8 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     (run,) = workspace.store.runs.list()
     assert (run["kind"], run["state"], run["fraction"]) == ("train-decoder", "done", 1.0)
     found = runs.curves(workspace, run["id"])
-    steps = [event for event in said if isinstance(event, Stepped)]
-    looks = [event for event in said if isinstance(event, Looked)]
+    steps = [event for event in said if isinstance(event, DecoderStepped)]
+    looks = [event for event in said if isinstance(event, DecoderEvaluated)]
     assert [event["loss"] for event in found.steps] == [event.loss for event in steps]
     assert [event["loss"] for event in found.evals] == [event.loss for event in looks]
     assert [list(pair) for pair in looks[-1].samples] == found.evals[-1]["samples"]
@@ -141,13 +147,13 @@ def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
 def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) -> None:
     """The word is in the store, so that any page or terminal can give it."""
     events = here(workspace, replace(spec, epochs=1000.0))
-    next(event for event in events if isinstance(event, Stepped))
+    next(event for event in events if isinstance(event, DecoderStepped))
     (run,) = workspace.store.runs.list()
     jobs.stop(workspace, run["id"])
     (row,) = runs.table(workspace, kinds=runs.DECODERS)
     assert (row.state, row.stopping) == ("running", True)
     *_, last = events
-    assert isinstance(last, Finished)
+    assert isinstance(last, DecoderFinished)
     (row,) = runs.table(workspace, kinds=runs.DECODERS)
     assert (row.state, row.stopping, row.why) == ("done", False, "stopped")
     assert row.step is not None
@@ -176,14 +182,14 @@ def test_an_interrupted_training_goes_on_in_its_row(
     workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From its checkpoint, and no step is there twice."""
-    monkeypatch.setattr("engine.decoding.run.SAVE_SECONDS", 0.0)
+    monkeypatch.setattr("engine.training.loop.CHECKPOINT_SECONDS", 0.0)
     events = here(workspace, spec)
-    seen = [next(event for event in events if isinstance(event, Stepped)) for _ in range(2)]
+    seen = [next(event for event in events if isinstance(event, DecoderStepped)) for _ in range(2)]
     events.close()  # type: ignore[attr-defined]
     (run,) = workspace.store.runs.list()
     assert run["state"] == "cancelled"
     said = list(here(workspace, spec))
-    started = next(event for event in said if isinstance(event, Started))
+    started = next(event for event in said if isinstance(event, DecoderStarted))
     assert started.step >= seen[0].step
     (again,) = workspace.store.runs.list()
     assert (again["id"], again["state"]) == (run["id"], "done")
@@ -196,7 +202,7 @@ def crashed_twice(workspace: Workspace, spec: DecoderSpec) -> tuple[str, Reporte
     run = queue.queue_training(workspace, spec)
     workspace.store.runs.start(run, 1, "local-0", ["small"])
     workspace.store.events.add(run, Encoded.kind, {"done": 100, "sentences": 300})
-    workspace.store.events.add(run, Started.kind, {"step": 0, "steps": 60})
+    workspace.store.events.add(run, DecoderStarted.kind, {"step": 0, "steps": 60})
     workspace.store.runs.progress(run, 1, 1.0, "at a share of time that is guessed anew each time")
     assert [workspace.store.runs.lost_unit(run, 0) for _ in range(2)] == [1, 2]
     return run, Reporter(workspace.store, run, 1, 0, "small")
@@ -213,7 +219,7 @@ def test_sentences_encoded_between_crashes_begin_their_count_anew(
     workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, moved_on, until
 ) -> None:
     """A third one is then the first; those that were encoded before are no step further."""
-    monkeypatch.setattr("engine.decoding.material.AT_ONCE", 60)
+    monkeypatch.setattr("engine.decoding.dataset.AT_ONCE", 60)
     run, reporter = crashed_twice(workspace, spec)
     events = making.events(workspace, spec, reporter)
     next(event for event in events if until(event))
@@ -226,14 +232,14 @@ def test_a_checkpoint_between_crashes_begins_their_count_anew(
     workspace: Workspace, spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     """Updates that no checkpoint keeps do not: the next process would have to make them again."""
-    monkeypatch.setattr("engine.decoding.run.SAVE_SECONDS", seconds)
-    monkeypatch.setattr("engine.decoding.run.SAVE_SHARE", -1.0)
+    monkeypatch.setattr("engine.training.loop.CHECKPOINT_SECONDS", seconds)
+    monkeypatch.setattr("engine.training.loop.CHECKPOINT_SHARE", -1.0)
     monkeypatch.setattr("engine.training.meter.REPORT_SECONDS", 0.0)
     run, reporter = crashed_twice(workspace, spec)
     workspace.store.events.add(run, Encoded.kind, {"done": 300, "sentences": 300})
     events = making.events(workspace, spec, reporter)
     for _ in range(4):
-        next(event for event in events if isinstance(event, Stepped))
+        next(event for event in events if isinstance(event, DecoderStepped))
     events.close()
     assert workspace.store.runs.lost_unit(run, 0) == (1 if seconds == 0.0 else 3)
 
@@ -249,7 +255,7 @@ def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderS
     assert len(own(workspace)) == 1
     workspace.store.database.change("DELETE FROM events WHERE kind = 'finished'")
     *_, over = making.events(workspace, spec, reporter)
-    assert isinstance(over, Finished)
+    assert isinstance(over, DecoderFinished)
     told = workspace.store.events.last(run["id"], "finished")
     assert told is not None
     assert told | {"kind": "finished"} == over.to_dict()
@@ -269,7 +275,7 @@ def test_what_cannot_be_trained_leaves_no_run(workspace: Workspace, spec: Decode
 def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: DecoderSpec) -> None:
     """The terminal says so."""
     events = here(workspace, replace(spec, epochs=1000.0))
-    next(event for event in events if isinstance(event, Stepped))
+    next(event for event in events if isinstance(event, DecoderStepped))
     (run,) = workspace.store.runs.list()
     workspace.jobs.cancel(run["id"])
     with pytest.raises(StoreError, match="cancelled from elsewhere"):

@@ -19,7 +19,7 @@ from app.pages.train.options import about_fields
 from app.pages.trainings import service as runs
 from app.workspace import Workspace
 from engine.errors import UserError
-from engine.training import Event, Finished, Looked, Started, TrainSpec
+from engine.training import Evaluated, Event, Finished, Started, TrainSpec
 from engine.training.fields import read
 from store import StoreError
 from tests.fakes.small_training import small, write_sentences
@@ -68,7 +68,7 @@ def test_a_training_is_a_run_with_curves_and_an_encoder(
     found = runs.curves(workspace, run["id"])
     assert found.started is not None
     assert found.started["steps"] == 30
-    looks = [event for event in said if isinstance(event, Looked)]
+    looks = [event for event in said if isinstance(event, Evaluated)]
     assert column(found.evals, "step") == [10, 20, 30]
     assert column(found.evals, "score") == [event.score for event in looks]
     assert column(found.evals, "uniformity") == [event.uniformity for event in looks]
@@ -106,7 +106,7 @@ def test_an_interrupted_training_goes_on_in_its_row(workspace: Workspace, spec: 
 def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: TrainSpec) -> None:
     """The word is in the store, so that any page or terminal can give it."""
     events = here(workspace, replace(spec, steps=100_000))
-    next(event for event in events if isinstance(event, Looked))
+    next(event for event in events if isinstance(event, Evaluated))
     (run,) = workspace.store.runs.list()
     jobs.stop(workspace, run["id"])
     (row,) = runs.table(workspace)
@@ -242,7 +242,7 @@ def test_a_stopped_sweep_leaves_the_rest_out(workspace: Workspace, spec: TrainSp
     """The child at work keeps its best."""
     children = [(f"seed {n}", {"seed": n, "steps": 100_000}) for n in (1, 2, 3)]
     events = swept(workspace, runs.sweep_job(workspace, spec, children))
-    next(None for _, event in events if isinstance(event, Looked))
+    next(None for _, event in events if isinstance(event, Evaluated))
     (run,) = workspace.store.runs.list()
     jobs.stop(workspace, run["id"])
     said = list(events)

@@ -23,15 +23,14 @@ from engine.classifiers.features import Features, accelerator
 from engine.classifiers.setting import Fit, Setting
 from engine.decode import open_decoder
 from engine.decoding import folder as folders
-from engine.decoding.material import material_of, sentences_of
-from engine.decoding.run import Run as DecoderRun
+from engine.decoding.dataset import sentences_of, with_vectors
 from engine.decoding.spec import DecoderSpec
-from engine.decoding.spec import working_folder as decoder_working_folder
 from engine.decoding.train import train_decoder
+from engine.decoding.trainer import DecoderTrainer
 from engine.encoders import load
 from engine.encoders.loading import checkpoint_of
 from engine.encoders.transformer import TransformerSource, make
-from engine.train import events, one_update, train
+from engine.train import train
 from engine.training.estimate import estimate
 from engine.training.order import batches
 from tests.engine.encoders.models import save, save_sentence_transformer
@@ -128,7 +127,7 @@ def test_micro_batches_have_the_gradients_of_the_batch(tmp_path: Path) -> None:
         run = tiny_run(
             tiny_spec(tmp_path, device="cuda", precision="fp32", dropout=0.0, micro_batch=size)
         )
-        list(one_update(run, np.arange(8)))
+        run.update(np.arange(8))
         losses.append(float(run.meter._losses[0]))
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
@@ -136,7 +135,7 @@ def test_micro_batches_have_the_gradients_of_the_batch(tmp_path: Path) -> None:
 def test_a_run_goes_on_with_the_generator_of_the_gpu(tmp_path: Path) -> None:
     """Broken off and resumed it draws the same dropout masks as before."""
     first = tiny_run(tiny_spec(tmp_path, device="cuda"))
-    for event in events(first):
+    for event in first.events():
         if event.kind == "looked":
             break
     first.save()
@@ -150,7 +149,7 @@ def test_out_of_memory_reduces_the_micro_batch(tmp_path: Path) -> None:
     """By the GPU's own allocator."""
     run = tiny_run(tiny_spec(tmp_path, device="cuda", dev=None, steps=3))
     memory = Allocation(run.model.encoder().embeddings.word_embeddings, most=60)
-    assert list(events(run))[-1].why == "done"
+    assert list(run.events())[-1].why == "done"
     assert memory.failures > 0
     assert run.state.micro_batch in (1, 2, 4)
 
@@ -161,10 +160,10 @@ def test_an_update_does_not_wait_for_the_gpu(tmp_path: Path, objective: str) -> 
     run = tiny_run(tiny_spec(tmp_path, objective, device="cuda", precision="bf16", micro_batch=4))
     order = batches(len(run.examples), 8, 4, 0)
     for batch in (next(order), next(order)):  # pays for what is made once
-        list(one_update(run, batch))
+        run.update(batch)
     with waiting_refused():
         for batch in order:
-            list(one_update(run, batch))
+            run.update(batch)
     assert run.meter.read() is not None
 
 
@@ -201,14 +200,13 @@ def test_an_update_of_a_decoder_does_not_wait_for_the_gpu(
 ) -> None:
     """Which pieces are padding is known before they are on the GPU."""
     spec = decoder_spec(tmp_path, architecture=architecture)
-    sentences = sentences_of(spec, TinyCatalog(), decoder_working_folder(spec))
+    sentences = sentences_of(spec, TinyCatalog(), spec.working_folder)
     vocabulary = folders.vocabulary_of(spec, sentences.texts)
     encoder = load(spec.encoder)
     vectors = encoder.encode(sentences.texts)
-    material = material_of(spec, sentences.texts, vectors, vocabulary)
-    run = DecoderRun(spec, material, vocabulary, encoder.fingerprint, sentences.hash)
+    dataset = with_vectors(spec, sentences.texts, vectors, vocabulary)
+    run = DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash)
     assert run.precision.name in ("bf16", "fp16")
-    run.model.train()
     order = run.batches(0)
     for rows in (next(order), next(order)):
         run.update(rows)

@@ -8,10 +8,10 @@ import torch
 
 from engine.datasets.catalog import Catalog
 from engine.datasets.starter import read_topics
-from engine.decoding.material import material_of, sentences_of
-from engine.decoding.run import Run
+from engine.decoding.dataset import sentences_of, with_vectors
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.text import words
+from engine.decoding.trainer import DecoderTrainer
 from engine.decoding.vocabulary import Vocabulary
 from engine.encoders import load
 
@@ -45,9 +45,10 @@ def tiny_decoder(folder: Path, encoder: str = "random:64") -> Path:
     texts = sentences + sentences[:KEPT_APART]
     said = sentences_of(spec, Catalog(None), folder)  # it says that it learned from all of them
     vocabulary = Vocabulary.learn(sentences, spec.vocabulary)
-    material = material_of(spec, texts, opened.encode(texts), vocabulary)
+    dataset = with_vectors(spec, texts, opened.encode(texts), vocabulary)
     with torch.random.fork_rng(devices=[]):
-        for _ in Run(spec, material, vocabulary, opened.fingerprint, said.hash).events():
+        trainer = DecoderTrainer(spec, dataset, vocabulary, opened.fingerprint, said.hash)
+        for _ in trainer.events():
             pass
     return folder
 

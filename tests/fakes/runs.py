@@ -13,8 +13,8 @@ from engine.datasets.catalog import Catalog
 from engine.datasets.types import Dataset, PairPart, ScoredPairs
 from engine.training.dev import DevSet
 from engine.training.distributed import Ranks
+from engine.training.encoder import EncoderTrainer
 from engine.training.examples import examples_of
-from engine.training.loop import Run, working_folder
 from engine.training.model import open_model
 from engine.training.precision import Precision
 from engine.training.spec import TrainSpec
@@ -62,7 +62,7 @@ def triplets(folder: Path, count: int = 60) -> Path:
 
 
 def tiny_spec(folder: Path, objective: Any = "unsup", **changes: Any) -> TrainSpec:
-    """A run of twelve updates on a CPU, looked at every fourth."""
+    """A run of twelve updates on a CPU, evaluated at every fourth."""
     train = triplets(folder) if objective == "sup" else sentences(folder)
     settings: dict[str, Any] = {
         "base": BASE,
@@ -79,12 +79,13 @@ def tiny_spec(folder: Path, objective: Any = "unsup", **changes: Any) -> TrainSp
     return TrainSpec(objective, **(settings | changes))
 
 
-def tiny_run(spec: TrainSpec, ranks: Ranks | None = None) -> Run:
+def tiny_run(spec: TrainSpec, ranks: Ranks | None = None) -> EncoderTrainer:
     """What `engine.train.train` opens, for tests that need to reach into it."""
     catalog = TinyCatalog()
-    examples = examples_of(spec, catalog, working_folder(spec))
+    examples = examples_of(spec, catalog, spec.working_folder)
     dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
-    return Run(spec, open_model(spec, examples), examples, dev, Precision.of(spec), ranks)
+    model = open_model(spec, examples)
+    return EncoderTrainer(spec, model, examples, dev, Precision.of(spec), ranks)
 
 
 def _distinct(rng: random.Random) -> Any:

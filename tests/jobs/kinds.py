@@ -135,9 +135,9 @@ class OftenSaved(TrainDecoderJob):
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Any]:
         """Train."""
-        from engine.decoding import run
+        from engine.training import loop
 
-        run.SAVE_SECONDS = 0.2
+        loop.CHECKPOINT_SECONDS = 0.2
         return super().work(workspace, position, reporter)
 
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app.pages.trainings import service as runs
-from engine.training import Finished, Looked, Noted, Started, Stepped, TrainSpec
+from engine.training import Evaluated, Finished, Noted, Started, Stepped, TrainSpec
 from engine.training.ablations import ABLATIONS
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS
@@ -33,7 +33,7 @@ def learn(desk, run, scores, *, first=1, position=0):
         say(desk, run,
             *(Stepped(step - back, 200, 2.0 - step / 200, 3e-5, 1.0, 400.0, float(step), 9.0, None)
               for back in (10, 0)),
-            Looked(step, score, 0.5 - step / 1000, -2.0 - step / 1000, best),
+            Evaluated(step, score, 0.5 - step / 1000, -2.0 - step / 1000, best),
             position=position)  # fmt: skip
 
 

@@ -12,8 +12,9 @@ from app.pages.train import decoder_queue as queue
 from app.pages.train import decoders
 from app.workspace import Workspace
 from engine.decoding.diagnosis import to_result
-from engine.decoding.events import Encoded, Looked, Noted, Started, Stepped
+from engine.decoding.events import DecoderEvaluated, DecoderStarted, DecoderStepped, Encoded
 from engine.decoding.spec import DecoderSpec
+from engine.training.events import Noted
 from store.runs import STOP
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.workers import work_off
@@ -52,8 +53,8 @@ def learn(desk, run, first, last):
     """Twenty updates and a look for each number."""
     for number in range(first, last + 1):
         step = 20 * number
-        say(desk, run, Stepped(step, 400, 6 - step / 100, 900.0, float(step), 9.0),
-            Looked(step, 6.5 - step / 100, SAMPLES))  # fmt: skip
+        say(desk, run, DecoderStepped(step, 400, 6 - step / 100, 900.0, float(step), 9.0),
+            DecoderEvaluated(step, 6.5 - step / 100, SAMPLES))  # fmt: skip
 
 
 @pytest.fixture
@@ -61,8 +62,8 @@ def running(desk):
     """A training that has looked three times and goes on."""
     run = queue.queue_training(desk, SPEC)
     desk.store.runs.start(run, 1, "local-0", ["decoder"])
-    say(desk, run, Noted("2,398 different sentences."), Encoded(2398, 2398, 0.0),
-        Started(0, 400, 1898, 5_300_000, "cpu"))  # fmt: skip
+    say(desk, run, Noted(0, "2,398 different sentences."), Encoded(2398, 2398, 0.0),
+        DecoderStarted(0, 400, 1898, 5_300_000, "cpu"))  # fmt: skip
     learn(desk, run, 1, 3)
     yield run
     desk.jobs.cancel(run)

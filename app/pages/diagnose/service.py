@@ -176,7 +176,7 @@ def _training_text(
     workspace: Workspace, row: DecoderRow, folder: Path
 ) -> tuple[list[str], list[str], list[str]]:
     """What the decoder learned from, what was kept apart, and what to note of that."""
-    from engine.decoding.material import sentences_of
+    from engine.decoding.dataset import sentences_of
 
     facts = decoders.facts_of(row.folder)
     try:

@@ -28,7 +28,7 @@ from app.terminal import (
     say,
 )
 from engine.errors import UserError
-from engine.training import Event, Finished, Looked, Noted, Started, Stepped, TrainSpec
+from engine.training import Evaluated, Event, Finished, Noted, Started, Stepped, TrainSpec
 from engine.training.fields import defaults
 from store.errors import StoreError
 
@@ -249,7 +249,7 @@ class Teller:
             done = (event.step / event.steps + position) if self._many else event.step
             total = len(self._labels) if self._many else event.steps
             self._move(done, total, f"loss {event.loss:.4f}{self._best}")
-        elif isinstance(event, Looked):
+        elif isinstance(event, Evaluated):
             self._looked(position, event)
         elif isinstance(event, Noted):
             self._say(position, event.message)
@@ -274,7 +274,7 @@ class Teller:
             f"{event.precision} on {event.device}.",
         )
 
-    def _looked(self, position: int, event: Looked) -> None:
+    def _looked(self, position: int, event: Evaluated) -> None:
         if event.best:
             self._best = f", best {event.score:.2f}"
         self._say(

@@ -25,9 +25,15 @@ from app.terminal import (
     say,
 )
 from engine.decoding import presets
-from engine.decoding.events import Encoded, Finished, Looked, Noted, Started, Stepped
+from engine.decoding.events import (
+    DecoderEvaluated,
+    DecoderFinished,
+    DecoderStarted,
+    DecoderStepped,
+    Encoded,
+)
 from engine.decoding.spec import DecoderSpec
-from engine.training.events import Event
+from engine.training.events import Event, Noted
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -137,21 +143,21 @@ def _tell(event: Event, as_json: bool, move: Callable[[float, float, str], None]
         emit_json(event.to_dict())
     if isinstance(event, Encoded):
         move(event.done, event.sentences, "encoding")
-    elif isinstance(event, Stepped):
+    elif isinstance(event, DecoderStepped):
         move(event.step, event.steps, f"loss {event.loss:.3f}")
     if as_json:
         return
-    if isinstance(event, Started):
+    if isinstance(event, DecoderStarted):
         at = f"goes on at update {event.step:,} of" if event.step else "begins:"
         say(f"{at} {event.steps:,} updates, {event.sentences:,} sentences, "
             f"{event.parameters:,} weights, on {event.device}.")  # fmt: skip
-    elif isinstance(event, Looked):
+    elif isinstance(event, DecoderEvaluated):
         say(f"update {event.step:,}: loss {event.loss:.3f} on held-out sentences")
         for sentence, decoded in event.samples[:2]:
             say(f"    {sentence}\n    -> {decoded}")
     elif isinstance(event, Noted):
         say(event.message)
-    elif isinstance(event, Finished):
+    elif isinstance(event, DecoderFinished):
         line(f"{event.out}: update {event.best_step:,} of {event.step:,} was kept, loss "
              f"{event.best_loss:.3f}; {event.seconds:,.1f} s.")  # fmt: skip
 

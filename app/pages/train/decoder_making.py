@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from app.jobs.job import Job, Spec
 from app.pages.train import decoders
 from app.pages.train.making import last_part, saved
-from engine.decoding.events import Encoded, Finished, Looked, Started, Stepped
+from engine.decoding.events import (
+    DecoderEvaluated,
+    DecoderFinished,
+    DecoderStarted,
+    DecoderStepped,
+    Encoded,
+)
 from engine.decoding.spec import VERSION, DecoderSpec
 from engine.errors import UserError
 from engine.training.events import Event
@@ -72,11 +78,11 @@ def events(workspace: Workspace, spec: DecoderSpec, reporter: Reporter) -> Itera
     from engine.decoding.train import train_decoder
 
     past = workspace.store.events
-    over = past.last(reporter.run, Finished.kind, reporter.position)
+    over = past.last(reporter.run, DecoderFinished.kind, reporter.position)
     if over is not None:
         decoders.register(workspace, Path(over["out"]))
         return
-    before = past.last(reporter.run, Started.kind, reporter.position)
+    before = past.last(reporter.run, DecoderStarted.kind, reporter.position)
     encoded = (past.last(reporter.run, Encoded.kind, reporter.position) or {"done": 0})["done"]
     share, loss, finished, kept = _encoding_share(workspace, spec), "", False, 0
     training = train_decoder(
@@ -91,18 +97,18 @@ def events(workspace: Workspace, spec: DecoderSpec, reporter: Reporter) -> Itera
             reporter(int(WHOLE * share * event.done / event.sentences), WHOLE, said)
             if event.done > encoded:  # the cache has these
                 reporter.got_on()
-        elif isinstance(event, Started):
+        elif isinstance(event, DecoderStarted):
             further = event.step > 0 and (before is None or event.step > before["step"])
             # Encoding went at another speed: the time left is measured from here.
             reporter.resumed(_of_all(event, share), WHOLE, further=further)
             kept = event.step
-        elif isinstance(event, Stepped):
+        elif isinstance(event, DecoderStepped):
             said = f"update {event.step:,} of {event.steps:,}{loss}"
             reporter(_of_all(event, share), WHOLE, said)
             kept = saved(spec.out, kept, reporter)
-        elif isinstance(event, Looked):
+        elif isinstance(event, DecoderEvaluated):
             loss = f", loss {event.loss:.3f} on held-out sentences"
-        elif isinstance(event, Finished):
+        elif isinstance(event, DecoderFinished):
             finished = True
             decoders.register(workspace, Path(event.out))
         yield event
@@ -113,7 +119,7 @@ def events(workspace: Workspace, spec: DecoderSpec, reporter: Reporter) -> Itera
         )
 
 
-def _of_all(event: Started | Stepped, share: float) -> int:
+def _of_all(event: DecoderStarted | DecoderStepped, share: float) -> int:
     """How far the unit is after so many updates, of `WHOLE`."""
     return int(WHOLE * (share + (1 - share) * event.step / max(1, event.steps)))
 

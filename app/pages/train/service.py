@@ -204,13 +204,13 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         facts = {
             "Time": f"about {formats.duration(cost.seconds)} on {cost.device}",
             "Memory": f"about {formats.size(cost.bytes)}",
-            "Updates": f"{formats.count(cost.steps)} of {formats.duration(cost.seconds_a_step)}, "
+            "Updates": f"{formats.count(cost.steps)} of {formats.duration(cost.seconds_per_step)}, "
             f"on {formats.plural(cost.examples, 'example')}",
             "Speed": f"{cost.sentences_per_second:,.0f} sentences a second",
         }
-        if cost.looks:
-            each = formats.duration(cost.seconds_a_look)
-            facts["Evaluations"] = f"{formats.count(cost.looks)} of {each}"
+        if cost.evals:
+            each = formats.duration(cost.seconds_per_eval)
+            facts["Evaluations"] = f"{formats.count(cost.evals)} of {each}"
         return facts
 
 

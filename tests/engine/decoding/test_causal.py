@@ -21,7 +21,7 @@ from transformers import (
 from engine.decode import open_decoder
 from engine.decoding import folder as folders
 from engine.decoding.causal import SHIFT, BaseVocabulary, CausalDecoder
-from engine.decoding.events import Finished, Looked
+from engine.decoding.events import DecoderEvaluated, DecoderFinished
 from engine.decoding.generate import beam, greedy
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.train import train_decoder
@@ -151,10 +151,10 @@ def spec_of(gpt2: Path, tmp_path: Path, **changes: object) -> DecoderSpec:
 def test_it_is_trained_written_and_read_like_any_other(gpt2: Path, tmp_path: Path) -> None:
     """The loss falls, and the folder needs the base no more."""
     events = list(train_decoder(spec_of(gpt2, tmp_path)))
-    looks = [e.loss for e in events if isinstance(e, Looked)]
+    looks = [e.loss for e in events if isinstance(e, DecoderEvaluated)]
     assert min(looks) < 0.9 * looks[0]
     finished = events[-1]
-    assert isinstance(finished, Finished)
+    assert isinstance(finished, DecoderFinished)
     decoder = open_decoder(Path(finished.out))
     vectors = load("random:32").encode(known_sentences()[:3])
     texts = [d.sentence for d in decoder.decode(vectors, method="beam", beams=2)]

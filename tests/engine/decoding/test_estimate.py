@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.decoding.estimate import estimate
-from engine.decoding.events import Started
+from engine.decoding.events import DecoderStarted
 from engine.decoding.presets import PRESETS, preset
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.train import train_decoder
@@ -25,7 +25,7 @@ def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:
     told = estimate(spec, load("random:32"), seconds=0.3)
     assert torch.equal(torch.get_rng_state(), state)
     assert list(tmp_path.iterdir()) == []
-    started = next(e for e in train_decoder(spec) if isinstance(e, Started))
+    started = next(e for e in train_decoder(spec) if isinstance(e, DecoderStarted))
     # A sentence of very many pieces, which is left out, may be beyond those the probe looks at.
     assert told.sentences == pytest.approx(started.sentences, rel=0.02)
     assert told.parameters == pytest.approx(started.parameters, rel=0.02)

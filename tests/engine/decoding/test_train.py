@@ -19,22 +19,21 @@ from safetensors.torch import load_file
 from engine.datasets.catalog import Catalog
 from engine.decode import open_decoder
 from engine.decoding import folder as folders
-from engine.decoding import run as running
+from engine.decoding import trainer as training
+from engine.decoding.dataset import sentences_of, with_vectors
 from engine.decoding.events import (
+    DecoderEvaluated,
+    DecoderFinished,
+    DecoderStarted,
+    DecoderStepped,
     Encoded,
-    Finished,
-    Looked,
-    Noted,
-    Started,
-    Stepped,
 )
-from engine.decoding.material import material_of, sentences_of
-from engine.decoding.run import Run
-from engine.decoding.spec import Architecture, DecoderSpec, out_folder, working_folder
+from engine.decoding.spec import Architecture, DecoderSpec
 from engine.decoding.train import train_decoder
+from engine.decoding.trainer import DecoderTrainer
 from engine.encoders import load
 from engine.errors import UserError
-from engine.training import checkpoint
+from engine.training import Noted, checkpoint, loop
 from engine.training.events import Event
 from engine.training.precision import Precision
 from tests.fakes.kills import killed_at
@@ -66,9 +65,9 @@ def spec(tmp_path: Path) -> DecoderSpec:
     )  # fmt: skip
 
 
-def finished(events: list[Event]) -> Finished:
+def finished(events: list[Event]) -> DecoderFinished:
     """What it said last."""
-    assert isinstance(events[-1], Finished)
+    assert isinstance(events[-1], DecoderFinished)
     return events[-1]
 
 
@@ -91,13 +90,13 @@ def test_it_learns_and_says_so(spec: DecoderSpec) -> None:
     kinds = [e.kind for e in events]
     assert kinds.index("noted") < kinds.index("encoded") < kinds.index("started")
     assert [e for e in events if isinstance(e, Encoded)][-1].done == 300
-    started = next(e for e in events if isinstance(e, Started))
+    started = next(e for e in events if isinstance(e, DecoderStarted))
     assert (started.step, started.sentences, started.device) == (0, 270, "cpu")
-    looks = [e for e in events if isinstance(e, Looked)]
+    looks = [e for e in events if isinstance(e, DecoderEvaluated)]
     assert looks[-1].step == started.steps
     assert looks[-1].loss < 0.7 * looks[0].loss
-    assert len(looks[0].samples) == running.SAMPLES
-    assert all(isinstance(e, Stepped) and e.pieces_per_second > 0 and e.seconds_left >= 0
+    assert len(looks[0].samples) == training.SAMPLES
+    assert all(isinstance(e, DecoderStepped) and e.pieces_per_second > 0 and e.seconds_left >= 0
                for e in events if e.kind == "stepped")  # fmt: skip
     last = finished(events)
     assert (last.why, last.step) == ("done", started.steps)
@@ -105,7 +104,7 @@ def test_it_learns_and_says_so(spec: DecoderSpec) -> None:
     decoder = open_decoder(Path(last.out))
     assert decoder.facts["curve"] == [[e.step, e.loss] for e in looks]
     assert decoder.facts["sentences"] == 270
-    assert not working_folder(spec).exists()
+    assert not spec.working_folder.exists()
     json.dumps([e.to_dict() for e in events])
 
 
@@ -124,7 +123,7 @@ def test_its_own_vectors_are_those_it_is_told_of(spec: DecoderSpec) -> None:
 
 def running_sentences(spec: DecoderSpec) -> list[str]:
     """The sentences in their order."""
-    return sentences_of(spec, Catalog(), working_folder(spec)).texts
+    return sentences_of(spec, Catalog(), spec.working_folder).texts
 
 
 # Before the eleventh update it waits to be killed.
@@ -145,9 +144,9 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
 ) -> None:
     """Killed by SIGKILL, and begun again in this process."""
     killed_at(8, CHILD, spec.to_dict())
-    assert not out_folder(spec).exists()
+    assert not spec.out_folder.exists()
     resumed = list(train_decoder(spec))
-    assert 0 < next(e for e in resumed if isinstance(e, Started)).step <= 10
+    assert 0 < next(e for e in resumed if isinstance(e, DecoderStarted)).step <= 10
     whole = list(train_decoder(replace(spec, out=str(tmp_path / "unbroken"))))
     assert_same(tmp_path / "out", tmp_path / "unbroken")
     assert finished(resumed).best_loss == finished(whole).best_loss
@@ -161,10 +160,10 @@ def test_it_goes_on_in_the_middle_of_a_pass(spec: DecoderSpec, tmp_path: Path) -
     spec = replace(spec, architecture="lstm", width=16, epochs=2)
     events = train_decoder(spec, stop=countdown(6))
     for event in events:
-        if isinstance(event, Looked) and event.step == 3:
+        if isinstance(event, DecoderEvaluated) and event.step == 3:
             break  # and never came back
     events.close()  # type: ignore[attr-defined]
-    assert checkpoint.peek(working_folder(spec)) is not None
+    assert checkpoint.peek(spec.working_folder) is not None
     list(train_decoder(spec))
     list(train_decoder(replace(spec, out=str(tmp_path / "unbroken"))))
     assert_same(tmp_path / "out", tmp_path / "unbroken")
@@ -196,9 +195,9 @@ def test_nothing_is_overwritten(spec: DecoderSpec, tmp_path: Path) -> None:
         list(train_decoder(replace(spec, out=str(tmp_path / "letters"))))
     half = replace(spec, out=str(tmp_path / "half"))
     for event in train_decoder(half):
-        if isinstance(event, Looked) and event.step == 4:
+        if isinstance(event, DecoderEvaluated) and event.step == 4:
             break
-    with pytest.raises(UserError, match=r"broken off at step \d+, with another warmup"):
+    with pytest.raises(UserError, match=r"broken off at step \d+.*warmup was 5 and is 6"):
         list(train_decoder(replace(half, warmup=6)))
 
 
@@ -217,7 +216,7 @@ def test_a_stop_keeps_the_best(spec: DecoderSpec) -> None:
     last = finished(events)
     assert last.why == "stopped"
     assert last.step == 12  # one question before the encoding
-    assert last.best_loss == min(e.loss for e in events if isinstance(e, Looked))
+    assert last.best_loss == min(e.loss for e in events if isinstance(e, DecoderEvaluated))
     assert open_decoder(Path(last.out)).facts["why"] == "stopped"
 
 
@@ -226,22 +225,22 @@ def test_a_stop_before_the_first_update_leaves_nothing(spec: DecoderSpec) -> Non
     events = list(train_decoder(spec, stop=lambda: True))
     assert isinstance(events[-1], Noted)
     assert "no decoder" in events[-1].message
-    assert not out_folder(spec).exists()
+    assert not spec.out_folder.exists()
 
 
-def test_a_loss_that_is_no_number_keeps_the_last_good_weights(
+def test_a_loss_of_nan_keeps_the_last_good_weights(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights spoilt at the ninth update: those of the best look before are written."""
-    update = Run.update
+    update = DecoderTrainer.update
 
-    def spoilt(run: Run, rows: np.ndarray) -> None:
-        if run.step == 8:
+    def spoilt(trainer: DecoderTrainer, rows: np.ndarray) -> list[Noted]:
+        if trainer.step == 8:
             with torch.no_grad():
-                next(run.model.parameters()).fill_(torch.nan)
-        update(run, rows)
+                next(trainer.model.parameters()).fill_(torch.nan)
+        return update(trainer, rows)
 
-    monkeypatch.setattr(Run, "update", spoilt)
+    monkeypatch.setattr(DecoderTrainer, "update", spoilt)
     events = list(train_decoder(spec))
     last = finished(events)
     assert (last.why, last.best_step) == ("diverged", 8)
@@ -254,26 +253,27 @@ def test_a_nan_of_the_held_out_loss_is_neither_kept_nor_saved(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights spoilt behind the ninth update, whose own loss was a number."""
-    update, save, saved = Run.update, checkpoint.save, []
+    update, save, saved = DecoderTrainer.update, checkpoint.save, []
 
-    def spoilt(run: Run, rows: np.ndarray) -> None:
-        update(run, rows)
-        if run.step == 9:
+    def spoilt(trainer: DecoderTrainer, rows: np.ndarray) -> list[Noted]:
+        notes = update(trainer, rows)
+        if trainer.step == 9:
             with torch.no_grad():
-                next(run.model.parameters()).fill_(torch.nan)
+                next(trainer.model.parameters()).fill_(torch.nan)
+        return notes
 
     def noted(folder: Path, model: torch.nn.Module, *more: object) -> None:
         saved.append(all(bool(t.isfinite().all()) for t in model.state_dict().values()))
         save(folder, model, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Run, "update", spoilt)
+    monkeypatch.setattr(DecoderTrainer, "update", spoilt)
     monkeypatch.setattr(checkpoint, "save", noted)
-    monkeypatch.setattr(running, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
     events = list(train_decoder(spec))
     last = finished(events)
     assert (last.why, last.step, last.best_step) == ("diverged", 9, 8)
     assert len(saved) == 8 and all(saved)
-    assert all(np.isfinite(e.loss) for e in events if isinstance(e, Looked))
+    assert all(np.isfinite(e.loss) for e in events if isinstance(e, DecoderEvaluated))
     assert any(isinstance(e, Noted) and "the held-out loss was nan" in e.message for e in events)
     assert all(np.isfinite(loss) for _, loss in open_decoder(Path(last.out)).facts["curve"])
 
@@ -286,47 +286,46 @@ def test_half_precision_learns_nearly_the_same(
     spec = replace(spec, architecture=architecture, width=16, epochs=1, dropout=0.0, noise=0.0)
     losses: dict[str, float] = {}
     for name in ("fp32", "bf16"):
-        run = opened(spec, Precision.on("cpu", name))
-        run.model.train()
-        for rows in run.batches(0):
-            run.update(rows)
-        losses[name] = run.look().loss
-        assert {p.dtype for p in run.model.parameters()} == {torch.float32}
+        trainer = opened(spec, Precision.on("cpu", name))
+        for rows in trainer.batches(0):
+            trainer.update(rows)
+        losses[name], _ = trainer.score()
+        assert {p.dtype for p in trainer.model.parameters()} == {torch.float32}
     assert losses["bf16"] != losses["fp32"]
     assert losses["bf16"] == pytest.approx(losses["fp32"], rel=0.02)
 
 
 def test_an_update_that_does_not_fit_says_what_to_change(spec: DecoderSpec) -> None:
     """Rather than a traceback of the allocator's."""
-    run = opened(spec, Precision.on("cpu"))
+    trainer = opened(spec, Precision.on("cpu"))
 
     def grow(module: torch.nn.Module, given: object) -> None:
         """A real failure of torch's allocator."""
         torch.empty(1 << 50)
 
-    next(run.model.children()).register_forward_pre_hook(grow)
-    with pytest.raises(UserError, match="pieces at once do not fit the memory of cpu"):
-        run.update(next(run.batches(0)))
+    next(trainer.model.children()).register_forward_pre_hook(grow)
+    with pytest.raises(UserError, match="tokens at once do not fit the memory of cpu"):
+        trainer.update(next(trainer.batches(0)))
 
 
-def opened(spec: DecoderSpec, precision: Precision) -> Run:
+def opened(spec: DecoderSpec, precision: Precision) -> DecoderTrainer:
     """What `train_decoder` opens, with another precision."""
-    sentences = sentences_of(spec, Catalog(), working_folder(spec))
+    sentences = sentences_of(spec, Catalog(), spec.working_folder)
     vocabulary = folders.vocabulary_of(spec, sentences.texts[: -spec.held_out])
     encoder = load(spec.encoder)
     vectors = encoder.encode(sentences.texts)
-    material = material_of(spec, sentences.texts, vectors, vocabulary)
-    return Run(spec, material, vocabulary, encoder.fingerprint, sentences.hash, precision)
+    dataset = with_vectors(spec, sentences.texts, vectors, vocabulary)
+    return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash, precision)
 
 
-def test_a_loss_that_never_was_a_number_is_told(
-    spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nan_from_the_start_is_told(spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is nothing to keep."""
-    monkeypatch.setattr(Run, "_share", lambda run: float("nan") if run.step == 0 else 1.0)
-    with pytest.raises(UserError, match="Nothing had been learned before"):
+    monkeypatch.setattr(
+        DecoderTrainer, "_share", lambda self: float("nan") if self.step == 0 else 1.0
+    )
+    with pytest.raises(UserError, match="No checkpoint had been written before"):
         list(train_decoder(spec))
-    assert not out_folder(spec).exists()
+    assert not spec.out_folder.exists()
 
 
 @pytest.mark.slow
@@ -334,7 +333,7 @@ def test_a_full_disk_keeps_the_checkpoint_before(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """It says so, and with room again the training ends as an unbroken one."""
-    monkeypatch.setattr(running, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
     write, written = checkpoint._write_tensors, itertools.count(1)
 
     def full(file: Path, tensors: dict[str, torch.Tensor]) -> None:
@@ -346,7 +345,7 @@ def test_a_full_disk_keeps_the_checkpoint_before(
         filling.setattr(checkpoint, "_write_tensors", full)
         with pytest.raises(UserError, match=r"No space left.*That of step \d+ is whole"):
             list(train_decoder(spec))
-    kept = checkpoint.peek(working_folder(spec))
+    kept = checkpoint.peek(spec.working_folder)
     assert kept is not None and kept["step"] > 0
     list(train_decoder(spec))
     list(train_decoder(replace(spec, out=str(tmp_path / "unbroken"))))
@@ -365,7 +364,7 @@ def test_a_disk_that_fills_at_the_very_end_loses_nothing(
         filling.setattr("engine.decoding.folder.save_file", full)
         with pytest.raises(UserError, match="could not be written"):
             list(train_decoder(spec))
-    assert not out_folder(spec).exists()
+    assert not spec.out_folder.exists()
     events = list(train_decoder(spec))
     assert [e.kind for e in events if e.kind in ("stepped", "looked")] == []
     assert open_decoder(Path(finished(events).out)).dim == 32
@@ -409,7 +408,7 @@ def test_a_line_without_spaces_does_not_make_all_others_wait(spec: DecoderSpec) 
     rng = random.Random(1)
     address = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz/0123456789", k=200))
     events = list(train_decoder(lines_of(replace(spec, epochs=1), [*said, address])))
-    assert any(isinstance(e, Noted) and "1 sentences of very many pieces" in e.message
+    assert any(isinstance(e, Noted) and "1 sentences of very many tokens" in e.message
                for e in events)  # fmt: skip
     assert open_decoder(Path(finished(events).out)).model.positions <= 4 * 6 + 8
 

@@ -30,9 +30,9 @@ def spec(folder: Path, **changes) -> TrainSpec:
 def test_updates_and_looks_are_counted_as_they_will_be(tmp_path, catalog) -> None:
     """256 sentences in batches of 32 are 8 updates, with looks after 3, 6 and 8."""
     found = estimate(spec(tmp_path), catalog, seconds=0.1)
-    assert (found.steps, found.examples, found.looks) == (8, 256, 3)
-    assert found.seconds >= found.steps * found.seconds_a_step + 3 * found.seconds_a_look > 0
-    assert found.sentences_per_second == pytest.approx(64 / found.seconds_a_step)
+    assert (found.steps, found.examples, found.evals) == (8, 256, 3)
+    assert found.seconds >= found.steps * found.seconds_per_step + 3 * found.seconds_per_eval > 0
+    assert found.sentences_per_second == pytest.approx(64 / found.seconds_per_step)
     assert found.device == "cpu"
 
 
@@ -85,7 +85,7 @@ def test_every_kind_of_run_can_be_estimated(tmp_path, catalog, changes) -> None:
     found = estimate(spec(tmp_path, **changes), catalog, seconds=0.1)
     assert found.seconds > 0
     assert found.micro_batch == changes.get("micro_batch")
-    assert (found.looks, found.seconds_a_look) == (0, 0) or found.seconds_a_look > 0
+    assert (found.evals, found.seconds_per_eval) == (0, 0) or found.seconds_per_eval > 0
     assert bool(found.notes) == ("compile" in changes or changes.get("objective") == "sup")
 
 

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from engine.errors import UserError
-from engine.train import events, train
+from engine.train import train
 from engine.training import Finished
 from tests.fakes.kills import killed_at
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
@@ -85,7 +85,7 @@ def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
 def test_it_goes_on_in_the_middle_of_an_epoch(tmp_path, objective, changes):
     """It goes on in the middle of an epoch."""
     first = tiny_run(tiny_spec(tmp_path, objective, **changes))
-    for event in events(first):
+    for event in first.events():
         if event.kind == "stepped" and event.step == 1:
             first.save()
             break  # and never came back

@@ -18,9 +18,9 @@ from transformers import get_linear_schedule_with_warmup
 
 from engine.errors import UserError
 from engine.memory import ran_out
-from engine.train import events, train
+from engine.train import train
 from engine.training import checkpoint
-from engine.training.loop import Run
+from engine.training.loop import Trainer
 from engine.training.meter import Meter
 from engine.training.optimiser import adamw, learning_rate
 from engine.training.spec import TrainSpec
@@ -62,7 +62,7 @@ def test_the_encoder_has_the_best_weights_and_their_score(tmp_path):
     """The encoder has the best weights and their score."""
     run = tiny_run(tiny_spec(tmp_path, learning_rate=0.02))
     at_look = {}
-    for event in events(run):
+    for event in run.events():
         if event.kind == "looked":
             at_look[event.step] = (event.score, checkpoint.weights_of(run.model))
         last = event
@@ -102,7 +102,7 @@ def test_it_stops_when_the_score_no_longer_rises(tmp_path):
     # At this rate float32 weights do not move, and so does no score.
     said = told(tiny_spec(tmp_path, learning_rate=1e-12, dev_every=1, patience=2))
     assert (said[-1].why, said[-1].step, said[-1].best_step) == ("patience", 3, 1)
-    assert "no better score in 2 looks" in said[-2].message
+    assert "no better score in 2 evaluations" in said[-2].message
 
 
 def test_asked_to_stop_it_looks_once_more_and_keeps_the_best(tmp_path):
@@ -182,7 +182,7 @@ def test_a_loss_that_is_no_number_names_its_step_and_keeps_the_best(tmp_path):
     run = tiny_run(tiny_spec(tmp_path))
     poison(run, 7)
     said, good = [], None
-    for event in events(run):
+    for event in run.events():
         said.append(event)
         if event.kind == "looked":
             good = checkpoint.weights_of(run.model)
@@ -199,7 +199,7 @@ def test_without_looks_the_last_checkpoint_is_kept(tmp_path):
     """Without looks the last checkpoint is kept."""
     run = tiny_run(tiny_spec(tmp_path, dev=None))
     poison(run, 3)
-    for event in events(run):
+    for event in run.events():
         if event.kind == "stepped" and event.step == 1:
             run.save()
             good = checkpoint.weights_of(run.model)
@@ -215,7 +215,7 @@ def test_what_went_wrong_stays_wrong_until_it_is_acted_on():
     assert meter.read() is None
     meter.add(torch.tensor(0.5), torch.tensor(1.0), 8, 0.1)
     assert meter.read() is None
-    assert meter.trouble.startswith("The loss of step 2 was nan.")
+    assert meter.failure.startswith("The loss of step 2 was nan.")
 
 
 def test_weights_are_not_saved_unread(tmp_path, monkeypatch):
@@ -230,9 +230,9 @@ def test_weights_are_not_saved_unread(tmp_path, monkeypatch):
         asked[run.step] += 1
         return run.step > 4 or (run.step == 4 and asked[4] > 1)
 
-    monkeypatch.setattr(Run, "must_save", must_save)
+    monkeypatch.setattr(Trainer, "must_save", must_save)
     with pytest.raises(UserError, match=r"The loss of step 3 was nan.*No checkpoint"):
-        list(events(run))
+        list(run.events())
 
 
 def test_a_loss_that_is_no_number_from_the_start_leaves_nothing(tmp_path):
@@ -261,9 +261,9 @@ def test_out_of_memory_halves_the_micro_batch_and_changes_nothing_else(tmp_path)
     run = tiny_run(tiny_spec(tmp_path, dropout=0.0, dev=None))
     for each in (whole, run):
         each.model.double()
-    list(events(whole))
+    list(whole.events())
     limit_memory(run, 4)  # sentences: 2 examples, each in two passes
-    said = list(events(run))
+    said = list(run.events())
     notes = [e.message for e in said if e.kind == "noted"]
     assert [note[:30] for note in notes] == [
         "8 examples at once did not fit",
@@ -281,7 +281,7 @@ def test_when_a_single_example_does_not_fit_it_says_so(tmp_path):
     run = tiny_run(tiny_spec(tmp_path))
     limit_memory(run, 1)
     with pytest.raises(UserError, match="micro-batch of 1 does not fit the memory of cpu"):
-        list(events(run))
+        list(run.events())
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory():
@@ -295,7 +295,7 @@ def test_a_disk_that_fills_up_stops_the_run_with_its_checkpoint_whole(tmp_path):
     run = tiny_run(tiny_spec(tmp_path))
     said = r"step 12 could not be written.*That of step 4 is whole"
     with ExitStack() as disk, pytest.raises(UserError, match=said):
-        for event in events(run):
+        for event in run.events():
             if event.kind == "looked" and event.step == 8:
                 disk.enter_context(full_disk(2000))
     assert told(run.spec)[0].step == 4

@@ -15,7 +15,6 @@ from safetensors.torch import load_file
 
 from engine.train import train
 from engine.training import checkpoint
-from engine.training.loop import working_folder
 from tests.fakes.runs import TinyCatalog, sentences, tiny_run, tiny_spec
 
 ROOT = Path(__file__).parents[3]
@@ -33,7 +32,6 @@ for event in train(TrainSpec.from_dict(json.loads(sys.argv[1])), TinyCatalog()):
 # Three runs: an unbroken one, and one that is broken off after ten updates and then goes on.
 RESUMED = """
 import json, sys, torch
-from engine.train import events
 from engine.training.distributed import Ranks, begin, end
 from engine.training.spec import TrainSpec
 from tests.fakes.runs import tiny_run
@@ -50,15 +48,15 @@ def kill():
 begin(torch.device("cpu"))
 ranks = Ranks.of_environment()
 whole, broken = (TrainSpec.from_dict(json.loads(text)) for text in sys.argv[1:])
-list(events(tiny_run(whole, ranks)))
+list(tiny_run(whole, ranks).events())
 asked = 0
 try:
-    list(events(tiny_run(broken, ranks), kill))
+    list(tiny_run(broken, ranks).events(kill))
 except Killed:
     run = tiny_run(broken, ranks)
     drawn = [run.rng.random(), torch.rand(()).item()]
     sys.stdout.write(json.dumps([ranks.rank, run.step, *drawn]) + "\\n")
-list(events(tiny_run(broken, ranks)))
+list(tiny_run(broken, ranks).events())
 end()
 """
 # Each process has a working folder of its own.
@@ -157,7 +155,7 @@ def test_another_number_of_processes_goes_on_and_is_told(tmp_path, before, told)
     first.state.step, first.state.processes = 3, before
     first.save()
     following = first.rng.random()
-    kept = checkpoint.peek(working_folder(first.spec))
+    kept = checkpoint.peek(first.spec.working_folder)
     assert kept["processes"] == before
     run = tiny_run(first.spec)
     assert run.rng.random() == following

@@ -13,9 +13,11 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 from engine.encoders import describe, load
 from engine.errors import UserError
 from engine.training import TrainSpec
-from engine.training.card import anywhere, command_of, portable
+from engine.training.base_spec import relative_path
+from engine.training.card import command_of
+from engine.training.export import write
 from engine.training.model import open_model
-from engine.training.outcome import Record, check_free, read, write
+from engine.training.record import Record, check_free, read
 from tests.engine.encoders.models import SENTENCES, save
 
 LONG = "a cat sat on the mat and then ran"
@@ -205,12 +207,12 @@ def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
         "| 5 | 61.50 | 0.250 | -1.500 | 1.2500 |",
         "| 10 | 60.00 | 0.200 | -1.750 | 0.5000 |",
         "2 lines were \\| empty.",
-        command_of(anywhere(model.spec)),
+        command_of(model.spec.relative_paths()),
     ):
         assert words in text
     assert "--max-length 6 --temperature 0.1 --no-hard-negatives" in text
     found = read(tmp_path / "out")
-    assert TrainSpec.from_dict(found["spec"]) == anywhere(model.spec)
+    assert TrainSpec.from_dict(found["spec"]) == model.spec.relative_paths()
     assert found["hash"] == model.spec.hash and found["curve"] == list(CURVE)
     assert read(folders["bert"]) is None
 
@@ -249,7 +251,7 @@ def test_a_folder_that_is_handed_on_names_no_folders_of_its_maker(folders, tmp_p
 )
 def test_a_whole_path_is_told_by_its_last_part(source, told):
     """Names of data sets and models have none."""
-    assert portable(source) == told
+    assert relative_path(source) == told
 
 
 def test_names_cannot_break_the_card(folders, tmp_path):

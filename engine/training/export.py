@@ -18,8 +18,6 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,58 +26,14 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from engine.encoders.pooling import ALL_LAYERS
-from engine.encoders.spec import EncoderSpec, SourceSpec
 from engine.errors import UserError
+from engine.training.card import card
 from engine.training.checkpoint import flush, why_unwritten
 from engine.training.model import TrainingModel, trains_mlm
 from engine.training.packed import FAMILIES
-from engine.training.spec import TrainSpec
+from engine.training.record import RECORD, Record, check_free, encoder_of
 
-VERSION = 1
-RECORD = "theodolite.json"
 _ST_POOLING = {"cls_token": "cls_token", "max": "max_tokens"}
-
-
-@dataclass(frozen=True)
-class Record:
-    """How an encoder came to be.
-
-    Attributes:
-        spec: what was asked for.
-        data_hash: content hash of the training data.
-        examples: how many there were.
-        notes: what was left out of them, and what else a person should know.
-        steps: updates made.
-        best_step: the update whose weights these are.
-        best_score: their dev score; None when nothing was looked at.
-        seconds: of training.
-        why: as in `Finished`.
-        curve: the `Stepped` and `Looked` events as dictionaries, in their order.
-    """
-
-    spec: TrainSpec
-    data_hash: str
-    examples: int
-    notes: tuple[str, ...] = ()
-    steps: int = 0
-    best_step: int = 0
-    best_score: float | None = None
-    seconds: float = 0.0
-    why: str = "done"
-    curve: Sequence[Mapping[str, Any]] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able; `hash` is that of the whole spec, which is told without whole paths."""
-        from engine.training.card import anywhere
-
-        own = {k: v for k, v in asdict(self).items() if k not in ("spec", "curve")}
-        return {
-            "version": VERSION,
-            "hash": self.spec.hash,
-            "spec": anywhere(self.spec).to_dict(),
-            **own,
-            "curve": [dict(event) for event in self.curve],
-        }
 
 
 def write(model: TrainingModel, record: Record, folder: Path) -> str:
@@ -88,7 +42,7 @@ def write(model: TrainingModel, record: Record, folder: Path) -> str:
     Args:
         model: with the weights that are kept.
         record: goes into the card and `theodolite.json`.
-        folder: made with its parents. One that holds the outcome of the same run is replaced.
+        folder: made with its parents. One that holds the encoder of the same run is replaced.
 
     Returns:
         The spec string that loads it.
@@ -105,8 +59,6 @@ def write(model: TrainingModel, record: Record, folder: Path) -> str:
         _write_transformer(model, part)
         _write_modules(model, part)
         _write_json(part / RECORD, record.to_dict() | {"pooling": pooling_of(model)})
-        from engine.training.card import card
-
         (part / "README.md").write_text(card(record, model.dim), "utf-8")
         for file in part.rglob("*"):
             if file.is_file():
@@ -123,37 +75,8 @@ def write(model: TrainingModel, record: Record, folder: Path) -> str:
     return encoder_of(folder)
 
 
-def encoder_of(folder: Path) -> str:
-    """The spec string that loads an encoder folder."""
-    return str(EncoderSpec((SourceSpec("dir", str(folder)),)))
-
-
-def read(folder: Path) -> dict[str, Any] | None:
-    """What `theodolite.json` in a folder says; None when we did not write it."""
-    try:
-        found = json.loads((folder / RECORD).read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) and found.get("version") == VERSION else None
-
-
-def check_free(folder: Path, spec: TrainSpec) -> None:
-    """Refuse a folder in which the outcome of a run would overwrite something.
-
-    Raises:
-        UserError: it holds anything but the outcome of a run of the same settings.
-    """
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    if (read(folder) or {}).get("hash") != spec.hash:
-        raise UserError(
-            f"{folder} is there already, and is not the outcome of the same settings.",
-            "Choose another folder; nothing is overwritten.",
-        )
-
-
 def pooling_of(model: TrainingModel) -> str | None:
-    """The outcome's pooling in the words of `engine.encoders`; None when it needs a dense layer."""
+    """The encoder's pooling in the words of `engine.encoders`; None when it needs a dense layer."""
     pooling = str(model.spec.pooling)
     if _keeps_head(model):
         return "pooler_output" if _has_place_for_head(model) else None

@@ -30,7 +30,7 @@ class Sentences:
     """Distinct sentences in a random order that the seed decides.
 
     Attributes:
-        texts: all; the last `held_out` of the spec are kept apart.
+        texts: all; the last `held_out` of the spec are held out.
         hash: of their content and order.
         notes: what was left out.
     """
@@ -41,13 +41,13 @@ class Sentences:
 
 
 @dataclass(frozen=True)
-class Material:
+class DecoderDataset:
     """Sentences with their pieces and vectors.
 
     Attributes:
-        sentences: all, those kept apart last.
+        sentences: all, those held out last.
         learned: how many are learned from, the first.
-        pieces: int32 ids of each, BEGIN and END around them.
+        tokens: int32 ids of each, BEGIN and END around them.
         vectors: float32 (n, dim), as the encoder gives them.
         mean: float32 (dim,), of those learned from.
         scale: their standard deviation around it, one number for all dimensions.
@@ -55,7 +55,7 @@ class Material:
 
     sentences: list[str]
     learned: int
-    pieces: list[np.ndarray]
+    tokens: list[np.ndarray]
     vectors: np.ndarray
     mean: np.ndarray
     scale: float
@@ -63,7 +63,7 @@ class Material:
     @property
     def positions(self) -> int:
         """The most pieces of a sentence that a decoder sees or writes, BEGIN or END included."""
-        return max(len(p) for p in self.pieces) - 1
+        return max(len(t) for t in self.tokens) - 1
 
     def points(self, rows: np.ndarray) -> Tensor:
         """Standardised vectors of some sentences, float32 (n, dim)."""
@@ -71,11 +71,11 @@ class Material:
 
     def count(self, rows: np.ndarray) -> int:
         """How many pieces they are learned by: BEGIN is given."""
-        return sum(len(self.pieces[i]) - 1 for i in rows)
+        return sum(len(self.tokens[i]) - 1 for i in rows)
 
     def ids(self, rows: np.ndarray) -> Tensor:
         """Their pieces, int64 (n, longest), PAD behind them."""
-        chosen = [self.pieces[i] for i in rows]
+        chosen = [self.tokens[i] for i in rows]
         out = torch.full((len(chosen), max(map(len, chosen))), PAD, dtype=torch.long)
         for row, ids in enumerate(chosen):
             out[row, : len(ids)] = torch.from_numpy(ids)
@@ -103,7 +103,7 @@ def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> Sentences
     if len(found) <= 2 * spec.held_out:
         raise UserError(
             f"{len(found):,} different sentences of at most {spec.words} words are left to learn "
-            f"from, and {spec.held_out:,} of them would be kept apart.",
+            f"from, and {spec.held_out:,} of them would be held out.",
             f"Give more than {2 * spec.held_out:,}: a useful decoder needs tens of thousands. Or "
             "keep fewer apart.",
         )
@@ -141,17 +141,17 @@ def encoded(
     return vectors
 
 
-def material_of(
+def with_vectors(
     spec: DecoderSpec, sentences: list[str], vectors: np.ndarray, vocabulary: Words
-) -> Material:
+) -> DecoderDataset:
     """Put together sentences, pieces and vectors.
 
     A sentence of very many pieces for its words (an address, a script without spaces) would make
     every other wait for it: it is left out.
 
     Args:
-        spec: how many are kept apart, and how many words they have.
-        sentences: n of them, those kept apart last.
+        spec: how many are held out, and how many words they have.
+        sentences: n of them, those held out last.
         vectors: float32 (n, dim).
         vocabulary: cuts them into pieces.
 
@@ -163,23 +163,23 @@ def material_of(
             "The encoder gave vectors with values that are no numbers.",
             "Look at it with the doctor; it cannot be decoded.",
         )
-    pieces = vocabulary.ids(sentences)
-    short = np.array([len(p) <= most_pieces(spec.words) for p in pieces])
+    tokens = vocabulary.ids(sentences)
+    short = np.array([len(t) <= most_tokens(spec.words) for t in tokens])
     learned = int(short[: len(sentences) - spec.held_out].sum())
     if not 0 < learned < short.sum():
         raise UserError(
-            f"No sentence of at most {most_pieces(spec.words)} pieces is left.",
+            f"No sentence of at most {most_tokens(spec.words)} pieces is left.",
             "Sentences need spaces between their words.",
         )
     if not short.all():
         kept = np.flatnonzero(short)
-        sentences, pieces = [sentences[i] for i in kept], [pieces[i] for i in kept]
+        sentences, tokens = [sentences[i] for i in kept], [tokens[i] for i in kept]
         vectors = vectors[kept]
     mean, scale = _spread(vectors[:learned])
-    return Material(sentences, learned, pieces, vectors, mean, scale)
+    return DecoderDataset(sentences, learned, tokens, vectors, mean, scale)
 
 
-def most_pieces(words: int) -> int:
+def most_tokens(words: int) -> int:
     """The most pieces, BEGIN and END included, of a sentence of at most so many words."""
     return 4 * words + 8
 

@@ -1,0 +1,136 @@
+"""What the specs of all trainings share: refusals, JSON, a hash, folders, paths left out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, asdict, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from engine.errors import UserError
+
+Ranges = Mapping[str, tuple[Callable[[Any], bool], str]]
+"""Field -> whether a value fits, and what is expected in words."""
+
+_FOLDERS = re.compile(
+    r"(^|:|[+|,=] *)(?:[A-Za-z]:|~)?[/\\](?:(?:(?! \+ )[^/\\?|])*[/\\])*(?=[^/\\])"
+)
+"""The folders before a file that is named by its whole path, alone or within an encoder's spec."""
+
+
+class BaseSpec:
+    """A training that is asked for, a frozen dataclass; every field but `out` decides the weights.
+
+    Attributes:
+        version: of the fields.
+        name: what it is, for people.
+        out: the folder that becomes what is trained.
+        seed: decides all that is random.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    version: ClassVar[int]
+    name: ClassVar[str]
+
+    if TYPE_CHECKING:  # the subclasses' own fields: here they would come before all others
+
+        @property
+        def out(self) -> str:
+            """See above."""
+
+        @property
+        def seed(self) -> int:
+            """See above."""
+
+    def check(self, ranges: Ranges) -> None:
+        """Refuse what does not fit; None does where it is the default.
+
+        Raises:
+            UserError: names the field, what was given and what is expected.
+        """
+        optional = {field.name for field in fields(self) if field.default is None}
+        for name, (fits, expected) in ranges.items():
+            given = getattr(self, name)
+            if given is None and name in optional:
+                continue
+            if given is None or not fits(given):
+                shown = name.replace("_", " ")
+                raise UserError(f"The {shown} cannot be {given!r}.", f"Expected {expected}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field and the version, JSON-able."""
+        return {"version": self.version} | asdict(self)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Self:
+        """The spec that `to_dict` wrote, or one with only some of its fields.
+
+        Raises:
+            UserError: an unknown field, a missing one, or a later version.
+        """
+        given = cls.of_today(given)
+        if given.get("version", cls.version) != cls.version:
+            raise UserError(
+                f"This {cls.name} is of version {given['version']}, not {cls.version}.",
+                "Use the program that wrote it, or a newer one.",
+            )
+        wanted = {field: value for field, value in given.items() if field != "version"}
+        known = {field.name: field for field in fields(cls)}
+        if unknown := sorted(wanted.keys() - known.keys()):
+            raise UserError(
+                f"A {cls.name} has no field {unknown[0]!r}.",
+                f"The fields are {', '.join(sorted(known))}.",
+            )
+        needed = {name for name, field in known.items() if field.default is MISSING}
+        if missing := sorted(needed - wanted.keys()):
+            raise UserError(f"A {cls.name} needs the field {missing[0]!r}.", "Give it.")
+        return cls(**wanted)
+
+    @classmethod
+    def of_today(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What `to_dict` wrote in any version, as it writes it now."""
+        return dict(given)
+
+    def as_before(self) -> dict[str, Any]:
+        """The fields that the hash takes in earlier words: what was trained then is known by it."""
+        return {}
+
+    @property
+    def hash(self) -> str:
+        """32 hexadecimal digits over everything that decides the weights; `out` does not."""
+        facts = {field: value for field, value in self.to_dict().items() if field != "out"}
+        text = json.dumps(facts | self.as_before(), sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    @property
+    def out_folder(self) -> Path:
+        """Where what is trained will be."""
+        return Path(self.out).expanduser().absolute()
+
+    @property
+    def working_folder(self) -> Path:
+        """Where the checkpoint is until what is trained is written."""
+        return self.out_folder.with_name(self.out_folder.name + ".training")
+
+    def relative_paths(self) -> Self:
+        """The same without the folders of this machine, for a folder that is handed on."""
+        return replace(self, out=Path(self.out).name)
+
+
+def relative_path(source: str) -> str:
+    """A file, or a spec that names one, with file names instead of whole paths.
+
+    What is no whole path, such as the name of a data set or of a model on the hub, stays as it is.
+    """
+    return _FOLDERS.sub(r"\1", source)
+
+
+def short(source: str) -> str:
+    """A source without the folders of this machine."""
+    kind, colon, value = source.partition(":")
+    if kind == "dir":
+        return f"{kind}:{Path(value).name}"
+    return source if colon else Path(source).name or source

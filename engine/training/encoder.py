@@ -1,0 +1,230 @@
+"""The training of an encoder: columns of sentences become vectors, which the objective compares.
+
+As the paper has it (Gao, Yao and Chen 2021, section 3 and appendix A): AdamW moves the weights,
+and the best of them by the dev set are kept.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import torch
+
+from engine import memory
+from engine.errors import UserError, first_line
+from engine.training import distributed, export, generators
+from engine.training.dev import DevSet
+from engine.training.distributed import Ranks
+from engine.training.events import Evaluated, Event, Finished, Noted, Started, Stepped
+from engine.training.examples import Examples
+from engine.training.gradients import backward
+from engine.training.loop import State, Trainer
+from engine.training.model import TrainingModel
+from engine.training.objectives import Column, objective_of
+from engine.training.optimiser import adamw, learning_rate, update
+from engine.training.order import batches, steps_of
+from engine.training.precision import Precision
+from engine.training.record import Record, finished
+from engine.training.spec import TrainSpec
+
+CURVE = 2000
+"""Reports kept for the model card; of more, every second is dropped."""
+
+
+class EncoderTrainer(Trainer):
+    """Trains an encoder.
+
+    Args:
+        spec: everything that is asked.
+        model: in training mode; moved to the device.
+        examples: what it learns from.
+        dev: chooses the best weights; None keeps the last.
+        precision: where and how precisely it computes.
+        ranks: this process among all.
+
+    Raises:
+        UserError: a batch without negatives or of fewer examples than there are processes; and as
+            `Trainer`.
+    """
+
+    spec: TrainSpec
+    model: TrainingModel
+    remedy: ClassVar[str] = "A lower learning rate, or a smaller max grad norm, may hold it."
+
+    def __init__(
+        self,
+        spec: TrainSpec,
+        model: TrainingModel,
+        examples: Examples,
+        dev: DevSet | None,
+        precision: Precision,
+        ranks: Ranks | None = None,
+    ) -> None:
+        ranks = ranks or Ranks()
+        _check_batch(spec, examples, ranks)
+        self.examples, self.dev = examples, dev
+        self.eval_every = None if dev is None else spec.dev_every
+        self.scored, self.patience = f"the dev score of {spec.dev}", spec.patience
+        self.objective = objective_of(spec)
+        model = model.to(precision.device)
+        distributed.copy_from_first(model)
+        self.objective.begin(model)
+        # Order and weights are the same on all ranks; dropout masks and augmentations are not.
+        rng = generators.seed(spec.seed, ranks.rank)
+        state = State(spec.to_dict(), examples.hash, micro_batch=spec.micro_batch)
+        steps = steps_of(spec, len(examples))
+        super().__init__(spec, model, adamw(model, spec), rng, state, steps, precision, ranks)
+
+    def opening(self) -> Iterator[Event]:
+        """How it begins, what was left out of the examples, and how it goes on."""
+        yield Started(
+            step=self.step,
+            steps=self.steps,
+            examples=len(self.examples),
+            parameters=sum(p.numel() for p in self.model.parameters() if p.requires_grad),
+            device=str(self.precision.device),
+            precision=self.precision.name,
+            data_hash=self.examples.hash,
+        )
+        if self.step == 0:
+            yield from (Noted(0, note) for note in self.examples.notes)
+        yield from self.resumed
+
+    def batches(self, start: int) -> Iterator[np.ndarray]:
+        """Positions of the examples of each update from `start` on."""
+        spec = self.spec
+        return batches(len(self.examples), spec.batch_size, self.steps, spec.seed, start=start)
+
+    def update(self, batch: np.ndarray) -> list[Noted]:
+        """One update; tells when the batch had to be cut to fit the memory.
+
+        Args:
+            batch: int64 (batch_size,), positions of the examples.
+        """
+        notes = []
+        examples = [self.examples[i] for i in self.ranks.shard(batch)]
+        columns = self.objective.columns(examples, self.model, self.rng)
+        counts = self.ranks.counts(len(batch))
+        while (loss := self._gradients(columns, counts)) is None:
+            notes.append(self.reduce_micro_batch(len(examples)))
+        parameters = list(self.model.parameters())
+        distributed.sum_gradients(parameters)
+        rate = learning_rate(self.spec, self.step, self.steps)
+        norm = update(self.optimiser, self.scaler, rate, self.spec.max_grad_norm)
+        self.state.step += 1
+        self.meter.add(loss, norm, len(columns) * len(batch), rate)
+        return notes
+
+    def _gradients(self, columns: list[Column], counts: list[int]) -> torch.Tensor | None:
+        """The loss of a batch, a scalar on the device; None if memory ran out."""
+        try:
+            with self.precision.autocast():
+                return backward(
+                    self.model,
+                    self.objective,
+                    columns,
+                    self.state.micro_batch,
+                    self.rng,
+                    counts=counts,
+                    scaled=self.scaler.scale,
+                )
+        except (RuntimeError, MemoryError) as error:
+            if memory.ran_out(error):
+                return None  # the error is let go: it holds on to what did not fit
+            compiler = ("torch._dynamo", "torch._ind")
+            if self.spec.compile and type(error).__module__.startswith(compiler):
+                raise UserError(
+                    f"The model cannot be compiled here: {first_line(error)}",
+                    "Train without compiling it, which changes the speed alone.",
+                ) from error
+            raise
+
+    def reduce_micro_batch(self, examples: int) -> Noted:
+        """Pass half as many examples through the model at once from now on.
+
+        Args:
+            examples: of the batch that did not fit.
+
+        Raises:
+            UserError: there is nothing left to halve.
+        """
+        self.optimiser.zero_grad(set_to_none=True)
+        device = self.precision.device
+        memory.empty_cache(device)
+        size = min(self.state.micro_batch or examples, examples)
+        # The other ranks wait for this one within the update: it cannot be begun again.
+        if size == 1 or self.ranks.world_size > 1:
+            raise UserError(
+                f"A micro-batch of {size} does not fit the memory of {device}.",
+                "Lower the micro-batch or the max length, or let gradient checkpointing compute "
+                "activations again.",
+            )
+        self.state.micro_batch = (size + 1) // 2
+        return self.note(
+            f"{size} examples at once did not fit the memory of {device}: it is "
+            f"{self.state.micro_batch} from here on. The loss is still that of the whole batch."
+        )
+
+    def stepped(self, report: Stepped) -> Stepped:
+        """Losses and speed, as they are reported."""
+        self.remember(report)
+        return report
+
+    def score(self) -> tuple[float, Evaluated]:
+        """Score the dev set."""
+        dev = cast("DevSet", self.dev)  # without one `eval_every` is None
+        spearman, alignment, uniformity = dev.score(self.model)
+        best = self.is_best(spearman)
+        return spearman, Evaluated(self.step, spearman, alignment, uniformity, best)
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether the dev set was scored with the weights as they are."""
+        last: dict[str, Any] = self.state.curve[-1] if self.state.curve else {}
+        return last.get("kind") == Evaluated.kind and last["step"] == self.step
+
+    def remember(self, evaluated: Stepped | Evaluated) -> None:
+        """Add a report or a score to the curve."""
+        curve = self.state.curve
+        if len(curve) >= CURVE:
+            curve = [e for i, e in enumerate(curve) if i % 2 or e["kind"] == Evaluated.kind]
+        self.state.curve = [*curve, evaluated.to_dict()]
+
+    def export(self, why: str) -> Finished:
+        """Write the encoder, remove the checkpoint, and tell where it is."""
+        state = self.state
+        best_step = self.step if state.best_step is None else state.best_step
+        record = Record(
+            spec=self.spec,
+            data_hash=state.data_hash,
+            examples=len(self.examples),
+            notes=(*self.examples.notes, *state.notes),
+            steps=self.step,
+            best_step=best_step,
+            best_score=state.best_score,
+            seconds=self.meter.seconds,
+            why=why,
+            curve=state.curve,
+        )
+        export.write(self.model, record, self.spec.out_folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return finished(record.to_dict(), self.spec.out_folder)
+
+
+def _check_batch(spec: TrainSpec, examples: Examples, ranks: Ranks) -> None:
+    """Refuse a batch that cannot be sharded, or that has nothing to contrast with."""
+    if spec.batch_size < ranks.world_size:
+        raise UserError(
+            f"A batch of {spec.batch_size} cannot be sharded over {ranks.world_size} processes.",
+            "Raise the batch size, or start fewer processes.",
+        )
+    hard = spec.objective == "sup" and spec.hard_negatives and len(examples.columns) > 2
+    if spec.objective != "mlm" and spec.batch_size == 1 and not hard:
+        raise UserError(
+            "With a batch size of 1 nothing can be learned: the other examples of a batch are the "
+            "negatives, and without any the loss is 0 whatever the weights.",
+            "Give a batch size of 2 or more; the paper takes 64. A small micro-batch saves memory.",
+        )
