@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from app import ui
+from app.pages.data import service as data
 from app.pages.encoders import service as encoders
 from app.pages.evaluate.job import queue_evaluation, welcome
 from app.pages.overview import service as overview
@@ -116,6 +117,7 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: looking.add_encoder("random:17"),
         lambda: queue_evaluation(looking, [LISTED], ["StarterSTS"]),
         lambda: overview.remove(looking, []),
+        lambda: data.remove(looking, "upload:x"),
         lambda: encoders.remove(looking, LISTED),
         lambda: encoders.check_poolings(looking, LISTED),
         lambda: next(encoders.coverage(looking, LISTED)),

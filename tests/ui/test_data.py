@@ -92,3 +92,13 @@ def test_a_set_that_is_not_there_is_said_calmly(visit):
     page = visit.open("data?set=starter-pears")
     expect(page.get_by_role("alert")).to_contain_text("Did you mean starter-pairs")
     expect(page.locator(".t-sets li").first).to_be_visible()
+
+
+def test_what_is_wrong_with_a_name_of_the_hub_stays_said(visit):
+    """Nothing was named: the list stays, and the message with it."""
+    page = visit.open("data")
+    page.wait_for_selector(".t-sets li")
+    page.get_by_role("button", name="Read a file of the Hugging Face hub").click()
+    page.locator("#hub-read").click()
+    expect(page.get_by_role("alert")).to_contain_text("No data set was named")
+    expect(page.locator(".t-sets li")).to_have_count(2)

@@ -1,4 +1,4 @@
-"""`theodolite data`: the data sets at hand, and files of your own."""
+"""`theodolite data`: the data sets that can be used, and files of your own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from app.pages.data import service
 from app.terminal import (
     DataOption,
     JsonOption,
@@ -20,7 +21,6 @@ from app.terminal import (
     say,
     verbs,
 )
-from engine.errors import UserError
 
 data_verbs = verbs("List data sets, look into them, add your own.")
 
@@ -30,7 +30,7 @@ data_verbs = verbs("List data sets, look into them, add your own.")
 def list_data(
     store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """Show every data set at hand: starter, folder and uploads.
+    """Show every data set: starter, folder and uploads.
 
     theodolite data list --data ~/senteval
     """
@@ -88,10 +88,8 @@ def add_data(
 
     theodolite evaluate minilm --tasks upload:mine
     """
-    from app.pages.data.service import keep, mapping_of
-
-    mapping = mapping_of(file, kind, columns)
-    row = keep(open_workspace(store, data), file, file.name, name or file.stem, mapping)
+    mapping = service.mapping_of(file, kind, columns)
+    row = service.keep(open_workspace(store, data), file, file.name, name or file.stem, mapping)
     used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
     done(row, f"Added as upload:{row['name']}: {row['kind']}; {used}.", as_json)
 
@@ -131,6 +129,5 @@ def remove_data(
 
     theodolite data remove upload:mine
     """
-    if not open_workspace(store, data).store.uploads.remove(name.removeprefix("upload:")):
-        raise UserError(f"There is no upload {name!r}.", "`theodolite data list` shows them.")
+    service.remove(open_workspace(store, data), name)
     done({"removed": name}, f"{name} is removed.", as_json)

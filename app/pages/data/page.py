@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app.components.actions import actions
-from app.pages.data import views
-from app.pages.data.form import Form
+from app.pages.data import form, service, views
 from app.web import address, parts
+from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.events import PageEvent
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
@@ -20,102 +20,96 @@ if TYPE_CHECKING:
 TITLE = "Data"
 PATH = "data"
 DESCRIPTION = "What encoders are measured on and searched in. A name opens a preview."
+CONTROLS = (
+    Control(
+        "find",
+        "Find",
+        default="",
+        options={"placeholder": "A name, a kind, a word", "max_lines": 1},
+    ),
+)
+LINE = {"max_lines": 1}
+HUB = (
+    Control("repository", "Data set", default="", hint="Owner and name.",
+            options=LINE | {"placeholder": "mteb/stsbenchmark-sts", "scale": 3,
+                            "elem_id": "hub-repository"}),
+    Control("revision", "Revision", default="main", hint="Commit, tag, branch.",
+            options=LINE | {"scale": 1, "min_width": 120, "elem_id": "hub-revision"}),
+    Control("file", "File", default="", hint="Empty: say which there are.",
+            options=LINE | {"placeholder": "test.jsonl.gz", "scale": 2, "elem_id": "hub-file"}),
+    Control("columns", "Columns", default="", hint="Empty: guessed.",
+            options=LINE | {"placeholder": "left=sentence1&right=sentence2&score=score", "scale": 3,
+                            "elem_id": "hub-columns"}),
+)  # fmt: skip
+"""What names a file of the hub."""
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
     parts.header(TITLE, DESCRIPTION)
-    form, hub = None, None
-    if not workspace.read_only:
-        with gr.Accordion("Bring a file of your own", open=False, elem_id="bring"):
-            form = Form(workspace)
-        with gr.Accordion("Read a file of the Hugging Face hub", open=False, elem_id="hub"):
-            hub = _hub()
+    brought = None if workspace.read_only else _bring(workspace)
     notice = parts.notice()
     card = actions(elem_id="preview")
-    find = gr.Textbox(label="Find", placeholder="A name, a kind, a word", elem_id="find",
-                      max_lines=1)  # fmt: skip
+    controls = Controls(*CONTROLS)
+    find = controls.render("find")
     listing = actions(elem_id="datasets")
-    opened = gr.State("")
+    opened = controls.add("opened", gr.State(""))
     shown = [listing, card, opened]
 
-    def drawn(words: str, name: str, asking: bool = False) -> tuple[str, str, str]:
-        card = views.preview(workspace, name, asking) if name else ""
-        return views.listing(workspace, words, name), card, name
+    def drawn(words: str, name: str, asking: bool = False) -> dict[Any, Any]:
+        preview = views.preview(workspace, name, asking) if name else ""
+        return {listing: views.listing(workspace, words, name), card: preview, opened: name}
 
-    def load(request: gr.Request) -> tuple[Any, ...]:
+    def load(request: gr.Request) -> Answer:
         words, name = address.first(request, "find"), address.first(request, "set")
         try:
-            return words, *drawn(words, name)
+            return {find: words, **drawn(words, name)}
         except UserError as error:
-            return words, *drawn(words, ""), parts.problem(error)
+            return {find: words, **drawn(words, ""), notice: parts.problem(error)}
 
-    def act(words: str, name: str, event: PageEvent) -> tuple[Any, ...]:
-        if event.act == "remove" and not workspace.read_only:
-            workspace.store.uploads.remove(event.id.removeprefix("upload:"))
-            return *drawn(words, ""), parts.say(f"{event.id} is gone. Its results stay.")
+    def narrow(asked: Values) -> Answer:
+        return {listing: views.listing(workspace, asked.find, asked.opened)}
+
+    def act(asked: Values, event: PageEvent) -> Answer:
+        if event.act == "remove":
+            service.remove(workspace, event.id)
+            said = parts.say(f"{event.id} is gone. Its results stay.")
+            return {**drawn(asked.find, ""), notice: said}
         if event.act == "open":
-            return drawn(words, "" if event.id == name else event.id)
-        return drawn(words, event.id, asking=event.act == "ask")
+            return drawn(asked.find, "" if event.id == asked.opened else event.id)
+        return drawn(asked.find, event.id, asking=event.act == "ask")
 
-    parts.on_load(parts.telling(load, 4), None, [find, *shown, notice])
-    find.change(lambda words, name: views.listing(workspace, words, name), [find, opened],
-               listing, **ALWAYS_LAST)  # fmt: skip
-    listing.act(parts.telling(act, 3), [find, opened], [*shown, notice],
-                scroll_to_output=True, **HIDE_PROGRESS)  # fmt: skip
-    card.act(parts.telling(act, 3), [find, opened], [*shown, notice], **HIDE_PROGRESS)
-    address.keep({"find": find})
-    if form is not None and hub is not None:
-        form.kept.change(
-            parts.telling(drawn, 3), [find, form.kept], [*shown, notice], **ALWAYS_LAST
-        )
-        form.kept.change(None, form.kept, js=address.writer(["set"]))
-        *boxes, read, name = hub
-        named = gr.on([read.click, boxes[-1].submit], parts.telling(_hub_name, 1), boxes,
-                      [name, notice], **HIDE_PROGRESS)  # fmt: skip
-        named.then(parts.telling(drawn, 3), [find, name], [*shown, notice],
-                   show_progress="full", show_progress_on=read)  # fmt: skip
-        name.change(None, name, js=address.writer(["set"]))
+    on_load(load, [find, *shown], notice)
+    on(find.change, narrow, controls, [listing], notice, **ALWAYS_LAST)
+    on(listing.act, act, controls, shown, notice, scroll_to_output=True, **HIDE_PROGRESS)
+    on(card.act, act, controls, shown, notice, **HIDE_PROGRESS)
+    controls.keep()
+    if brought is not None:
+        kept, read, named, hub = brought
+        on(kept.change, drawn, [find, kept], shown, notice, **ALWAYS_LAST)
+        kept.change(None, kept, js=address.writer(["set"]))
 
+        def from_hub(asked: Values) -> Answer:
+            name = service.hub_name(asked.repository, asked.revision, asked.file, asked.columns)
+            return {named: name, **drawn(asked.find, name)}
 
-def _hub() -> tuple[Any, ...]:
-    """The boxes that name a file of the hub, the button, and the name they make up."""
-    with gr.Row():
-        repository = gr.Textbox(
-            label="Data set", placeholder="mteb/stsbenchmark-sts", max_lines=1, scale=3,
-            info="Owner and name.", elem_id="hub-repository",
-        )  # fmt: skip
-        revision = gr.Textbox(
-            label="Revision", value="main", max_lines=1, scale=1, min_width=120,
-            info="Commit, tag, branch.", elem_id="hub-revision",
-        )  # fmt: skip
-        file = gr.Textbox(
-            label="File", placeholder="test.jsonl.gz", max_lines=1, scale=2,
-            info="Empty: say which there are.", elem_id="hub-file",
-        )  # fmt: skip
-        columns = gr.Textbox(
-            label="Columns", placeholder="left=sentence1&right=sentence2&score=score", scale=3,
-            info="Empty: guessed.", max_lines=1, elem_id="hub-columns",
-        )  # fmt: skip
-    read = gr.Button("Read it", elem_id="hub-read")
-    name = gr.Textbox(visible="hidden", label="Name")
-    return repository, revision, file, columns, read, name
+        on([read.click, hub["columns"].submit], from_hub, {**controls, **hub}, [named, *shown],
+           notice, show_progress="full", show_progress_on=read)  # fmt: skip
+        named.change(None, named, js=address.writer(["set"]))
 
 
-def _hub_name(repository: str, revision: str, file: str, columns: str) -> str:
-    """The name that stands for these boxes everywhere else.
+def _bring(workspace: Workspace) -> tuple[Any, Any, Any, Controls]:
+    """The forms for a file of one's own and for one of the hub.
 
-    Raises:
-        UserError: no data set was named, or the boxes do not make up a name.
+    Returns:
+        The hidden box of the first, and of the second its button, hidden box and controls.
     """
-    from urllib.parse import quote
-
-    from engine.datasets import hub
-
-    if not repository.strip():
-        raise UserError("No data set was named.", "Write owner/name as on the hub.")
-    head = f"{hub.PREFIX}{repository.strip()}@{quote(revision.strip() or 'main', safe='')}"
-    path = f"/{quote(file.strip())}" if file.strip() else ""
-    name = f"{head}{path}" + (f"?{columns.strip()}" if columns.strip() else "")
-    hub.parse(name)
-    return name
+    with gr.Accordion("Bring a file of your own", open=False, elem_id="bring"):
+        kept = form.build(workspace)
+    with gr.Accordion("Read a file of the Hugging Face hub", open=False, elem_id="hub"):
+        hub = Controls(*HUB)
+        with gr.Row():
+            hub.render(*hub.declared)
+        read = gr.Button("Read it", elem_id="hub-read")
+        named = gr.Textbox(visible="hidden", label="Name")
+    return kept, read, named, hub

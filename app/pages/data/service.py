@@ -1,4 +1,4 @@
-"""A file of one's own becomes a data set of the workspace: for the data page and `data add`."""
+"""Data sets of one's own: a file kept as an upload or named on the hub; an upload removed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ def keep(workspace: Workspace, file: Path, filename: str, name: str, mapping: Ma
     """Read a file under a mapping, and only when that works keep it under a name.
 
     Raises:
-        UserError: the file does not fit the mapping; says where.
+        UserError: for visitors, without a name, or when the file does not fit the mapping; says
+            where.
         StoreError: the name cannot be used, or the disk is full.
     """
     from engine.datasets import tables
 
     workspace.refuse_visitors()
+    if not name:
+        raise UserError("The data set has no name.", "Give it one: tasks and links use it.")
     dataset = tables.read(file, filename, mapping, name)
     return workspace.store.uploads.add(
         name,
@@ -39,6 +42,48 @@ def keep(workspace: Workspace, file: Path, filename: str, name: str, mapping: Ma
         info={"sentences": len(dataset.sentences), "hash": dataset.hash},
         filename=filename,
     )
+
+
+def remove(workspace: Workspace, name: str) -> None:
+    """Delete the file of an upload, `upload:NAME`. Results measured on it stay.
+
+    Raises:
+        UserError: for visitors, or when there is no such upload.
+    """
+    workspace.refuse_visitors()
+    if not workspace.store.uploads.remove(name.removeprefix("upload:")):
+        raise UserError(f"There is no upload {name!r}.", "`theodolite data list` shows them.")
+
+
+def name_for(filename: str) -> str:
+    """A first idea of a name: the file's, without endings and odd characters."""
+    stem = re.sub(r"(\.[A-Za-z0-9]{1,8}){1,2}$", "", filename)
+    return re.sub(r"[^\w .+-]", "-", stem).strip(" .-")[:80] or "data"
+
+
+def hub_name(repository: str, revision: str, file: str, columns: str) -> str:
+    """The name that stands for a file of the hub everywhere else.
+
+    Args:
+        repository: owner/name.
+        revision: commit, tag or branch; empty for main.
+        file: empty to be told which there are.
+        columns: `role=column&…`; empty for guesses.
+
+    Raises:
+        UserError: no data set was named, or these do not make up a name.
+    """
+    from urllib.parse import quote
+
+    from engine.datasets import hub
+
+    if not repository.strip():
+        raise UserError("No data set was named.", "Write owner/name as on the hub.")
+    head = f"{hub.PREFIX}{repository.strip()}@{quote(revision.strip() or 'main', safe='')}"
+    path = f"/{quote(file.strip())}" if file.strip() else ""
+    name = f"{head}{path}" + (f"?{columns.strip()}" if columns.strip() else "")
+    hub.parse(name)
+    return name
 
 
 def mapping_of(file: Path, kind: str | None, columns: str | None) -> Mapping:

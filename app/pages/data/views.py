@@ -14,6 +14,7 @@ from app.web import address, parts
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from engine.datasets.tables import Preview
     from engine.datasets.types import Dataset, DatasetInfo
 
 ROWS = 20
@@ -226,6 +227,17 @@ def cell(value: Any) -> str:
     text = str(value)
     cut = text if len(text) <= CELL else text[: CELL - 1] + "…"
     return f'<span dir="auto">{escape(cut)}</span>'
+
+
+def first_rows(filename: str, look: Preview) -> str:
+    """What a file holds, and what is wrong with it."""
+    rows = [tuple(cell(value) for value in row) for row in look.rows]
+    head = "first line holds names" if look.header else "no line of names"
+    return (
+        f'<p class="t-muted">{cell(filename)}: {formats.plural(look.n_rows, "row")}, '
+        f"{formats.plural(len(look.columns), 'column')}, {head}.</p>"
+        f"{parts.warn(look.problems)}{parts.table(look.columns, rows, 'First rows of the file')}"
+    )
 
 
 def _rubric() -> str:

@@ -27,7 +27,7 @@ DESCRIPTION = (
     "on the command line and in Python."
 )
 CONTROLS = (
-    Control("spec", "Spec", options={
+    Control("spec", "Spec", default="", options={
         "placeholder": "hf:bert-base-uncased?pooling=cls_token | normalise",
         "elem_classes": ["t-mono"], "max_lines": 1,
     }),
