@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.pages.evaluate.costs import Estimate, estimates, rough_size, roughly, table
+from app.pages.evaluate.costs import Estimate, estimates, rough_size, roughly
+from app.pages.evaluate.views import estimates as table
 from app.workspace import Workspace
 from tests.fakes import folder
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
-from app.web import parts
 from engine.errors import UserError
 
 if TYPE_CHECKING:
+    from app.pages.evaluate.service import Plan
     from app.workspace import Workspace
     from engine.encoders.base import Encoder
     from engine.tasks.cost import Work
@@ -58,6 +56,14 @@ class Estimate:
         return {**vars(self), "seconds": self.seconds, "estimate": True}
 
 
+def of(workspace: Workspace, asked: Plan) -> Iterator[Step]:
+    """The same as `estimates` for what can be measured of a plan."""
+    made = asked.ready(workspace)
+    return estimates(
+        workspace, made.encoders, made.tasks, made.protocol or None, made.seed, made.seeds
+    )
+
+
 def estimates(
     workspace: Workspace,
     specs: Sequence[str],
@@ -69,8 +75,13 @@ def estimates(
     """Yield one estimate an encoder, after short runs of what takes the time, and steps between.
 
     What is in the store already costs nothing. Sentences encoded by the probe stay in the cache.
+
+    Raises:
+        UserError: for visitors, or a spec that cannot be read.
     """
     from engine import encoders
+
+    workspace.refuse_visitors()
 
     names = list(dict.fromkeys(str(encoders.parse(spec)) for spec in specs))
     works: dict[str, Work] = {}
@@ -160,49 +171,6 @@ def _training(works: dict[str, Work], times: dict[str, int], dim: int) -> float:
     return sum(training_seconds(work, dim, probed) * times[task] for task, work in works.items())
 
 
-def followed(steps: Iterator[Step]) -> Iterator[str]:
-    """The estimates as HTML, with a progress bar before them."""
-    found: list[Estimate] = []
-    started = time.monotonic()
-    for share, what, made in steps:
-        if made is not None:
-            found.append(made)
-        left = ""
-        if share > 0:
-            left = formats.time_left((time.monotonic() - started) * (1 - share) / share)
-        said = ", ".join(text for text in (f"Looking at {what}" if what else "", left) if text)
-        rows = table(found) if found else ""
-        bar = parts.bar(share, "Estimate")
-        yield f'{bar}<p class="t-muted t-small" role="status">{escape(said)}</p>{rows}'
-    yield table(found) if found else ""
-
-
-def table(found: Sequence[Estimate]) -> str:
-    """The estimates as HTML."""
-    rows = [_row(estimate) for estimate in found]
-    if len(found) > 1:
-        rows.append(
-            (
-                "<strong>All, one after the other</strong>",
-                formats.count(sum(e.results for e in found)),
-                formats.count(sum(e.new for e in found)),
-                roughly(sum(e.encoding for e in found)),
-                roughly(sum(e.training for e in found)),
-                roughly(sum(e.seconds for e in found)),
-                rough_size(max(e.memory for e in found)),
-                rough_size(sum(e.disk for e in found)),
-            )
-        )
-    heads = ("Encoder", "Results", "New sentences", "Encoding", "Training and scoring", "In all",
-             "Memory", "Disk")  # fmt: skip
-    return (
-        f"{parts.table(heads, rows, 'Estimated cost', range(1, 8))}"
-        '<p class="t-small t-muted">Estimated from short runs on this machine, as busy as it is '
-        "now: mostly within a factor of two. Memory comes on top of the program and the model. "
-        "What is in the store already costs nothing.</p>"
-    )
-
-
 def row_in_words(estimate: Estimate) -> dict[str, str | None]:
     """One estimate, rounded as it deserves."""
     return {
@@ -216,15 +184,6 @@ def row_in_words(estimate: Estimate) -> dict[str, str | None]:
         "disk": rough_size(estimate.disk),
         "error": estimate.error,
     }
-
-
-def _row(estimate: Estimate) -> tuple[str, ...]:
-    words = row_in_words(estimate)
-    name, error = f'<span class="t-spec">{escape(estimate.encoder)}</span>', estimate.error
-    if error is not None:
-        none = (formats.MISSING,) * 7
-        return (f'{name}<br><small class="t-run-error">{escape(error)}</small>', *none)
-    return (name, *(str(words[key]) for key in list(words)[1:-1]))
 
 
 def roughly(seconds: float) -> str:

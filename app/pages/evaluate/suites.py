@@ -1,12 +1,10 @@
-"""Suites of tasks as people choose them, and the tasks at hand by kind. For the page Evaluate."""
+"""Suites of tasks as people choose them, and the available tasks by kind."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
-from app.web import parts
 from engine.errors import UserError
 from engine.tasks import in_order
 
@@ -21,19 +19,8 @@ LABELS = {
     "senteval": "SentEval, the full list",
     "probing": "Probing, the ten",
     "others": "Other data",
-    "all": "Everything at hand",
+    "all": "All available",
     OWN: "My own choice",
-}
-_ABOUT = {
-    "starter": "Written by us, small, ships with the app.",
-    "sts": "Spearman of the cosine and the gold score; nothing is trained.",
-    "transfer": "A classifier is trained on the vectors, as in SimCSE's table of transfer tasks.",
-    "senteval": "Every task of SentEval that trains something. STS-B and SICK-R are the trained "
-    "regressor here, not the cosine.",
-    "probing": "What can be read off the vectors about the form of a sentence.",
-    "others": "Your uploads, and every other set here that holds scored pairs or a probing task.",
-    "all": "Every task whose data is here.",
-    OWN: "Tick single tasks below.",
 }
 GROUPS = {
     "starter": ("Starter set", "Written by us, small, ships with the app."),
@@ -120,33 +107,3 @@ def uncovered(workspace: Workspace, tasks: Sequence[str], protocol: str) -> list
         return []
     types = protocols.get(protocol).types
     return [task for task in tasks if get(task, workspace.catalog).type_under(types) is None]
-
-
-def shown(suite: str, here: dict[str, list[str]], ticked: Sequence[str]) -> str:
-    """What a suite is, and its members: those without files greyed, and where files belong."""
-    present = {task for names in here.values() for task in names}
-    names = members(suite, here) or list(ticked)
-    chips = "".join(
-        f"<li>{escape(name)}</li>"
-        if name in present
-        else f'<li class="t-absent">{escape(name)} <small>no files</small></li>'
-        for name in names
-    )
-    lacking = [name for name in names if name not in present]
-    where = ""
-    if lacking:
-        where = (
-            '<p class="t-small t-muted">What has no files here belongs in the data folder that '
-            "--data or THEODOLITE_DATA names, in SentEval's layout"
-            + (
-                "; COCO comes with <code>theodolite data import-coco</code>"
-                if "ImageCaptionRetrieval" in lacking
-                else ""
-            )
-            + ".</p>"
-        )
-    if not names and suite == "others":
-        where = parts.say("No other data is here yet. Data has a form for files of your own.")
-    about = f'<p class="t-muted">{escape(_ABOUT[suite])}</p>'
-    listed = f'<ul class="t-members" aria-label="Tasks chosen">{chips}</ul>' if chips else ""
-    return f'<div class="t-suite">{about}{listed}{where}</div>'

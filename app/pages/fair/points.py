@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from app import formats
-from app.pages.evaluate import command_line as command
+from app.pages.evaluate.service import command
 from app.web.figures import shorten
 from engine.stats.agreement import Agreement, Stability
 
@@ -41,7 +41,7 @@ class Wanted:
     @property
     def command(self) -> str:
         """The same on the command line."""
-        return command.evaluate(
+        return command(
             self.encoders, self.tasks, self.protocol, seeds=self.seeds, listed=self.listed
         )
 

@@ -1,87 +1,82 @@
-"""What an evaluation will do, before it is started, and what came of it. For the page Evaluate."""
+"""What an evaluation will do and cost, and what came of it, as HTML. For the page Evaluate."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components import protocol_card
 from app.components.actions import button
-from app.pages.evaluate import command_line as command
-from app.pages.evaluate import suites
+from app.pages.evaluate import costs, suites
+from app.pages.evaluate.service import Key, Plan
 from app.pages.overview import spread
 from app.pages.overview.service import metric
 from app.web import address, parts
+from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.protocols.protocol import Protocol
 
-Key = tuple[str, str, int]
-"""Encoder, task, seed."""
+ABOUT = {
+    "starter": "Written by us, small, ships with the app.",
+    "sts": "Spearman of the cosine and the gold score; nothing is trained.",
+    "transfer": "A classifier is trained on the vectors, as in SimCSE's table of transfer tasks.",
+    "senteval": "Every task of SentEval that trains something. STS-B and SICK-R are the trained "
+    "regressor here, not the cosine.",
+    "probing": "What can be read off the vectors about the form of a sentence.",
+    "others": "Your uploads, and every other set here that holds scored pairs or a probing task.",
+    "all": "Every task whose data is here.",
+    suites.OWN: "Tick single tasks below.",
+}
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Encoders on tasks.
+def spec_read(text: str) -> str:
+    """Whether a spec can be read, and how it is written canonically."""
+    from engine import encoders
 
-    Attributes:
-        encoders: specs.
-        tasks: names.
-        seed: the first one; None is each protocol's own.
-        protocol: for all tasks; empty is each task's own.
-        seeds: how many in a row; what draws nothing is measured once.
-    """
+    if not text.strip():
+        return ""
+    try:
+        name = str(encoders.parse(text))
+    except UserError as error:
+        return f'<p class="t-small t-wrong" role="status">{escape(str(error))}</p>'
+    return (
+        f'<p class="t-small t-muted" role="status">Reads as <span class="t-spec">{escape(name)}'
+        '</span>. <a href="./encoders">Encoders</a> has a form for every option.</p>'
+    )
 
-    encoders: tuple[str, ...]
-    tasks: tuple[str, ...]
-    seed: int | None = None
-    protocol: str = ""
-    seeds: int = 1
 
-    @property
-    def command(self) -> str:
-        """The same on the command line."""
-        return command.evaluate(self.encoders, self.tasks, self.protocol, self.seed, self.seeds)
-
-    def possible(self, workspace: Workspace) -> Plan:
-        """The same without the tasks that the protocol does not say how to score."""
-        left_out = suites.uncovered(workspace, self.tasks, self.protocol)
-        return replace(self, tasks=tuple(task for task in self.tasks if task not in left_out))
-
-    def keys(self) -> list[Key]:
-        """Every result that is asked for, task by task."""
-        from engine.tasks import seeds_of
-
-        return [
-            (name, task, self._own(task).seed if seed is None else seed)
-            for task in self.tasks
-            for name in self.encoders
-            for seed in seeds_of(task, self.protocol or None, self.seed, self.seeds)
-        ]
-
-    def _own(self, task: str) -> Protocol:
-        """The protocol that a task is measured under."""
-        from engine import protocols
-        from engine.tasks import named
-
-        return protocols.get(self.protocol or named(task).protocol)
-
-    def rows(self, workspace: Workspace) -> list[Mapping[str, Any]]:
-        """What the store has of these encoders and tasks under the plan's protocols, any seed."""
-        found = workspace.store.results.table(encoders=self.encoders, tasks=self.tasks)
-        names = {task: self._own(task).name for task in self.tasks}
-        return [row for row in found if row["protocol"] == names[row["task"]]]
-
-    def protocols(self) -> dict[str, list[str]]:
-        """Protocol -> the tasks measured under it."""
-        used: dict[str, list[str]] = {}
-        for task in self.tasks:
-            used.setdefault(self._own(task).name, []).append(task)
-        return used
+def members(suite: str, here: dict[str, list[str]], ticked: Sequence[str]) -> str:
+    """What a suite is, and its members: those without files greyed, and where files belong."""
+    present = {task for names in here.values() for task in names}
+    names = suites.members(suite, here) or list(ticked)
+    chips = "".join(
+        f"<li>{escape(name)}</li>"
+        if name in present
+        else f'<li class="t-absent">{escape(name)} <small>no files</small></li>'
+        for name in names
+    )
+    lacking = [name for name in names if name not in present]
+    where = ""
+    if lacking:
+        where = (
+            '<p class="t-small t-muted">What has no files here belongs in the data folder that '
+            "--data or THEODOLITE_DATA names, in SentEval's layout"
+            + (
+                "; COCO comes with <code>theodolite data import-coco</code>"
+                if "ImageCaptionRetrieval" in lacking
+                else ""
+            )
+            + ".</p>"
+        )
+    if not names and suite == "others":
+        where = parts.say("No other data is here yet. Data has a form for files of your own.")
+    about = f'<p class="t-muted">{escape(ABOUT[suite])}</p>'
+    listed = f'<ul class="t-members" aria-label="Tasks chosen">{chips}</ul>' if chips else ""
+    return f'<div class="t-suite">{about}{listed}{where}</div>'
 
 
 def summary(workspace: Workspace, asked: Plan) -> str:
@@ -214,3 +209,67 @@ def _key(row: Mapping[str, Any]) -> Key:
 def key_text(row: Mapping[str, Any]) -> str:
     """An encoder, a task and a seed as one text: none holds a line break."""
     return "\n".join((row["encoder"], row["task"], str(row["seed"])))
+
+
+def key_of(text: str) -> Key:
+    """The encoder, task and seed that `key_text` wrote.
+
+    Raises:
+        UserError: it did not write this.
+    """
+    match text.split("\n"):
+        case [encoder, task, seed] if seed.isascii() and seed.isdecimal() and len(seed) <= 10:
+            return encoder, task, int(seed)
+    raise UserError(f"There is no result {text[:40]!r} here.", "Load the page again.")
+
+
+def estimating(steps: Iterator[costs.Step]) -> Iterator[str]:
+    """The estimates as HTML, with a progress bar before them."""
+    found: list[costs.Estimate] = []
+    started = time.monotonic()
+    for share, what, made in steps:
+        if made is not None:
+            found.append(made)
+        left = ""
+        if share > 0:
+            left = formats.time_left((time.monotonic() - started) * (1 - share) / share)
+        said = ", ".join(text for text in (f"Looking at {what}" if what else "", left) if text)
+        rows = estimates(found) if found else ""
+        bar = parts.bar(share, "Estimate")
+        yield f'{bar}<p class="t-muted t-small" role="status">{escape(said)}</p>{rows}'
+    yield estimates(found) if found else ""
+
+
+def estimates(found: Sequence[costs.Estimate]) -> str:
+    """The estimates as HTML."""
+    rows = [_estimate(estimate) for estimate in found]
+    if len(found) > 1:
+        rows.append(
+            (
+                "<strong>All, one after the other</strong>",
+                formats.count(sum(e.results for e in found)),
+                formats.count(sum(e.new for e in found)),
+                costs.roughly(sum(e.encoding for e in found)),
+                costs.roughly(sum(e.training for e in found)),
+                costs.roughly(sum(e.seconds for e in found)),
+                costs.rough_size(max(e.memory for e in found)),
+                costs.rough_size(sum(e.disk for e in found)),
+            )
+        )
+    heads = ("Encoder", "Results", "New sentences", "Encoding", "Training and scoring", "In all",
+             "Memory", "Disk")  # fmt: skip
+    return (
+        f"{parts.table(heads, rows, 'Estimated cost', range(1, 8))}"
+        '<p class="t-small t-muted">Estimated from short runs on this machine, as busy as it is '
+        "now: mostly within a factor of two. Memory comes on top of the program and the model. "
+        "What is in the store already costs nothing.</p>"
+    )
+
+
+def _estimate(estimate: costs.Estimate) -> tuple[str, ...]:
+    words = costs.row_in_words(estimate)
+    name, error = f'<span class="t-spec">{escape(estimate.encoder)}</span>', estimate.error
+    if error is not None:
+        none = (formats.MISSING,) * 7
+        return (f'{name}<br><small class="t-run-error">{escape(error)}</small>', *none)
+    return (name, *(str(words[key]) for key in list(words)[1:-1]))
