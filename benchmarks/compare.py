@@ -22,7 +22,9 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from app.pages.compare import page as compare
+from app.pages.compare import views
+from app.pages.compare.page import CONTROLS
+from app.web.controls import Values
 from app.workspace import Workspace
 from benchmarks.claims import within
 from engine.protocols import PROTOCOLS
@@ -73,12 +75,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder))
         names = fill(workspace, options.encoders, options.tasks)
+        usual = {control.name: control.default for control in CONTROLS}
+        asked = Values(**usual | {"encoder": names, "baseline": names[0]})
         seconds = []
         for _ in range(options.rounds + 1):
             began = time.perf_counter()
-            *_, shown = compare.below(
-                workspace, names, names[0], "", [], [], "within", "classifier"
-            )
+            *_, shown = views.below(workspace, asked)
             seconds.append(time.perf_counter() - began)
         workspace.close()
         if options.browser:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ from scipy import stats
 
 from app.pages.compare import board as compare_board
 from app.pages.compare import page as compare
-from app.pages.compare import published, tested
+from app.pages.compare import published, tested, views
 from app.pages.compare import service as comparison
 from app.pages.compare import table as compare_table
 from app.pages.compare.verdicts import Verdict, verdicts
+from app.web.controls import Values
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.stats.significance import Difference
@@ -163,6 +165,12 @@ def test_an_answer_is_remembered_until_there_are_other_results(workspace: Worksp
     assert comparison.compare(workspace, [A, B]).tasks == (*first.tasks, "TREC")
 
 
+def asked(chosen: list[str], base: str, tasks: Sequence[str] = ()) -> Values:
+    """What the controls of the page say; the others as they are at first."""
+    usual = {control.name: control.default for control in compare.CONTROLS}
+    return Values(**usual | {"encoder": chosen, "baseline": base, "tasks": tasks})
+
+
 def test_of_many_encoders_the_means_are_drawn(workspace: Workspace) -> None:
     """A row an encoder, the best first; the table and the numbers still hold every task."""
     names = [f"random:{width}" for width in range(40, 51)]
@@ -170,8 +178,8 @@ def test_of_many_encoders_the_means_are_drawn(workspace: Workspace) -> None:
         for task in TASKS:
             invent(workspace, name, task, 0.55 + 0.03 * place)
     chosen = [A, *names]
-    *_, shown = compare.below(workspace, chosen, A, "", [], [], "within", "classifier")
-    _, headline, table, _, picture, *_ = shown
+    *_, shown = views.below(workspace, asked(chosen, A))
+    headline, table, picture = (shown[part] for part in ("headline", "comparison", "forest"))
     assert "By their mean over 4 tasks" in headline and "of 11 encoders" in headline
     assert table.count('<th scope="row">') == len(chosen)
     assert table.count("<td") == len(chosen) * (len(TASKS) + 1)
@@ -179,8 +187,8 @@ def test_of_many_encoders_the_means_are_drawn(workspace: Workspace) -> None:
     (trace,) = json.loads(picture["figure"])["data"]
     assert len(trace["x"]) == 11 and list(trace["x"]) == sorted(trace["x"], reverse=True)
     assert len(json.loads(picture["table"])["rows"]) == len(chosen) * (len(TASKS) + 1)
-    few = compare.below(workspace, [A, *names[:8]], A, "", [], [], "within", "classifier")
-    assert len(json.loads(list(few)[-1][4]["figure"])["data"]) == 8
+    few = views.below(workspace, asked([A, *names[:8]], A))
+    assert len(json.loads(list(few)[-1]["forest"]["figure"])["data"]) == 8
 
 
 def test_a_cell_among_many_says_what_its_mark_stands_on(workspace: Workspace) -> None:
@@ -188,8 +196,8 @@ def test_a_cell_among_many_says_what_its_mark_stands_on(workspace: Workspace) ->
     names = [f"random:{width}" for width in range(40, 50)]
     for place, name in enumerate(names):
         invent(workspace, name, "MR", 0.55 + 0.03 * place)
-    *_, shown = compare.below(workspace, [A, *names], A, "", ["MR"], [], "within", "classifier")
-    _, headline, table, *_ = shown
+    *_, shown = views.below(workspace, asked([A, *names], A, ["MR"]))
+    headline, table = shown["headline"], shown["comparison"]
     assert "On MR " in headline
     worst = table[table.index(">random:40<") :]
     cell = worst[worst.index("<td", worst.index("</td>")) :].split("</td>")[0]
@@ -205,8 +213,8 @@ def test_many_without_a_task_they_share_have_a_table_and_no_mean(workspace: Work
     names = [f"random:{width}" for width in range(40, 50)]
     for place, name in enumerate(names):
         invent(workspace, name, ("MR", "CR")[place % 2], 0.6)
-    *_, shown = compare.below(workspace, names, names[0], "", [], [], "within", "classifier")
-    _, headline, table, _, picture, *_ = shown
+    *_, shown = views.below(workspace, asked(names, names[0]))
+    headline, table, picture = (shown[part] for part in ("headline", "comparison", "forest"))
     assert "No task is shared" in headline and picture is None
     assert "not measured" in table
 

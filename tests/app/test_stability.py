@@ -53,7 +53,7 @@ def test_only_what_all_conditions_have_is_ranked(workspace: Workspace) -> None:
     found = stability.stability(workspace, "classifier", [A, B, C], ["MR", "CR"])
     assert (found.encoders, found.tasks) == ((A, B), ("MR",))
     said = stability.sentences(found, {})
-    assert said == ["No two encoders change places with the classifier on MR."]
+    assert said == ["No two encoders swap ranks with the classifier on MR."]
 
 
 def test_normalisation_is_read_from_one_result(workspace: Workspace) -> None:
@@ -96,5 +96,5 @@ def test_means_may_turn_where_no_task_does(workspace: Workspace) -> None:
     found = stability.stability(workspace, "classifier", [A, B], ["MR", "CR"])
     assert stability.sentences(found, {}) == [
         f"By the mean over 2 tasks, {A} leads {B} under senteval and trails under senteval-fast.",
-        "No two encoders change places with the classifier on any of these 2 tasks.",
+        "No two encoders swap ranks with the classifier on any of these 2 tasks.",
     ]

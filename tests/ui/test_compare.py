@@ -127,13 +127,13 @@ def test_verdicts_and_ties_say_how_they_were_found(visitor, classified):
     expect(table.locator("tbody tr").first).to_contain_text("over 2 seeds")
 
 
-def test_places_have_intervals_of_two_kinds(visitor, classified):
-    """Within these tasks, and with the tasks drawn too; the choice is in the address."""
+def test_ranks_have_intervals_of_two_kinds(visitor, classified):
+    """Examples resampled, and the tasks too; the choice is in the address."""
     page = visitor(classified).open(THREE)
     page.wait_for_selector("#rank-intervals .main-svg")
     expect(page.locator("#ranks")).to_contain_text("is first in")
-    page.get_by_label("Tasks like these").check()
-    expect(page.locator("#ranks")).to_contain_text("4 tasks are few to draw from")
+    page.get_by_label("Resample examples and tasks").check()
+    expect(page.locator("#ranks")).to_contain_text("4 tasks are few to resample")
     expect(page).to_have_url(re.compile("drawn=over"))
     page.locator("#rank-intervals summary").click()
     rows = page.locator("#rank-intervals tbody tr")

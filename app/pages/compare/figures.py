@@ -1,4 +1,4 @@
-"""Charts of ranks: how sure a place is, and how it moves.
+"""Charts of ranks: how sure a rank is, and how it moves.
 
 As in `app.web.figures`: numbers in, a figure out, and a headline that says what it shows. Rank 1 is
 at the top or at the left, as people read a ranking.
@@ -30,7 +30,7 @@ def intervals(rows: Sequence[RankInterval]) -> Figure:
     figure = go.Figure(
         go.Scatter(
             x=[end for row in rows for end in (row.low, row.high, None)],  # None ends a line
-            y=[place for place in range(len(rows)) for _ in range(3)],
+            y=[row for row in range(len(rows)) for _ in range(3)],
             mode="lines", hoverinfo="skip",
             line={"width": 6, "color": SERIES[0]}, opacity=0.35, showlegend=False,
         )
@@ -61,14 +61,14 @@ def headline(rows: Sequence[RankInterval]) -> str:
     best = [row for row in rows if row.rank == 1]
     rivals = [row for row in rows if row.rank > 1 and row.low == 1]
     if len(best) > 1:
-        return f"{' and '.join(row.name for row in best)} share the first place"
+        return f"{' and '.join(row.name for row in best)} share rank 1"
     sure = f"{best[0].name} is first in {percent(best[0].first)} of the resamples"
     if not rivals:
-        return f"{sure}; nobody else's interval reaches the first place"
+        return f"{sure}; no other interval reaches rank 1"
     names = [row.name for row in rivals]
     who = formats.listed(names)
     reach = "intervals of {} reach" if len(names) > 1 else "interval of {} reaches"
-    return f"{sure}; the {reach.format(who)} the first place too"
+    return f"{sure}; the {reach.format(who)} rank 1 too"
 
 
 def bump(
@@ -85,13 +85,13 @@ def bump(
     conditions = list(ranks)
     names = sorted(ranks[conditions[0]], key=lambda name: ranks[conditions[0]][name])
     figure = go.Figure()
-    for place, name in enumerate(names):
+    for i, name in enumerate(names):
         figure.add_trace(
             go.Scatter(
                 x=list(range(len(conditions))), y=[ranks[c][name] for c in conditions],
                 mode="lines+markers", name=plain(shorten(name)),
-                line=style(place) | {"width": 2.5},
-                marker={"size": 12, "symbol": SHAPES[place % len(SHAPES)]},
+                line=style(i) | {"width": 2.5},
+                marker={"size": 12, "symbol": SHAPES[i % len(SHAPES)]},
                 customdata=[[plain(c), formats.score(means[c][name])] for c in conditions],
                 hovertemplate="%{customdata[0]}: rank %{y}, mean %{customdata[1]}<extra>"
                 + plain(name) + "</extra>",

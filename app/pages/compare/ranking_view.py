@@ -1,4 +1,4 @@
-"""Below the table of the page Compare: how sure the places are, and whether the order holds."""
+"""Below the table of the page Compare: how sure the ranks are, and how stable the ranking is."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from engine.stats.ranks import RankInterval
 
 FEW_TASKS = 5
-DRAWS = {"These tasks": "within", "Tasks like these": "over"}
+DRAWS = (("Resample examples", "within"), ("Resample examples and tasks", "over"))
 RANKS_LEAD = (
-    "Each encoder's place by its mean over the tasks that all share, and the places that hold 95 % "
-    "of 2,000 resamples. “These tasks” draws the examples anew: are these tasks what you care "
-    "about? “Tasks like these” draws the tasks too: are they a sample of what you care about?"
+    "Each encoder's rank by its mean over the tasks that all share, and the ranks that hold 95 % "
+    "of 2,000 resamples. Resample the examples alone if these tasks are what you care about, the "
+    "tasks too if they are a sample of what you care about."
 )
 STABILITY_LEAD = (
     "The same encoders and tasks, ranked again with another classifier, another normalisation, "
-    "another size of vectors or another seed. Crossing lines are encoders that change places."
+    "another size of vectors or another seed. Crossing lines are encoders that swap ranks."
 )
 
 
@@ -41,12 +41,12 @@ def ranks(report: Comparison, drawn: str) -> tuple[str, Any]:
         return parts.say("No task is shared by all of them, so there is no ranking."), None
     rows = report.ranks_over_tasks if drawn == "over" else report.ranks
     if not rows:
-        return parts.say("A draw of tasks needs at least two that all of them share."), None
+        return parts.say("Resampling tasks needs at least two that all of them share."), None
     said = rank_figures.headline(rows)
     number = len(report.common)
     note = f"By the mean over {formats.plural(number, 'task')}: {', '.join(report.common)}."
     if drawn == "over" and number < FEW_TASKS:
-        note += f" {number} tasks are few to draw from: these intervals are a rough guide."
+        note += f" {number} tasks are few to resample: these intervals are a rough guide."
     html = f'<p class="t-said">{escape(said)}.</p><p class="t-small t-muted">{escape(note)}</p>'
     return html, _rank_picture(rows, said)
 
@@ -110,7 +110,7 @@ def _agreements(found: stability.Stability) -> str:
         )
         for (a, b), agreement in found.agreements.items()
     ]
-    heads = ("Orders of the means", "Spearman", "Kendall", "Pairs that change places")
+    heads = ("Orders of the means", "Spearman", "Kendall", "Pairs that swap ranks")
     small = ""
     if len(found.encoders) < 6:
         small = (

@@ -166,6 +166,16 @@ def compare(
     return answer(ask(workspace, encoders, tasks, protocol))
 
 
+def measured(workspace: Workspace) -> tuple[list[str], list[str]]:
+    """Tasks and protocols with a score, both in their registry's order, other tasks last."""
+    from engine.protocols import PROTOCOLS
+
+    rows = [row for row in workspace.store.results.table() if row["error"] is None]
+    under = {row["protocol"] for row in rows}
+    tasks = in_order(sorted({row["task"] for row in rows}))
+    return tasks, [name for name in PROTOCOLS if name in under]
+
+
 def ask(
     workspace: Workspace,
     encoders: Sequence[str],

@@ -40,7 +40,7 @@ _METHODS = {"pca": "PCA", "random": "projection"}
 
 @dataclass(frozen=True)
 class Turn:
-    """Two encoders that change places: `ahead` leads under `first`, `behind` under `second`."""
+    """Two encoders that swap ranks: `ahead` leads under `first`, `behind` under `second`."""
 
     ahead: str
     behind: str
@@ -60,7 +60,7 @@ class Stability:
         means: condition -> encoder -> mean over the tasks.
         ranks: condition -> encoder -> rank by it, from 1.
         agreements: (condition, condition) -> how far the two orders agree.
-        turns: pairs that change places on a task between two conditions.
+        turns: pairs that swap ranks on a task between two conditions.
         missing: what is not in the store, and where to measure it.
     """
 
@@ -335,7 +335,7 @@ def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int
     if not turned:
         number = f"any of these {len(found.tasks)} tasks"
         where = number if len(found.tasks) > 1 else found.tasks[0]
-        return [*said, f"No two encoders change places with the {what} on {where}."]
+        return [*said, f"No two encoders swap ranks with the {what} on {where}."]
     for tasks in sorted(turned.values(), key=lambda tasks: -len(tasks))[:most]:
         turn = next(iter(tasks.values()))
         text = (
@@ -353,7 +353,7 @@ def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int
 
 
 def _mean_turns(found: Stability) -> list[str]:
-    """The pairs whose means change places, where there is more than one task to a mean."""
+    """The pairs whose means swap ranks, where there is more than one task to a mean."""
     pairs: dict[tuple[str, str], tuple[str, str]] = {}
     for conditions, agreement in found.agreements.items():
         for pair in agreement.swapped:

@@ -126,16 +126,16 @@ def is_readable(workspace: Workspace, row: Mapping[str, Any]) -> bool:
 def _letters(scores: Sequence[float], p: np.ndarray) -> tuple[str, ...]:
     from engine.stats.significance import tie_groups
 
-    names = [str(place) for place in range(len(scores))]
+    names = [str(i) for i in range(len(scores))]
     tests = {(names[a], names[b]): float(p[a, b]) for a, b in combinations(range(len(names)), 2)}
     groups = tie_groups(dict(zip(names, scores, strict=True)), tests)
-    found = {name: letter(place) for place, group in enumerate(groups) for name in group}
+    found = {name: letter(i) for i, group in enumerate(groups) for name in group}
     return tuple(found[name] for name in names)
 
 
-def letter(place: int) -> str:
+def letter(index: int) -> str:
     """A letter for each of the first 26, then two: `a` to `z`, `aa`, `ab`."""
-    before, last = divmod(place, 26)
+    before, last = divmod(index, 26)
     return (letter(before - 1) if before else "") + chr(ord("a") + last)
 
 

@@ -1,0 +1,172 @@
+"""What the page Compare shows of a comparison, by the name of the part that it fills."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.chart import drawing
+from app.pages.compare import board as compare_board
+from app.pages.compare import published, ranking_view, service
+from app.pages.compare import table as compare_table
+from app.pages.encoders import choices
+from app.pages.overview import spread
+from app.web import address, figures, parts
+
+if TYPE_CHECKING:
+    from app.pages.compare.service import Comparison, Question
+    from app.web.controls import Values
+    from app.workspace import Workspace
+
+QUIET_SECONDS = 0.5
+MOST_COMPARED = 100
+MOST_DRAWN = 8
+"""Encoders beside the baseline whose every difference is drawn; of more, that of their means."""
+_KEPT = 16
+NOTHING_ALIKE = "No task was measured alike for two of them: see the notes below."
+NONE_SHARED = "No task is shared by all of them, so no mean is drawn: see the table."
+RANKS = ("ranks", "rank-intervals")
+STABLE = ("stability", "bump", "agreement")
+CHARTS = ("forest", "rank-intervals", "bump")
+PARTS = ("busy", "headline", "comparison", "cautions", "forest", *RANKS, *STABLE)
+"""Everything below the controls."""
+
+Shown = dict[str, Any]
+"""Part -> what fills it."""
+
+
+def below(workspace: Workspace, asked: Values) -> Iterator[Shown]:
+    """Fill every part; say how long it takes while the bootstrap is not remembered yet."""
+    if len(asked.encoder) < 2:
+        hint = "Tick two above. Those without results yet are measured on the page Evaluate."
+        nothing = parts.empty("Choose two encoders", hint, ("Evaluate", address.link("evaluate")))
+        yield {part: None if part in CHARTS else "" for part in PARTS} | {"busy": nothing}
+        return
+    question = _question(workspace, asked)
+    for said in _waiting(service.resampling(question)):
+        yield {"busy": said}
+    yield {
+        "busy": "",
+        **_compared(question, tuple(asked.published)),
+        **ranks(workspace, asked),
+        **stable(workspace, asked),
+    }
+
+
+def ranks(workspace: Workspace, asked: Values) -> Shown:
+    """How sure the ranks are."""
+    report = service.answer(_question(workspace, asked))
+    return dict(zip(RANKS, ranking_view.ranks(report, asked.drawn), strict=True))
+
+
+def stable(workspace: Workspace, asked: Values) -> Shown:
+    """How the ranking moves with a choice that says nothing about the encoders."""
+    report = service.answer(_question(workspace, asked))
+    shown = ranking_view.stable(workspace, report, asked.stability, asked.protocol or None)
+    return dict(zip(STABLE, shown, strict=True))
+
+
+def _question(workspace: Workspace, asked: Values) -> Question:
+    chosen = choices.need(asked.encoder, 2, MOST_COMPARED)
+    names = [asked.baseline, *(name for name in chosen if name != asked.baseline)]
+    return service.ask(workspace, names, asked.tasks or None, asked.protocol or None)
+
+
+def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
+    """What to say while tasks are resampled, once it takes long enough to be asked."""
+    start = time.monotonic()
+    for task, done, of in steps:
+        spent = time.monotonic() - start
+        if done and spent > QUIET_SECONDS:
+            left = formats.time_left(spent / done * (of - done))
+            words = f"Resampling {task}, {done} of {of} tasks done, {left}"
+            yield (
+                f'<div class="t-run" role="status"><p>{escape(words)}</p>'
+                f"{parts.bar(done / of, words)}</div>"
+            )
+
+
+@lru_cache(maxsize=_KEPT)
+def _compared(question: Question, rows: tuple[str, ...]) -> Shown:
+    """Headline, table, cautions and picture; remembered, as the results behind them are final."""
+    report = service.answer(question)
+    printed = [published.references()[key] for key in rows]
+    spreads = {key: spread.words(found) for key, found in spread.spreads(question.rows).items()}
+    cautions = ranking_view.panel([*report.cautions, *published.cautions(report, printed)])
+    if len(report.encoders) - 1 > MOST_DRAWN:
+        table = compare_board.table(report, printed, spreads)
+        intervals, said = _of_means(report)
+    else:
+        table = compare_table.table(report, printed, spreads) + compare_table.reading(report)
+        intervals, said = _of_tasks(report)
+    headline = parts.say(said or NOTHING_ALIKE)
+    if intervals:
+        headline = f'<div class="t-section"><h2>{escape(said)}</h2></div>'
+    return {
+        "headline": headline,
+        "comparison": table,
+        "cautions": cautions,
+        "forest": _picture(report, intervals, said) if intervals else None,
+    }
+
+
+def _of_tasks(report: Comparison) -> tuple[list[figures.Interval], str]:
+    """Every difference to the baseline, and what they come to."""
+    base = report.encoders[0]
+    intervals = [
+        figures.Interval(
+            task, name, d.delta, d.low, d.high, v.verdict != "tie", v.words(name, base)
+        )
+        for task in report.tasks
+        for name in report.encoders[1:]
+        if (d := report.differences.get((name, task))) and (v := report.verdicts[name, task])
+    ]
+    said = figures.forest_headline(intervals, base)
+    if any(verdict.tasks > 1 for verdict in report.verdicts.values()):
+        said += ", after Holm's correction"
+    return intervals, said
+
+
+def _of_means(report: Comparison) -> tuple[list[figures.Interval], str]:
+    """The difference of each mean to the baseline's, the best first: a line an encoder."""
+    if not report.common:
+        return [], NONE_SHARED
+    base, common = report.encoders[0], report.common
+    several = len(common) > 1
+    over = f"mean of {len(common)} tasks" if several else common[0]
+    # Of one shared task the difference there is the difference of the means.
+    found = report.average_differences or {
+        name: report.differences[name, common[0]] for name in report.encoders[1:]
+    }
+    best_first = [(name, found[name]) for name in compare_board.best_first(report) if name != base]
+    intervals = [
+        figures.Interval(
+            name, over, d.delta, d.low, d.high, d.verdict != "tie", d.words(name, base)
+        )
+        for name, d in best_first
+    ]
+    told = Counter(d.verdict for _, d in best_first)
+    said = (
+        f"{f'By their mean over {len(common)} tasks' if several else f'On {over}'} "
+        f"{told['a']} of {len(intervals)} encoders are better than {base}, "
+        f"{told['b']} worse, and {told['tie']} tie with it"
+    )
+    return intervals, said
+
+
+def _picture(report: Comparison, intervals: Sequence[figures.Interval], said: str) -> Any:
+    rows = report.rows()
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    return drawing(
+        figures.forest(intervals, report.encoders[0]),
+        "Differences to the baseline with their 95 % intervals. A filled mark is a real "
+        f"difference, a hollow one a tie. {said}",
+        name="theodolite-comparison",
+        columns=columns,
+        rows=[[row.get(column) for column in columns] for row in rows],
+    )
