@@ -294,7 +294,7 @@ def _read(request: gr.Request, control: Control) -> Any:
     text = address.first(request, key)
     if not text:
         return control.default
-    if control.choices is not None:
+    if control.choices:
         return next((v for v in control.allowed() if str(v) == text), control.default)
     if control.box is gr.Number:
         return _number(text, control)

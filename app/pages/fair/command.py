@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from app.pages.fair.service import PROJECTION, advise
 from app.terminal import (
     DataOption,
     JsonOption,
@@ -30,7 +31,7 @@ def fair(
     ] = None,
     projection: Annotated[
         str, typer.Option(help="How encoders are brought to one size: pca or random.")
-    ] = "pca",
+    ] = PROJECTION,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -43,15 +44,13 @@ def fair(
     with a verdict, and the commands that measure what is missing. After Eger, Rücklé, Gurevych
     2019. With --json every point is one object, with its numbers under `evidence`.
     """
-    from app.pages.fair.service import advise
-
     workspace = open_workspace(store, data)
-    advice = advise(workspace, encoders or (), tasks, projection=_known(projection))
-    for place, point in enumerate(advice.points, 1):
+    advice = advise(workspace, encoders or (), tasks, projection=projection)
+    for number, point in enumerate(advice.points, 1):
         if as_json:
             emit_json(point.row())
             continue
-        line(f"{place} {point.title} [{point.verdict}]")
+        line(f"{number} {point.title} [{point.verdict}]")
         for sentence in filter(None, (*point.words, point.see)):
             line(f"  {sentence}")
         for run in point.wanted:
@@ -61,14 +60,3 @@ def fair(
             emit_json({"warning": caution})
         else:
             say(f"Note: {caution}")
-
-
-def _known(projection: str) -> Any:
-    from app.pages.fair.size import PROJECTIONS
-    from engine.errors import UserError
-
-    if projection not in PROJECTIONS:
-        raise UserError(
-            f"There is no projection named {projection!r}.", f"Known are {', '.join(PROJECTIONS)}."
-        )
-    return projection

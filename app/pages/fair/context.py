@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.pages.fair import size
-from app.pages.fair.evidence import LOGISTIC, MLP, Evidence, Scores
+from app.pages.fair.evidence import Evidence, Scores
 from app.pages.fair.points import (
+    CLASSIFIERS,
+    LOGISTIC,
+    MLP,
     Dots,
     Exhibit,
     Grid,
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
 
 BASELINES = {"random": "random:256", "bag-of-words": "wordllama"}
 """Kind -> the encoder to add when none of it is there."""
-CLASSIFIERS = {LOGISTIC: "logistic regression", MLP: "MLP"}
 SEEDS = 5
 TESTED = "Compare tests whether a difference is more than the luck of its examples."
 

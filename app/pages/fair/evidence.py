@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app.pages.fair.points import LOGISTIC, MLP
 from engine.tasks import in_order
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 Scores = dict[str, dict[str, float]]
-LOGISTIC, MLP = "pitfalls", "pitfalls-mlp"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +30,9 @@ class Evidence:
     Attributes:
         encoders: the names asked for, canonical.
         dims: encoder -> dimensions, where known.
-        tasks: name -> task, everything that is at hand or was measured, in the registry's order.
+        tasks: name -> task, everything that is available or was measured, in the registry's order.
         chosen: the tasks a person asked for; empty for no choice.
-        here: tasks whose data is at hand.
+        here: tasks whose data is here.
         rows: (protocol, task, encoder) -> the result.
         full: result id -> its details and all its numbers, of the protocols of Pitfalls.
         seeds: results of every seed, on the data that `rows` have.
@@ -54,8 +54,8 @@ class Evidence:
     def of_type(self, kind: str, suite: Sequence[str], protocols: Sequence[str]) -> list[str]:
         """Tasks of one type that a point is about.
 
-        Those that were chosen; without a choice, those of the suite at hand and those that one of
-        the encoders was measured on under one of these protocols.
+        Those that were chosen; without a choice, the available ones of the suite and those that
+        one of the encoders was measured on under one of these protocols.
         """
         if self.chosen:
             return [name for name in self.chosen if self.tasks[name].type == kind]

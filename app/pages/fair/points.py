@@ -5,14 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from app import formats
 from app.pages.evaluate.service import command
 from app.web.figures import shorten
-from engine.stats.agreement import Agreement, Stability
+
+if TYPE_CHECKING:
+    from engine.stats.agreement import Agreement, Stability
 
 Verdict = Literal["fine", "look", "missing"]
+Projection = Literal["pca", "random"]
+PROJECTIONS: dict[Projection, str] = {"pca": "PCA", "random": "random projection"}
+"""How encoders are brought to one size."""
+LOGISTIC, MLP = "pitfalls", "pitfalls-mlp"
+CLASSIFIERS = {LOGISTIC: "logistic regression", MLP: "MLP"}
+"""Protocol -> the classifier that it trains."""
 FEW = 3
 NARROW = 40
 """Longer names of encoders are cut inside a sentence; the evidence has them whole."""

@@ -10,8 +10,10 @@ from functools import partial
 from typing import Any
 
 from app import formats
-from app.pages.fair.evidence import LOGISTIC, MLP, Evidence, Row, Scores
+from app.pages.fair.evidence import Evidence, Row, Scores
 from app.pages.fair.points import (
+    LOGISTIC,
+    MLP,
     Dots,
     Exhibit,
     Point,
@@ -47,7 +49,7 @@ def trained_tasks(evidence: Evidence) -> list[str]:
 
 
 def similarity_tasks(evidence: Evidence) -> list[str]:
-    """Scored pairs: the seven of SimCSE at hand, else the starter set's."""
+    """Scored pairs: the available ones of SimCSE's seven, else the starter set's."""
     from engine.tasks import SEVEN, STARTER
 
     found = evidence.of_type("sts", SEVEN, (LOGISTIC,))

@@ -6,19 +6,22 @@ page *Fair play* and by `theodolite fair`. Computes nothing that `engine.stats.a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from app.pages.fair.points import Point
+from app import formats
+from app.pages.evaluate.job import queue_evaluation
+from app.pages.fair.points import CLASSIFIERS, LOGISTIC, PROJECTIONS, Point
 from engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.fair.size import Projection
     from app.workspace import Workspace
 
 MOST = 32
 """Encoders judged together; with more, pictures are no longer read."""
+PROJECTION = "pca"
+CLASSIFIER = LOGISTIC
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +47,9 @@ def advise(
     encoders: Sequence[str] = (),
     tasks: str | Sequence[str] | None = None,
     *,
-    projection: Projection = "pca",
+    projection: str = PROJECTION,
     curve: str = "",
-    classifier: str = "pitfalls",
+    classifier: str = CLASSIFIER,
 ) -> Advice:
     """Judge how fair a comparison of these encoders would be.
 
@@ -60,12 +63,15 @@ def advise(
         classifier: protocol whose correlations of transfer and probing tasks are shown.
 
     Raises:
-        UserError: a spec or task that cannot be read, no encoder at all, or too many.
+        UserError: a spec, task, projection or classifier that cannot be read, no encoder at all,
+            or too many.
     """
     from app.pages.fair import context, evidence, scoring, size
     from engine import encoders as engine_encoders
     from engine.tasks import expand
 
+    by: Any = _known("projection", projection, PROJECTIONS)
+    _known("classifier", classifier, CLASSIFIERS)
     wanted = list(encoders) or [row["name"] for row in workspace.store.encoders.list()][:MOST]
     names = list(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in wanted))
     if not names:
@@ -80,7 +86,7 @@ def advise(
         tasks=tuple(found.tasks),
         curve=size.curve_task(found, curve),
         points=(
-            size.point(found, projection, curve),
+            size.point(found, by, curve),
             scoring.normalisation(found),
             scoring.classifier(found),
             scoring.similarity(found),
@@ -90,3 +96,29 @@ def advise(
         ),
         cautions=found.cautions,
     )
+
+
+def _known(what: str, name: str, choices: Mapping[Any, str]) -> str:
+    if name not in choices:
+        raise UserError(f"There is no {what} named {name!r}.", f"Known are {', '.join(choices)}.")
+    return name
+
+
+def measure(workspace: Workspace, advice: Advice, key: str) -> str:
+    """Queue everything a point lacks; return the last run, which is done when all are.
+
+    Raises:
+        UserError: for visitors, or when there is no such point.
+    """
+    workspace.refuse_visitors()
+    point = next((point for point in advice.points if point.key == key), None)
+    if point is None:
+        raise UserError(f"There is no advice {key[:40]!r}.", "Load the page again.")
+    run = ""
+    for wanted in point.wanted:
+        title = f"Fair play, {point.title.lower()}: {formats.plural(wanted.results, 'result')}"
+        run = queue_evaluation(
+            workspace, wanted.encoders, wanted.tasks, wanted.protocol, title=title,
+            seeds=wanted.seeds, listed=wanted.listed,
+        )  # fmt: skip
+    return run

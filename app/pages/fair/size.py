@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from app import formats
 from app.pages.fair.evidence import Evidence, Scores
 from app.pages.fair.points import (
+    PROJECTIONS,
     Curves,
     Dots,
     Exhibit,
     Point,
+    Projection,
     Verdict,
     Wanted,
     few,
@@ -24,8 +25,6 @@ from app.pages.fair.points import (
 from engine.encoders.variants import at_size, ladder
 from engine.stats.agreement import Agreement, agreement, means, shared
 
-Projection = Literal["pca", "random"]
-PROJECTIONS: dict[Projection, str] = {"pca": "PCA", "random": "random projection"}
 KEY, TITLE = "size", "Size"
 TENDENCY = "larger vectors tend to score higher for their size alone"
 
@@ -34,7 +33,7 @@ def tasks(evidence: Evidence) -> list[str]:
     """Tasks on which sizes are compared.
 
     Those that were chosen; else, but for probing, those that two of the encoders were measured on
-    under the task's own protocol; else similarity tasks at hand.
+    under the task's own protocol; else similarity available tasks.
     """
     from engine.tasks import SEVEN, STARTER
 

@@ -1,0 +1,73 @@
+"""Advice as HTML: how it stands in a line, and each point with what to press."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html import escape
+from typing import TYPE_CHECKING
+
+from app import formats
+from app.components.actions import button
+from app.web import address, parts
+
+if TYPE_CHECKING:
+    from app.pages.fair.points import Point
+    from app.pages.fair.service import Advice
+
+TAGS = {"fine": "good", "look": "warn", "missing": ""}
+
+
+def summary(advice: Advice) -> str:
+    """How it stands, in a line, and what was left out of the numbers."""
+    count: Counter[str] = Counter(point.verdict for point in advice.points)
+    words = {
+        "look": ("needs a look", "need a look"),
+        "missing": ("lacks measurements", "lack measurements"),
+        "fine": ("is fine", "are fine"),
+    }
+    said = [f"{count[v]} {few[count[v] > 1]}" for v, few in words.items() if count[v]]
+    whole = f"All {len(advice.points)} points {words[advice.points[0].verdict][1]}."
+    text = whole if len(said) == 1 else f"Of {len(advice.points)} points {', '.join(said)}."
+    return (
+        f'<div class="t-section" role="status"><h2>{escape(text)}</h2></div>'
+        f"{parts.warn(advice.cautions)}"
+    )
+
+
+def card(number: int, point: Point, read_only: bool) -> str:
+    """One point: its verdict and words, and what to press when something is missing."""
+    words = "".join(f"<p>{escape(sentence)}</p>" for sentence in point.words)
+    press = "" if read_only else _buttons(point)
+    lines = "".join(f'<pre class="t-command" tabindex="0">{escape(run.command)}</pre>'
+                    for run in point.wanted)  # fmt: skip
+    commands = (
+        f'<details class="t-twin"><summary>{"" if read_only else "The same "}on the command line'
+        f"</summary>{lines}</details>"
+        if lines
+        else ""
+    )
+    link = ""
+    if point.see:
+        link = f'<p><a href="{escape(address.link("compare"))}">{escape(point.see)}</a></p>'
+    # The choices of sizes also decide what is measured, so they are there before anything is.
+    shown = point.exhibits or (point.key == "size" and point.wanted)
+    head = "t-point-head t-shown" if shown else "t-point-head"
+    return (
+        f'<div class="{head}"><h2><span>{number}</span> {escape(point.title)}</h2>'
+        f"{parts.tag(point.verdict, TAGS[point.verdict])}</div>"
+        f"{words}{link}{press}{commands}"
+    )
+
+
+def _buttons(point: Point) -> str:
+    made = [
+        button(f"Add {spec}", "add", spec, about=f"Add {spec} to the comparison")
+        for spec in point.add
+    ]
+    if point.wanted:
+        made.append(button("Measure it", "measure", point.key,
+                           about=f"Measure what is missing for {point.title}"))  # fmt: skip
+        runs = formats.plural(len(point.wanted), "run")
+        count = formats.plural(point.missing, "result")
+        made.append(f'<span class="t-muted t-small">{count} in {runs}</span>')
+    return f'<p class="t-actions">{"".join(made)}</p>' if made else ""
