@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from app.pages.decode.service import STEPS
 from app.terminal import (
     DataOption,
     JsonOption,
@@ -89,7 +90,7 @@ def interpolate(
     first: Annotated[str, typer.Argument(metavar="A", help="The sentence to begin with.")],
     second: Annotated[str, typer.Argument(metavar="B", help="The sentence to end with.")],
     encoder: EncoderOption = USUAL,
-    steps: Annotated[int, typer.Option(help="Points, both ends included.")] = 11,
+    steps: Annotated[int, typer.Option(help="Points, both ends included.")] = STEPS,
     spherical: Annotated[
         bool, typer.Option("--spherical", help="Along the great circle instead of the line.")
     ] = False,
