@@ -137,3 +137,11 @@ def spreadsheet_text(text: str) -> str:
     """Text with an apostrophe before it where a spreadsheet would take it for a formula."""
     sound = encodable(text)
     return f"'{sound}" if sound.startswith(_FORMULA) else sound
+
+
+def shorten(name: str, limit: int = 30) -> str:
+    """Cut a long name in its middle: both ends of a spec tell encoders apart."""
+    if len(name) <= limit:
+        return name
+    head = (limit - 1) // 2
+    return f"{name[:head]}…{name[-(limit - 1 - head) :]}"

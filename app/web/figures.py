@@ -88,14 +88,6 @@ class SpacePoint:
     uniformity: float
 
 
-def shorten(name: str, limit: int = NARROW_LABEL) -> str:
-    """Cut a long name in its middle: both ends of a spec tell encoders apart."""
-    if len(name) <= limit:
-        return name
-    head = (limit - 1) // 2
-    return f"{name[:head]}…{name[-(limit - 1 - head) :]}"
-
-
 def style(place: int) -> dict[str, Any]:
     """Colour and dash of the line at a place; they differ for the first 24."""
     return {"color": SERIES[place % len(SERIES)], "dash": DASHES[place // len(SERIES) % 4]}
@@ -136,7 +128,7 @@ def ridges(panels: Sequence[Panel], grid: np.ndarray) -> Figure:
         rows=len(panels),
         shared_xaxes=True,
         vertical_spacing=0.22 / max(1, len(panels)),
-        subplot_titles=[plain(shorten(panel.encoder, 44)) for panel in panels],
+        subplot_titles=[plain(formats.shorten(panel.encoder, 44)) for panel in panels],
     )
     figure.update_annotations(x=0, xanchor="left", font_size=13)  # the names, over their panels
     highest = max((r.density.max() for p in panels for r in p.ridges if r.n), default=1.0) or 1.0
@@ -228,7 +220,7 @@ def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
                     "array": [i.high - i.delta for i in mine],
                     "arrayminus": [i.delta - i.low for i in mine],
                 },
-                mode="markers", name=plain(shorten(encoder)),
+                mode="markers", name=plain(formats.shorten(encoder)),
                 marker={
                     "size": 10, "color": colour, "line": {"width": 2, "color": colour},
                     "symbol": [shape if i.clear else f"{shape}-open" for i in mine],
@@ -240,11 +232,11 @@ def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
             )
         )  # fmt: skip
     figure.update_yaxes(
-        tickvals=list(range(len(tasks))), ticktext=[plain(shorten(t, 18)) for t in tasks],
+        tickvals=list(range(len(tasks))), ticktext=[plain(formats.shorten(t, 18)) for t in tasks],
         range=[len(tasks) - 0.4, -0.6], zeroline=False,
     )  # fmt: skip
     figure.update_xaxes(
-        title_text=f"points against {plain(shorten(baseline))}",
+        title_text=f"points against {plain(formats.shorten(baseline))}",
         rangemode="tozero", zeroline=True, zerolinewidth=2,
     )  # fmt: skip
     height = 150 + len(tasks) * max(row_height(len(tasks)), 20 * len(encoders))
@@ -261,7 +253,7 @@ def space(points: Sequence[SpacePoint]) -> Figure:
             x=[p.uniformity for p in points],
             y=[p.alignment for p in points],
             mode="markers+text",
-            text=[plain(shorten(p.encoder, 22)) for p in points],
+            text=[plain(formats.shorten(p.encoder, 22)) for p in points],
             textposition="top center",
             cliponaxis=False,
             marker={"size": 12, "color": [SERIES[i % len(SERIES)] for i in range(len(points))]},

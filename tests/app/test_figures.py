@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from app import formats
 from app.web import figures
 from app.web.theme import PALETTE, SERIES
 
@@ -124,5 +125,5 @@ def test_ordered_colours_show_on_both_papers() -> None:
 
 def test_a_long_name_keeps_both_ends() -> None:
     """Specs differ at the front (the model) or at the back (the steps)."""
-    short = figures.shorten("hf:bert-base-uncased?pooling=avg | whiten:nli,256", 20)
+    short = formats.shorten("hf:bert-base-uncased?pooling=avg | whiten:nli,256", 20)
     assert len(short) == 20 and short.startswith("hf:bert") and short.endswith("nli,256")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from app import formats
 from app.components.chart import plain
-from app.web.figures import FEW_ROWS, finish, percent, row_height, shorten, style
+from app.formats import shorten
+from app.web.figures import FEW_ROWS, finish, percent, row_height, style
 from app.web.theme import SERIES
 
 if TYPE_CHECKING:

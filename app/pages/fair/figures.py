@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components.chart import drawing, plain
+from app.formats import shorten
 from app.pages.fair.points import Curves, Dots, Exhibit, Grid
-from app.web.figures import clear_colour, finish, shorten, style
+from app.web.figures import clear_colour, finish, style
 from app.web.theme import SERIES
 from engine.stats.agreement import Stability
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from app import formats
 from app.pages.evaluate.service import command
-from app.web.figures import shorten
 
 if TYPE_CHECKING:
     from engine.stats.agreement import Agreement, Stability
@@ -176,7 +175,10 @@ def few(items: Iterable[str], most: int = FEW) -> str:
 
 def swaps(found: Agreement, most: int = 2) -> str:
     """How many pairs change places, and who overtakes whom."""
-    pairs = [f"{shorten(b, NARROW)} overtakes {shorten(a, NARROW)}" for a, b in found.swapped]
+    pairs = [
+        f"{formats.shorten(b, NARROW)} overtakes {formats.shorten(a, NARROW)}"
+        for a, b in found.swapped
+    ]
     of = formats.plural(found.n * (found.n - 1) // 2, "pair")
     return (
         f"{len(pairs)} of {of} {'swaps' if len(pairs) == 1 else 'swap'} places: {few(pairs, most)}"

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app import formats
 from app.components.chart import plain
-from app.web.figures import finish, shorten
+from app.web.figures import finish
 from app.web.theme import SERIES
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _lines(curves: Sequence[Curve], hover: str) -> Figure:
         line: dict[str, Any] = {"color": SERIES[place % len(SERIES)], "width": 2}
         # Where one encoder has one line its dash tells it apart; where it has two, the kind.
         line["dash"] = DASHES[(kinds.index(curve.kind) if len(kinds) > 1 else place) % len(DASHES)]
-        label = plain(shorten(curve.encoder) + (f" · {curve.kind}" if curve.kind else ""))
+        label = plain(formats.shorten(curve.encoder) + (f" · {curve.kind}" if curve.kind else ""))
         figure.add_trace(
             go.Scatter(
                 x=curve.x, y=curve.y, mode="lines", name=label, line=line,

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from app import formats
 from app.components.chart import plain
-from app.web.figures import clear_colour, percent, shorten
+from app.web.figures import clear_colour, percent
 from app.web.theme import SERIES
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _nodes(
         count = sizes[side][group] if real else clusters["noise"][side]
         said.append(plain(f"{named[side][group]}, {encoders[side]}, {count:,} sentences"))
     return {
-        "label": [plain(shorten(named[side][group], 22)) for side, group in _both(used)],
+        "label": [plain(formats.shorten(named[side][group], 22)) for side, group in _both(used)],
         "customdata": said, "hovertemplate": "%{customdata}<extra></extra>",
         "color": [_colour(group, len(sizes[side])) for side, group in _both(used)],
         "pad": 9, "thickness": 14, "line": {"width": 0},

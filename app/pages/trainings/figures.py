@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components.chart import drawing, plain
-from app.web.figures import finish, shorten, style
+from app.formats import shorten
+from app.web.figures import finish, style
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
