@@ -28,11 +28,6 @@ OPTIONAL = {"faiss", "umap", "gradio", "dbos"}
 
 SHARED = {"data.choices", "encoders.choices", "jobs.run_panel", "jobs.views"}
 """Modules of a page's folder that are made for the other pages; beside them only services are."""
-NOT_YET = {
-    ("compare", "overview.spread"), ("evaluate", "overview.spread"), ("fair", "overview.spread"),
-    ("fair", "evaluate.command_line"),
-}  # fmt: skip
-"""Modules of other pages that are asked all the same. Take out what is mended; add nothing."""
 TRAINING = {"train", "trainings", "diagnose", "decode"}
 """Pages that ask each other in a circle still, and not only through their services."""
 
@@ -139,7 +134,7 @@ def test_pages_ask_other_pages_only_through_their_services() -> None:
         if not {page, other} <= TRAINING
         for module in modules - {"service", "job"}
     }
-    assert beside <= NOT_YET
+    assert not beside
 
 
 def test_services_have_no_face_and_verbs_no_page() -> None:

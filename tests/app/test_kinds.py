@@ -9,9 +9,9 @@ import pytest
 
 from app.jobs.kinds import KINDS, job_of, kind_of, spec_of
 from app.pages.evaluate.job import EvaluateJob, queue_evaluation
-from app.pages.overview.spread import spreads
 from app.workspace import Workspace
 from engine.errors import UserError
+from engine.stats.spread import spreads
 from tests.fakes.workers import work_off
 
 A, B = "random:16", "random:24"

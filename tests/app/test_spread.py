@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from app.pages.overview.spread import spreads, words
+from engine.stats.spread import spreads, words
 
 
 def row(seed: int, score: float | None, **other: object) -> dict[str, object]:

@@ -17,9 +17,9 @@ import pytest
 from app import ui
 from app.pages.data import service as data
 from app.pages.encoders import service as encoders
-from app.pages.evaluate.job import queue_evaluation, welcome
 from app.pages.evaluate import service as evaluate
 from app.pages.evaluate.costs import estimates
+from app.pages.evaluate.job import queue_evaluation, welcome
 from app.pages.evaluate.service import Plan
 from app.pages.fair import service as fair
 from app.pages.overview import service as overview

@@ -15,8 +15,8 @@ from app.pages.compare import board as compare_board
 from app.pages.compare import published, ranking_view, service
 from app.pages.compare import table as compare_table
 from app.pages.encoders import choices
-from app.pages.overview import spread
 from app.web import address, figures, parts
+from engine.stats import spread
 
 if TYPE_CHECKING:
     from app.pages.compare.service import Comparison, Question

@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from store.uploads import UploadRow
 
 
-def name_for(filename: str) -> str:
-    """A first idea of a name: the file's, without endings and odd characters."""
-    stem = re.sub(r"(\.[A-Za-z0-9]{1,8}){1,2}$", "", filename)
-    return re.sub(r"[^\w .+-]", "-", stem).strip(" .-")[:80] or "data"
-
-
 def keep(workspace: Workspace, file: Path, filename: str, name: str, mapping: Mapping) -> UploadRow:
     """Read a file under a mapping, and only when that works keep it under a name.
 

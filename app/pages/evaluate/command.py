@@ -149,7 +149,7 @@ def _rows(workspace: Workspace, job: EvaluateJob) -> Iterator[dict[str, Any]]:
 def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: bool) -> None:
     """Rows for people, and the spread over seeds for both."""
     from app.pages.overview.service import metric
-    from app.pages.overview.spread import spreads, words
+    from engine.stats.spread import spreads, words
 
     found = spreads(table)
     if as_json:

@@ -12,10 +12,10 @@ from app.components import protocol_card
 from app.components.actions import button
 from app.pages.evaluate import costs, suites
 from app.pages.evaluate.service import Key, Plan
-from app.pages.overview import spread
 from app.pages.overview.service import metric
 from app.web import address, parts
 from engine.errors import UserError
+from engine.stats import spread
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

@@ -38,7 +38,7 @@ from engine.stats.agreement import (
 )
 
 if TYPE_CHECKING:
-    from app.pages.overview.spread import Spread
+    from engine.stats.spread import Spread
 
 BASELINES = {"random": "random:256", "bag-of-words": "wordllama"}
 """Kind -> the encoder to add when none of it is there."""
@@ -208,7 +208,7 @@ def _grid(protocol: str, table: Mapping[tuple[str, str], Stability]) -> Exhibit:
 
 def seeds(evidence: Evidence) -> Point:
     """Whether differences are larger than what another seed would have given."""
-    from app.pages.overview.spread import spreads
+    from engine.stats.spread import spreads
 
     key, title = "seeds", "Seeds and significance"
     groups: dict[tuple[str, str], dict[str, Spread]] = {}

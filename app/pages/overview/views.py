@@ -10,10 +10,11 @@ from app import formats
 from app.components import protocol_card
 from app.components.actions import button
 from app.components.heatmap import Cell, Column, Row
-from app.pages.overview import service, spread
+from app.pages.overview import service
 from app.pages.overview.service import AGGREGATIONS, metric
 from app.web import address, parts
 from engine.errors import UserError
+from engine.stats import spread
 from engine.tasks import in_order
 from store.results import REPAIR
 
