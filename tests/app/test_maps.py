@@ -21,7 +21,7 @@ from app.pages.data.service import keep
 from app.pages.map import facts as map_facts
 from app.pages.map import making
 from app.pages.map import service as maps
-from app.pages.map.job import MapJob
+from app.pages.map.job import MapJob, seed_of
 from app.workspace import Workspace
 from engine.datasets.tables import preview
 from engine.errors import UserError
@@ -257,6 +257,19 @@ def test_hard_collections_have_maps(
     assert found.points.shape == (len(lines), 2)
     assert np.isfinite(found.points).all()
     assert maps.point(workspace, found, 0, 15)["text"] == lines[0]
+
+
+def test_a_random_seed_is_read_in_one_way() -> None:
+    """Of the page's box and the verb's option; nothing is any."""
+    assert [seed_of(text) for text in ("7", " 0 ", "any", "", None)] == [
+        7,
+        0,
+        None,
+        None,
+        None,
+    ]
+    with pytest.raises(UserError, match="'x' is not a random seed"):
+        seed_of("x")
 
 
 def test_ten_thousand_labels_and_more() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
@@ -201,6 +202,22 @@ def test_a_command_makes_an_index_when_asked_to(large: Workspace) -> None:
 
 
 @pytest.mark.slow
+def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: Workspace) -> None:
+    """One spec for both: the same sentences, and the same words for what cannot be."""
+    data = workspace.catalog.load(TOPICS)
+    only = f"label: {data.labels[0]}"  # type: ignore[union-attr]
+    spec = asked(mode="examples", only=[only], unlike=["sun"])
+    opened = searchable.whole(workspace, A, TOPICS)
+    (expected,) = retrieval.hits_in(opened, spec, retrieval.limits_of(workspace, spec))
+    arguments = ["search", "rain", "--unlike", "sun", "--only", only, "-e", A, "-k", "5", "--json",
+                 "--store", str(workspace.store.folder)]  # fmt: skip
+    said = CliRunner().invoke(cli.app, arguments)
+    found = [json.loads(line)["sentence"] for line in said.stdout.splitlines()]
+    assert found == [hit.sentence for hit in expected] and len(found) == 5
+    with pytest.raises(UserError, match="no search by 'sound'"):
+        retrieval.spec(["rain"], mode="sound")
+
+
 @pytest.mark.parametrize("spec", ["random:42", "random:43 | normalise", "random:44 + random:45"])
 def test_the_best_so_far_is_shown_while_a_collection_is_encoded(
     workspace: Workspace, spec: str
