@@ -5,23 +5,19 @@ They return HTML text with everything from outside escaped, or plain Gradio comp
 
 from __future__ import annotations
 
-import functools
-import inspect
-import itertools
 import json
 import logging
 import math
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
 
 import gradio as gr
-from gradio.context import Context
 
 from app import formats
 from engine.errors import PlacedError, UserError
-from store.errors import StoreError, StoreGone
+from store.errors import StoreError
 
 log = logging.getLogger("theodolite")
 HIDE_PROGRESS: dict[str, Any] = {"show_progress": "hidden"}
@@ -99,51 +95,9 @@ def notice(**kwargs: Any) -> gr.HTML:
     return static("", elem_classes=["t-notice-place"], **kwargs)
 
 
-def telling(fn: Callable[..., Any], outputs: int) -> Callable[..., Any]:
-    """Wrap an event handler so that what a person got wrong becomes a notice.
-
-    The handler is attached to `outputs` components and, last, a `notice()`. It returns values for
-    the former (None when there are none) and the wrapper empties the notice, or says there what
-    went wrong and leaves the others as they are. A handler that wants to speak itself returns
-    `outputs + 1` values. A generator is followed value by value.
-    """
-    if inspect.isgeneratorfunction(fn):
-
-        @functools.wraps(fn)
-        def follow(*args: Any, **kwargs: Any) -> Iterator[Any]:
-            try:
-                for value in fn(*args, **kwargs):
-                    yield _told(value, outputs)
-            except Exception as error:
-                yield _failed(fn, error, outputs)
-
-        return follow
-
-    @functools.wraps(fn)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return _told(fn(*args, **kwargs), outputs)
-        except Exception as error:
-            return _failed(fn, error, outputs)
-
-    return call
-
-
-def _told(value: Any, outputs: int) -> Any:
-    values = (
-        value if isinstance(value, tuple) else () if outputs == 0 and value is None else (value,)
-    )
-    values = tuple(encodable(item) for item in values)
-    return _packed(values if len(values) > outputs else (*values, ""))
-
-
 def encodable(value: Any) -> Any:
     """Replace half a character of a text: it would end the stream to the browser."""
     return formats.encodable(value) if isinstance(value, str) else value
-
-
-def _failed(fn: Callable[..., Any], error: Exception, outputs: int) -> Any:
-    return _packed((*(gr.skip() for _ in range(outputs)), caught(fn, error)))
 
 
 def caught(fn: Callable[..., Any], error: Exception) -> str:
@@ -157,85 +111,9 @@ def caught(fn: Callable[..., Any], error: Exception) -> str:
     return encodable(problem(error))
 
 
-def _packed(values: tuple[Any, ...]) -> Any:
-    return values[0] if len(values) == 1 else values
-
-
-def on_load(fn: Callable[..., Any], inputs: Sequence[Any] | None = None,
-            outputs: Any = None, **kwargs: Any) -> Any:  # fmt: skip
-    """Run a function when the page that is being built is opened.
-
-    A text box that it leaves empty is not touched: somebody may have begun to write there.
-    """
-    page = Context.root_block
-    if page is None:
-        raise ValueError("on_load belongs inside the building of a page")
-    boxes = outputs if isinstance(outputs, Sequence) else [outputs]
-
-    @functools.wraps(fn)
-    def fill(*args: Any, **named: Any) -> Any:
-        values = fn(*args, **named)
-        whole = values if isinstance(values, tuple) else (values,)
-        return _packed(tuple(left(box, value) for box, value in zip(boxes, whole, strict=True)))
-
-    return page.load(fill, inputs, outputs, show_progress="hidden", **kwargs)
-
-
 def left(box: Any, value: Any) -> Any:
     """The value for a control of a page that opens; an empty text box is left as it is."""
     return gr.skip() if value == "" and isinstance(box, gr.Textbox) and not box.value else value
-
-
-def poll(seconds: float, opened: Any, fn: Callable[..., Any],
-         inputs: Any, outputs: Sequence[Any]) -> None:  # fmt: skip
-    """Look again every so often, from when the page has been filled.
-
-    Before that it would look on behalf of an empty page, and an answer that comes later than the
-    one that fills the page would empty it.
-
-    Args:
-        seconds: between two looks.
-        opened: what `on_load` returned.
-        fn: says what is new, or `gr.skip()`.
-        inputs: what it is given.
-        outputs: what it fills.
-
-    It ends with a warning when the store is gone.
-    """
-    timer = gr.Timer(seconds, active=False)
-    opened.then(None, None, timer, js="() => ({ __type__: 'update', active: true })")
-
-    @functools.wraps(fn)
-    def look(*args: Any) -> tuple[Any, ...]:
-        try:
-            values = fn(*args)
-        except StoreGone as error:  # said once: it will be so the next time too
-            gr.Warning(escape(str(error)), duration=None)
-            return (*(gr.skip() for _ in outputs), gr.Timer(active=False))
-        return (*(values if isinstance(values, tuple) else (values,)), gr.skip())
-
-    timer.tick(look, inputs, [*outputs, timer], **HIDE_PROGRESS)
-
-
-def shape(fn: Callable[..., Any], choices: Mapping[Any, Iterable[Any]],
-          outputs: Sequence[Any]) -> None:  # fmt: skip
-    """Show what the values of some controls ask for, the moment they are set.
-
-    The browser gets a table of what the function says of every combination of values: an answer
-    that comes later would close the list that has just been opened, or come after a newer one.
-
-    Args:
-        fn: takes a value of each control, returns an update for each output.
-        choices: control -> every value it can have.
-        outputs: what changes.
-    """
-    every = itertools.product(*choices.values())
-    table = {json.dumps(values, separators=(",", ":")): fn(*values) for values in every}
-    gr.on(
-        [control.change for control in choices], fn=None, inputs=list(choices),
-        outputs=list(outputs),
-        js=f"(...values) => ({json.dumps(table)})[JSON.stringify(values)] ?? []",
-    )  # fmt: skip
 
 
 def command(words: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.web import parts
+from app.web.controls import with_notice
 from engine.errors import PlacedError, UserError
 
 
@@ -19,8 +20,7 @@ def test_what_a_person_got_wrong_becomes_a_notice() -> None:
     def wrong() -> None:
         raise UserError("<b>That</b> is no file.", "Choose another.")
 
-    kept, notice = parts.telling(wrong, 1)()
-    assert kept["__type__"] == "update"
+    (notice,) = with_notice(wrong, "notice")().values()
     assert "&lt;b&gt;That&lt;/b&gt; is no file." in notice
     assert "Choose another." in notice
 
@@ -45,7 +45,7 @@ def test_our_own_faults_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> None:
         raise KeyError("inner secret")
 
-    _, notice = parts.telling(broken, 1)()
+    (notice,) = with_notice(broken, "notice")().values()
     assert "inner secret" not in notice
     assert "inner secret" in caplog.text
 
@@ -55,11 +55,11 @@ def test_half_a_character_does_not_end_the_stream(follow: bool) -> None:
     """A pasted lone surrogate is shown as a question mark: the server could not send it."""
 
     def echo(text: str) -> Any:
-        return text, 7
+        return {"shown": text, "number": 7}
 
     def echoes(text: str) -> Any:
-        yield text, 7
+        yield {"shown": text, "number": 7}
 
-    answer = parts.telling(echoes if follow else echo, 2)("an emoji cut: \ud83d")
-    shown, number, notice = next(answer) if follow else answer
-    assert (shown, number, notice) == ("an emoji cut: ?", 7, "")
+    answer = with_notice(echoes if follow else echo, "notice")("an emoji cut: \ud83d")
+    found = next(answer) if follow else answer
+    assert found == {"shown": "an emoji cut: ?", "number": 7, "notice": ""}

@@ -15,6 +15,7 @@ from app import vectors
 from app.pages.map import job as map_job
 from app.web import background_call as working
 from app.web import parts
+from app.web.controls import Answer, on
 from app.workspace import Workspace
 from engine.errors import UserError
 
@@ -140,13 +141,13 @@ def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> 
             ended.set()
         return [1]
 
-    def answer(request: gr.Request) -> Iterator[str]:
+    def answer(request: gr.Request) -> Iterator[Answer]:
         for progress, _ in working.followed(work, "At it", request.session_hash):
-            yield progress
+            yield {shown: progress}
 
     with gr.Blocks(analytics_enabled=False) as demo:
-        outputs = [parts.static(""), parts.notice()]
-        gr.Button().click(parts.telling(answer, 1), None, outputs)
+        shown = parts.static("")
+        on(gr.Button().click, answer, None, [shown], parts.notice())
     demo.queue().launch(prevent_thread_lock=True, quiet=True)
     try:
         body = {"fn_index": 0, "data": [], "session_hash": "gone"}
