@@ -21,6 +21,7 @@ from app.workspace import Workspace
 from engine.decoding.events import DecoderEvaluated
 from engine.decoding.presets import PRESETS
 from engine.decoding.spec import DecoderSpec
+from engine.training.fields import defaults, read
 from tests.app.test_training import parsed
 from tests.fakes.decoders import known_sentences, small_spec
 from tests.fakes.small_training import small, write_sentences
@@ -264,6 +265,8 @@ def test_the_command_of_a_training_trains_the_same(preset: str) -> None:
     """Pasted into a terminal it says every field that is not as usual."""
     changes = next(one.changes for one in PRESETS if one.name == preset)
     spec = DecoderSpec("minilm | normalise", ("a file.txt", "starter"), "out", seed=7, **changes)
-    given = {name: value for name, value in parsed(command_of(spec)).items()
-             if name in spec.to_dict()}  # fmt: skip
+    given = parsed(command_of(spec))
+    for name in defaults(DecoderSpec).keys() & given.keys():
+        given[name] = read(DecoderSpec, name, str(given[name]))
+    given = {name: value for name, value in given.items() if name in spec.to_dict()}
     assert DecoderSpec.from_dict(given) == spec
