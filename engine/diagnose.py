@@ -45,7 +45,7 @@ SAMPLES = 20
 DRAWS = 1000
 BEAMS = 5
 BATCH = 64
-Tick = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ def diagnose(
     *,
     words: Encoder | None = None,
     seed: int | None = None,
-    tick: Tick | None = None,
+    tick: ProgressCallback | None = None,
 ) -> Diagnosis:
     """Encode sentences, decode them, and measure what came back, under the protocol `vec2sent`.
 
@@ -143,7 +143,7 @@ def _mover_words(notes: list[str]) -> Encoder | None:
 
 
 def _reproduced(
-    decoder: Decoder, encoder: Encoder, said: Sequence[str], tell: Tick
+    decoder: Decoder, encoder: Encoder, said: Sequence[str], tell: ProgressCallback
 ) -> tuple[np.ndarray, list[Decoded]]:
     """The vectors, and what the decoder makes of them; a batch between two words of progress."""
     vectors = encoder.encode(said)
@@ -167,7 +167,7 @@ def _others(n: int, seed: int) -> np.ndarray:
 
 
 def _nearest(
-    encoder: Encoder, vectors: np.ndarray, known: Sequence[str], tell: Tick
+    encoder: Encoder, vectors: np.ndarray, known: Sequence[str], tell: ProgressCallback
 ) -> tuple[list[str], np.ndarray]:
     from engine.search.index import Index
 

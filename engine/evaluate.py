@@ -145,7 +145,7 @@ class _Watched:
         self._tell(round(self._sentences * done / max(total, 1)))
 
     def trained(self, done: float = 0.0, /) -> None:
-        """Hear which share is trained, see `engine.classifiers.setting.Tick`."""
+        """Hear which share is trained, see `engine.classifiers.setting.ProgressCallback`."""
         self._tell(self._sentences + int(done * (self._total - self._sentences)))
 
     def _tell(self, done: int) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from engine.classifiers.features import Features, pieces
 from engine.classifiers.models import ColumnsLinear, ColumnsModel, Hidden, Scaling, TwoClasses
 from engine.classifiers.optimisers import OPTIMISERS
-from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, Setting, Tick
+from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, ProgressCallback, Setting
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +42,7 @@ def solve(
     fits: list[Fit],
     setting: Setting,
     seed: int,
-    tick: Tick,
+    tick: ProgressCallback,
 ) -> list[Fitted]:
     """Train every fit, all in one pass. See `engine.classifiers.setting.Solver`.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.classifiers.features import Features
 from engine.classifiers.optimisers import BY_TORCH
-from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, Setting, Tick
+from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, ProgressCallback, Setting
 
 if TYPE_CHECKING:
     import torch
@@ -30,7 +30,7 @@ def solve(
     fits: list[Fit],
     setting: Setting,
     seed: int,
-    tick: Tick,
+    tick: ProgressCallback,
 ) -> list[Fitted]:
     """Train every fit from scratch, each reseeded. See `engine.classifiers.setting.Solver`."""
     import torch
@@ -44,7 +44,7 @@ def solve(
         ]
 
 
-def _part_of(tick: Tick, place: int, of: int) -> Tick:
+def _part_of(tick: ProgressCallback, place: int, of: int) -> ProgressCallback:
     """Turn the share of one fit into that of all."""
     return lambda done=0.0, /: tick((place + done) / of)
 
@@ -56,7 +56,7 @@ def _fit(
     fit: Fit,
     setting: Setting,
     seed: int,
-    tick: Tick,
+    tick: ProgressCallback,
 ) -> Fitted:
     import torch
 

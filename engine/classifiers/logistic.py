@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from engine.classifiers.features import Features, one_blas_thread
-from engine.classifiers.setting import Fit, Fitted, Setting, Tick
+from engine.classifiers.setting import Fit, Fitted, ProgressCallback, Setting
 
 
 def solve(
@@ -20,7 +20,7 @@ def solve(
     fits: list[Fit],
     setting: Setting,
     seed: int,
-    tick: Tick,
+    tick: ProgressCallback,
 ) -> list[Fitted]:
     """Fit on all training rows; nothing is stopped early. See `setting.Solver`."""
     answers = []

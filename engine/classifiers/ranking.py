@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.classifiers.features import accelerator
 from engine.classifiers.models import linear_start
-from engine.classifiers.setting import Tick
+from engine.classifiers.setting import ProgressCallback
 from engine.datasets.types import CAPTIONS
 
 if TYPE_CHECKING:
@@ -92,7 +92,9 @@ def needed() -> int:
     return BATCH // CAPTIONS + 1
 
 
-def fit(splits: Mapping[str, Matched], seed: int, tick: Tick) -> tuple[float, CaptionRanks, int]:
+def fit(
+    splits: Mapping[str, Matched], seed: int, tick: ProgressCallback
+) -> tuple[float, CaptionRanks, int]:
     """Train on `train`, keep the pass with the best dev recalls, rank `test`.
 
     Args:

@@ -17,7 +17,7 @@ import numpy as np
 from engine.classifiers.features import Features, one_thread, pieces
 from engine.classifiers.models import Parameter, linear_start
 from engine.classifiers.optimisers import Adam
-from engine.classifiers.setting import Tick
+from engine.classifiers.setting import ProgressCallback
 
 if TYPE_CHECKING:
     import torch
@@ -49,7 +49,7 @@ def fit(
     splits: dict[str, np.ndarray],
     correlation: Correlation,
     seed: int,
-    tick: Tick,
+    tick: ProgressCallback,
 ) -> tuple[float, np.ndarray, int]:
     """Train on `train`, keep the round with the best correlation on `dev`, predict `test`.
 

@@ -20,7 +20,7 @@ WEIGHT_DECAYS = (1e-5, 1e-4, 1e-3, 1e-2)
 branch, scikit-learn's C.)"""
 
 
-class Tick(Protocol):
+class ProgressCallback(Protocol):
     """Called now and then during long work; what it raises stops the work."""
 
     def __call__(self, done: float = 0.0, /) -> None:
@@ -116,7 +116,7 @@ class Solver(Protocol):
         fits: list[Fit],
         setting: Setting,
         seed: int,
-        tick: Tick,
+        tick: ProgressCallback,
     ) -> list[Fitted]:
         """Answer every fit, in order; labels are int64 (len(features),) classes from 0."""
         ...

@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.classifiers import columns, exact, logistic
 from engine.classifiers.features import Features, one_thread
-from engine.classifiers.setting import WEIGHT_DECAYS, Fit, Fitted, Setting, Solver, Tick
+from engine.classifiers.setting import WEIGHT_DECAYS, Fit, Fitted, ProgressCallback, Setting, Solver
 
 OUTER_SEED = 1111
 """Of the nested folds, whatever the seed of the run."""
@@ -56,7 +56,12 @@ class Trainer:
     """A solver with everything a plan hands on to it."""
 
     def __init__(
-        self, features: Features, labels: np.ndarray, setting: Setting, seed: int, tick: Tick
+        self,
+        features: Features,
+        labels: np.ndarray,
+        setting: Setting,
+        seed: int,
+        tick: ProgressCallback,
     ) -> None:
         self.features, self.labels, self.setting = features, labels, setting
         self.seed, self._tick = seed, tick

@@ -15,7 +15,7 @@ import numpy as np
 from engine.search.index import Index, unit_rows
 from engine.space.geometry import sample_pair_cosines
 
-Tick = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 """Called with the share done; what it raises stops the work."""
 
 PERSISTENCE = 0.9
@@ -66,7 +66,7 @@ def change(
     k: int = 10,
     *,
     sample: int = SAMPLE,
-    tick: Tick | None = None,
+    tick: ProgressCallback | None = None,
 ) -> Change:
     """Compare the k nearest neighbours by cosine of every point in two spaces.
 
@@ -101,7 +101,9 @@ def change(
     )
 
 
-def _nearest(vectors: np.ndarray, looked_at: np.ndarray, k: int, tick: Tick) -> np.ndarray:
+def _nearest(
+    vectors: np.ndarray, looked_at: np.ndarray, k: int, tick: ProgressCallback
+) -> np.ndarray:
     """The k nearest others of some rows, int64 (m, k), searched in blocks so that it can tell."""
     index = Index(vectors)
     found = np.empty((len(looked_at), k), np.int64)

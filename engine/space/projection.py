@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.search.index import Index, PrefilteredIndex, neighbours_of_each, unit_rows
 
-Tick = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 """Called with the share done; what it raises stops the work."""
 
 _PCA_SAMPLE = 20_000
@@ -77,7 +77,7 @@ def umap(
     min_dist: float = 0.1,
     seed: int | None = 0,
     initial: np.ndarray | None = None,
-    tick: Tick | None = None,
+    tick: ProgressCallback | None = None,
 ) -> Plane:
     """UMAP of unit rows, its neighbours found by FAISS instead of by descent.
 
@@ -148,7 +148,7 @@ def warm_umap(*, seeded: bool) -> None:
     umap(few, seed=0 if seeded else None)
 
 
-def _bar(tick: Tick) -> dict[str, Any]:
+def _bar(tick: ProgressCallback) -> dict[str, Any]:
     """Settings of UMAP's own progress bar that make it tell us instead of a terminal."""
 
     class Ear(io.StringIO):
@@ -165,7 +165,7 @@ def pacmap(
     *,
     neighbours: int = 10,
     seed: int | None = 0,
-    tick: Tick | None = None,
+    tick: ProgressCallback | None = None,
 ) -> Plane:
     """PaCMAP of unit rows: like UMAP for what is near, better at how groups lie to one another.
 
@@ -200,7 +200,7 @@ def tsne(
     *,
     perplexity: int = 15,
     seed: int | None = 0,
-    tick: Tick | None = None,
+    tick: ProgressCallback | None = None,
 ) -> Plane:
     """t-SNE of unit rows by Barnes and Hut's tree, its neighbours found exactly by FAISS.
 
@@ -299,7 +299,7 @@ def trust(
     k: int = 15,
     *,
     sample: int = 2000,
-    tick: Tick | None = None,
+    tick: ProgressCallback | None = None,
 ) -> Trust:
     """Measure trustworthiness and continuity (Venna, Kaski 2001) and neighbour recall by point.
 

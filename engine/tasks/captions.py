@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.classifiers import ranking
 from engine.classifiers.ranking import AT, FOLD, FOLDS, Matched
-from engine.classifiers.setting import Tick
+from engine.classifiers.setting import ProgressCallback
 from engine.errors import UserError
 from engine.results import Score
 from engine.tasks.cost import Work
@@ -28,7 +28,7 @@ _PASSES = 12
 """That a training is expected to take."""
 
 
-def measure(data: Captions, vectors: np.ndarray, seed: int, tick: Tick) -> Measurement:
+def measure(data: Captions, vectors: np.ndarray, seed: int, tick: ProgressCallback) -> Measurement:
     """Train on `train`, choose the pass by `dev`, rank `test` in folds of 1,000 images.
 
     The main score is the mean of recall at 1, 5 and 10 in both directions. Examples: `recall`, of

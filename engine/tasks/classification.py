@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.classifiers.features import one_blas_thread
-from engine.classifiers.setting import Fit, Setting, Tick
+from engine.classifiers.setting import Fit, ProgressCallback, Setting
 from engine.errors import UserError
 from engine.results import Score
 from engine.tasks.cost import Work
@@ -134,7 +134,12 @@ def _own_splits(protocol: str) -> bool:
 
 
 def _measured(
-    task: Task, data: LabelledSentences, vectors: np.ndarray, protocol: str, seed: int, tick: Tick
+    task: Task,
+    data: LabelledSentences,
+    vectors: np.ndarray,
+    protocol: str,
+    seed: int,
+    tick: ProgressCallback,
 ) -> Measurement:
     return measure(data, vectors, seed, own_splits=_own_splits(protocol))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.classifiers import relatedness
 from engine.classifiers.features import Features
-from engine.classifiers.setting import Tick
+from engine.classifiers.setting import ProgressCallback
 from engine.errors import UserError
 from engine.results import Score
 from engine.stats.bootstrap import pearson, spearman
@@ -39,7 +39,7 @@ def measure(
     vectors: np.ndarray,
     select: Select,
     seed: int,
-    tick: Tick,
+    tick: ProgressCallback,
 ) -> Measurement:
     """Train on `train`, choose the round by `dev`, score `test`.
 
@@ -120,7 +120,12 @@ def work(data: ScoredPairs, protocol: str, seed: int) -> Work:
 
 
 def _measured(
-    task: Task, data: ScoredPairs, vectors: np.ndarray, protocol: str, seed: int, tick: Tick
+    task: Task,
+    data: ScoredPairs,
+    vectors: np.ndarray,
+    protocol: str,
+    seed: int,
+    tick: ProgressCallback,
 ) -> Measurement:
     select: Select = "spearman" if task.name.endswith(_FINETUNE) else "pearson"
     return measure(data, vectors, select, seed, tick)

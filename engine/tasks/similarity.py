@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.setting import Tick
+from engine.classifiers.setting import ProgressCallback
 from engine.results import Score
 from engine.space import geometry
 from engine.stats.bootstrap import pearson, spearman
@@ -27,7 +27,9 @@ _SCALES = ((0.0, 5.0), (1.0, 5.0))
 """Of gold scores that the regressor's five bins are made for."""
 
 
-def measure(data: ScoredPairs, vectors: np.ndarray, seed: int, tick: Tick) -> Measurement:
+def measure(
+    data: ScoredPairs, vectors: np.ndarray, seed: int, tick: ProgressCallback
+) -> Measurement:
     """Score the vectors of `data.sentences`, in that order.
 
     The main score is Spearman of the plain cosine, on what `engine.tasks.sts` has for its main
@@ -83,7 +85,9 @@ def normalised_cosine(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) 
     return geometry.cosine(every[: len(left)], every[len(left) :])
 
 
-def _learned(data: ScoredPairs, vectors: np.ndarray, seed: int, tick: Tick) -> list[Score]:
+def _learned(
+    data: ScoredPairs, vectors: np.ndarray, seed: int, tick: ProgressCallback
+) -> list[Score]:
     found = relatedness.measure(data, vectors, "pearson", seed, tick)
     return [
         replace(score, metric=f"learned_{score.metric}", main=False)

@@ -14,7 +14,7 @@ import numpy as np
 from engine.results import Score
 
 if TYPE_CHECKING:
-    from engine.classifiers.setting import Tick
+    from engine.classifiers.setting import ProgressCallback
     from engine.datasets.types import Kind
     from engine.tasks.cost import Work
 
@@ -75,7 +75,7 @@ class TaskType:
     """
 
     name: str
-    measure: Callable[[Task, Any, np.ndarray, str, int, Tick], Measurement]
+    measure: Callable[[Task, Any, np.ndarray, str, int, ProgressCallback], Measurement]
     work: Callable[[Any, str, int], Work]
     tasks: tuple[Task, ...] = ()
     trains: bool = False

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.classifiers.features import Combination, Features, accelerator
-from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, Setting, Tick, nobody
+from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, ProgressCallback, Setting, nobody
 from engine.classifiers.validation import (
     Trainer,
     Validated,
@@ -88,7 +88,7 @@ def measure(
     vectors: np.ndarray,
     setting: Setting,
     seed: int,
-    tick: Tick,
+    tick: ProgressCallback,
     trainer_type: Callable[..., Trainer] = Trainer,
 ) -> Measurement:
     """Train, choose and test classifiers of the vectors of `data.sentences`.
@@ -326,7 +326,7 @@ def measured(
     vectors: np.ndarray,
     protocol: str,
     seed: int,
-    tick: Tick,
+    tick: ProgressCallback,
 ) -> Measurement:
     """Measure as the protocol trains classifiers."""
     return measure(data, vectors, SETTINGS[protocol], seed, tick)

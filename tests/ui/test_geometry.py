@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.geometry import service as shapes
+from app.pages.geometry import service as geometry
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS
@@ -16,7 +16,7 @@ TWO = "geometry?encoder=random:256&encoder=random:64&data=starter-pairs"
 @pytest.fixture(scope="module")
 def measured(workspace):
     """Two baselines measured on the starter pairs."""
-    return {name: shapes.measure(workspace, name, "starter-pairs").info
+    return {name: geometry.measure(workspace, name, "starter-pairs").info
             for name in ("random:256", "random:64")}  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def test_what_takes_long_is_a_run_that_is_followed(visit, workspace):
 
 def test_a_collection_without_pairs_has_its_spectrum(visit, workspace):
     """No alignment, no densities, no thresholds, and no error."""
-    shapes.measure(workspace, "random:64", "starter-topics")
+    geometry.measure(workspace, "random:64", "starter-topics")
     page = visit.open("geometry?encoder=random:64&data=starter-topics")
     expect(page.locator("#spectrum-readings li")).to_have_count(1)
     expect(page.locator("#thresholds-readings li")).to_have_count(0)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _KEPT = 16
-_ANSWERED: dict[Question, Comparison] = {}
+_ANSWERED: dict[ComparisonSpec, Comparison] = {}
 """The last answers, the oldest first."""
 
 
@@ -131,7 +131,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Question:
+class ComparisonSpec:
     """What is to be compared.
 
     Two are equal when the same results answer them: results never change, so what was worked out
@@ -181,7 +181,7 @@ def ask(
     encoders: Sequence[str],
     tasks: str | Sequence[str] | None = None,
     protocol: str | None = None,
-) -> Question:
+) -> ComparisonSpec:
     """Find the results that a comparison is about.
 
     Args:
@@ -209,7 +209,7 @@ def ask(
     rows = [row for row in rows if wanted is None or row["task"] in wanted]
     ids = tuple(row["id"] for row in rows)
     asked = None if wanted is None else tuple(wanted)
-    return Question(workspace, names, asked, only, ids, _remarks(workspace, names), rows)
+    return ComparisonSpec(workspace, names, asked, only, ids, _remarks(workspace, names), rows)
 
 
 def _remarks(workspace: Workspace, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -219,7 +219,7 @@ def _remarks(workspace: Workspace, names: Sequence[str]) -> tuple[tuple[str, str
     return tuple((name, warning) for name in names for warning in known.get(name, ()))
 
 
-def answer(question: Question) -> Comparison:
+def answer(question: ComparisonSpec) -> Comparison:
     """Test every difference; at once if that was done before.
 
     Raises:
@@ -235,7 +235,7 @@ def answer(question: Question) -> Comparison:
     return found
 
 
-def resampling(question: Question) -> Iterator[tuple[str, int, int]]:
+def resampling(question: ComparisonSpec) -> Iterator[tuple[str, int, int]]:
     """Do the long part of `answer` step by step: a task, how many are done, of how many.
 
     Yields before each task; nothing when the answer is remembered.
@@ -249,7 +249,7 @@ def resampling(question: Question) -> Iterator[tuple[str, int, int]]:
         _groups(question, task, cells)
 
 
-def _answer(question: Question) -> Comparison:
+def _answer(question: ComparisonSpec) -> Comparison:
     from engine.stats.ranks import rank_intervals
 
     names = question.encoders
@@ -291,13 +291,13 @@ def _answer(question: Question) -> Comparison:
     )
 
 
-def _asked(question: Question) -> list[Row]:
+def _asked(question: ComparisonSpec) -> list[Row]:
     """The rows of the protocol asked for."""
     only = question.protocol
     return [row for row in question.rows if only is None or row["protocol"] == only]
 
 
-def _ordered(question: Question, cells: Mapping[tuple[str, str], Row]) -> tuple[str, ...]:
+def _ordered(question: ComparisonSpec, cells: Mapping[tuple[str, str], Row]) -> tuple[str, ...]:
     """The tasks that something was measured on, as asked for or in the registry's order."""
     present = {task for _, task in cells}
     return tuple(t for t in question.tasks or in_order(sorted(present)) if t in present)
@@ -337,7 +337,7 @@ def _alike(a: Row | None, b: Row | None) -> bool:
 
 
 def _tested(
-    question: Question, task: str, cells: Mapping[tuple[str, str], Row]
+    question: ComparisonSpec, task: str, cells: Mapping[tuple[str, str], Row]
 ) -> Iterator[tuple[tuple[str, str], tuple[Difference, float | None]]]:
     """(encoder, task) -> its difference to the first, of those that answered the same question."""
     base, *others = question.encoders
@@ -356,11 +356,13 @@ def _tested(
             yield (name, task), found
 
 
-def _readable(question: Question, row: Row) -> bool:
+def _readable(question: ComparisonSpec, row: Row) -> bool:
     return row["error"] is not None or tested.is_readable(question.workspace, row)
 
 
-def _groups(question: Question, task: str, cells: Mapping[tuple[str, str], Row]) -> dict[str, str]:
+def _groups(
+    question: ComparisonSpec, task: str, cells: Mapping[tuple[str, str], Row]
+) -> dict[str, str]:
     """Tie groups among the encoders that answered the question which most of them did."""
     rows = {name: cells[name, task] for name in question.encoders if (name, task) in cells}
     rows = {name: row for name, row in rows.items() if _readable(question, row)}

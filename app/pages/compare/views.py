@@ -19,7 +19,7 @@ from app.web import address, figures, parts
 from engine.stats import spread
 
 if TYPE_CHECKING:
-    from app.pages.compare.service import Comparison, Question
+    from app.pages.compare.service import Comparison, ComparisonSpec
     from app.web.controls import Values
     from app.workspace import Workspace
 
@@ -71,7 +71,7 @@ def stable(workspace: Workspace, asked: Values) -> Shown:
     return dict(zip(STABLE, shown, strict=True))
 
 
-def _question(workspace: Workspace, asked: Values) -> Question:
+def _question(workspace: Workspace, asked: Values) -> ComparisonSpec:
     chosen = choices.need(asked.encoder, 2, MOST_COMPARED)
     names = [asked.baseline, *(name for name in chosen if name != asked.baseline)]
     return service.ask(workspace, names, asked.tasks or None, asked.protocol or None)
@@ -92,7 +92,7 @@ def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=_KEPT)
-def _compared(question: Question, rows: tuple[str, ...]) -> Shown:
+def _compared(question: ComparisonSpec, rows: tuple[str, ...]) -> Shown:
     """Headline, table, cautions and picture; remembered, as the results behind them are final."""
     report = service.answer(question)
     printed = [published.references()[key] for key in rows]

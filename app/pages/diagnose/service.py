@@ -36,7 +36,7 @@ MOST_KNOWN = 200_000
 LEAST_WORDS = 3
 """Of a sentence: any decoder knows Yes."""
 
-Tick = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
     return queue(workspace, DiagnoseJob.of(workspace, row["encoder"], source, row["n"]))
 
 
-def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: Tick) -> Diagnosis:
+def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) -> Diagnosis:
     """Diagnose a decoder, keep the result in the store, and return it.
 
     Args:

@@ -32,11 +32,6 @@ ENCODER = Control(
 """The list to choose one from, still empty."""
 
 
-def encoder_box(label: str = "Encoders", info: str | None = None, **kwargs: Any) -> Any:
-    """The checkboxes, still empty."""
-    return gr.CheckboxGroup([], label=label, info=info, elem_id="encoders", **kwargs)
-
-
 def names(workspace: Workspace) -> list[str]:
     """Encoders that are kept, in the order they were added."""
     return [row["name"] for row in workspace.store.encoders.list()]

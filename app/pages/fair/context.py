@@ -18,9 +18,9 @@ from app.pages.fair.points import (
     Dots,
     Exhibit,
     Grid,
+    MissingRuns,
     Point,
     Verdict,
-    Wanted,
     few,
     mean_of,
     over,
@@ -247,7 +247,7 @@ def seeds(evidence: Evidence) -> Point:
     return Point(key, title, verdict, (lead, told), runs, (), _spread_exhibits(groups), TESTED)
 
 
-def _seed_runs(evidence: Evidence, done: set[str]) -> tuple[Wanted, ...]:
+def _seed_runs(evidence: Evidence, done: set[str]) -> tuple[MissingRuns, ...]:
     """Every encoder with some seeds on the tasks that draw, unless these have them."""
     from engine.tasks import STARTER, TRANSFER
 
@@ -274,7 +274,7 @@ def _seed_runs(evidence: Evidence, done: set[str]) -> tuple[Wanted, ...]:
         for row in evidence.seeds
     )
     count = max(1, len(evidence.encoders) * len(tasks) * SEEDS - there)
-    return (Wanted(evidence.encoders, tasks, None, count, seeds=SEEDS),)
+    return (MissingRuns(evidence.encoders, tasks, None, count, seeds=SEEDS),)
 
 
 def _spread_exhibits(

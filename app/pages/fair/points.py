@@ -26,7 +26,7 @@ NARROW = 40
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MissingRuns:
     """Measurements that are missing, as one run.
 
     Attributes:
@@ -125,7 +125,7 @@ class Point:
     title: str
     verdict: Verdict
     words: tuple[str, ...]
-    wanted: tuple[Wanted, ...] = ()
+    wanted: tuple[MissingRuns, ...] = ()
     add: tuple[str, ...] = ()
     exhibits: tuple[Exhibit, ...] = ()
     see: str = ""
@@ -158,14 +158,14 @@ def wanted(
     protocol: str | None,
     *,
     listed: bool = True,
-) -> tuple[Wanted, ...]:
+) -> tuple[MissingRuns, ...]:
     """The run that would fill the gaps of encoders times tasks; none when there is no gap."""
     gaps = [(name, task) for name in encoders for task in tasks if task not in have.get(name, ())]
     if not gaps:
         return ()
     names = tuple(dict.fromkeys(name for name, _ in gaps))
     lacking = tuple(task for task in tasks if any(task == gap for _, gap in gaps))
-    return (Wanted(names, lacking, protocol, len(gaps), listed=listed),)
+    return (MissingRuns(names, lacking, protocol, len(gaps), listed=listed),)
 
 
 def few(items: Iterable[str], most: int = FEW) -> str:

@@ -11,10 +11,10 @@ from app.pages.fair.points import (
     Curves,
     Dots,
     Exhibit,
+    MissingRuns,
     Point,
     Projection,
     Verdict,
-    Wanted,
     few,
     mean_of,
     over,
@@ -132,7 +132,7 @@ def _matched(
 
 def _curve(
     evidence: Evidence, projection: Projection, task: str, matched: Mapping[str, str]
-) -> tuple[tuple[Exhibit, ...], tuple[Wanted, ...]]:
+) -> tuple[tuple[Exhibit, ...], tuple[MissingRuns, ...]]:
     """Score over dimensions, the paper's figure 1, and what it still lacks."""
     if not task:
         return (), ()

@@ -1,4 +1,4 @@
-"""The job *geometry*: the shapes of several encoders' spaces on one data set."""
+"""The job *geometry*: the geometry of several encoders' spaces on one data set."""
 
 from __future__ import annotations
 

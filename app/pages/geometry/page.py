@@ -148,7 +148,7 @@ def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
     from engine.datasets.types import LabelledPairs, ScoredPairs
 
     dataset, split = asked.dataset, asked.split or service.ALL
-    measured: list[service.Shape] = []
+    measured: list[service.Geometry] = []
     absent, troubles = [], []
     for name in choices.need(asked.encoder):
         try:
@@ -175,7 +175,7 @@ def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
 
 
 def _sections(
-    workspace: Workspace, measured: Sequence[service.Shape], asked: Values
+    workspace: Workspace, measured: Sequence[service.Geometry], asked: Values
 ) -> dict[str, Any]:
     """Title, chart and readings of each kind of number."""
     drawn = dict.fromkeys(SECTIONS, views.NOTHING)
@@ -208,7 +208,7 @@ def _missing(workspace: Workspace, absent: Sequence[str], dataset: str, some: bo
     return parts.empty(f"None of them was measured on {dataset}", hint)
 
 
-def _numbers(measured: Sequence[service.Shape], rule: str) -> str:
+def _numbers(measured: Sequence[service.Geometry], rule: str) -> str:
     """All encoders' numbers side by side."""
     rows = []
     for shape in measured:

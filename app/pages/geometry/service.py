@@ -73,7 +73,7 @@ class Taken:
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class Geometry:
     """What was measured.
 
     Attributes:
@@ -183,7 +183,7 @@ def key(fingerprint: str, data_hash: str, split: str) -> str:
     return hash_of(KIND, to_json(facts))
 
 
-def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Shape | None:
+def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
     """What was measured before; None when it was not.
 
     Raises:
@@ -207,7 +207,7 @@ def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[s
     }
 
 
-def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Shape | None:
+def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
     """`found`, or measured now when that takes no more than a second or two; else None."""
     from app import vectors
 
@@ -228,7 +228,7 @@ def measure(
     dataset: str,
     split: str = ALL,
     progress: Progress | None = None,
-) -> Shape:
+) -> Geometry:
     """The shape, from the store or measured now and kept there.
 
     Raises:
@@ -351,10 +351,10 @@ def _told(progress: Progress | None, n: int) -> Callable[[float], None]:
     return tell
 
 
-def _read(row: DerivedRow, encoder: str, dataset: str) -> Shape:
+def _read(row: DerivedRow, encoder: str, dataset: str) -> Geometry:
     names = ("singular", "occurrence", "cosine", "gold", "part")
     arrays = {name: array(row, name) for name in names}
-    return Shape(encoder, dataset, row["info"]["split"], row["info"], **arrays)
+    return Geometry(encoder, dataset, row["info"]["split"], row["info"], **arrays)
 
 
 def lacking(
@@ -364,6 +364,6 @@ def lacking(
     return [name for name in encoders if quick(workspace, name, dataset, split) is None]
 
 
-def rows(shapes: Iterable[Shape]) -> list[dict[str, Any]]:
+def rows(shapes: Iterable[Geometry]) -> list[dict[str, Any]]:
     """All numbers, one row an encoder."""
     return [{name: shape.info.get(name) for name in NUMBERS} for shape in shapes]

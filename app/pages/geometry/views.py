@@ -1,4 +1,4 @@
-"""What the page Geometry shows of measured shapes: title, chart and a sentence for each encoder."""
+"""What the page Geometry shows: title, chart and a sentence for each measured encoder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.web import figures
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.pages.geometry.service import Shape
+    from app.pages.geometry.service import Geometry
 
 View = tuple[str, Any, str]
 """Title, value of a chart, readings; empty texts and None where there is nothing to show."""
@@ -84,20 +84,20 @@ def _apart(point: figures.SpacePoint, points: Sequence[figures.SpacePoint]) -> s
     return said
 
 
-def spectrum(shapes: Sequence[Shape]) -> View:
+def spectrum(geometries: Sequence[Geometry]) -> View:
     """Singular values, effective rank, IsoScore, mean cosine."""
     import numpy as np
 
     curves, readings = [], {}
-    for shape in shapes:
-        sizes = shape.singular / (shape.singular[0] or 1.0)
-        curves.append(space_figures.Curve(shape.encoder, np.arange(1, len(sizes) + 1), sizes))
-        readings[shape.encoder] = _spectrum_words(shape)
+    for geometry in geometries:
+        sizes = geometry.singular / (geometry.singular[0] or 1.0)
+        curves.append(space_figures.Curve(geometry.encoder, np.arange(1, len(sizes) + 1), sizes))
+        readings[geometry.encoder] = _spectrum_words(geometry)
     longest = max(len(curve.y) for curve in curves)
     rows = [
         [i + 1, *(float(c.y[i]) if i < len(c.y) else None for c in curves)] for i in range(longest)
     ]
-    ranked = sorted(shapes, key=lambda s: -s.info["effective_rank"] / s.info["dim"])
+    ranked = sorted(geometries, key=lambda s: -s.info["effective_rank"] / s.info["dim"])
     best = ranked[0]
     headline = (
         f"{best.encoder} uses {figures.percent(best.info['effective_rank'] / best.info['dim'])} "
@@ -114,14 +114,14 @@ def spectrum(shapes: Sequence[Shape]) -> View:
     value = drawing(
         space_figures.spectrum(curves), f"Singular values. {headline}.",
         name="theodolite-singular-values",
-        columns=["number", *(shape.encoder for shape in shapes)], rows=rows,
+        columns=["number", *(geometry.encoder for geometry in geometries)], rows=rows,
     )  # fmt: skip
     return title, value, _readings(readings)
 
 
-def _spectrum_words(shape: Shape) -> str:
-    info = shape.info
-    power = shape.singular**2
+def _spectrum_words(geometry: Geometry) -> str:
+    info = geometry.info
+    power = geometry.singular**2
     first = float(power[0] / (power.sum() or 1.0))
     mean = info["mean_cosine"]
     crowd = (
@@ -138,21 +138,21 @@ def _spectrum_words(shape: Shape) -> str:
     )
 
 
-def hubs(shapes: Sequence[Shape]) -> View:
+def hubs(geometries: Sequence[Geometry]) -> View:
     """How often a sentence is among the nearest of others."""
     import numpy as np
 
-    known = [shape for shape in shapes if len(shape.occurrence)]
+    known = [geometry for geometry in geometries if len(geometry.occurrence)]
     if not known:
         return NOTHING
     curves, rows, readings = [], [], {}
-    for shape in known:
-        counts = np.sort(shape.occurrence)
+    for geometry in known:
+        counts = np.sort(geometry.occurrence)
         times = np.unique(counts[counts > 0])
         share = 1 - np.searchsorted(counts, times, side="left") / len(counts)
-        curves.append(space_figures.Curve(shape.encoder, times, share))
-        rows += [[shape.encoder, int(t), float(s)] for t, s in zip(times, share, strict=True)]
-        readings[shape.encoder] = _hub_words(shape)
+        curves.append(space_figures.Curve(geometry.encoder, times, share))
+        rows += [[geometry.encoder, int(t), float(s)] for t, s in zip(times, share, strict=True)]
+        readings[geometry.encoder] = _hub_words(geometry)
     most = max(known, key=lambda s: s.info["hub_skew"])
     k = most.info["hub_k"]
     headline = (
@@ -178,8 +178,8 @@ def _hub_kind(skew: float) -> str:
     return "hardly any hubs" if skew < HUBS else "some hubs" if skew < MANY_HUBS else "strong hubs"
 
 
-def _hub_words(shape: Shape) -> str:
-    info = shape.info
+def _hub_words(geometry: Geometry) -> str:
+    info = geometry.info
     hub = info["hub"] if len(info["hub"]) <= 80 else f"{info['hub'][:79]}…"
     return (
         f"Skew {info['hub_skew']:.2f}, {_hub_kind(info['hub_skew'])}: the greatest, “{hub}”, is a "
@@ -188,9 +188,11 @@ def _hub_words(shape: Shape) -> str:
     )
 
 
-def cosines(shapes: Sequence[Shape], dataset: str) -> View:
+def cosines(geometries: Sequence[Geometry], dataset: str) -> View:
     """Densities of the cosine by gold score; nothing where pairs have no scores."""
-    scored = [shape for shape in shapes if len(shape.gold) and not shape.info["labels"]]
+    scored = [
+        geometry for geometry in geometries if len(geometry.gold) and not geometry.info["labels"]
+    ]
     if not scored:
         return NOTHING
     grid = densities.grid()
@@ -217,17 +219,19 @@ def cosines(shapes: Sequence[Shape], dataset: str) -> View:
     return title, value, _readings({n: densities.reading(s) for n, s in found.items()})
 
 
-def thresholds(shapes: Sequence[Shape], positive_from: float | None, label: str | None) -> View:
+def thresholds(
+    geometries: Sequence[Geometry], positive_from: float | None, label: str | None
+) -> View:
     """From which cosine on pairs count as the same, and what that is worth.
 
     Args:
-        shapes: of one data set.
+        geometries: of one data set.
         positive_from: for scored pairs, the gold score from which on a pair is positive.
         label: for labelled pairs, the label that is positive.
     """
     from engine.stats.thresholds import sweep
 
-    known = [shape for shape in shapes if len(shape.gold)]
+    known = [geometry for geometry in geometries if len(geometry.gold)]
     if not known:
         return NOTHING
     some = known[0]
@@ -239,24 +243,24 @@ def thresholds(shapes: Sequence[Shape], positive_from: float | None, label: str 
         )  # fmt: skip
     common = float(max(positive.mean(), 1 - positive.mean()))
     curves, rows, readings, best = [], [], {}, {}
-    for shape in known:
-        swept = sweep(shape.cosine, positive)
+    for geometry in known:
+        swept = sweep(geometry.cosine, positive)
         right, f1 = swept.best("accuracy"), swept.best("f1")
-        best[shape.encoder] = right
+        best[geometry.encoder] = right
         marks = {"accuracy": [(right.threshold, right.accuracy)], "F1": [(f1.threshold, f1.f1)]}
         places = _places(len(swept.thresholds))
         for kind, values in (("accuracy", swept.accuracy), ("F1", swept.f1)):
             curves.append(
-                space_figures.Curve(shape.encoder, swept.thresholds[places], values[places],
+                space_figures.Curve(geometry.encoder, swept.thresholds[places], values[places],
                                     marks[kind], kind)
             )  # fmt: skip
         rows += [
-            [shape.encoder, aim, v.threshold, v.accuracy, v.precision, v.recall, v.f1]
+            [geometry.encoder, aim, v.threshold, v.accuracy, v.precision, v.recall, v.f1]
             for aim, v in (("accuracy", right), ("F1", f1))
         ]
-        held, more = _held_out(shape, positive)
+        held, more = _held_out(geometry, positive)
         rows += more
-        readings[shape.encoder] = (
+        readings[geometry.encoder] = (
             f"Cosine {number(right.threshold)} and above as the same gets "
             f"{figures.percent(right.accuracy)} right, where always giving the majority class "
             f"gets {figures.percent(common)}; the best F1 is "
@@ -284,16 +288,16 @@ def thresholds(shapes: Sequence[Shape], positive_from: float | None, label: str 
 
 
 def _positive(
-    shape: Shape, positive_from: float | None, label: str | None
+    geometry: Geometry, positive_from: float | None, label: str | None
 ) -> tuple[np.ndarray, str]:
     from app.pages.geometry.service import cut
 
-    labels = shape.info["labels"]
+    labels = geometry.info["labels"]
     if labels:
         wanted = label if label in labels else default_label(labels)
-        return shape.gold == labels.index(wanted), f"labelled {wanted}"
-    at = cut(shape.info["scale"]) if positive_from is None else positive_from
-    return shape.gold >= at, f"graded from {at:g} on"
+        return geometry.gold == labels.index(wanted), f"labelled {wanted}"
+    at = cut(geometry.info["scale"]) if positive_from is None else positive_from
+    return geometry.gold >= at, f"graded from {at:g} on"
 
 
 def default_label(labels: Sequence[str]) -> str:
@@ -302,24 +306,23 @@ def default_label(labels: Sequence[str]) -> str:
     return next((x for word in likely for x in labels if x.casefold() == word), labels[-1])
 
 
-def _held_out(shape: Shape, positive: np.ndarray) -> tuple[str, list[list[Any]]]:
+def _held_out(geometry: Geometry, positive: np.ndarray) -> tuple[str, list[list[Any]]]:
     """The threshold chosen on the dev split, judged on the test split, where there are both."""
     from engine.stats.thresholds import judge, sweep
 
-    parts = shape.info["parts"]
+    parts = geometry.info["parts"]
     if not {"dev", "test"} <= set(parts):
         return "", []
-    dev, test = shape.part == parts.index("dev"), shape.part == parts.index("test")
+    dev, test = geometry.part == parts.index("dev"), geometry.part == parts.index("test")
     if not dev.any() or not test.any():
         return "", []
-    chosen = sweep(shape.cosine[dev], positive[dev]).best("accuracy").threshold
-    v = judge(shape.cosine[test], positive[test], chosen)
+    chosen = sweep(geometry.cosine[dev], positive[dev]).best("accuracy").threshold
+    v = judge(geometry.cosine[test], positive[test], chosen)
     said = (
         f" Chosen on dev ({number(chosen)}), it gets {figures.percent(v.accuracy)} of test right."
     )
-    row = [shape.encoder, "accuracy on dev, judged on test", v.threshold, v.accuracy, v.precision,
-           v.recall, v.f1]  # fmt: skip
-    return said, [row]
+    values = [v.threshold, v.accuracy, v.precision, v.recall, v.f1]
+    return said, [[geometry.encoder, "accuracy on dev, judged on test", *values]]
 
 
 def _places(n: int, most: int = 400) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from app.components.map_columns import Facts, Region
 from engine.datasets.types import Dataset, LabelledSentences, ScoredPairs, Triplets
 
-Tick = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 
 TRUSTED_WHOLE = 5000
 """Up to so many points trust is measured at each; of more, at a fixed sample of 2,000."""
@@ -81,7 +81,11 @@ def density(points: np.ndarray) -> np.ndarray:
 
 
 def measured(
-    facts: Facts, vectors: np.ndarray, sentences: Sequence[str], points: np.ndarray, tick: Tick
+    facts: Facts,
+    vectors: np.ndarray,
+    sentences: Sequence[str],
+    points: np.ndarray,
+    tick: ProgressCallback,
 ) -> dict[str, float | int]:
     """Add clusters of the full space, topics of the plane with their names, and trust.
 
@@ -114,7 +118,7 @@ def measured(
 
 
 def trusted(
-    facts: Facts, vectors: np.ndarray, points: np.ndarray, tick: Tick
+    facts: Facts, vectors: np.ndarray, points: np.ndarray, tick: ProgressCallback
 ) -> dict[str, float | int]:
     """Add trustworthiness, continuity and recall of neighbours; see `measured`."""
     from engine.space.projection import trust

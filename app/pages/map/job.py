@@ -162,7 +162,9 @@ class MapJob(Job):
         else:
             self.make(workspace, reporter.tick)
 
-    def make(self, workspace: Workspace, tick: service.Tick = lambda share: None) -> StoredMap:
+    def make(
+        self, workspace: Workspace, tick: service.ProgressCallback = lambda share: None
+    ) -> StoredMap:
         """The map: from the store, or made now and kept there.
 
         Args:

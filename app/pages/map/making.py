@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from app.pages.map import service
-from app.pages.map.service import Tick
+from app.pages.map.service import ProgressCallback
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ LIBRARIES = {"umap": "umap-learn", "tsne": "scikit-learn", "pacmap": "pacmap", "
              "quick": "numpy"}  # fmt: skip
 
 
-def make(workspace: Workspace, job: MapJob, key: str, tick: Tick) -> None:
+def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) -> None:
     """Make a map and keep it under a key.
 
     Args:
@@ -65,7 +65,7 @@ def make(workspace: Workspace, job: MapJob, key: str, tick: Tick) -> None:
 
 
 def _project(
-    workspace: Workspace, job: MapJob, vectors: np.ndarray, tick: Tick
+    workspace: Workspace, job: MapJob, vectors: np.ndarray, tick: ProgressCallback
 ) -> tuple[np.ndarray, float | None]:
     """Points float32 (n, 2), and the share of variance kept where it has a meaning.
 

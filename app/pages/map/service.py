@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from store.derived import ProjectionRow
 
-Tick = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 
 QUICK_POINTS = 100_000
 NAMES = {"umap": "UMAP", "tsne": "t-SNE", "pacmap": "PaCMAP",

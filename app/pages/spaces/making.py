@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.components.map_columns import Column, Facts, Region
 from app.pages.map import service as maps
-from app.pages.map.service import Tick
+from app.pages.map.service import ProgressCallback
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ def make(
     job: SpacesJob,
     planes: tuple[StoredMap, StoredMap],
     keys: tuple[str, str],
-    tick: Tick,
+    tick: ProgressCallback,
 ) -> None:
     """Align two maps, compare their spaces, and keep both.
 
@@ -87,7 +87,7 @@ def _onto(second: StoredMap, first: StoredMap) -> tuple[np.ndarray, list[Region]
 
 
 def measured(
-    workspace: Workspace, job: SpacesJob, tick: Tick = lambda share: None
+    workspace: Workspace, job: SpacesJob, tick: ProgressCallback = lambda share: None
 ) -> tuple[dict[str, Any], list[Column], dict[str, np.ndarray]]:
     """Compare the two spaces in their full dimensions.
 
@@ -139,7 +139,12 @@ def _plain(figures: Any) -> dict[str, float | None]:
 
 
 def _floors(
-    workspace: Workspace, job: SpacesJob, first: np.ndarray, second: np.ndarray, k: int, tick: Tick
+    workspace: Workspace,
+    job: SpacesJob,
+    first: np.ndarray,
+    second: np.ndarray,
+    k: int,
+    tick: ProgressCallback,
 ) -> list[dict[str, Any]]:
     """The same figures for each encoder against itself, and for what shares nothing."""
     from engine.space import compare as engine

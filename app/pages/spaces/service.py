@@ -17,7 +17,7 @@ from app.jobs.job import Job, Spec, Upgrades
 from app.pages.map import job as map_job
 from app.pages.map import service as maps
 from app.pages.map.job import MapJob
-from app.pages.map.service import StoredMap, Tick
+from app.pages.map.service import ProgressCallback, StoredMap
 from app.pages.spaces import making
 from engine.encoders.spec import as_before
 from engine.errors import UserError
@@ -219,7 +219,7 @@ class SpacesJob(Job):
              lambda workspace, reporter: self.make(workspace, reporter.tick)),
         ]  # fmt: skip
 
-    def make(self, workspace: Workspace, tick: Tick = lambda share: None) -> Pair:
+    def make(self, workspace: Workspace, tick: ProgressCallback = lambda share: None) -> Pair:
         """The pair: from the store, or made now and kept there.
 
         Raises:

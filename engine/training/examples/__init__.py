@@ -22,7 +22,7 @@ from engine.datasets import hub
 from engine.datasets.catalog import Catalog
 from engine.errors import UserError
 from engine.training.examples import data_sets, tables, texts
-from engine.training.examples.base import Examples, Wanted
+from engine.training.examples.base import Examples, ExamplesSpec
 from engine.training.examples.rows import ENDINGS, ending
 from engine.training.spec import ObjectiveName, TrainSpec
 
@@ -56,7 +56,7 @@ def open_examples(
         UserError: no such file or data set, one that does not fit the objective, one that is broken
             (see above), or fewer than two examples.
     """
-    wanted = Wanted(objective, hard_negatives, next_sentences, limit)
+    wanted = ExamplesSpec(objective, hard_negatives, next_sentences, limit)
     if not is_file(name):
         examples = data_sets.examples(name, wanted, catalog)
     elif ending(name) == ".txt":

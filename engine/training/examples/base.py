@@ -50,7 +50,7 @@ class Examples:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExamplesSpec:
     """What an example should be; the arguments of `open_examples`."""
 
     objective: ObjectiveName

@@ -26,7 +26,7 @@ from engine.training.examples.base import (
     TRIPLET,
     Digest,
     Examples,
-    Wanted,
+    ExamplesSpec,
     blank,
     counted,
     no_pairs,
@@ -41,7 +41,7 @@ _POSITIVE = "1"
 """The label of two sentences that mean the same, where the labels are not those of inference."""
 
 
-def examples(name: str, wanted: Wanted, catalog: Catalog) -> Examples:
+def examples(name: str, wanted: ExamplesSpec, catalog: Catalog) -> Examples:
     """Open a data set; `starter` stands for the shipped topics, or for the pairs of `sup`."""
     if name == "starter":
         name = "starter-pairs" if wanted.objective == "sup" else "starter-topics"
@@ -64,7 +64,9 @@ def examples(name: str, wanted: Wanted, catalog: Catalog) -> Examples:
     return _made(columns, kept, notes, wanted)
 
 
-def _made(columns: tuple[str, ...], tuples: _Tuples, notes: list[str], wanted: Wanted) -> Examples:
+def _made(
+    columns: tuple[str, ...], tuples: _Tuples, notes: list[str], wanted: ExamplesSpec
+) -> Examples:
     tuples = tuples[: wanted.limit]
     digest = Digest()
     for row in tuples:
@@ -112,7 +114,7 @@ def _labelled(data: LabelledPairs) -> tuple[list[str], list[str], list[str], lis
     return left, right, [data.labels[i] for i in rows], notes
 
 
-def _positives(data: Dataset, wanted: Wanted) -> tuple[tuple[str, ...], _Tuples, list[str]]:
+def _positives(data: Dataset, wanted: ExamplesSpec) -> tuple[tuple[str, ...], _Tuples, list[str]]:
     """Return columns, pairs or triplets, and notes."""
     match data:
         case Triplets():
@@ -133,7 +135,9 @@ def _graded(data: ScoredPairs) -> tuple[_Tuples, list[str]]:
     return [pair for pair, chosen in zip(pairs, good, strict=True) if chosen], [*notes, note]
 
 
-def _by_label(data: LabelledPairs, wanted: Wanted) -> tuple[tuple[str, ...], _Tuples, list[str]]:
+def _by_label(
+    data: LabelledPairs, wanted: ExamplesSpec
+) -> tuple[tuple[str, ...], _Tuples, list[str]]:
     left, right, labels, notes = _labelled(data)
     if not is_inference(set(labels)):
         rows = zip(left, right, labels, strict=True)
@@ -152,7 +156,7 @@ def _by_label(data: LabelledPairs, wanted: Wanted) -> tuple[tuple[str, ...], _Tu
     return TRIPLET, [(left[e], right[e], right[c]) for e, c in both], notes
 
 
-def _following(data: Dataset, wanted: Wanted) -> Examples:
+def _following(data: Dataset, wanted: ExamplesSpec) -> Examples:
     """Take the order of the sentences as that of the text."""
     if not isinstance(data, Sentences):
         raise no_running_text(data.name, "no plain collection of sentences")

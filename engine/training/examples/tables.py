@@ -28,7 +28,7 @@ from engine.training.examples.base import (
     TRIPLET,
     Digest,
     Examples,
-    Wanted,
+    ExamplesSpec,
     blank,
     counted,
     no_pairs,
@@ -52,7 +52,7 @@ class _Layout:
         return len(self.columns) - (self.kind in ("inference", "graded"))
 
 
-def examples(path: Path, wanted: Wanted, folder: Path) -> Examples:
+def examples(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
     """Open a CSV, TSV or JSON lines file."""
     file = RowFile(path, folder)
     if wanted.objective == "next-sentence":
@@ -161,7 +161,7 @@ class _Rows:
         return Examples(columns, str(self.digest), (*self.notes, *more), len(index), read)
 
 
-def _sentences(rows: _Rows, wanted: Wanted) -> Examples:
+def _sentences(rows: _Rows, wanted: ExamplesSpec) -> Examples:
     """Every sentence of every column, the first time it comes."""
     offsets, keys, width = array("q"), array("Q"), rows.layout.sentences
     for row in rows:
@@ -188,7 +188,7 @@ def _read_sentence(
     return (file.at(offsets[row])[column].strip(),)
 
 
-def _pairs(rows: _Rows, wanted: Wanted) -> Examples:
+def _pairs(rows: _Rows, wanted: ExamplesSpec) -> Examples:
     columns = TRIPLET[: wanted.width(rows.layout.columns)]
     offsets = array("q")
     for row in rows:
@@ -203,7 +203,7 @@ def _read_row(file: RowFile, index: np.ndarray, width: int, position: int) -> tu
     return tuple(cell.strip() for cell in file.at(int(index[position]))[:width])
 
 
-def _graded(rows: _Rows, wanted: Wanted) -> Examples:
+def _graded(rows: _Rows, wanted: ExamplesSpec) -> Examples:
     offsets, scores = array("q"), array("d")
     for row in rows:
         offsets.append(row.offset)
@@ -237,7 +237,7 @@ def good_pairs(
     return note, good
 
 
-def _inference(rows: _Rows, wanted: Wanted) -> Examples:
+def _inference(rows: _Rows, wanted: ExamplesSpec) -> Examples:
     premises, unlabelled = Premises(), 0
     for row in rows:
         label = class_of(row.cells[2], f"{rows.file.name}, line {row.line}")

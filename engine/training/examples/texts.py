@@ -10,14 +10,14 @@ from engine.training.examples.base import (
     SENTENCE,
     Digest,
     Examples,
-    Wanted,
+    ExamplesSpec,
     counted,
     no_pairs,
 )
 from engine.training.examples.rows import RowFile
 
 
-def examples(path: Path, wanted: Wanted, folder: Path) -> Examples:
+def examples(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
     """Open a text file."""
     file = RowFile(path, folder)
     if wanted.objective == "sup":
@@ -25,7 +25,7 @@ def examples(path: Path, wanted: Wanted, folder: Path) -> Examples:
     return _sentences(file, wanted) if wanted.single else _following(file, wanted)
 
 
-def _sentences(file: RowFile, wanted: Wanted) -> Examples:
+def _sentences(file: RowFile, wanted: ExamplesSpec) -> Examples:
     offsets, digest, empty = array("q"), Digest(), 0
     for row in file.rows():
         if not row.cells:
@@ -65,7 +65,7 @@ class _Documents:
         self._start = stop
 
 
-def _following(file: RowFile, wanted: Wanted) -> Examples:
+def _following(file: RowFile, wanted: ExamplesSpec) -> Examples:
     documents, digest = _Documents(wanted.next_sentences), Digest()
     for row in file.rows():
         if row.cells:

@@ -1,4 +1,4 @@
-"""Shapes of spaces: what is measured, kept and said."""
+"""Geometry of spaces: what is measured, kept and said."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.spatial import distance
 
-from app.pages.geometry import service as shapes
-from app.pages.geometry import views as shape_views
+from app.pages.geometry import service as geometry
+from app.pages.geometry import views as geometry_views
 from app.pages.geometry.job import GeometryJob
 from app.workspace import Workspace
 from engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
@@ -25,15 +25,15 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """An empty store and the starter set."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("shapes") / "store")
+        made = Workspace(tmp_path_factory.mktemp("geometry") / "store")
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def shape(workspace: Workspace) -> shapes.Shape:
+def measured(workspace: Workspace) -> geometry.Geometry:
     """Of a baseline on the starter pairs."""
-    return shapes.measure(workspace, "random:32", "starter-pairs")
+    return geometry.measure(workspace, "random:32", "starter-pairs")
 
 
 def pairs(**parts: tuple[str, str, float]) -> ScoredPairs:
@@ -45,43 +45,43 @@ def pairs(**parts: tuple[str, str, float]) -> ScoredPairs:
 def test_both_sides_are_taken_and_duplicates_kept() -> None:
     """Four occurrences of three sentences; a split alone has its own."""
     data = pairs(dev=("a", "b", 4.0), test=("b", "c", 5.0))
-    taken = shapes.take(data)
+    taken = geometry.take(data)
     assert [taken.sentences[i] for i in taken.rows] == ["a", "b", "b", "c"]
     assert (taken.left.tolist(), taken.right.tolist()) == ([0, 1], [1, 2])
     assert [taken.parts[i] for i in taken.part] == ["dev", "test"]
-    alone = shapes.take(data, "test")
+    alone = geometry.take(data, "test")
     assert (alone.sentences, alone.gold.tolist(), alone.parts) == (["b", "c"], [5.0], ["test"])
 
 
 def test_labelled_pairs_and_plain_sentences() -> None:
     """Labels come along; a plain collection has no pairs."""
     data = LabelledPairs.of("mine", ["a", "a"], ["b", "c"], ["yes", "no"], ["dev", "test"])
-    taken = shapes.take(data, "test")
+    taken = geometry.take(data, "test")
     assert (taken.sentences, taken.labels) == (["a", "c"], ["no"])
-    plain = shapes.take(Sentences("mine", ["x", "y", "x"]))
+    plain = geometry.take(Sentences("mine", ["x", "y", "x"]))
     assert (plain.rows.tolist(), len(plain.left)) == ([0, 1, 0], 0)
 
 
 def test_more_than_can_be_paired_are_drawn() -> None:
     """It is said, and the same ones every time."""
     data = Sentences("mine", [str(i) for i in range(50)])
-    first, second = (shapes.take(data, most=20) for _ in range(2))
+    first, second = (geometry.take(data, most=20) for _ in range(2))
     assert first.drawn
     assert len(set(first.rows.tolist())) == 20
     assert first.rows.tolist() == second.rows.tolist()
-    assert not shapes.take(data).drawn
+    assert not geometry.take(data).drawn
 
 
 def test_bad_questions_are_refused() -> None:
     """A split that is not there, a collection of one."""
     with pytest.raises(UserError, match="no split"):
-        shapes.take(pairs(dev=("a", "b", 1.0), test=("a", "c", 1.0)), "train")
+        geometry.take(pairs(dev=("a", "b", 1.0), test=("a", "c", 1.0)), "train")
     with pytest.raises(UserError, match="1 sentence here"):
-        shapes.take(Sentences("mine", ["x"]))
+        geometry.take(Sentences("mine", ["x"]))
 
 
 def test_alignment_under_both_rules_is_that_of_scipy(
-    workspace: Workspace, shape: shapes.Shape
+    workspace: Workspace, measured: geometry.Geometry
 ) -> None:
     """Mean squared distance of unit vectors of the pairs graded above 4, and from 4 on."""
     (part,) = workspace.catalog.load("starter-pairs").parts.values()  # type: ignore[union-attr]
@@ -90,41 +90,41 @@ def test_alignment_under_both_rules_is_that_of_scipy(
     unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (left, right)]
     gaps = ((unit[0] - unit[1]) ** 2).sum(axis=1)
     for name, rows in (("over", part.gold > 4), ("from", part.gold >= 4)):
-        assert shape.info[f"n_{name}"] == rows.sum()
-        assert shape.info[f"alignment_{name}"] == pytest.approx(gaps[rows].mean(), rel=1e-5)
+        assert measured.info[f"n_{name}"] == rows.sum()
+        assert measured.info[f"alignment_{name}"] == pytest.approx(gaps[rows].mean(), rel=1e-5)
     squares = distance.pdist(np.concatenate(unit).astype(float), "sqeuclidean")
-    assert shape.info["n_data"] == 960
-    assert shape.info["uniformity"] == pytest.approx(math.log(np.exp(-2 * squares).mean()), 1e-5)
+    assert measured.info["n_data"] == 960
+    assert measured.info["uniformity"] == pytest.approx(math.log(np.exp(-2 * squares).mean()), 1e-5)
 
 
-def test_it_is_measured_once(workspace: Workspace, shape: shapes.Shape) -> None:
+def test_it_is_measured_once(workspace: Workspace, measured: geometry.Geometry) -> None:
     """Found again with the same numbers, and listed for the chart of all encoders."""
-    again = shapes.found(workspace, "random:32", "starter-pairs")
+    again = geometry.found(workspace, "random:32", "starter-pairs")
     assert again is not None
-    assert again.info == shape.info
-    assert np.array_equal(again.singular, shape.singular)
-    assert shapes.everyone(workspace, "starter-pairs", "all") == {"random:32": shape.info}
-    assert shapes.found(workspace, "random:33", "starter-pairs") is None
+    assert again.info == measured.info
+    assert np.array_equal(again.singular, measured.singular)
+    assert geometry.everyone(workspace, "starter-pairs", "all") == {"random:32": measured.info}
+    assert geometry.found(workspace, "random:33", "starter-pairs") is None
 
 
-def test_a_run_leaves_the_same(workspace: Workspace, shape: shapes.Shape) -> None:
+def test_a_run_leaves_the_same(workspace: Workspace, measured: geometry.Geometry) -> None:
     """Its units done one after another, twice."""
     job = GeometryJob.of(["random:16"], "starter-pairs")
     said: list[float] = []
     for _ in range(2):
         do_units(workspace, job, said.append)
     assert max(said) == 1.0
-    assert set(shapes.everyone(workspace, "starter-pairs", "all")) == {"random:32", "random:16"}
+    assert set(geometry.everyone(workspace, "starter-pairs", "all")) == {"random:32", "random:16"}
 
 
-def test_every_chart_says_something_and_has_its_numbers(shape: shapes.Shape) -> None:
+def test_every_chart_says_something_and_has_its_numbers(measured: geometry.Geometry) -> None:
     """Title, table and one sentence an encoder."""
     for view in (
-        shape_views.alignment({"random:32": shape.info}, "over", "starter-pairs"),
-        shape_views.spectrum([shape]),
-        shape_views.hubs([shape]),
-        shape_views.cosines([shape], "starter-pairs"),
-        shape_views.thresholds([shape], 4.0, None),
+        geometry_views.alignment({"random:32": measured.info}, "over", "starter-pairs"),
+        geometry_views.spectrum([measured]),
+        geometry_views.hubs([measured]),
+        geometry_views.cosines([measured], "starter-pairs"),
+        geometry_views.thresholds([measured], 4.0, None),
     ):
         title, value, readings = view
         assert "<h2>" in title
@@ -132,9 +132,9 @@ def test_every_chart_says_something_and_has_its_numbers(shape: shapes.Shape) -> 
         assert readings.count("<li>") == 1
 
 
-def test_a_threshold_that_parts_nothing_is_said(shape: shapes.Shape) -> None:
+def test_a_threshold_that_parts_nothing_is_said(measured: geometry.Geometry) -> None:
     """No pair is graded from 9 on."""
-    title, value, _ = shape_views.thresholds([shape], 9.0, None)
+    title, value, _ = geometry_views.thresholds([measured], 9.0, None)
     assert "No threshold to find" in title
     assert value is None
 
@@ -145,8 +145,8 @@ def test_a_threshold_is_judged_on_the_split_it_was_not_chosen_on() -> None:
     cosine = np.array([0.2, 0.4, 0.6, 0.8, 0.1, 0.6, 0.7, 0.9])
     gold = np.array([0.0, 0.0, 5.0, 5.0, 0.0, 0.0, 5.0, 5.0])
     part = np.repeat([0, 1], 4)
-    made = shapes.Shape("mine", "d", "all", info, np.ones(1), np.ones(1), cosine, gold, part)
-    _, value, readings = shape_views.thresholds([made], 4.0, None)
+    made = geometry.Geometry("mine", "d", "all", info, np.ones(1), np.ones(1), cosine, gold, part)
+    _, value, readings = geometry_views.thresholds([made], 4.0, None)
     held = json.loads(value["table"])["rows"][-1]
     assert held[2:4] == [pytest.approx(0.5), 0.75]
     assert "75" in readings.split("Chosen on dev")[1]
@@ -156,7 +156,7 @@ def test_a_threshold_is_judged_on_the_split_it_was_not_chosen_on() -> None:
 def test_the_whole_sts_b_has_its_golden_counts(data_root: Path, tmp_path: Path) -> None:
     """Pairs and sentences of the table in the golden README, through the app."""
     workspace = Workspace(tmp_path / "store", data_root)
-    found = shapes.measure(workspace, "wordllama", "STSBenchmark", "dev").info
+    found = geometry.measure(workspace, "wordllama", "STSBenchmark", "dev").info
     assert (found["n_over"], found["n_from"], found["n_data"]) == (208, 264, 3000)
     assert found["alignment_over"] == pytest.approx(0.299133, abs=1e-6)
     assert found["alignment_from"] == pytest.approx(0.335196, abs=1e-6)
