@@ -14,7 +14,7 @@ import pytest
 
 from app.jobs.supervisor import Supervisor
 from store.check import JOBS_FILE
-from tests.jobs.conftest import KINDS, Bench, alive, child_of, until
+from tests.app.jobs.conftest import KINDS, Bench, alive, child_of, until
 
 APP = """
 import sys, time

@@ -22,7 +22,7 @@ from engine.decoding.events import DecoderEvaluated
 from engine.decoding.presets import PRESETS
 from engine.decoding.spec import DecoderSpec
 from engine.training.fields import defaults, read
-from tests.app.test_training import parsed
+from tests.app.pages.train.test_training import parsed
 from tests.fakes.decoders import known_sentences, small_spec
 from tests.fakes.small_training import small, write_sentences
 

@@ -9,9 +9,9 @@ from safetensors.numpy import load_file
 
 from engine.decoding.spec import DecoderSpec
 from engine.training import TrainSpec
+from tests.app.jobs.conftest import Bench, child_of, until
+from tests.app.jobs.test_kills import assert_gone, start_app, tree
 from tests.fakes.small_training import small, write_sentences
-from tests.jobs.conftest import Bench, child_of, until
-from tests.jobs.test_kills import assert_gone, start_app, tree
 
 PATIENCE = 300.0
 """Seconds to wait for what takes a few on a quiet machine: on a busy one torch starts slowly."""

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from store.check import JOBS_FILE
-from tests.jobs.conftest import Bench, alive, child_of, until
+from tests.app.jobs.conftest import Bench, alive, child_of, until
 
 
 @pytest.mark.slow

@@ -142,11 +142,11 @@ class OftenSaved(TrainDecoderJob):
 
 
 KINDS = {
-    "measure": "tests.jobs.kinds:Measure",
-    "stubborn": "tests.jobs.kinds:Stubborn",
-    "crashing": "tests.jobs.kinds:Crashing",
-    "continuing": "tests.jobs.kinds:Continuing",
+    "measure": "tests.app.jobs.kinds:Measure",
+    "stubborn": "tests.app.jobs.kinds:Stubborn",
+    "crashing": "tests.app.jobs.kinds:Crashing",
+    "continuing": "tests.app.jobs.kinds:Continuing",
     "train": REAL["train"],
-    "train-decoder": "tests.jobs.kinds:OftenSaved",
-    "failing": "tests.jobs.kinds:Failing",
+    "train-decoder": "tests.app.jobs.kinds:OftenSaved",
+    "failing": "tests.app.jobs.kinds:Failing",
 }

@@ -13,7 +13,7 @@ from store import Store
 from store.jobs import Jobs
 from store.runs import RunRow
 
-KINDS = "tests.jobs.kinds"
+KINDS = "tests.app.jobs.kinds"
 
 
 class Bench:
