@@ -159,7 +159,7 @@ def on(
 def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], notice: Any) -> Any:
     """Have a handler fill controls when the page that is being built is opened.
 
-    A text box that it would leave empty is not touched: somebody may have begun to write there.
+    A control that begins with the value it would get is not touched: somebody may have changed it.
 
     Returns:
         The Gradio dependency, for `.then`.

@@ -112,8 +112,16 @@ def caught(fn: Callable[..., Any], error: Exception) -> str:
 
 
 def left(box: Any, value: Any) -> Any:
-    """The value for a control of a page that opens; an empty text box is left as it is."""
-    return gr.skip() if value == "" and isinstance(box, gr.Textbox) and not box.value else value
+    """The value for a control of a page that opens; none where it begins with that value.
+
+    Somebody may have changed it before the page was filled.
+    """
+    begins = getattr(box, "value", None)
+    if isinstance(value, dict) and value.get("__type__") == "update":
+        same = begins is not None and value.get("value") == begins
+        return {key: said for key, said in value.items() if not (same and key == "value")}
+    empty = value == "" and isinstance(box, gr.Textbox) and not begins
+    return gr.skip() if empty or (begins is not None and value == begins) else value
 
 
 def command(words: Sequence[str]) -> str:

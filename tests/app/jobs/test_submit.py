@@ -80,9 +80,11 @@ def test_what_is_done_in_the_foreground_is_seen_on_jobs(home: Path, kind: str) -
     assert len(theodolite("jobs", "list")) == 1
 
 
-def test_a_query_that_needs_no_encoding_is_no_run(home: Path) -> None:
+def test_a_query_that_needs_little_encoding_is_no_run(home: Path) -> None:
     """A few sentences are encoded while one waits."""
-    theodolite("search", "a boat", "--in", "starter-pairs", "-e", A)
+    (home.parent / "few.txt").write_text("A boat.\nA house by the sea.\nTwo dogs run.\n")
+    theodolite("data", "add", "few.txt")
+    assert theodolite("search", "a boat", "--in", "upload:few", "-e", A)
     assert theodolite("jobs", "list") == []
 
 

@@ -78,10 +78,17 @@ def config(client: httpx.Client) -> dict[str, Any]:
     return dict(client.get("/config").raise_for_status().json())
 
 
+def unset(component: dict[str, Any]) -> Any:
+    """What the browser sends of a control that the page has not filled; a radio has a choice."""
+    if component["type"] == "radio":
+        return component["props"]["choices"][0][1] if component["props"]["choices"] else ""
+    return {"textbox": "", "state": "", "checkboxgroup": []}.get(component["type"])
+
+
 def handlers(client: httpx.Client) -> list[tuple[dict[str, Any], list[Any]]]:
     """Every event that is answered in Python, with the values that its controls begin with."""
-    told, empty = config(client), {"textbox": "", "radio": "", "state": "", "checkboxgroup": []}
-    values = {c["id"]: c["props"].get("value") or empty.get(c["type"]) for c in told["components"]}
+    told = config(client)
+    values = {c["id"]: c["props"].get("value") or unset(c) for c in told["components"]}
     return [
         (event, [values[number] for number in event["inputs"]])
         for event in told["dependencies"]
