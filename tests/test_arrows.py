@@ -126,6 +126,7 @@ def _place(name: str) -> tuple[str, str]:
     return (page, module) if folder[-2:] == ["app", "pages"] else ("", "")
 
 
+@pytest.mark.slow
 def test_pages_ask_other_pages_only_through_their_services() -> None:
     """What else several pages need stands in no page's folder."""
     beside = {
@@ -137,6 +138,7 @@ def test_pages_ask_other_pages_only_through_their_services() -> None:
     assert not beside
 
 
+@pytest.mark.slow
 def test_services_have_no_face_and_verbs_no_page() -> None:
     """What a page does is asked by tests, agents and terminals too."""
     faces = {"page", "command", "views", "terminal"}
@@ -154,6 +156,7 @@ def test_services_have_no_face_and_verbs_no_page() -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 def test_no_pages_ask_each_other_in_a_circle() -> None:
     """A page can be understood, and left out, without those that it does not ask."""
     asks: dict[str, set[str]] = {}
@@ -169,6 +172,7 @@ def test_no_pages_ask_each_other_in_a_circle() -> None:
     assert {page for page in asks if page in reached(page)} <= TRAINING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", ["import engine", "import store", "import app.ui"])
 def test_importing_stays_light(statement: str) -> None:
     """The page is up before torch, scikit-learn, faiss or umap are needed."""

@@ -119,6 +119,7 @@ def test_no_p_value_is_printed_as_zero() -> None:
         "0.034", "0.001", "< 0.001", "< 0.001"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_compare_under_one_protocol(home: Path) -> None:
     """Only the tasks that were measured under it; none is said plainly."""
     theodolite("evaluate", *TWO, "--tasks", "StarterSTS,StarterTopics")
@@ -171,6 +172,7 @@ def test_a_line_is_a_sentence_whatever_is_in_it(home: Path) -> None:
     assert [row["sentence"] for row in rows] == ["one\u2028still one\x1cstill one", "two"]
 
 
+@pytest.mark.slow
 def test_standard_input_that_is_no_text_is_refused(home: Path) -> None:
     """The place is named, and nothing is printed for programs but the error."""
     done = subprocess.run(
@@ -223,6 +225,7 @@ def test_a_pipe_gets_whole_lines(home: Path) -> None:
     assert any(line.startswith(name) for line in theodolite("encoders", "list"))
 
 
+@pytest.mark.slow
 def test_a_fault_of_ours_is_a_sentence_too(home: Path) -> None:
     """The traceback is in the store's log; the person gets its place."""
     broken = (
@@ -302,6 +305,7 @@ def test_a_queued_run_waits_and_can_be_moved_and_cancelled(home: Path) -> None:
     assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_runs_and_results_can_be_let_go(home: Path) -> None:
     """Each with its size; what is not there, or not over, is said."""
     theodolite("evaluate", "random:16", "random:24", "--tasks", "StarterSTS,StarterTopics")
@@ -331,6 +335,7 @@ def test_runs_and_results_can_be_let_go(home: Path) -> None:
     assert theodolite("results", "list", "--json") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("failing", "state"), [(0, "done"), (7, "partly failed"), (9, "failed")])
 def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: str) -> None:
     """In the list, in JSON and in the exit status of those who wait for it."""
@@ -406,6 +411,7 @@ def test_a_sweep_can_wait_for_a_worker(home: Path) -> None:
     assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

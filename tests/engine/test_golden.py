@@ -102,6 +102,7 @@ def test_years(year: str, results: dict[str, Result], reference: dict[str, Any])
     assert results[year].main.score == pytest.approx(100 * golden["reported"]["spearman"], abs=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("year", YEARS)
 def test_years_exactly(year: str, results: dict[str, Result], reference: dict[str, Any]) -> None:
     """With cosines rounded to 7 decimals the noise is gone: 1e-9, ties included."""

@@ -160,6 +160,7 @@ def test_a_torn_row_is_dropped_and_written_again(store: Store, damage) -> None:
         np.testing.assert_array_equal(got, rows(10))
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_plainly_and_harms_nothing(store: Store) -> None:
     """A process that may write no more than 100 kB to a file stands for a disk that fills up."""
     code = """

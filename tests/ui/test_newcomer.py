@@ -147,6 +147,7 @@ def test_from_the_first_page_to_the_last(app: App, visitor: Callable[..., object
     assert store.check() == []
 
 
+@pytest.mark.long
 def test_nothing_is_lost_when_everything_is_killed(
     app: App, visitor: Callable[..., object], tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ def test_progress_and_time_left_move(shared: Bench) -> None:
     assert row["eta_seconds"] == pytest.approx(left, rel=0.5)
 
 
+@pytest.mark.slow
 def test_one_child_does_all_units_of_all_runs(shared: Bench) -> None:
     """So that what takes long to import is imported once."""
     for name in ("warm-1", "warm-2"):
@@ -89,6 +90,7 @@ def test_errors_are_values(shared: Bench) -> None:
     assert "Traceback" in log
 
 
+@pytest.mark.slow
 def test_a_run_without_any_success_failed(shared: Bench) -> None:
     """With the first unit's reason; a retry asks again and the row is the same."""
     run = shared.over(shared.jobs.enqueue("failing", {"wrong": ["told", "bug"]}, "two"))
@@ -99,6 +101,7 @@ def test_a_run_without_any_success_failed(shared: Bench) -> None:
     assert (again["attempt"], again["state"], again["error"]) == (2, *expected[:2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [("no such kind", {}), ("failing", {"no": "units"})])
 def test_work_that_cannot_be_read_fails(shared: Bench, spec: tuple[str, dict]) -> None:
     """And harms nothing else."""

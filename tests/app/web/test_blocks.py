@@ -39,6 +39,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
     made.close()
 
 
+@pytest.mark.slow
 def test_laying_out_writes_no_configuration_of_the_pages(
     workspace: Workspace, written: list[int]
 ) -> None:
@@ -51,6 +52,7 @@ def test_laying_out_writes_no_configuration_of_the_pages(
     assert len(config["components"]) > 500 and len(config["dependencies"]) == len(demo.fns)
 
 
+@pytest.mark.slow
 def test_the_configuration_is_that_of_gradio() -> None:
     """Of the same layout, but for the number that each app is known by."""
     configs = []

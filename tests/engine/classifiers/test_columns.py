@@ -49,6 +49,7 @@ def cut(n: int = 360) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows[:200], rows[200:280], rows[280:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden", [0, 6])
 @pytest.mark.parametrize("classes", [2, 4, 40])
 def test_fits_on_the_same_rows_are_the_plain_loops(classes: int, hidden: int) -> None:

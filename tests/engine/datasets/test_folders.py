@@ -49,6 +49,7 @@ COLLECTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", LABELLED)
 def test_labelled_sets_have_their_counts(data_root: Path, name: str) -> None:
@@ -180,6 +181,7 @@ def test_bad_files_are_named_with_their_line(
         Catalog(tmp_path).load(name)
 
 
+@pytest.mark.slow
 def test_reading_costs_no_more_than_the_sentences(tmp_path: Path) -> None:
     """A packed file is streamed: the peak while reading is the result and a buffer."""
     path = tmp_path / "unlabelled" / "big.txt.gz"

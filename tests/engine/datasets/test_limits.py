@@ -118,6 +118,7 @@ def _first(raw: bytes, filename: str) -> str:
     return formats.open_table(raw, filename).columns[0]
 
 
+@pytest.mark.slow
 def test_one_row_with_cells_without_end() -> None:
     """It is ragged like any other, and a sample of such rows stays small."""
     raw = b"text,label\na,b\n" + b"," * 1_000_000 + b"x\n"
@@ -144,6 +145,7 @@ def _table(n: int) -> bytes:
     return parquet(pa.table({"text": ["a line"] * n}))
 
 
+@pytest.mark.slow
 def test_ordinary_files_are_not_in_the_way(tmp_path: Path) -> None:
     """Repetitive files of some megabytes, a long document, an embedding in columns."""
     repeated = b"the same line over and over\n" * 200_000

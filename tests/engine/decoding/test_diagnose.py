@@ -40,6 +40,7 @@ def found(decoder: Decoder, encoder: Encoder) -> Diagnosis:
     return diagnose(decoder, encoder, SAID, KNOWN[20:], words=load("random:16"))
 
 
+@pytest.mark.slow
 def test_every_figure_is_that_of_what_was_decoded(
     found: Diagnosis, decoder: Decoder, encoder: Encoder
 ) -> None:

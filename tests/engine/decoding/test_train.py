@@ -84,6 +84,7 @@ def assert_same(left: Path, right: Path) -> None:
         assert torch.equal(one[name], other[name]), name
 
 
+@pytest.mark.slow
 def test_it_learns_and_says_so(spec: DecoderSpec) -> None:
     """Losses fall, what was kept apart is looked at, samples come along, the best is kept."""
     events = list(train_decoder(spec))
@@ -108,6 +109,7 @@ def test_it_learns_and_says_so(spec: DecoderSpec) -> None:
     json.dumps([e.to_dict() for e in events])
 
 
+@pytest.mark.slow
 def test_its_own_vectors_are_those_it_is_told_of(spec: DecoderSpec) -> None:
     """The loss in the card, found again from the folder: the same points, the same pieces."""
     last = finished(list(train_decoder(spec)))
@@ -155,6 +157,7 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
     assert one == other
 
 
+@pytest.mark.slow
 def test_it_goes_on_in_the_middle_of_a_pass(spec: DecoderSpec, tmp_path: Path) -> None:
     """From any update, with every architecture."""
     spec = replace(spec, architecture="lstm", width=16, epochs=2)
@@ -175,6 +178,7 @@ def countdown(asked: int) -> Callable[[], bool]:
     return lambda: next(count) > asked
 
 
+@pytest.mark.slow
 def test_asked_again_it_does_nothing(spec: DecoderSpec) -> None:
     """What is there already of the same settings and sentences is the answer."""
     first = finished(list(train_decoder(spec)))
@@ -185,6 +189,7 @@ def test_asked_again_it_does_nothing(spec: DecoderSpec) -> None:
     assert (Path(first.out) / "model.safetensors").stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_nothing_is_overwritten(spec: DecoderSpec, tmp_path: Path) -> None:
     """Neither another decoder, nor any folder, nor the checkpoint of another training."""
     list(train_decoder(spec))
@@ -201,6 +206,7 @@ def test_nothing_is_overwritten(spec: DecoderSpec, tmp_path: Path) -> None:
         list(train_decoder(replace(half, warmup=6)))
 
 
+@pytest.mark.slow
 def test_two_do_not_train_into_one_folder(spec: DecoderSpec) -> None:
     """The second is told, before it encodes anything; the first goes on."""
     first = train_decoder(spec)
@@ -278,6 +284,7 @@ def test_a_nan_of_the_held_out_loss_is_neither_kept_nor_saved(
     assert all(np.isfinite(loss) for _, loss in open_decoder(Path(last.out)).facts["curve"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
 def test_half_precision_learns_nearly_the_same(
     spec: DecoderSpec, tmp_path: Path, architecture: Architecture
@@ -352,6 +359,7 @@ def test_a_full_disk_keeps_the_checkpoint_before(
     assert_same(tmp_path / "out", tmp_path / "unbroken")
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_at_the_very_end_loses_nothing(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def test_a_package_that_is_not_installed_is_named():
         verified_folder("no-such-package", {"a": "b"})
 
 
+@pytest.mark.slow
 def test_packages_are_not_imported():
     """Their data are read, their code does not run; nor is torch needed for static vectors."""
     code = (
@@ -177,6 +178,7 @@ def test_borep_is_the_largest_random_projection_of_the_words(tmp_path):
     assert load("borep:5").encode(["a cat"]).shape == (1, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["wordllama", "random:8", "borep:8", "minilm"])
 def test_strange_texts_work(spec):
     """Empty, control characters, emoji, a lone surrogate, 100,000 characters."""

@@ -60,6 +60,7 @@ def plainly(folder, pooling, sentence, layer=-1):
     return vector()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "pooling"),
     [
@@ -76,6 +77,7 @@ def test_every_pooling_is_what_it_says(folders, family, pooling):
     np.testing.assert_allclose(rows, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", [0, 1, 3, -2])
 def test_a_layer_stands_for_the_last(bert, layer):
     """0 is the embedding output."""

@@ -107,6 +107,7 @@ def test_neighbours_of_each_leaves_out_itself() -> None:
     np.testing.assert_array_equal(ids, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("steepness", "found"), [(0.5, 0.9), (4.0, 0.999)])
 def test_prefiltered_neighbours(steepness: float, found: float) -> None:
     """Most of scikit-learn's, and of few directions nearly all; cosines are of all numbers."""

@@ -70,6 +70,7 @@ def test_a_year_has_the_aggregations_of_both_versions(results, data):
     assert set(year) == {*parts, "all"}
 
 
+@pytest.mark.slow
 def test_the_benchmark_is_a_cosine_and_a_regressor(results, data):
     """The keys of SimCSE's copy and of the original, in one dictionary."""
     benchmark = results["STSBenchmark"]

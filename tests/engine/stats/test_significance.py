@@ -127,6 +127,7 @@ def test_the_verdict_turns_with_the_sides() -> None:
     assert (ab.low, ab.high) == pytest.approx((-ba.high, -ba.low))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["correlation", "accuracy"])
 def test_coverage(kind: str) -> None:
     """Equally good encoders: the 95 % interval holds 0 in about 95 of 100 simulated sets."""

@@ -96,6 +96,7 @@ def test_what_cannot_be_measured_is_said(data: Captions, says: str) -> None:
         captions.measure(data, np.ones((len(data.sentences), 4), np.float32), 1, nobody)
 
 
+@pytest.mark.slow
 def test_the_smallest_data_and_equal_vectors_are_measured() -> None:
     """One image to tell from none is always told; a collapsed encoder is no error."""
     data = dataset(26, 1, 1)

@@ -56,6 +56,7 @@ def test_nested_folds_tell_every_sentence_once() -> None:
     assert (found.scores[0].split, len(found.details["fold_test"])) == ("all", 3)
 
 
+@pytest.mark.slow
 def test_pairs_are_judged_by_their_difference_and_product() -> None:
     """The features are symmetric: with the sides swapped the numbers are the same."""
     random = np.random.default_rng(0)

@@ -51,6 +51,7 @@ def test_gradients_and_loss_are_those_of_one_process(folder: Path, name: str) ->
             torch.testing.assert_close(found[key], gradient, rtol=1e-6, atol=1e-10, msg=key)
 
 
+@pytest.mark.slow
 def test_gathered_rows_stand_in_order_of_rank_whatever_their_number(folder: Path) -> None:
     """One row of rank 0, two of rank 1."""
     for rank in (0, 1):

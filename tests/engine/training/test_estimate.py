@@ -27,6 +27,7 @@ def spec(folder: Path, **changes) -> TrainSpec:
     return TrainSpec.from_dict(given | usual | {"out": str(folder / "out")} | changes)
 
 
+@pytest.mark.slow
 def test_updates_and_looks_are_counted_as_they_will_be(tmp_path, catalog) -> None:
     """256 sentences in batches of 32 are 8 updates, with looks after 3, 6 and 8."""
     found = estimate(spec(tmp_path), catalog, seconds=0.1)
@@ -36,6 +37,7 @@ def test_updates_and_looks_are_counted_as_they_will_be(tmp_path, catalog) -> Non
     assert found.device == "cpu"
 
 
+@pytest.mark.slow
 def test_nothing_is_written_and_no_generator_is_touched(tmp_path, catalog, monkeypatch) -> None:
     """Not even where a packed file has to be unpacked: that folder is gone as well."""
     temporary = tmp_path / "temporary"
@@ -99,6 +101,7 @@ def test_memory_counts_the_process_and_the_model(tmp_path, catalog) -> None:
     assert large - small > 16 * 10e6
 
 
+@pytest.mark.slow
 def test_the_number_of_updates_decides_when_it_is_given(tmp_path, catalog) -> None:
     """Then only as many examples are read as they need."""
     found = estimate(spec(tmp_path, steps=3, limit=None), catalog, seconds=0.1)

@@ -90,6 +90,7 @@ def test_without_a_dev_task_the_last_weights_are_kept(tmp_path):
     assert (said[-1].best_step, said[-1].best_score) == (5, None)
 
 
+@pytest.mark.slow
 def test_masked_language_modelling_learns_words(tmp_path):
     """Masked language modelling learns words."""
     spec = tiny_spec(tmp_path, "mlm", dev=None, steps=60, learning_rate=0.01, batch_size=30)
@@ -254,6 +255,7 @@ def limit_memory(run, most):
     run.model.heads[0].register_forward_pre_hook(grow)
 
 
+@pytest.mark.slow
 def test_out_of_memory_halves_the_micro_batch_and_changes_nothing_else(tmp_path):
     """Out of memory halves the micro batch and changes nothing else."""
     # In float64: AdamW makes a whole step of a gradient that is rounding error alone.
@@ -301,6 +303,7 @@ def test_a_disk_that_fills_up_stops_the_run_with_its_checkpoint_whole(tmp_path):
     assert told(run.spec)[0].step == 4
 
 
+@pytest.mark.slow
 def test_half_precision_on_a_processor_gives_nearly_the_same_loss(tmp_path):
     """Half precision on a processor gives nearly the same loss."""
     losses = {}

@@ -102,6 +102,7 @@ def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: Dec
     ]
 
 
+@pytest.mark.slow
 def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: Encoder) -> None:
     """The same point with the same options; another option is another question."""
     decoder.go.set()
@@ -128,6 +129,7 @@ def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Enc
     assert [one.sentence for one in found] == [one.sentence for one in drawn]
 
 
+@pytest.mark.slow
 def test_a_point_that_is_none_fails_alone(decoder: Counting, encoder: Encoder) -> None:
     """Numbers that are not finite are refused; whoever waited with them is answered."""
     good = encoder.encode(known_sentences()[:2])

@@ -128,6 +128,7 @@ def test_what_cannot_be_read_is_marked(theodolite: Run) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_training_and_diagnosis_is_a_row(theodolite: Run, home: Path, tmp_path: Path) -> None:
     """One list of all kinds, the newest first; the curve of a decoder is its losses."""
     workspace = Workspace(home)
@@ -230,6 +231,7 @@ def test_a_decoder_is_trained_and_used(theodolite: Run, tmp_path: Path) -> None:
     assert "is there already, of this very training" in " ".join(again.stderr.split())
 
 
+@pytest.mark.slow
 def test_what_it_takes_is_said_before(theodolite: Run, tmp_path: Path, home: Path) -> None:
     """After a probe; the next first guess knows the speed."""
     spec = small_spec(tmp_path / "mine", encoder="random:32")

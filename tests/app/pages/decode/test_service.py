@@ -77,6 +77,7 @@ def test_the_cosine_is_that_of_the_vectors(workspace):
     )
 
 
+@pytest.mark.slow
 def test_a_sentence_longer_than_the_decoder_knows_is_said_to_be(workspace, known):
     """The decoder learned from at most seven words."""
     (said,) = decode.decode(workspace, [ENCODER], f"{known[0]} {known[1]} {known[2]}")

@@ -74,6 +74,7 @@ def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> 
     assert {row.giver for row in found.rows} == {"decoder", "nearest", "another"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", ["news.txt", diagnosing.KEPT_APART])
 def test_lost_values_are_queued_again(workspace: Workspace, text: Path, named: str) -> None:
     """A file as its run named it, a known text by its name alone; what was lost is back then."""

@@ -218,6 +218,7 @@ def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: W
         retrieval.spec(["rain"], mode="sound")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["random:42", "random:43 | normalise", "random:44 + random:45"])
 def test_the_best_so_far_is_shown_while_a_collection_is_encoded(
     workspace: Workspace, spec: str

@@ -108,6 +108,7 @@ def test_the_figures_are_those_of_the_full_vectors(workspace: Workspace, pair: s
     np.testing.assert_array_equal(column, pair.second.values["change"])
 
 
+@pytest.mark.slow
 def test_the_floor_and_chance_stand_below(pair: spaces.Pair) -> None:
     """An encoder shares more with itself than with another, and anything more than chance."""
     rows = pair.report["rows"]
@@ -118,6 +119,7 @@ def test_the_floor_and_chance_stand_below(pair: spaces.Pair) -> None:
     assert max(residuals[1:3]) < residuals[0] < residuals[3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seeded", "other"),
     [
@@ -274,6 +276,7 @@ def test_a_quick_pair_measures_nothing(workspace: Workspace) -> None:
     assert spaces_views.flow(quick.report) == ("", None)
 
 
+@pytest.mark.slow
 def test_both_maps_open_on_the_same_place(pair: spaces.Pair) -> None:
     """Centre and the length that is seen are equal, and every point is in it."""
     seen = []
@@ -298,6 +301,7 @@ def test_the_list_escapes_and_marks_what_is_shared() -> None:
     assert "−0.250" in text
 
 
+@pytest.mark.slow
 def test_the_verb_prints_figures_changes_and_clusters(workspace: Workspace) -> None:
     """One object a line, told apart by `what`; and what cannot be done, in a sentence."""
     arguments = ["spaces", A, B, "--in", "starter-pairs", "--k", "5", "--json", "--maps", "pca",

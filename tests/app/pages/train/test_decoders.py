@@ -121,6 +121,7 @@ def test_a_decoder_is_found_by_the_weights_of_its_encoder(workspace: Workspace, 
     assert found.name == "out"
 
 
+@pytest.mark.slow
 def test_of_other_weights_the_name_decides(workspace: Workspace, out: Path) -> None:
     """A fingerprint that nobody has any more does not hide a decoder of that very spec."""
     facts = decoders.facts_of(out) | {"fingerprint": "0" * 32}
@@ -144,6 +145,7 @@ def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
         decoders.opened(workspace, row)
 
 
+@pytest.mark.slow
 def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: DecoderSpec) -> None:
     """The word is in the store, so that any page or terminal can give it."""
     events = here(workspace, replace(spec, epochs=1000.0))
@@ -272,6 +274,7 @@ def test_what_cannot_be_trained_leaves_no_run(workspace: Workspace, spec: Decode
     assert workspace.store.runs.list() == []
 
 
+@pytest.mark.slow
 def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: DecoderSpec) -> None:
     """The terminal says so."""
     events = here(workspace, replace(spec, epochs=1000.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 from app.pages.trainings.figures import (
     Curve,
@@ -18,6 +19,7 @@ from app.pages.trainings.figures import (
 from app.web.figures import style
 
 
+@pytest.mark.slow
 def test_a_short_curve_is_drawn_as_it_is():
     """Every point, and a star where the weights were kept."""
     figure = curves([Curve("first", [125, 250, 375], [3.0, 2.0, 2.5], kept=250)], "loss")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from app import ui
 from app.web.guard.login import FREE_BY_ADDRESS, FREE_BY_NAME, LONGEST_WAIT, Login, visitor
@@ -71,6 +72,7 @@ def test_many_addresses_that_guess_at_one_name_are_held_back() -> None:
     asyncio.run(guess())
 
 
+@pytest.mark.slow
 def test_the_app_answers_guesses_so(tmp_path: Path) -> None:
     """Of a hundred guesses over HTTP five are looked at, and then not even the right one is."""
     workspace = Workspace(tmp_path / "store")

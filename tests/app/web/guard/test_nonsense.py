@@ -96,6 +96,7 @@ def handlers(client: httpx.Client) -> list[tuple[dict[str, Any], list[Any]]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [192, 512])
 def test_the_app_can_be_installed(client: httpx.Client, size: int) -> None:
     """Its manifest names icons that are there, of the size they claim."""
@@ -205,12 +206,14 @@ def test_halves_of_characters_are_told_from_whole_ones(body: str, mended: str) -
     assert whole_characters(body.encode()).decode() == mended
 
 
+@pytest.mark.slow
 def test_a_call_has_an_end(client: httpx.Client) -> None:
     """More than any page sends is not even read to the end."""
     answer = client.post("/gradio_api/queue/join", content=b"[" * (MOST_BYTES + 1))
     assert answer.status_code == 413
 
 
+@pytest.mark.slow
 def test_every_control_stands_nonsense(client: httpx.Client) -> None:
     """Sixty events of any kind with values that no control has: no inside of the app comes out."""
     drawn = random.Random(29)

@@ -95,6 +95,7 @@ def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, a
         assert sum("change nothing" in text for text in said) >= 12  # two of each of six panels
 
 
+@pytest.mark.slow
 def test_nothing_can_be_uploaded(visitor: httpx.Client) -> None:
     """Gradio's address for uploads is there on every app; here it refuses."""
     answer = visitor.post("/gradio_api/upload", files={"files": ("a.csv", b"text\na\n")})
