@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from store import forget
-from store.runs import LIVE, RunRow
+from store.run_rows import LIVE, RunRow
 from store.workers import WorkerRow
 
 if TYPE_CHECKING:

@@ -12,70 +12,16 @@ import json
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from store.database import Database
 from store.errors import NoSuchRun
 from store.hashing import hash_of, to_json
 from store.run_progress import count, time_left, weigh
-
-State = Literal["queued", "running", "done", "partly failed", "failed", "cancelled"]
-LIVE: tuple[State, ...] = ("queued", "running")
-STOP = "stop"
-"""What a training is asked that is to end now and keep its best."""
+from store.run_rows import RunRow, State, UnitRow
 
 _FURTHER = 0.01
 """Of a unit: what a process must have done more than those before it, to have got further."""
-
-
-class RunRow(TypedDict):
-    """A run; times are seconds since 1970; `done`, `failed` and `total` count units.
-
-    `fraction` (0 to 1) is of the whole, units by their weight; `unit_fraction` of the present unit.
-    `asked` is a word that its work looks out for: `STOP`, or nothing.
-    """
-
-    id: str
-    kind: str
-    title: str
-    spec: dict[str, Any]
-    spec_hash: str
-    state: State
-    priority: int
-    attempt: int
-    total: int
-    done: int
-    failed: int
-    fraction: float
-    unit_fraction: float
-    eta_seconds: float | None
-    message: str
-    worker: str | None
-    created: float
-    started: float | None
-    finished: float | None
-    updated: float
-    error: str | None
-    hint: str
-    asked: str
-
-
-class UnitRow(TypedDict):
-    """A part of a run that is finished as a whole.
-
-    `crashes` counts processes lost over it in a row, without one that got further than those before
-    it; `weight` is its share of the run, in any unit. `left out` is what was not begun as asked.
-    """
-
-    position: int
-    label: str
-    state: Literal["waiting", "done", "failed", "left out"]
-    crashes: int
-    seconds: float | None
-    error: str | None
-    hint: str
-    weight: float
-
 
 _COLUMNS = ", ".join(RunRow.__annotations__)
 

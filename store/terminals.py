@@ -18,7 +18,8 @@ from store.database import Database
 from store.errors import StoreError
 from store.hashing import hash_of, to_json
 from store.logs import RUN
-from store.runs import RunRow, Runs
+from store.run_rows import RunRow
+from store.runs import Runs
 
 NAME = "terminal"
 """Stands where other runs have the slot of their worker."""

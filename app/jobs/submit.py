@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from app.jobs.job import Job
     from app.workspace import Workspace
     from store import Store
-    from store.runs import RunRow, UnitRow
+    from store.run_rows import RunRow, UnitRow
 
 Move = Callable[[float, float, str], None]
 """Moves a bar: how much is done, of how much, and what is being done."""

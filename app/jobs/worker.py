@@ -31,7 +31,7 @@ from engine.errors import UserError
 from store import Store, StoreError
 from store.check import JOBS_FILE
 from store.errors import NoSuchRun, StoreGone
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 QUEUE = "runs"
 VERSION = "1"

@@ -9,7 +9,7 @@ from app.jobs.kinds import job_of
 from app.jobs.reporter import Reporter
 from app.jobs.unit import Outcome, conclude, do
 from app.workspace import Workspace
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 
 class Heard(Reporter):

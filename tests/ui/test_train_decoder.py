@@ -15,7 +15,7 @@ from engine.decoding.diagnosis import to_result
 from engine.decoding.events import DecoderEvaluated, DecoderStarted, DecoderStepped, Encoded
 from engine.decoding.spec import DecoderSpec
 from engine.training.events import Noted
-from store.runs import STOP
+from store.run_rows import STOP
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of, gone_from_address

@@ -185,7 +185,7 @@ def _number(value: float) -> str:
 
 def _live(workspace: Workspace) -> list[dict[str, Any]]:
     from app.pages.diagnose.service import DiagnoseJob
-    from store.runs import LIVE
+    from store.run_rows import LIVE
 
     return [dict(run) for run in workspace.store.runs.list(LIVE, kinds=[DiagnoseJob.kind])]
 

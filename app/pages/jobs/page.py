@@ -17,7 +17,7 @@ from app.web.parts import HIDE_PROGRESS
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from store.runs import RunRow
+    from store.run_rows import RunRow
 
 TITLE = "Jobs"
 PATH = "jobs"

@@ -15,7 +15,7 @@ from app.web import address, parts
 from app.web.controls import Answer, on
 from app.web.events import PageEvent
 from app.web.parts import HIDE_PROGRESS
-from store.runs import LIVE
+from store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from engine.errors import UserError
-from store.runs import LIVE, STOP
+from store.run_rows import LIVE, STOP
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from store.runs import RunRow
+    from store.run_rows import RunRow
 
 TRAININGS = ("train", "sweep", "train-decoder")
 """Kinds of runs that have a best to keep and a checkpoint to go on from."""

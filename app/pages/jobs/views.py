@@ -10,7 +10,7 @@ from app import formats
 from app.components.actions import button
 from app.pages.jobs import service
 from app.web import address, parts, progress
-from store.runs import LIVE, UnitRow
+from store.run_rows import LIVE, UnitRow
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

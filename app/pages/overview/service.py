@@ -119,7 +119,7 @@ def chosen(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[str, An
 
 def live(workspace: Workspace) -> list[Any]:
     """Runs that are not over."""
-    from store.runs import LIVE
+    from store.run_rows import LIVE
 
     return list(workspace.store.runs.list(LIVE))
 
@@ -128,7 +128,7 @@ def waiting(workspace: Workspace) -> set[tuple[str, str]]:
     """(encoder, task) of the results that queued or running evaluations will bring."""
     from app.jobs.kinds import spec_of
     from engine.tasks import named
-    from store.runs import LIVE
+    from store.run_rows import LIVE
 
     asked = [spec_of(run) for run in workspace.store.runs.list(LIVE, kinds=["evaluate"])]
     return {

@@ -21,7 +21,7 @@ from app.pages.search.job import EncodeJob, IndexJob
 from app.pages.search.service import Limits, SearchSpec
 from app.web import address, parts
 from engine.errors import UserError
-from store.runs import LIVE
+from store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from pathlib import Path

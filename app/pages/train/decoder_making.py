@@ -20,7 +20,7 @@ from engine.decoding.events import (
 from engine.decoding.spec import VERSION, DecoderSpec
 from engine.errors import UserError
 from engine.training.events import Event
-from store.runs import STOP
+from store.run_rows import STOP
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter

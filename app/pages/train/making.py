@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from app.jobs.job import Job, Spec, Upgrades
 from engine.training import Event, Finished, Started, Stepped, TrainSpec
 from engine.training.spec import VERSION, of_today
-from store.runs import STOP
+from store.run_rows import STOP
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app.jobs.job import Job, LeftOut
 from app.pages.train import making
 from engine.training import Event, Finished, TrainSpec, sweeps
-from store.runs import STOP
+from store.run_rows import STOP
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter

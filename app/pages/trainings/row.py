@@ -14,7 +14,7 @@ from app.web import address, parts, progress
 from app.web.figures import style
 from engine.decoding.spec import DecoderSpec
 from engine.training import TrainSpec
-from store.runs import LIVE
+from store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from app.pages.trainings.service import TrainingRun

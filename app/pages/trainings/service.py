@@ -21,7 +21,7 @@ from engine.training.card import command_of
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from store.runs import RunRow, UnitRow
+    from store.run_rows import RunRow, UnitRow
 
 __all__ = ["Curves", "TrainingRun", "absolute", "command_of", "cursor", "curves", "differences",
            "queue", "queue_sweep", "rows_of", "slug", "sweep_job", "table",

@@ -14,7 +14,7 @@ from app.pages.trainings import figures
 from app.pages.trainings.ablations_views import outcome
 from app.pages.trainings.row import item, key, setting_name, setting_value, toggle
 from app.web import address, parts
-from store.runs import LIVE
+from store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from app.pages.trainings.service import Curves, TrainingRun

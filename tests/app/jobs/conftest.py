@@ -11,7 +11,7 @@ import pytest
 from app.jobs import processes
 from store import Store
 from store.jobs import Jobs
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 KINDS = "tests.app.jobs.kinds"
 

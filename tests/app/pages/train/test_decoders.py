@@ -34,7 +34,7 @@ from engine.decoding.train import train_decoder
 from engine.errors import UserError
 from engine.training.events import Event
 from store import StoreError
-from store.runs import STOP
+from store.run_rows import STOP
 from tests.fakes.decoders import small_spec
 
 
