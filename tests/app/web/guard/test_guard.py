@@ -13,8 +13,8 @@ import pytest
 
 from app import ui
 from app.workspace import Workspace
+from tests.app.web.guard.conftest import LISTED
 
-LISTED = "random:16"
 LOGIN = ("ada", "lovelace")
 FOREIGN = [
     {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
@@ -23,24 +23,6 @@ FOREIGN = [
     {"Origin": "http://127.0.0.1:1"},
     {"Origin": "null"},
 ]
-
-
-@pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A person's own, with one encoder."""
-    made = Workspace(tmp_path_factory.mktemp("guard") / "store")
-    made.add_encoder(LISTED)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def client(workspace: Workspace) -> Iterator[httpx.Client]:
-    """Somebody without a browser, and the app without a login."""
-    demo = ui.launch(workspace, open_browser=False, block=False)
-    with httpx.Client(base_url=demo.local_url, timeout=30) as made:
-        yield made
-    demo.close()
 
 
 @pytest.fixture(scope="module")

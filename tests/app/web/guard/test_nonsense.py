@@ -9,18 +9,16 @@ import io
 import json
 import random
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 from PIL import Image
 
-from app import ui
 from app.web.guard.bodies import MOST_BYTES, whole_characters
 from app.workspace import Workspace
+from tests.app.web.guard.conftest import LISTED
 
-LISTED = "random:16"
 SIGNS = ("Traceback", 'File "', "site-packages")
 NONSENSE: list[Any] = [
     None, {}, {"act": "open"}, {"id": "x"}, {"act": 7, "id": ["a"]}, {"act": None, "id": None},
@@ -29,24 +27,6 @@ NONSENSE: list[Any] = [
     {"result": -1}, {"result": 10**30}, {"act": "open", "id": "x" * 100_000}, [], "act", 3, True,
 ]  # fmt: skip
 """What no page sends with an event."""
-
-
-@pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A person's own, with one encoder."""
-    made = Workspace(tmp_path_factory.mktemp("guard") / "store")
-    made.add_encoder(LISTED)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def client(workspace: Workspace) -> Iterator[httpx.Client]:
-    """Somebody without a browser, and the app without a login."""
-    demo = ui.launch(workspace, open_browser=False, block=False)
-    with httpx.Client(base_url=demo.local_url, timeout=30) as made:
-        yield made
-    demo.close()
 
 
 def sent(client: httpx.Client, events: list[tuple[dict[str, Any], list[Any], Any]]) -> list[str]:

@@ -1,0 +1,31 @@
+"""An app over a small store, spoken to over HTTP without a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from app import ui
+from app.workspace import Workspace
+
+LISTED = "random:16"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A person's own, with one encoder."""
+    made = Workspace(tmp_path_factory.mktemp("guard") / "store")
+    made.add_encoder(LISTED)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def client(workspace: Workspace) -> Iterator[httpx.Client]:
+    """Somebody without a browser, and the app without a login."""
+    demo = ui.launch(workspace, open_browser=False, block=False)
+    with httpx.Client(base_url=demo.local_url, timeout=30) as made:
+        yield made
+    demo.close()
