@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app.jobs.job import Job
-from app.pages.map import making, service
+from app.pages.map import example, making, service
 from app.pages.map.making import LIBRARIES
 from app.pages.map.service import NAMES, StoredMap
 from engine.errors import UserError
@@ -126,16 +126,24 @@ class MapJob(Job):
             UserError: an encoder or data set that cannot be used; a method whose package is not
                 installed.
         """
-        fingerprint = workspace.bound(self.encoder, self.dataset).fingerprint
-        facts = asdict(self) | {
-            "format": FORMAT, "fingerprint": fingerprint,
-            "data": workspace.catalog.load(self.dataset).hash, "library": self._library(),
+        return hash_of(to_json(self.question(workspace) | {"library": self._library()}))
+
+    def question(self, workspace: Workspace) -> dict[str, Any]:
+        """All that decides the map but the library that lays it out.
+
+        Raises:
+            UserError: an encoder or data set that cannot be used.
+        """
+        return asdict(self) | {
+            "format": FORMAT, "data": workspace.catalog.load(self.dataset).hash,
+            "fingerprint": workspace.bound(self.encoder, self.dataset).fingerprint,
         }  # fmt: skip
-        return hash_of(to_json(facts))
 
     def stored(self, workspace: Workspace) -> StoredMap | None:
-        """The map, if it was made."""
-        return service.stored(workspace, self.key(workspace))
+        """The map, if it was made here or ships."""
+        found = service.stored(workspace, self.key(workspace))
+        shipped = None if found else example.key_of(self.question(workspace))
+        return service.stored(workspace, shipped) if shipped else found
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether the map was made."""

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 MOST_TEXTS = 200
 MOST_ROWS = 2_000_000
 MOST_CHARACTERS = 2000
-NEIGHBOURS = 15
 
 _BELOW = "/theodolite/map/{key:str}/"
 _BINARY = "application/octet-stream"
@@ -93,7 +92,7 @@ def _point(workspace: Workspace, found: service.StoredMap, request: Request) -> 
     chosen = _numbers(request.query_params.get("id", ""), len(found.points))
     if len(chosen) != 1:
         return PlainTextResponse("There is no such point", status_code=404)
-    return JSONResponse(service.point(workspace, found, chosen[0], NEIGHBOURS))
+    return JSONResponse(service.point(workspace, found, chosen[0], service.NEIGHBOURS))
 
 
 def _decode(workspace: Workspace, found: service.StoredMap, request: Request) -> Response:
@@ -111,7 +110,7 @@ def _decode(workspace: Workspace, found: service.StoredMap, request: Request) ->
 
 def _place(workspace: Workspace, found: service.StoredMap, body: bytes) -> Response:
     text = body.decode("utf-8", "replace").strip()[:MOST_CHARACTERS]
-    return JSONResponse(service.place(workspace, found, text, NEIGHBOURS))
+    return JSONResponse(service.place(workspace, found, text, service.NEIGHBOURS))
 
 
 def _points(workspace: Workspace, found: service.StoredMap, request: Request) -> Response:

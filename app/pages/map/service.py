@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components.map_columns import Column, Region
+from app.pages.map import example
 from app.typed import Typed
 from app.vectors import vectors as vectors
 from engine.errors import UserError
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from app.workspace import Workspace
-    from store.derived import ProjectionRow
 
 ProgressCallback = Callable[[float], None]
 
 QUICK_POINTS = 100_000
+NEIGHBOURS = 15
+"""Of a point that is opened."""
 NAMES = {"umap": "UMAP", "tsne": "t-SNE", "pacmap": "PaCMAP",
          **dict.fromkeys(("pca", "quick"), "Principal components")}  # fmt: skip
 _MAPS_OPEN = 6
@@ -48,6 +50,8 @@ class StoredMap:
         values: uint16 or float32 (n,) for each column, memory maps.
         regions: names on the map.
         info: method, parameters, library, encoder, data set, trust, seconds; plain values.
+        nearest: of a map that ships, of each point the nearest in the full space: their numbers,
+            int (n, k), and cosines, float32 (n, k).
     """
 
     key: str
@@ -57,6 +61,7 @@ class StoredMap:
     values: dict[str, np.ndarray]
     regions: list[Region]
     info: dict[str, Any]
+    nearest: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def stored(workspace: Workspace, key: str) -> StoredMap | None:
@@ -64,11 +69,11 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
 
     The last few stay open: a page asks for one map many times.
     """
-    row = workspace.store.projections.get(key)
-    if row is None:
+    kept = _kept(workspace, key)
+    if kept is None:
         return None
     try:
-        dataset = workspace.catalog.load(row["info"]["dataset"])
+        dataset = workspace.catalog.load(kept[0]["dataset"])
     except UserError:
         return None
     with _lock:
@@ -76,7 +81,7 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
         # The catalog gives the same object until the data set is another one.
         if known is not None and known[0] is dataset:
             return known[1]
-    found = _opened(workspace, row)
+    found = _opened(workspace, key, *kept)
     if found is None:
         return None
     with _lock:
@@ -86,17 +91,29 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
     return found
 
 
-def _opened(workspace: Workspace, row: ProjectionRow) -> StoredMap | None:
+def _kept(workspace: Workspace, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+    """Facts and arrays of a map: from the store, else of one that ships."""
     import numpy as np
 
-    info = dict(row["info"])
+    row = workspace.store.projections.get(key)
+    if row is None:
+        return example.get(key)
+    arrays = {n: np.load(f, mmap_mode="r", allow_pickle=False) for n, f in row["files"].items()}
+    return dict(row["info"]), arrays
+
+
+def _opened(
+    workspace: Workspace, key: str, info: dict[str, Any], values: dict[str, np.ndarray]
+) -> StoredMap | None:
     sentences, data_hash = workspace.catalog.sentences(info["dataset"])
     if data_hash != info["data_hash"]:
         return None
-    values = {n: np.load(f, mmap_mode="r", allow_pickle=False) for n, f in row["files"].items()}
     columns = [Column(**c | {"labels": tuple(c["labels"])}) for c in info.pop("columns")]
     regions = [Region(**region) for region in info.pop("regions")]
-    return StoredMap(row["key"], values.pop("points"), sentences, columns, values, regions, info)
+    points, near = values.pop("points"), None
+    if "nearest" in values:
+        near = values.pop("nearest"), values.pop("nearest_cosine")
+    return StoredMap(key, points, sentences, columns, values, regions, info, near)
 
 
 def url(key: str) -> str:
@@ -113,12 +130,15 @@ def point(workspace: Workspace, found: StoredMap, number: int, k: int) -> dict[s
     """
     import numpy as np
 
-    rows = _unit_vectors(workspace, found)
-    k = min(k, len(rows) - 1)
+    k = min(k, len(found.points) - 1)
     away = ((found.points - found.points[number]) ** 2).sum(axis=1)
     away[number] = np.inf
     near = set(np.argsort(away, kind="stable")[:k].tolist())
-    hits = _nearest(found, rows, rows[number], k, number)
+    if found.nearest is not None and k <= found.nearest[0].shape[1]:
+        hits = _hits(found, *(array[number, :k] for array in found.nearest))
+    else:
+        rows = unit_vectors(workspace, found)
+        hits = _nearest(found, rows, rows[number], k, number)
     neighbours = [hit | {"kept": hit["id"] in near} for hit in hits]
     facts = [(column.name, _shown(column, found.values[column.key][number]))
              for column in found.columns]  # fmt: skip
@@ -144,7 +164,7 @@ def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str
         raise UserError("There is no sentence to place.", "Write one.")
     encoder = workspace.bound(found.info["encoder"], found.info["dataset"])
     vector = Typed(encoder).encode([text])
-    rows = _unit_vectors(workspace, found)
+    rows = unit_vectors(workspace, found)
     ((x, y),) = placed(vector, rows, found.points)
     return {"x": float(x), "y": float(y), "neighbours": _nearest(found, rows, vector[0], k)}
 
@@ -158,13 +178,18 @@ def _nearest(
     if itself is not None:
         cosines[itself] = -np.inf
     best = np.argsort(-cosines, kind="stable")[:k]
+    return _hits(found, best, cosines[best])
+
+
+def _hits(found: StoredMap, ids: np.ndarray, cosines: np.ndarray) -> list[dict[str, Any]]:
     return [
-        {"id": int(i), "text": formats.encodable(found.sentences[i]), "cosine": float(cosines[i])}
-        for i in best
+        {"id": int(i), "text": formats.encodable(found.sentences[i]), "cosine": float(cosine)}
+        for i, cosine in zip(ids, cosines, strict=True)
     ]
 
 
-def _unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
+def unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
+    """Of every point, in the full space."""
     from engine.search.index import unit_rows
 
     return unit_rows(vectors(workspace, found.info["encoder"], found.info["dataset"]))

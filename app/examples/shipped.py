@@ -1,0 +1,60 @@
+"""Answers that come with Theodolite: what a page shows before anybody has asked it anything.
+
+An example has a name and is one or two files in this folder: facts in `NAME.json`, numbers, where
+it has any, in `NAME.npz`. `python -m app.examples.make` makes them with the encoders that ship. A
+page shows one only for the fingerprints and the data that it was made with, and what a person does
+takes its place.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from store.hashing import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """What was made: JSON-able facts, and arrays by name."""
+
+    facts: dict[str, Any]
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=16)
+def read(name: str) -> Example | None:
+    """An example by its name; None where it was not made."""
+    import numpy as np
+
+    facts = FOLDER / f"{name}.json"
+    if not facts.exists():
+        return None
+    arrays = {}
+    if (numbers := facts.with_suffix(".npz")).exists():
+        with np.load(numbers, allow_pickle=False) as kept:
+            arrays = {key: kept[key] for key in kept.files}
+    return Example(json.loads(facts.read_text(encoding="utf-8")), arrays)
+
+
+def write(
+    name: str, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
+) -> None:
+    """Keep an example in this folder, in place of an earlier one."""
+    import numpy as np
+
+    file = FOLDER / f"{name}.json"
+    file.write_text(to_json(facts) + "\n", encoding="utf-8")
+    if arrays:
+        np.savez_compressed(file.with_suffix(".npz"), allow_pickle=False, **dict(arrays))
+    read.cache_clear()
