@@ -40,6 +40,16 @@ def queue(
     return workspace.jobs.enqueue(job.kind, job.to_spec(), title or job.title, urgency)
 
 
+def queue_unless_stored(workspace: Workspace, job: Job) -> str:
+    """Leave a job to the worker; return the id of its run, empty where the answer is there.
+
+    Raises:
+        UserError: for visitors, or what cannot be done.
+    """
+    workspace.refuse_visitors()
+    return "" if job.is_stored(workspace) else queue(workspace, job)
+
+
 def perform(
     workspace: Workspace, job: Job, *, title: str | None = None, move: Move | None = None
 ) -> Iterator[tuple[RunRow, int, object]]:

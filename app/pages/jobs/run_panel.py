@@ -5,21 +5,27 @@ It reads the store once a second while the run is alive and then falls silent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import gradio as gr
 
+from app import vectors
 from app.components.actions import actions
 from app.pages.jobs import service, views
-from app.web import address, parts
-from app.web.controls import Answer, on
+from app.web import address, background_call, parts
+from app.web.controls import Answer, Controls, Values, on, on_load
 from app.web.events import PageEvent
-from app.web.parts import HIDE_PROGRESS
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+Named = Mapping[str, Any]
+"""Changes of a page by the names that it gives its components."""
 POLL_SECONDS = 1
 _MOVES = ("id", "attempt", "done", "failed", "state", "total")
 
@@ -47,6 +53,64 @@ class RunPanel:
         for part in (self._view, self._units):
             done = on(part.act, self._act, [self.run], [self.run], self._said, **HIDE_PROGRESS)
             on(done.then, *look, **HIDE_PROGRESS)
+
+    def connect(
+        self,
+        controls: Controls,
+        shown: Mapping[str, Any],
+        words: Any,
+        go: gr.Button,
+        notice: Any,
+        *,
+        load: Callable[[gr.Request], Named],
+        show: Callable[[Values, str | None], Iterator[Named]],
+        make: Callable[[Values], str],
+    ) -> None:
+        """Have a page show its answer when it is opened, asked otherwise, or the run gets on.
+
+        Args:
+            controls: of the page; the run becomes one.
+            shown: what `show` may change, by name.
+            words: where it says how far it is, among `shown`.
+            go: the button that has the answer made.
+            notice: where an error is shown.
+            load: the values of the controls, as the address has them.
+            show: is given what is asked, and the tab that asks.
+            make: of the service; returns the run that makes the answer, empty when it is there.
+        """
+
+        def changed(named: Named) -> Answer:
+            return {shown[name]: value for name, value in named.items()}
+
+        def opening(request: gr.Request) -> Answer:
+            return {controls[name]: value for name, value in load(request).items()}
+
+        def showing(asked: Values, request: gr.Request) -> Iterator[Answer]:
+            yield from map(changed, show(asked, request.session_hash))
+
+        def making(asked: Values, request: gr.Request) -> Iterator[Answer]:
+            session = request.session_hash
+            for progress, run in background_call.followed(
+                lambda say: [make(asked)], "Looking for what was made before", session
+            ):
+                if run is None:
+                    yield {words: progress}
+                elif run[0]:
+                    yield {words: "", self.run: run[0]}
+                else:
+                    asked.run = ""
+                    yield {self.run: ""}
+                    yield from map(changed, show(asked, session))
+
+        asks = [controls[name].input for name in controls.declared]
+        controls.add("run", self.run)
+        opened = on_load(opening, controls.values(), notice)
+        again = (showing, controls, [*shown.values()], notice)
+        on(opened.then, *again, **ALWAYS_LAST)
+        on(asks, *again, trigger_mode="multiple", **HIDE_PROGRESS)
+        on(go.click, making, controls, [*shown.values(), self.run], notice, **HIDE_PROGRESS)
+        on(self.moved.change, *again, **ALWAYS_LAST)
+        controls.keep()
 
     def _look(self, run_id: str, known: str) -> Answer:
         """Show the run as it is now, and go on looking while it is alive.
@@ -84,6 +148,69 @@ def asked(workspace: Workspace, request: gr.Request) -> str:
     return run_id if run_id in {run["id"] for run in workspace.store.runs.list()} else ""
 
 
-def is_alive(workspace: Workspace, run_id: str) -> bool:
-    """Whether a run is about to bring what a page waits for."""
-    return bool(run_id) and workspace.store.runs.get(run_id)["state"] in LIVE
+class Drawn(Protocol[T_co]):
+    """What is asked of one collection: a job whose answer, once made, is in the store."""
+
+    @property
+    def dataset(self) -> str:
+        """Name in the catalog."""
+
+    def stored(self, workspace: Workspace) -> T_co | None:
+        """The answer, if it was made."""
+
+
+def awaited(
+    workspace: Workspace,
+    run_id: str,
+    job: Drawn[T],
+    encoders: Sequence[str],
+    quick: Callable[[], T | None],
+    session: str | None,
+    *,
+    most: int,
+    words: str,
+    drawn: Callable[[T], Named],
+    nothing: Callable[[bool, float | None], Named],
+) -> Iterator[Named]:
+    """How far it is, then the answer of a job, or one that is quickly made, or what to do.
+
+    Args:
+        workspace: where everything is.
+        run_id: of the run that the page follows, if any.
+        job: what is asked.
+        encoders: by which the collection must be encoded.
+        quick: makes an answer at once from what is encoded.
+        session: the tab that asks.
+        most: sentences of a collection for which `quick` is worth a try.
+        words: the name of the component that says how far it is.
+        drawn: shows an answer.
+        nothing: shows what to do; is told whether a run is about to bring an answer, and how many
+            seconds encoding would take where that is too long for a page.
+    """
+    alive = bool(run_id) and workspace.store.runs.get(run_id)["state"] in LIVE
+
+    def find(say: background_call.Say) -> list[T | None]:
+        """Encodes what is lacking, unless the run is about to do that."""
+        sentences, _ = workspace.catalog.sentences(job.dataset)
+        say(f"Loading {' and '.join(encoders)}; a model that was not used yet takes some seconds",
+            None, None)  # fmt: skip
+        # One that is fitted on the collection has no name before that is encoded.
+        if not any("@task" in encoder for encoder in encoders):
+            found = job.stored(workspace)
+            if found is not None or len(sentences) > most:
+                return [found]
+        for encoder in encoders:
+            if alive and vectors.missing(workspace, encoder, job.dataset):
+                return [None]
+            background_call.encode(workspace, encoder, job.dataset, say)
+        say("Laying the points out", None, None)
+        return [job.stored(workspace) or quick()]
+
+    try:
+        for progress, found in background_call.followed(find, f"Opening {job.dataset}", session):
+            if found is None:
+                yield {words: progress}
+            else:
+                yield nothing(alive, None) if found[0] is None else drawn(found[0])
+    except background_call.TooSlow as slow:
+        yield nothing(alive, slow.left)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -10,17 +11,17 @@ import gradio as gr
 from app.components import map_address
 from app.components.chart import chart
 from app.components.map import point_map
-from app.jobs.submit import queue
+from app.jobs.submit import queue_unless_stored
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
 from app.pages.jobs import run_panel
-from app.pages.jobs.run_panel import RunPanel
+from app.pages.jobs.run_panel import Named, RunPanel
+from app.pages.map.service import QUICK_POINTS
 from app.pages.spaces import service, views
 from app.pages.spaces.changes import changes
 from app.pages.spaces.service import SpacesJob
-from app.web import background_call, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from app.web import parts
+from app.web.controls import Control, Controls, Values
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -67,7 +68,6 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     panel = RunPanel(workspace)
     shown = {"words": parts.static("", elem_id="figures"), "show": controls.render("show")}
-    asks = [control.input for control in controls.values()]
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             shown["left_name"] = parts.static("")
@@ -79,29 +79,12 @@ def build(workspace: Workspace) -> None:
     shown["changed"] = changes(elem_id="changed")
     shown["flow_head"] = parts.static("")
     shown["flow"] = chart(elem_id="flow")
-    outputs = [*shown.values()]
-    shown["run"] = controls.add("run", panel.run)
     controls.add("seen", gr.State({}))
-
-    def changed(named: Mapping[str, Any]) -> Answer:
-        return {shown[name]: value for name, value in named.items()}
-
-    def load(request: gr.Request) -> Answer:
-        found = _loaded(workspace, controls, request)
-        return {controls[name]: value for name, value in found.items()}
-
-    def show(asked: Values, request: gr.Request) -> Iterator[Answer]:
-        yield from map(changed, _shown(workspace, request.session_hash, asked))
-
-    def make(asked: Values, request: gr.Request) -> Iterator[Answer]:
-        yield from map(changed, _made(workspace, request.session_hash, asked))
-
-    opened = on_load(load, controls.values(), notice)
-    on(opened.then, show, controls, outputs, notice, **ALWAYS_LAST)
-    on(asks, show, controls, outputs, notice, trigger_mode="multiple", **HIDE_PROGRESS)
-    on(go.click, make, controls, [*outputs, panel.run], notice, **HIDE_PROGRESS)
-    on(panel.moved.change, show, controls, outputs, notice, **ALWAYS_LAST)
-    controls.keep()
+    panel.connect(
+        controls, shown, shown["words"], go, notice,
+        load=partial(_loaded, workspace, controls), show=partial(_shown, workspace),
+        make=lambda asked: queue_unless_stored(workspace, _spec(asked)),
+    )  # fmt: skip
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
@@ -133,71 +116,22 @@ def _spec(asked: Values) -> SpacesJob:
     )  # fmt: skip
 
 
-def _made(workspace: Workspace, session: str | None, asked: Values) -> Iterator[dict[str, Any]]:
-    """The pair when it is there already, else a run that makes it."""
-    workspace.refuse_visitors()
-    spec, said = _spec(asked), {}
-    spec.validate(workspace)
-    for words, known in background_call.followed(
-        lambda say: [spec.stored(workspace)],
-        f"Loading {spec.first} and {spec.second}", session,
-    ):  # fmt: skip
-        if known is None:
-            said = {"words": ""}
-            yield {"words": words}
-        elif known[0] is None:
-            yield {**said, "run": queue(workspace, spec)}
-        else:
-            yield {"run": ""}
-            asked.run = ""
-            yield from _shown(workspace, session, asked)
-
-
-def _shown(workspace: Workspace, session: str | None, asked: Values) -> Iterator[dict[str, Any]]:
+def _shown(workspace: Workspace, asked: Values, session: str | None) -> Iterator[Named]:
     """How far it is, then the pair, or its principal components, or what to do."""
     spec = _spec(asked)
     sentences = spec.sentences(workspace)
-    alive = run_panel.is_alive(workspace, asked.run)
-    try:
-        for words, found in background_call.followed(
-            lambda say: [_found(workspace, spec, alive, say)], f"Opening {spec.dataset}", session
-        ):
-            if found is None:
-                yield {"words": words}
-            elif found[0] is None:
-                yield views.nothing(workspace.read_only, len(sentences), alive)
-            else:
-                # The place that an address names is on the maps that were asked for.
-                waits = not found[0].report and spec.method != "pca"
-                view = {**asked.seen, "view": ""} if waits else asked.seen
-                yield views.drawn(
-                    found[0], sentences, view, moves=asked.show == "move",
-                    visitor=workspace.read_only,
-                )  # fmt: skip
-    except background_call.TooSlow as slow:
-        yield views.nothing(workspace.read_only, len(sentences), alive, slow.left)
 
+    def drawn(pair: Pair) -> dict[str, Any]:
+        # The place that an address names is on the maps that were asked for.
+        waits = not pair.report and spec.method != "pca"
+        view = {**asked.seen, "view": ""} if waits else asked.seen
+        return views.drawn(
+            pair, sentences, view, moves=asked.show == "move", visitor=workspace.read_only
+        )
 
-def _found(
-    workspace: Workspace, spec: SpacesJob, alive: bool, say: background_call.Say
-) -> Pair | None:
-    """The pair, or its principal components; what is lacking for these is encoded now.
-
-    Unless a run is about to do that.
-    """
-    from app import vectors
-    from app.pages.map.service import QUICK_POINTS
-
-    sentences = spec.sentences(workspace)
-    encoders = (spec.first, spec.second)
-    say(f"Loading {' and '.join(encoders)}; that takes some seconds", None, None)
-    if not any("@task" in encoder for encoder in encoders):
-        pair = spec.stored(workspace)
-        if pair is not None or len(sentences) > QUICK_POINTS:
-            return pair
-    for encoder in encoders:
-        if alive and vectors.missing(workspace, encoder, spec.dataset):
-            return None
-        background_call.encode(workspace, encoder, spec.dataset, say)
-    say("Laying the points out", None, None)
-    return spec.stored(workspace) or service.quick(workspace, spec)
+    yield from run_panel.awaited(
+        workspace, asked.run, spec, [spec.first, spec.second],
+        lambda: service.quick(workspace, spec), session,
+        most=QUICK_POINTS, words="words", drawn=drawn,
+        nothing=partial(views.nothing, workspace.read_only, len(sentences)),
+    )  # fmt: skip
