@@ -7,10 +7,10 @@ is the page's business. Importing this module imports Gradio but nothing that co
 from __future__ import annotations
 
 import errno
+import json
 import os
 import socket
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 # Read by Gradio when it is imported: nothing is sent anywhere.
@@ -45,8 +45,9 @@ from app.pages.spaces import page as spaces
 from app.pages.train import decoder_page as train_decoder
 from app.pages.train import page as train
 from app.pages.trainings import page as runs
-from app.web import theme
+from app.web import frame, theme
 from app.web.blocks import Pages, keep_signatures
+from app.web.frame import Entry, one
 from app.web.guard import links
 from app.web.guard.login import MESSAGE, Login
 from app.web.guard.middleware import Guard
@@ -57,49 +58,45 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-GROUPS = {
-    "Start": (overview, encoders, data),
-    "Train": (train, runs),
-    "Measure": (evaluate, compare, fair_play),
-    "Explore": (search, map, spaces, distributions, geometry, curate),
-    "Decode": (decode, interpolate, arithmetic, diagnose, train_decoder),
-    "Work": (jobs,),
-}
-"""The pages by what one comes for. A narrow bar folds them into a menu that names the groups."""
-FOLDED = ("Decode",)
-"""Groups of which a wide bar shows the first page alone; the others are under it."""
-PAGES = tuple(page for pages in GROUPS.values() for page in pages)
+RAIL = (
+    (one("overview", overview),),
+    (one("data", data), one("encoders", encoders)),
+    (one("evaluate", evaluate), Entry("Compare", "compare", {"Scores": compare,
+                                                             "Fairness": fair_play})),
+    (one("search", search), one("map", map), one("spaces", spaces),
+     Entry("Geometry", "geometry", {"Geometry": geometry, "Distributions": distributions}),
+     one("curate", curate)),
+    (Entry("Decode", "decode", {"Round trip": decode, "Interpolation": interpolate,
+                                "Arithmetic": arithmetic, "Diagnosis": diagnose}),),
+    (Entry("Train", "train", {"Encoders": train, "Decoders": train_decoder}),
+     one("trainings", runs)),
+    (one("jobs", jobs),),
+)  # fmt: skip
+"""The pages in the order of the rail, in groups that stand apart."""
+PAGES = tuple(page for group in RAIL for entry in group for page in entry.pages.values())
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
 MAX_FILE_SIZE = "200mb"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
-MARK = (
-    '<svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true" fill="none" '
-    'stroke="currentColor" stroke-width="2" stroke-linecap="round">'
-    '<path d="M5 26h22M5 26 21 6M5 26 27 15"/>'
-    '<path class="t-arc" d="M15.300 13.100A16.500 16.500 0 0 1 19.800 18.600"/>'
-    '<circle cx="5" cy="26" r="2" fill="currentColor" stroke="none"/></svg>'
-)
-
-_ARRIVED = "document.title = `${props.page} · Theodolite`;"
-
 
 def build(workspace: Workspace) -> gr.Blocks:
     """Lay out every page over one workspace."""
-    first, *others = PAGES
+    (first, page), *others = [
+        (entry, page) for group in RAIL for entry in group for page in entry.pages.values()
+    ]
     keep_signatures()
     demo = Pages(
         title="Theodolite", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     )
     with demo:
-        _frame(first, workspace)
-        for page in others:
+        _lay_out(first, page, workspace)
+        for entry, page in others:
             # What `demo.route` does. It must be called outside `with`, and at every end of a `with`
             # Gradio builds its whole server anew: each costs 0.1 s of the launch.
             demo.pages.append((page.PATH, page.TITLE, False))
             demo.current_page = page.PATH
-            _frame(page, workspace)
+            _lay_out(entry, page, workspace)
     for event in demo.fns.values():
         event.api_visibility = "private"  # the pages' own; the command line is for programs
     demo.queue(default_concurrency_limit=8, max_size=64)
@@ -107,39 +104,11 @@ def build(workspace: Workspace) -> gr.Blocks:
     return demo
 
 
-def _frame(page: Any, workspace: Workspace) -> None:
-    """Put the bar of pages above a page."""
-    links = "".join(_links(name, pages, page) for name, pages in GROUPS.items())
-    gr.HTML(
-        f'<a class="t-skip" href="#t-main" onclick="theodolite.skip(event)">Skip to content</a>'
-        f'<div class="t-top"><a class="t-brand" href="./" aria-label="Theodolite">{MARK}'
-        f"<span>Theodolite</span></a>"
-        f'<button type="button" class="t-menu" aria-expanded="false" aria-controls="t-pages" '
-        f'onclick="theodolite.menu(event)"><span>{escape(page.TITLE)}</span></button>'
-        f'<nav id="t-pages" aria-label="Pages">{links}</nav>'
-        f'<button type="button" class="t-theme" aria-label="Light or dark" title="Light or dark" '
-        f'onclick="theodolite.toggleTheme()"><i aria-hidden="true"></i></button></div>',
-        js_on_load=_ARRIVED,
-        apply_default_css=False,
-        page=page.TITLE,
-        elem_id="t-bar",
-    )
+def _lay_out(entry: Entry, page: Any, workspace: Workspace) -> None:
+    """A page in the frame, below the tabs of its entry."""
     with gr.Column(elem_id="t-main", elem_classes=["t-page", f"p-{page.PATH or 'overview'}"]):
+        frame.tabs(entry, page)
         page.build(workspace)
-
-
-def _links(name: str, pages: tuple[Any, ...], here: Any) -> str:
-    """One group of the bar."""
-
-    def link(page: Any) -> str:
-        mark = " aria-current=page" if page is here else ""
-        return f'<a href="./{escape(page.PATH)}"{mark}>{escape(page.TITLE)}</a>'
-
-    title, links = escape(name), [link(page) for page in pages]
-    if name in FOLDED:
-        links[1:] = [f'<span class="t-fold">{"".join(links[1:])}</span>']
-    head = f'<b aria-hidden="true">{title}</b>'
-    return f'<div role="group" aria-label="{title}">{head}{"".join(links)}</div>'
 
 
 def head() -> str:
@@ -151,9 +120,17 @@ def head() -> str:
     script = (theme.STATIC / "theodolite.js").read_text(encoding="utf-8")
     return (
         '<meta name="referrer" content="origin">'
-        f"<style>{theme.css()}</style><script>{script}</script>"
+        f"<style>{theme.css()}</style>"
+        f'<script type="application/json" id="t-frame">{_drawn()}</script>'
+        f"<script>{script}</script>"
         '<link rel="icon" type="image/svg+xml" href="./theodolite/mark.svg">'
     )
+
+
+def _drawn() -> str:
+    """What the script draws of the frame: the rail, and each page's title."""
+    drawn = {"rail": frame.rail(RAIL), "titles": {page.PATH: page.TITLE for page in PAGES}}
+    return json.dumps(drawn).replace("<", "\\u003c")
 
 
 def launch(

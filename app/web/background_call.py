@@ -158,8 +158,8 @@ def card(text: str, share: float | None, left: float | None) -> str:
     more = formats.time_left(left)
     below = f'<p class="t-muted">{escape(more)}</p>' if more else ""
     return (
-        f'<div class="t-run" role="status"><p>{escape(text)}</p>{parts.bar(share, text)}{below}'
-        "</div>"
+        f'<div class="t-run" role="status"><p>{escape(text)}</p>'
+        f"{parts.progress_bar(share, text)}{below}</div>"
     )
 
 

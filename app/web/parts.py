@@ -1,6 +1,8 @@
-"""Small pieces that every page is made of: heading, empty state, notice, status, tag, progress.
+"""Small pieces that every page is made of: first row, empty state, notice, status, tag, progress.
 
-They return HTML text with everything from outside escaped, or plain Gradio components.
+They return HTML text with everything from outside escaped, or plain Gradio components. What people
+came to a page for, its table, picture or list, has the class `t-answer` (`elem_classes`): a test
+measures where it begins.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ import json
 import logging
 import math
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from html import escape
 from typing import Any
 
@@ -33,6 +36,64 @@ def header(title: str, lead: str = "") -> gr.HTML:
     """The page's heading with one sentence under it. Both plain text."""
     sentence = f"<p>{escape(lead)}</p>" if lead else ""
     return static(f'<header class="t-header"><h1>{escape(title)}</h1>{sentence}</header>')
+
+
+@contextmanager
+def bar(title: str, about: str = "") -> Iterator[gr.Row]:
+    """A page's compact first row: its title, what it is of, the one action.
+
+    The labels of the controls in it stand inside their frames, before the value; the class
+    `t-bare` on a control leaves its label to screen readers, `t-wide` gives it the room that is
+    left. Hints are not shown there. For example:
+
+        with parts.bar("Search", "Sentences near one that you write."):
+            controls.render("q", "encoder", "collection")
+            go = gr.Button("Search", variant="primary")
+            with parts.more():
+                controls.render("top_k", "least")
+        hits = parts.static("", elem_classes=["t-answer"])
+
+    Args:
+        title: the page's; its one `h1`. Plain text.
+        about: what the page is for, behind a question mark. Plain text.
+    """
+    with gr.Row(elem_classes=["t-first"]) as row:
+        help_ = ""
+        if about:
+            help_ = (
+                '<details class="t-about"><summary aria-label="About this page">?</summary>'
+                f"<p>{escape(about)}</p></details>"
+            )
+        static(f'<header class="t-header"><h1>{escape(title)}</h1>{help_}</header>')
+        yield row
+
+
+@contextmanager
+def more(title: str = "More controls", elem_id: str = "more") -> Iterator[gr.Column]:
+    """The panel of a page's remaining controls, opened by the '…' button that stands here.
+
+    Give it last in `bar`. The panel is at the right edge, a sheet from below on a phone; Escape
+    closes it and gives the focus back. What is in it stays mounted: values, address and events
+    work while it is closed. In a test, `page.get_by_role("button", name="More controls").click()`
+    opens it.
+
+    Args:
+        title: of the panel and of its button, for tooltip and screen readers. Plain text.
+        elem_id: of the panel; another one for each further panel of a page.
+    """
+    name, place = escape(title), escape(elem_id)
+    static(
+        f'<button type="button" class="t-more-button" aria-expanded="false" title="{name}" '
+        f'aria-label="{name}" aria-controls="{place}" onclick="theodolite.more(event)">'
+        '<span aria-hidden="true">…</span></button>',
+        elem_classes=["t-more-place"],
+    )
+    with gr.Column(elem_id=elem_id, elem_classes=["t-rest"]) as panel:
+        static(
+            f'<div class="t-rest-head"><h2>{name}</h2><button type="button" class="t-link" '
+            f'onclick="theodolite.more(event)" data-of="{place}">Close</button></div>'
+        )
+        yield panel
 
 
 def static(html: str, **kwargs: Any) -> gr.HTML:
@@ -166,7 +227,7 @@ def tag(text: str, kind: str = "") -> str:
     return f'<span class="t-tag {"t-" + kind if kind else ""}">{escape(text)}</span>'
 
 
-def bar(done: float | None, label: str) -> str:
+def progress_bar(done: float | None, label: str) -> str:
     """A progress bar; `done` from 0 to 1, or None when it cannot be known."""
     if done is None:
         return (

@@ -50,7 +50,7 @@ def how_far(run: Mapping[str, Any]) -> str:
 def gauge(run: Mapping[str, Any]) -> str:
     """The progress bar of a run."""
     starting = run["state"] == "running" and not run["total"]
-    return parts.bar(None if starting else run["fraction"], run["title"])
+    return parts.progress_bar(None if starting else run["fraction"], run["title"])
 
 
 def strip(runs: Sequence[Mapping[str, Any]]) -> str:

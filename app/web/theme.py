@@ -186,7 +186,8 @@ def css() -> str:
     """Return the palette as css variables followed by every style sheet of ours."""
     light = "".join(f"--t-{name}:{pair[0]};" for name, pair in PALETTE.items())
     dark = "".join(f"--t-{name}:{pair[1]};" for name, pair in PALETTE.items())
-    sheets = [STATIC / "theodolite.css", *sorted((APP / "components").glob("*.css")),
+    frame = (STATIC / f"{name}.css" for name in ("theodolite", "rail", "bar"))
+    sheets = [*frame, *sorted((APP / "components").glob("*.css")),
               *sorted((APP / "pages").glob("*/*.css"))]  # fmt: skip
     text = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
     return f":root{{{light}color-scheme:light}}.dark{{{dark}color-scheme:dark}}\n{text}"

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.ui.addresses import address_of
+from tests.ui.conftest import NARROW
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 CSV = f"""s1,s2,score,note
@@ -29,6 +30,7 @@ def form(visit, file):
     """The page with the file chosen and looked at."""
     page = visit.open("data")
     page.wait_for_selector(".t-sets li")
+    page.get_by_role("button", name="Bring data").click()
     page.get_by_role("button", name="Bring a file of your own").click()
     page.set_input_files("#upload input[type=file]", file)
     page.wait_for_selector("#look table")
@@ -98,7 +100,36 @@ def test_what_is_wrong_with_a_name_of_the_hub_stays_said(visit):
     """Nothing was named: the list stays, and the message with it."""
     page = visit.open("data")
     page.wait_for_selector(".t-sets li")
+    page.get_by_role("button", name="Bring data").click()
     page.get_by_role("button", name="Read a file of the Hugging Face hub").click()
     page.locator("#hub-read").click()
     expect(page.get_by_role("alert")).to_contain_text("No data set was named")
     expect(page.locator(".t-sets li")).to_have_count(2)
+
+
+def test_the_panel_of_the_rest_opens_and_closes_by_key(visit):
+    """What is in it is there while it is closed; Escape closes it and gives the focus back."""
+    page = visit.open("data")
+    button, inside = page.get_by_role("button", name="Bring data"), page.locator("#bring")
+    expect(inside).to_be_attached()
+    expect(inside).to_be_hidden()
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-expanded", "true")
+    expect(inside).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Close")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(inside).to_be_hidden()
+    expect(button).to_be_focused()
+
+
+def test_on_a_phone_the_panel_is_a_sheet(visitor, site):
+    """At the lower edge, as wide as the window; a press beside it closes it."""
+    visit = visitor(site, size=NARROW)
+    page = visit.open("data")
+    page.get_by_role("button", name="Bring data").click()
+    box = page.locator("#more").bounding_box()
+    assert (box["x"], box["width"], box["y"] + box["height"]) == (0, NARROW[0], NARROW[1])
+    page.mouse.click(200, 100)
+    expect(page.locator("#more")).to_be_hidden()

@@ -160,29 +160,3 @@ def test_on_a_phone(visitor, site, dark):
     expect(card(page, WITHOUT)).to_contain_text("No decoder")
     assert not visit.scrolls_sideways()
     visit.picture(f"decode-phone-{'dark' if dark else 'light'}")
-
-
-def test_the_bar_is_not_crowded(visitor, site):
-    """On the narrowest window that has no menu every page has its place."""
-    visit = visitor(site, size=(1265, 800))
-    page = visit.open("decode")
-    top = page.locator(".t-top")
-    assert top.evaluate("bar => bar.scrollWidth <= bar.clientWidth")
-    assert page.get_by_role("button", name="Light or dark").bounding_box()["x"] + 34 <= 1265 - 20
-
-
-def test_the_further_pages_are_under_decode_in_the_bar(visit):
-    """Under the pointer, and for the keyboard; elsewhere they take no place."""
-    page = visit.open("decode")
-    further = page.get_by_role("link", name="Interpolate", exact=True)
-    expect(further).not_to_be_in_viewport()
-    page.get_by_role("link", name="Decode", exact=True).hover()
-    expect(further).to_be_in_viewport()
-    page.mouse.move(5, 500)
-    expect(further).not_to_be_in_viewport()
-    page.get_by_role("link", name="Decode", exact=True).focus()
-    page.keyboard.press("Tab")
-    expect(further).to_be_focused()
-    expect(further).to_be_in_viewport()
-    page.keyboard.press("Enter")
-    expect(page.locator("h1")).to_have_text("Interpolate")

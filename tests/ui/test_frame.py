@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from app.ui import PAGES
-from tests.ui.conftest import LOOKS
+from app.ui import PAGES, RAIL
+from tests.ui.conftest import LOOKS, NARROW
+
+TABBED = [p for group in RAIL for entry in group if len(entry.pages) > 1
+          for p in entry.pages.values()]  # fmt: skip
 
 
 @pytest.mark.parametrize("module", PAGES, ids=[page.PATH for page in PAGES])
@@ -18,7 +21,9 @@ def test_a_page_opens_without_a_complaint_and_fits(visitor, site, module, size, 
     """
     visit, path = visitor(site, dark=dark, size=size), module.PATH
     page = visit.open(path)
-    expect(page.locator("nav a[aria-current=page]")).to_have_text(module.TITLE)
+    expect(page).to_have_title(f"{module.TITLE} · Theodolite")
+    here = f"[data-paths][aria-current], .t-tabs [href='./{path}'][aria-current=page]"
+    expect(page.locator(here)).to_have_count(2 if module in TABBED else 1)
     expect(page.locator("h1")).to_have_count(1)
     page.wait_for_function("document.fonts.status === 'loaded'")
     page.wait_for_timeout(600)  # a picture of the page as filled; the assertions need no wait
@@ -26,11 +31,62 @@ def test_a_page_opens_without_a_complaint_and_fits(visitor, site, module, size, 
     assert not visit.scrolls_sideways()
 
 
-def test_the_bar_leads_to_every_page(visit):
-    """A click on a link of the bar opens its page."""
+def test_the_rail_leads_to_every_page_and_tabs_to_the_rest(visit):
+    """A click on a line opens its first page, one on a tab another."""
     page = visit.open()
-    page.get_by_role("link", name="Jobs", exact=True).click()
-    expect(page.locator("h1")).to_have_text("Jobs")
+    rail = page.get_by_role("navigation", name="Pages")
+    rail.get_by_role("link", name="Decode", exact=True).click()
+    tabs = page.get_by_role("navigation", name="Decode")
+    tabs.get_by_role("link", name="Arithmetic").click()
+    expect(page.locator("h1")).to_have_text("Arithmetic")
+    expect(rail.get_by_role("link", name="Decode")).to_have_attribute("aria-current", "true")
+
+
+def test_the_rail_is_there_before_the_page_and_nothing_moves(visitor, site):
+    """No shift of the layout from the first paint of the rail until the page is filled."""
+    page = visitor(site).page
+    page.add_init_script(
+        "window.shifts = [];"
+        "new PerformanceObserver((list) => shifts.push(...list.getEntries().flatMap("
+        "(shift) => shift.sources.map(({ node }) => node?.closest?.('#t-rail, .t-head')))))"
+        ".observe({ type: 'layout-shift', buffered: true })"
+    )
+    page.goto(f"{site}/jobs")
+    page.wait_for_selector(".t-header")
+    assert page.locator("#t-rail").bounding_box() == {"x": 0, "y": 0, "width": 176, "height": 900}
+    assert page.locator("#t-main").bounding_box()["x"] == 176
+    assert page.evaluate("shifts.filter(Boolean).length") == 0
+
+
+def test_the_rail_is_folded_to_icons_and_remembers_it(visitor, site):
+    """On demand, with its words left to screen readers; on a narrow window of itself."""
+    page = visitor(site).open("jobs")
+    page.get_by_role("button", name="Fold the list of pages to icons").click()
+    assert page.locator("#t-rail").bounding_box()["width"] == 56
+    page.reload()
+    page.wait_for_selector(".t-header")
+    assert page.locator("#t-rail").bounding_box()["width"] == 56
+    page.get_by_role("link", name="Search", exact=True).click()
+    expect(page.locator("h1")).to_have_text("Search")
+    page.get_by_role("button", name="Unfold the list of pages").click()
+    assert page.locator("#t-rail").bounding_box()["width"] == 176
+    narrower = visitor(site, size=(1024, 768)).open("jobs")
+    assert narrower.locator("#t-rail").bounding_box()["width"] == 56
+
+
+def test_on_a_phone_the_rail_is_a_sheet(visitor, site):
+    """A button opens it on the page's line; Escape closes it and gives the focus back."""
+    page = visitor(site, size=NARROW).open("jobs")
+    rail, button = page.locator("#t-rail"), page.get_by_role("button", name="Pages")
+    expect(rail).to_be_hidden()
+    button.click()
+    expect(rail.get_by_role("link", name="Jobs")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(rail).to_be_hidden()
+    expect(button).to_be_focused()
+    button.click()
+    rail.get_by_role("link", name="Encoders").click()
+    expect(page.locator("h1")).to_have_text("Encoders")
 
 
 def test_light_and_dark_is_remembered(visit):

@@ -126,6 +126,7 @@ def test_a_file_is_previewed_as_text(visitor, hostile, hostile_site, tmp_path: P
     quoted = '"' + PROBE + '"'
     file.write_text(f"left {PROBE},right,score\n{quoted},b,1\n{quoted},c\nd,e,{quoted}\n")
     page = visitor(hostile_site).open("data")
+    page.get_by_role("button", name="Bring data").click()
     page.get_by_text("Bring a file of your own").click()
     page.locator("#upload input[type=file]").set_input_files(file)
     page.locator("#look").get_by_text("<xss-probe>").first.wait_for()

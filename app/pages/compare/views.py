@@ -87,7 +87,7 @@ def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
             words = f"Resampling {task}, {done} of {of} tasks done, {left}"
             yield (
                 f'<div class="t-run" role="status"><p>{escape(words)}</p>'
-                f"{parts.bar(done / of, words)}</div>"
+                f"{parts.progress_bar(done / of, words)}</div>"
             )
 
 

@@ -46,13 +46,13 @@ HUB = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
-    brought = None if workspace.read_only else _bring(workspace)
+    controls = Controls(*CONTROLS)
+    with parts.bar(TITLE, DESCRIPTION):
+        find = controls.render("find", elem_classes=["t-wide"])
+        brought = None if workspace.read_only else _bring(workspace)
     notice = parts.notice()
     card = actions(elem_id="preview")
-    controls = Controls(*CONTROLS)
-    find = controls.render("find")
-    listing = actions(elem_id="datasets")
+    listing = actions(elem_id="datasets", elem_classes=["t-answer"])
     opened = controls.add("opened", gr.State(""))
     shown = [listing, card, opened]
 
@@ -104,12 +104,13 @@ def _bring(workspace: Workspace) -> tuple[Any, Any, Any, Controls]:
     Returns:
         The hidden box of the first, and of the second its button, hidden box and controls.
     """
-    with gr.Accordion("Bring a file of your own", open=False, elem_id="bring"):
-        kept = form.build(workspace)
-    with gr.Accordion("Read a file of the Hugging Face hub", open=False, elem_id="hub"):
-        hub = Controls(*HUB)
-        with gr.Row():
-            hub.render(*hub.declared)
-        read = gr.Button("Read it", elem_id="hub-read")
-        named = gr.Textbox(visible="hidden", label="Name")
+    with parts.more("Bring data"):
+        with gr.Accordion("Bring a file of your own", open=False, elem_id="bring"):
+            kept = form.build(workspace)
+        with gr.Accordion("Read a file of the Hugging Face hub", open=False, elem_id="hub"):
+            hub = Controls(*HUB)
+            with gr.Row():
+                hub.render(*hub.declared)
+            read = gr.Button("Read it", elem_id="hub-read")
+            named = gr.Textbox(visible="hidden", label="Name")
     return kept, read, named, hub

@@ -98,11 +98,11 @@ def _coverage(workspace: Workspace, name: str) -> Iterator[str]:
 
     wanted = [task.name for task in tasks.available(workspace.catalog)]
     start, rows = time.monotonic(), list[dict[str, Any]]()
-    yield parts.bar(None, f"Coverage of {name}")
+    yield parts.progress_bar(None, f"Coverage of {name}")
     for row in service.coverage(workspace, name, wanted):
         rows.append(row)
         left = (time.monotonic() - start) / len(rows) * (len(wanted) - len(rows))
         said = f"{len(rows)} of {len(wanted)} tasks, {formats.time_left(left)}"
-        bar = parts.bar(len(rows) / len(wanted), f"Coverage of {name}")
+        bar = parts.progress_bar(len(rows) / len(wanted), f"Coverage of {name}")
         yield f'{bar}<p class="t-muted">{escape(said)}</p>'
     yield views.coverage(name, rows)

@@ -103,7 +103,7 @@ def card(run: Mapping[str, Any], verbs: str = "") -> str:
     present = ""
     if run["state"] == "running" and run["message"]:
         alone = run["total"] < 2
-        bar = "" if alone else parts.bar(run["unit_fraction"], run["message"])
+        bar = "" if alone else parts.progress_bar(run["unit_fraction"], run["message"])
         present = f'<div class="t-present"><span>{escape(run["message"])}</span>{bar}</div>'
     if run["state"] == "queued":
         what = ". This page can be closed meanwhile"

@@ -118,7 +118,7 @@ def _searching(name: str) -> str:
     """A column whose turn is to come; the first search with a model loads it."""
     return (
         '<div class="t-run"><p class="t-muted">Searching; a model that is not loaded yet takes '
-        f"some seconds.</p>{parts.bar(None, f'Searching with {name}')}</div>"
+        f"some seconds.</p>{parts.progress_bar(None, f'Searching with {name}')}</div>"
     )
 
 

@@ -14,10 +14,47 @@
   if (chosen && !asked) setTheme(chosen);
   document.documentElement.lang = "en-GB";
 
+  // The rail of pages: here before the page is, so that nothing moves. On a narrow window it is folded
+  // until somebody unfolds it.
+  const RAIL = "theodolite:rail";
+  const narrow = matchMedia("(max-width: 1100px)");
+  function fold() {
+    const kept = localStorage.getItem(RAIL);
+    const folded = kept ? kept === "folded" : narrow.matches;
+    root.toggle("t-folded", folded);
+    const button = document.querySelector(".t-fold-rail");
+    const words = folded ? "Unfold the list of pages" : "Fold the list of pages to icons";
+    button.setAttribute("aria-expanded", String(!folded));
+    button.setAttribute("aria-label", words);
+    button.title = words;
+  }
+  // Gradio writes the app's name there when it has laid out the page.
+  function keepTitle(title) {
+    const write = () => { if (document.title !== title) document.title = title; };
+    write();
+    new MutationObserver(write).observe(document.head, { childList: true, characterData: true, subtree: true });
+  }
+  function drawRail() {
+    const { rail, titles } = JSON.parse(document.getElementById("t-frame").textContent);
+    document.body.insertAdjacentHTML("afterbegin", rail);
+    const path = location.pathname.replace(/\/$/, "").slice(new URL(document.baseURI).pathname.replace(/\/$/, "").length + 1);
+    const title = titles[path] ?? "";
+    keepTitle(title ? `${title} · Theodolite` : "Theodolite");
+    document.querySelector(".t-here").textContent = title;
+    for (const link of document.querySelectorAll("#t-rail [data-paths]")) {
+      const paths = JSON.parse(link.dataset.paths);
+      link.title = link.textContent;
+      if (paths.includes(path)) link.setAttribute("aria-current", paths.length > 1 ? "true" : "page");
+    }
+    fold();
+    narrow.addEventListener("change", fold);
+  }
+
   // The welcome, once closed, stays closed in this browser.
   const WELCOME = "theodolite:welcomed";
   const root = document.documentElement.classList;
   root.toggle("t-welcomed", localStorage.getItem(WELCOME) !== null);
+  drawRail();
 
   // Gradio gives every radio a name of its own, and a new one at every change. Under one name they are a
   // group to the browser: one stop of the Tab key, the arrow keys move the choice.
@@ -60,22 +97,66 @@
       setTimeout(() => (button.textContent = said), 1500);
     },
 
-    // On a narrow screen the pages are a menu: Escape and a click elsewhere close it.
-    menu(event) {
+    // On a phone the rail is a sheet: Escape and a press elsewhere close it.
+    rail(event) {
       const button = event.currentTarget;
-      const open = button.getAttribute("aria-expanded") !== "true";
-      button.setAttribute("aria-expanded", String(open));
-      if (!open) return;
+      const sheet = document.getElementById("t-rail");
       const listening = new AbortController();
+      const show = (on) => {
+        button.setAttribute("aria-expanded", String(on));
+        sheet.classList.toggle("t-open", on);
+      };
       const close = (back) => {
-        button.setAttribute("aria-expanded", "false");
         listening.abort();
+        show(false);
         if (back) button.focus();
       };
+      show(true);
+      sheet.querySelector("[aria-current], a").focus();
       const { signal } = listening;
       document.addEventListener("keydown", ({ key }) => key === "Escape" && close(true), { signal });
-      document.addEventListener(
-        "click", ({ target }) => !button.parentElement.contains(target) && close(false), { signal });
+      document.addEventListener("pointerdown", ({ target }) => !sheet.contains(target) && close(false), { signal });
+    },
+
+    // Narrow the rail to its icons, or widen it; remembered.
+    fold() {
+      const folded = !root.contains("t-folded");
+      localStorage.setItem(RAIL, folded ? "folded" : "open");
+      fold();
+    },
+
+    // Open or close the panel of a page's remaining controls. Beside a wide page it stays until it is
+    // closed; over a narrow one a click elsewhere closes it too.
+    more(event) {
+      const id = event.currentTarget.dataset.of ?? event.currentTarget.getAttribute("aria-controls");
+      const button = document.querySelector(`.t-more-button[aria-controls="${id}"]`);
+      const panel = document.getElementById(id);
+      panel.closing?.();
+      const open = button.getAttribute("aria-expanded") !== "true";
+      const listening = new AbortController();
+      const show = (on) => {
+        button.setAttribute("aria-expanded", String(on));
+        panel.classList.toggle("t-open", on);
+        root.toggle("t-rest-open", on);
+      };
+      const close = (back) => {
+        listening.abort();
+        panel.closing = null;
+        show(false);
+        if (back) button.focus();
+      };
+      if (!open) return close(true);
+      show(true);
+      panel.closing = () => listening.abort();
+      const { signal } = listening;
+      document.addEventListener("keydown", (pressed) => {
+        // A list that is open in the panel takes its own Escape.
+        if (pressed.key === "Escape" && pressed.target.getAttribute?.("aria-expanded") !== "true") close(true);
+      }, { signal });
+      document.addEventListener("pointerdown", ({ target }) => {
+        const outside = !panel.contains(target) && !button.contains(target);
+        if (outside && matchMedia("(max-width: 720px)").matches) close(false);
+      }, { signal });
     },
 
     // By hand: Gradio's <base> would make of the link's "#t-main" the first page.

@@ -1,0 +1,85 @@
+"""The frame around every page: the rail of pages at the left, and the tabs of pages that are one.
+
+The rail is drawn by the script in the head of every page, before Gradio lays the page out: it is
+the same everywhere, and nothing moves when the page comes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from app.web import icons, parts
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the rail.
+
+    Attributes:
+        title: on it.
+        icon: its name among `icons`.
+        pages: the pages it stands for by the names of their tabs; a single one has no tabs.
+    """
+
+    title: str
+    icon: str
+    pages: Mapping[str, Any]
+
+    @property
+    def path(self) -> str:
+        """Of its first page, which it leads to."""
+        return str(next(iter(self.pages.values())).PATH)
+
+
+def one(icon: str, page: Any) -> Entry:
+    """The line of a page without tabs."""
+    return Entry(page.TITLE, icon, {page.TITLE: page})
+
+
+def rail(groups: Sequence[Sequence[Entry]]) -> str:
+    """The rail as HTML: the script marks the line of the page that is open."""
+    return (
+        '<a class="t-skip" href="#t-main" onclick="theodolite.skip(event)">Skip to content</a>'
+        '<div class="t-head"><button type="button" class="t-icon" aria-label="Pages" '
+        'aria-expanded="false" aria-controls="t-rail" onclick="theodolite.rail(event)">'
+        f'{icons.svg("menu")}</button><span class="t-here"></span>{_theme()}</div>'
+        f'<div id="t-rail"><a class="t-brand" href="./">{icons.MARK}<span>Theodolite</span></a>'
+        f'<nav aria-label="Pages">{"".join(map(_group, groups))}</nav><div class="t-foot">'
+        f'<button type="button" class="t-fold-rail" aria-label="Fold" aria-expanded="true" '
+        f'onclick="theodolite.fold()">{icons.svg("fold")}</button>{_theme()}</div></div>'
+    )
+
+
+def _theme() -> str:
+    return (
+        '<button type="button" class="t-icon" aria-label="Light or dark" title="Light or dark" '
+        f'onclick="theodolite.toggleTheme()">{icons.svg("theme")}</button>'
+    )
+
+
+def _group(entries: Sequence[Entry]) -> str:
+    return f"<ul>{''.join(map(_line, entries))}</ul>"
+
+
+def _line(entry: Entry) -> str:
+    paths = escape(json.dumps([page.PATH for page in entry.pages.values()]))
+    return (
+        f'<li><a href="./{escape(entry.path)}" data-paths="{paths}">{icons.svg(entry.icon)}'
+        f"<span>{escape(entry.title)}</span></a></li>"
+    )
+
+
+def tabs(entry: Entry, here: Any) -> None:
+    """Place the tabs of an entry of several pages above the page that is being built."""
+    if len(entry.pages) < 2:
+        return
+    links = "".join(
+        f'<a href="./{escape(page.PATH)}"{" aria-current=page" if page is here else ""}>'
+        f"{escape(label)}</a>"
+        for label, page in entry.pages.items()
+    )
+    parts.static(f'<nav aria-label="{escape(entry.title)}">{links}</nav>', elem_classes=["t-tabs"])
