@@ -21,8 +21,8 @@ def drawn(visit, query=QUERY, points="2,040"):
 
 
 def said(page):
-    """The line under the map."""
-    return page.locator(".t-map > [role=status]")
+    """What the map says of itself."""
+    return page.locator(".t-map-said")
 
 
 def over(page):

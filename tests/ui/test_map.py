@@ -288,10 +288,10 @@ def test_the_address_restores_the_view(visit, visitor, site):
 def test_the_table_lists_what_is_in_view(visit, made):
     """For those who read instead of look."""
     page = drawn(visit)
-    page.get_by_text("What is in view, as a table").click()
-    rows = page.locator(".t-twin tbody tr")
+    page.get_by_role("button", name="What is in view, as a table").click()
+    rows = page.locator(".t-map-listing tbody tr")
     expect(rows).to_have_count(50)
-    expect(page.locator(".t-twin")).to_contain_text("50 of 2,040 in view")
+    expect(page.locator(".t-map-listing")).to_contain_text("50 of 2,040 in view")
     rows.first.get_by_role("button").click()
     expect(page.get_by_role("region", name="The open point")).to_be_visible()
 

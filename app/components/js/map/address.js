@@ -4,7 +4,8 @@
 import { column } from "./data.js";
 import { decodeAt, readPlace, writtenPlace } from "./decode.js";
 import { find } from "./find.js";
-import { chosenAnew, chosenNumbers, legendary } from "./tools.js";
+import { legendary } from "./legend.js";
+import { chosenAnew, chosenNumbers } from "./tools.js";
 import { writtenView } from "./view.js";
 
 const MOST_IDS = 100;

@@ -84,7 +84,7 @@ export const valueOf = (ui, by, i) =>
 
 // What is in view, for those who read instead of look.
 export async function list(ui) {
-  if (!ui.listing.open || !ui.map) return;
+  if (ui.listing.hidden || !ui.map) return;
   const kept = Array.from(inView(ui)).filter((i) => passes(ui, i));
   const first = (ui.map.chosen ? kept.filter((i) => ui.map.chosen[i]) : kept).slice(0, LISTED);
   const words = await texts(ui, first);

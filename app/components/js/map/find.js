@@ -2,7 +2,7 @@
 // stop a pattern that would take for ever.
 
 import { asked } from "./data.js";
-import { el } from "./dom.js";
+import { el, pressable } from "./dom.js";
 import { busy, repaint, say } from "./draw.js";
 import { tellOthers } from "./link.js";
 import { annotate } from "./overlay.js";
@@ -11,28 +11,25 @@ import { select } from "./tools.js";
 
 export function finding(ui) {
   const { sought } = ui.map;
-  const words = el("input", { type: "search", placeholder: "Words in a sentence", "aria-label": "Find", maxlength: "500", value: sought?.text ?? "" });
-  const pattern = el("input", { type: "checkbox", checked: Boolean(sought?.pattern) });
+  const words = el("input", { type: "search", placeholder: "Find words", "aria-label": "Find", maxlength: "500", value: sought?.text ?? "" });
+  const pattern = el("input", { type: "checkbox", checked: Boolean(sought?.pattern), "aria-label": "Regular expression" });
   const go = () => find(ui, words.value, pattern.checked);
-  words.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
+  onEnter(words, go);
   words.addEventListener("search", () => { if (!words.value) go(); });
-  const act = (label, run) => {
-    const button = el("button", { type: "button", class: "t-button" }, label);
-    button.addEventListener("click", run);
-    return button;
-  };
-  ui.finder.replaceChildren(...[
-    el("label", {}, "Find ", words), el("label", {}, pattern, " Regular expression"),
-    act("Find", go), act("Select what was found", () => ui.map.found && select(ui, foundNumbers(ui), "add")),
-    ui.map.value.placing ? placing(ui, act) : null,
-  ].filter(Boolean));
+  const regex = el("label", { class: "t-map-regex", title: "Regular expression" }, pattern, el("span", { "aria-hidden": "true" }, ".*"));
+  ui.pickFound = pressable("Select what was found", () => ui.map.found && select(ui, foundNumbers(ui), "add"), "t-map-tool t-map-wide");
+  ui.pickFound.hidden = !ui.map.found;
+  ui.finder.replaceChildren(...[el("span", { class: "t-map-group" }, words, regex), ui.pickFound, ui.map.value.placing ? placing(ui) : null].filter(Boolean));
 }
 
-function placing(ui, act) {
-  const words = el("input", { type: "text", placeholder: "A sentence of your own", "aria-label": "Place a sentence", maxlength: "2000" });
-  const go = () => words.value.trim() && place(ui, words.value);
-  words.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
-  return el("span", { class: "t-map-group" }, words, act("Place it on the map", go));
+const onEnter = (input, run) =>
+  input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); run(); } });
+
+function placing(ui) {
+  const words = el("input", {
+    type: "text", placeholder: "Place a sentence of yours", "aria-label": "Place a sentence", maxlength: "2000" });
+  onEnter(words, () => words.value.trim() && place(ui, words.value));
+  return el("span", { class: "t-map-group" }, words);
 }
 
 function foundNumbers(ui) {
@@ -68,6 +65,7 @@ export function lit(ui, found, sought) {
   const [words, pattern] = ui.finder.querySelectorAll("input");
   if (sought || !found) words.value = sought?.text ?? (document.activeElement === words ? words.value : "");
   if (sought) pattern.checked = sought.pattern;
+  ui.pickFound.hidden = !found;
   repaint(ui);
 }
 

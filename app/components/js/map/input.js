@@ -1,5 +1,6 @@
 // Pointer, wheel and keys of the map.
 
+import { fullScreen, table } from "./bar.js";
 import { passes, seen, texts } from "./data.js";
 import { decodeAt, decodeHere } from "./decode.js";
 import { el } from "./dom.js";
@@ -146,6 +147,7 @@ function key(ui, event) {
     l: () => choose(ui, "lasso"), m: () => choose(ui, "move"), r: () => choose(ui, "rectangle"),
     n: () => walk(ui, 1), N: () => walk(ui, -1),
     d: () => decodeHere(ui),
+    f: () => fullScreen(ui), t: () => table(ui),
     Enter: () => (ui.mode === "decode" ? decodeHere(ui) : ui.hovered >= 0 && openPoint(ui, ui.hovered)),
     " ": () => ui.hovered >= 0 && select(ui, [ui.hovered], ui.map.chosen?.[ui.hovered] ? "subtract" : "add"),
     "/": () => ui.finder.querySelector("input")?.focus(),

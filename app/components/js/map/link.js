@@ -11,10 +11,11 @@ import { column, seen } from "./data.js";
 import { SETTLE_MS, draw, list, repaint } from "./draw.js";
 import { lit } from "./find.js";
 import { hoverOn } from "./input.js";
+import { legendary } from "./legend.js";
 import { annotate } from "./overlay.js";
 import { openPoint, panelled } from "./panel.js";
 import { FEW } from "./scene.js";
-import { colourBy, filtered, legendary, sizeAs } from "./tools.js";
+import { colourBy, filtered, sizeAs } from "./tools.js";
 
 export function tellOthers(ui, what) {
   const group = ui.map.value.linked;

@@ -5,18 +5,20 @@
 // Every other module works on the `ui` that is made here: its elements, and in `ui.map` what is loaded.
 
 import { opened, readFilters, writtenFilters } from "./address.js";
+import { tools } from "./bar.js";
 import { crowding } from "./colours.js";
 import { binary, column, seen } from "./data.js";
 import { el } from "./dom.js";
 import { busy, draw, list, repaint, resize, sized } from "./draw.js";
 import { find, finding } from "./find.js";
 import { listen } from "./input.js";
+import { choices, legendary } from "./legend.js";
 import { heard } from "./link.js";
 import { moving } from "./moving.js";
 import { panelled } from "./panel.js";
 import { pointGrid } from "./points.js";
 import { canvasScene, webglScene } from "./scene.js";
-import { colourBy, filtered, legendary, tools } from "./tools.js";
+import { colourBy, filtered } from "./tools.js";
 import { fitted, readView } from "./view.js";
 
 const MOVED_POINTS = 50000; // more do not glide to their new places, they are there
@@ -30,7 +32,6 @@ export function mount({ element, props, trigger, watch }) {
     past: [], future: [], mode: "move", drag: null, hovered: -1, settling: 0, turn: 0,
   };
   ui.element.replaceChildren(ui.root);
-  ui.listing.addEventListener("toggle", () => list(ui));
   new MutationObserver(() => ui.map && (repaint(ui), legendary(ui))).observe(document.body, { attributeFilter: ["class"] });
   new ResizeObserver(() => resize(ui)).observe(ui.stage);
   window.addEventListener("theodolite:map", (event) => heard(ui, event));
@@ -43,20 +44,25 @@ export function mount({ element, props, trigger, watch }) {
 function elements() {
   const stage = el("div", { class: "t-map-stage" });
   const over = el("canvas", { class: "t-map-over", tabindex: "0", role: "application" });
+  const bar = el("div", { class: "t-map-bar", role: "toolbar", "aria-label": "Map tools" });
+  const zooms = el("div", { class: "t-map-bar t-map-zooms", role: "toolbar", "aria-label": "View" });
+  const finder = el("div", { class: "t-map-finder" });
+  const status = el("p", { class: "t-map-said", role: "status" });
   const tip = el("div", { class: "t-map-tip", hidden: "" });
-  stage.append(el("canvas", { class: "t-map-cloud" }), over, tip);
-  const status = el("p", { class: "t-small t-muted", role: "status" });
-  const listing = el("details", { class: "t-twin" }, el("summary", {}, "What is in view, as a table"));
+  stage.append(el("canvas", { class: "t-map-cloud" }), bar, over, zooms, finder, status, tip);
+  const colours = el("div", { class: "t-map-colours" });
+  const legend = el("div", { class: "t-map-legend" });
+  const options = el("div", { class: "t-map-options" });
+  const key = el("details", { class: "t-map-key" }, el("summary", {}, "Legend"), colours, legend, options);
+  key.open = window.innerWidth > 720; // a phone shows the map first
+  const panel = el("div", { class: "t-map-panel" });
+  const body = el("div", { class: "t-map-body" }, stage, el("div", { class: "t-map-side" }, key, panel));
+  const mover = el("div", { class: "t-map-mover", hidden: "" });
+  const listing = el("section", { class: "t-map-listing", hidden: "", "aria-label": "Points in view" });
   const listed = el("div", { class: "t-scroll", tabindex: "0", role: "region", "aria-label": "Points in view" });
   listing.append(listed);
-  const bar = el("div", { class: "t-map-bar", role: "toolbar", "aria-label": "Map tools" });
-  const finder = el("div", { class: "t-map-bar t-map-finder" });
-  const legend = el("div", { class: "t-map-legend" });
-  const panel = el("div", { class: "t-map-panel" });
-  const body = el("div", { class: "t-map-body" }, stage, legend);
-  const mover = el("div", { class: "t-map-bar t-map-mover", hidden: "" });
-  const root = el("div", { class: "t-map", hidden: "" }, bar, finder, mover, body, status, panel, listing);
-  return { stage, over, tip, status, listing, listed, bar, finder, legend, panel, mover, root };
+  const root = el("div", { class: "t-map", hidden: "" }, body, mover, listing);
+  return { stage, over, tip, status, listing, listed, bar, zooms, finder, colours, legend, options, panel, mover, root };
 }
 
 async function load(ui) {
@@ -100,9 +106,10 @@ async function show(ui, value, xy) {
   }
   ui.over.setAttribute("aria-label",
     `${value.label}. Arrow keys move, plus and minus zoom, 0 shows all, L draws a lasso, V selects what is in view, ` +
-    "N goes from point to point, Enter opens it, Space selects it, Escape clears." +
+    "N goes from point to point, Enter opens it, Space selects it, Escape clears, F fills the screen." +
     (value.decoding ? " D says in words what stands in the middle, or at the point gone to." : ""));
   tools(ui);
+  choices(ui);
   finding(ui);
   ui.panel.replaceChildren();
   const wanted = same && value.columns.some((c) => c.key === before.colour) ? before.colour : value.colour;

@@ -1,21 +1,18 @@
-// The tools of the map: selections, filters, undo, bar, legend, view.
+// What the tools of the map do: selections, filters, undo, view.
 
 import { noted } from "./address.js";
-import { rampColour } from "./colours.js";
 import { column, passes, seen } from "./data.js";
-import { count, el, sum } from "./dom.js";
+import { sum } from "./dom.js";
 import { draw, list, repaint } from "./draw.js";
-import { TABLES, save } from "./files.js";
 import { find } from "./find.js";
+import { legendary } from "./legend.js";
 import { tellOthers } from "./link.js";
 import { annotate } from "./overlay.js";
 import { closePoint, panelled } from "./panel.js";
 import { pointsInside } from "./points.js";
-import { SIZES } from "./sizes.js";
 import { zoomed } from "./view.js";
 
 const UNDONE = 100;
-const LEGEND_ROWS = 300;
 const SENT = 10000; // numbers that Python is told of
 
 // What undo brings back: selection, filters and colour, not the view.
@@ -94,7 +91,7 @@ export function filtered(ui) {
   }
 }
 
-function filterBy(ui, key, filter) {
+export function filterBy(ui, key, filter) {
   remember(ui);
   ui.map.filters = { ...ui.map.filters };
   if (filter === null) delete ui.map.filters[key];
@@ -108,50 +105,11 @@ function filterBy(ui, key, filter) {
   list(ui);
 }
 
-// Bar ---------------------------------------------------------------------------------------
-
-export function tools(ui) {
-  const button = (label, act, attributes = {}) => {
-    const made = el("button", { type: "button", class: "t-button", ...attributes }, label);
-    made.addEventListener("click", () => { act(); ui.over.focus({ preventScroll: true }); });
-    return made;
-  };
-  const modes = ["move", "lasso", "rectangle", ...(ui.map.value.decoding ? ["decode"] : [])].map((name) =>
-    button(name[0].toUpperCase() + name.slice(1), () => choose(ui, name), { "data-mode": name }));
-  const pick = el("select", { "aria-label": "Colour by" }, el("option", { value: "" }, "One colour"),
-    ...ui.map.value.columns.map((c) => el("option", { value: c.key }, c.name)));
-  pick.addEventListener("change", () => {
-    colourBy(ui, pick.value || null);
-    tellOthers(ui, { colour: pick.value || null });
-  });
-  ui.map.picked = () => { pick.value = ui.map.colour ?? ""; };
-  const saves = el("select", { "aria-label": "Save" }, el("option", { value: "" }, "Save…"),
-    ...["PNG", "SVG", ...Object.keys(TABLES)].map((kind) => el("option", { value: kind }, kind)));
-  saves.addEventListener("change", () => { save(ui, saves.value); saves.value = ""; });
-  ui.bar.replaceChildren(...[
-    el("span", { class: "t-map-group" }, ...modes),
-    el("span", { class: "t-map-group" },
-      button("+", () => zoom(ui, 0.6), { "aria-label": "Closer" }), button("−", () => zoom(ui, 1 / 0.6), { "aria-label": "Farther" }),
-      button("All", () => fit(ui), { "aria-label": "Show all" })),
-    el("span", { class: "t-map-group" }, button("Undo", () => travel(ui, ui.past, ui.future)), button("Redo", () => travel(ui, ui.future, ui.past)),
-      button("Clear", () => clear(ui))),
-    el("label", {}, "Colour ", pick), pointSize(ui), ui.map.value.regions.length ? named(ui) : null, saves,
-  ].filter(Boolean));
-  choose(ui, ui.mode === "decode" && !ui.map.value.decoding ? "move" : ui.mode);
-}
-
-function named(ui) {
-  const box = el("input", { type: "checkbox", checked: ui.map.names });
-  box.addEventListener("change", () => { ui.map.names = box.checked; annotate(ui); noted(ui); });
-  return el("label", {}, box, " Names");
-}
-
-function pointSize(ui) {
-  const pick = el("select", { "aria-label": "Points" },
-    ...Object.keys(SIZES).map((size) => el("option", { value: size, selected: size === ui.map.size }, `${size[0].toUpperCase()}${size.slice(1)} points`)));
-  pick.addEventListener("change", () => sizeAs(ui, pick.value));
-  ui.map.sizePicked = () => { pick.value = ui.map.size; };
-  return pick;
+export function choose(ui, name) {
+  ui.mode = name;
+  ui.over.dataset.mode = name;
+  ui.bar.querySelectorAll("[data-mode]").forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.mode === name)));
+  annotate(ui);
 }
 
 export function sizeAs(ui, size, own = true) {
@@ -160,64 +118,6 @@ export function sizeAs(ui, size, own = true) {
   if (own) tellOthers(ui, { size });
   draw(ui);
   noted(ui);
-}
-
-export function choose(ui, name) {
-  ui.mode = name;
-  ui.over.dataset.mode = name;
-  ui.bar.querySelectorAll("[data-mode]").forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.mode === name)));
-  annotate(ui);
-}
-
-export function legendary(ui) {
-  ui.map.picked();
-  const by = ui.map.colour === null ? null : ui.map.columns[ui.map.colour];
-  ui.legend.replaceChildren();
-  if (!by) return;
-  ui.legend.append(el("h3", {}, by.name));
-  if (by.kind === "label") ui.legend.append(labelLegend(ui, by));
-  else ui.legend.append(rampLegend(ui, by));
-}
-
-function labelLegend(ui, by) {
-  const filter = ui.map.filters[ui.map.colour];
-  const counts = new Uint32Array(by.labels.length + 1);
-  for (const value of by.values) counts[Math.min(value, by.labels.length)]++;
-  const order = by.labels.map((_, i) => i).sort((a, b) => counts[b] - counts[a]);
-  const rows = order.slice(0, LEGEND_ROWS).map((i) => {
-    const [r, g, b] = ui.map.shades[i];
-    const on = !filter || filter.has(i);
-    const row = el("button", { type: "button", "aria-pressed": String(on), class: "t-map-label", title: "Show only this, again for all; with Shift, this one more or less" },
-      el("i", { style: `background: rgb(${r} ${g} ${b})`, "aria-hidden": "true" }), el("span", {}, by.labels[i]),
-      el("small", {}, count(counts[i])));
-    row.addEventListener("click", (event) => { // by key too: a button clicks on Enter, Shift and all
-      const next = event.shiftKey && filter ? new Set(filter) : new Set();
-      if (event.shiftKey && filter?.has(i)) next.delete(i);
-      else next.add(i);
-      const same = filter && filter.size === 1 && filter.has(i);
-      filterBy(ui, ui.map.colour, same || !next.size ? null : next);
-    });
-    return row;
-  });
-  const rest = order.length - rows.length;
-  const more = rest > 0 ? el("p", { class: "t-small t-muted" }, `and ${count(rest)} smaller ones`) : null;
-  return el("div", { class: "t-map-labels" }, ...rows, more ?? "");
-}
-
-function rampLegend(ui, by) {
-  const [low, high] = ui.map.filters[ui.map.colour] ?? [by.low, by.high];
-  const step = (by.high - by.low) / 100 || 1;
-  const end = (name, value) => el("input", { type: "range", min: by.low, max: by.high, step, value, "aria-label": `${name} value shown` });
-  const [from, to] = [end("Lowest", low), end("Highest", high)];
-  for (const input of [from, to]) {
-    input.addEventListener("change", () => {
-      const pair = [Number(from.value), Number(to.value)].sort((a, b) => a - b);
-      filterBy(ui, ui.map.colour, pair[0] <= by.low + step / 2 && pair[1] >= by.high - step / 2 ? null : [pair[0], pair[1]]);
-    });
-  }
-  const stops = [0, 0.25, 0.5, 0.75, 1].map((s) => `rgb(${rampColour(s).join(" ")})`).join(", ");
-  return el("div", {}, el("div", { class: "t-map-ramp", style: `background: linear-gradient(to right, ${stops})` }),
-    el("p", { class: "t-small" }, `${low.toPrecision(3)} to ${high.toPrecision(3)}`), from, to);
 }
 
 // View --------------------------------------------------------------------------------------
