@@ -24,8 +24,7 @@ from app.pages.overview import command as results
 from app.pages.search import command as search
 from app.pages.spaces import command as spaces
 from app.pages.train import command as train
-from app.pages.train import decoder_command as train_decoder
-from app.pages.train import decoders_command as decoders
+from app.pages.train import decoder_command as decoders
 from app.pages.trainings import command as runs
 
 app = typer.Typer(
@@ -53,7 +52,7 @@ app.command()(decode.decode)
 app.command()(decode.interpolate)
 app.command()(decode.analogy)
 app.command()(diagnose.diagnose)
-app.command("train-decoder")(train_decoder.train_decoder)
+app.command("train-decoder")(decoders.train_decoder)
 app.command()(train.train)
 app.command()(train.sweep)
 app.command()(runs.runs)

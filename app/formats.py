@@ -145,3 +145,8 @@ def shorten(name: str, limit: int = 30) -> str:
         return name
     head = (limit - 1) // 2
     return f"{name[:head]}…{name[-(limit - 1 - head) :]}"
+
+
+def last_part(name: str) -> str:
+    """The name of a file or folder, without where it lies."""
+    return name.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]

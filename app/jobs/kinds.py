@@ -19,9 +19,9 @@ KINDS: dict[str, str] = {
     "spaces": "app.pages.spaces.service:SpacesJob",
     "geometry": "app.pages.geometry.job:GeometryJob",
     "curate": "app.pages.curate.service:CurateJob",
-    "train": "app.pages.train.making:TrainJob",
-    "sweep": "app.pages.train.sweeping:SweepJob",
-    "train-decoder": "app.pages.train.decoder_making:TrainDecoderJob",
+    "train": "app.pages.train.job:TrainJob",
+    "sweep": "app.pages.train.job:SweepJob",
+    "train-decoder": "app.pages.train.job:TrainDecoderJob",
     "diagnose": "app.pages.diagnose.service:DiagnoseJob",
 }
 

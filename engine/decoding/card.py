@@ -8,12 +8,10 @@ from typing import Any
 
 from engine.decoding.spec import DecoderSpec
 from engine.training.base_spec import short
-from engine.training.card import WHY, code, fenced, options, plain, settings, table
+from engine.training.card import WHY, code, fenced, plain, settings, table
 
 MOST_ROWS = 20
 """Held-out losses that the card lists; `decoder.json` has all."""
-_TOLD = ("encoder", "train", "out")
-"""Fields that a command has in other places than its options."""
 ARCHITECTURES = {
     "prefix": "a small Transformer that reads the vector as its first positions",
     "lstm": "an LSTM with the vector joined to every input (Vec2Sent, section 3.3)",
@@ -25,20 +23,6 @@ TERMS = (
     "To be filled in by whoever passes this folder on. A decoder can write out what it learned "
     "from: the terms of its training text, of the encoder and of a base hold for it too."
 )
-
-
-def command_of(spec: DecoderSpec, style: str = "") -> str:
-    """The command that trains the same, to be pasted into a terminal.
-
-    Args:
-        spec: what is trained.
-        style: format specification of floats; by default they keep every digit.
-    """
-    words = ["theodolite", "train-decoder", spec.encoder]
-    for name in spec.train:
-        words += ["--train", name]
-    words += ["--out", spec.out]
-    return shlex.join([*words, *options(spec, _TOLD, style)])
 
 
 def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proof: str = "") -> str:
@@ -70,9 +54,9 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
         f"seconds. The weights are those after update {facts['step']:,}, with the lowest loss, "
         f"{facts['loss']:.3f} nats a token, on {facts['held_out']:,} held-out sentences.",
         "\n".join(f"- {plain(note)}" for note in facts["notes"]),
-        settings(spec, _TOLD),
+        settings(spec, ("encoder", "train", "out")),
         "The same again:",
-        fenced(command_of(spec.relative_paths()), "sh"),
+        fenced(shlex.join(spec.relative_paths().command()), "sh"),
         table(("update", "held-out loss"), _curve(facts["curve"])),
         proof,
         "## Terms",

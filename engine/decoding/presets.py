@@ -12,8 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from engine.datasets.catalog import Catalog
 from engine.errors import UserError
-from engine.training.presets import Preset
+from engine.training.presets import STARTER, Preset
+
+TRAIN_TEXTS = ("unlabelled/wiki_split", "unlabelled/movie_reviews", "unlabelled/speeches")
+"""What our own decoders learn from, as far as the data folder has it."""
+TEST_TEXTS = ("unlabelled/abc", "starter-topics")
+"""What none of them has seen."""
 
 
 @dataclass(frozen=True)
@@ -76,3 +82,9 @@ def preset(name: str) -> DecoderPreset:
             return found
     known = ", ".join(each.name for each in PRESETS)
     raise UserError(f"There is no preset {name!r} for decoders.", f"Choose one of {known}.")
+
+
+def default_texts(catalog: Catalog) -> tuple[str, ...]:
+    """Names of the texts to learn from: those of ours that are here, else the starter set."""
+    known = {info.name for info in catalog.list()}
+    return tuple(name for name in TRAIN_TEXTS if name in known) or (STARTER,)

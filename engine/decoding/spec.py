@@ -126,6 +126,13 @@ class DecoderSpec(BaseSpec):
         """Decoders of before are known by the words for poolings of then."""
         return {"encoder": as_before(self.encoder)}
 
+    def command(self) -> list[str]:
+        """The words of the command that trains the same, to be pasted into a terminal."""
+        words = ["theodolite", "train-decoder", self.encoder]
+        for name in self.train:
+            words += ["--train", name]
+        return [*words, "--out", self.out, *self.options("encoder", "train", "out")]
+
     def relative_paths(self) -> DecoderSpec:
         """The same without the folders of this machine, for a folder that is handed on."""
         return replace(

@@ -1,8 +1,8 @@
 """The ablations of SimCSE's paper as changes to a run, at any scale.
 
     spec = TrainSpec("unsup", "minilm", "unlabelled/sentences_mix", "dropout", limit=20_000)
-    for row in rows("dropout", spec):
-        run(TrainSpec.from_dict(spec.to_dict() | row.changes))
+    for label, changes in children("dropout", spec):
+        run(TrainSpec.from_dict(spec.to_dict() | changes))
 
 Tables are numbered as in the last version of the paper (Gao, Yao and Chen 2021, EMNLP;
 arXiv:2104.08821v4); `first_table` has the number in the first one. The scores are the paper's:
@@ -23,7 +23,7 @@ _FIRST_VERSION = {"1": "2", "2": "3", "3": "4", "4": "5", "6": "8", "7": "9"}
 
 
 @dataclass(frozen=True)
-class Row:
+class AblationRow:
     """A row of a table.
 
     Attributes:
@@ -54,7 +54,7 @@ class Ablation:
     table: str
     title: str
     objective: Literal["unsup", "sup"]
-    rows: tuple[Row, ...]
+    rows: tuple[AblationRow, ...]
     left_out: str = ""
 
     @property
@@ -63,8 +63,8 @@ class Ablation:
         return _FIRST_VERSION.get(self.table, self.table)
 
 
-def _augmented(label: str, kind: str, percent: int, score: float) -> Row:
-    return Row(
+def _augmented(label: str, kind: str, percent: int, score: float) -> AblationRow:
+    return AblationRow(
         f"{label} {percent} %", {"augmentation": kind, "augmentation_rate": percent / 100}, score
     )
 
@@ -74,15 +74,15 @@ _DELETE_ONE = {"augmentation": "delete-one"}
 _AUGMENTATION = Ablation(
     "augmentation", "1", "Data augmentation instead of dropout alone", "unsup",
     (
-        Row("none (unsupervised SimCSE)", {}, 82.5),
+        AblationRow("none (unsupervised SimCSE)", {}, 82.5),
         _augmented("crop", "crop", 10, 77.8),
         _augmented("crop", "crop", 20, 71.4),
         _augmented("crop", "crop", 30, 63.6),
         _augmented("word deletion", "delete", 10, 75.9),
         _augmented("word deletion", "delete", 20, 72.2),
         _augmented("word deletion", "delete", 30, 68.2),
-        Row("delete one word", _DELETE_ONE, 75.9),
-        Row("delete one word, without dropout", _DELETE_ONE | {"dropout": 0.0}, 74.2),
+        AblationRow("delete one word", _DELETE_ONE, 75.9),
+        AblationRow("delete one word, without dropout", _DELETE_ONE | {"dropout": 0.0}, 74.2),
         _augmented("MLM", "mlm", 15, 62.2),
     ),
     "Synonym replacement (77.4) needs a dictionary of synonyms.",
@@ -94,14 +94,14 @@ _DUAL = {"dual": True}
 _OBJECTIVES = Ablation(
     "objective", "2", "Training objectives, one encoder or two (on text in reading order)", "unsup",
     (
-        Row("next sentence, one encoder", _NEXT, 67.1),
-        Row("next sentence, two encoders", _NEXT | _DUAL, 68.9),
-        Row("next 3 sentences, one encoder", _NEXT_3, 67.4),
-        Row("next 3 sentences, two encoders", _NEXT_3 | _DUAL, 68.8),
-        Row("delete one word, one encoder", _DELETE_ONE, 75.9),
-        Row("delete one word, two encoders", _DELETE_ONE | _DUAL, 73.1),
-        Row("unsupervised SimCSE, one encoder", {}, 82.5),
-        Row("unsupervised SimCSE, two encoders", _DUAL, 80.7),
+        AblationRow("next sentence, one encoder", _NEXT, 67.1),
+        AblationRow("next sentence, two encoders", _NEXT | _DUAL, 68.9),
+        AblationRow("next 3 sentences, one encoder", _NEXT_3, 67.4),
+        AblationRow("next 3 sentences, two encoders", _NEXT_3 | _DUAL, 68.8),
+        AblationRow("delete one word, one encoder", _DELETE_ONE, 75.9),
+        AblationRow("delete one word, two encoders", _DELETE_ONE | _DUAL, 73.1),
+        AblationRow("unsupervised SimCSE, one encoder", {}, 82.5),
+        AblationRow("unsupervised SimCSE, two encoders", _DUAL, 80.7),
     ),
 )  # fmt: skip
 
@@ -109,22 +109,22 @@ _DROPOUT = Ablation(
     "dropout", "3", "Dropout", "unsup",
     (
         *(
-            Row(f"p = {p:g}", {"dropout": p}, score)
+            AblationRow(f"p = {p:g}", {"dropout": p}, score)
             for p, score in (
                 (0.0, 71.1), (0.01, 72.6), (0.05, 81.1), (0.1, 82.5),
                 (0.15, 81.4), (0.2, 80.5), (0.5, 71.0),
             )
         ),
-        Row("fixed 0.1: the same mask twice", {"dropout": 0.1, "fixed_mask": True}, 43.6),
+        AblationRow("fixed 0.1: the same mask twice", {"dropout": 0.1, "fixed_mask": True}, 43.6),
     ),
 )  # fmt: skip
 
 _PAIRS = Ablation(
     "pairs", "4", "Pairs to learn from", "sup",
     (
-        Row("entailment", {"hard_negatives": False}, 84.9),
-        Row("entailment and hard negatives", {}, 86.2),
-        Row("entailment and hard negatives, two encoders", _DUAL, 84.2),
+        AblationRow("entailment", {"hard_negatives": False}, 84.9),
+        AblationRow("entailment and hard negatives", {}, 86.2),
+        AblationRow("entailment and hard negatives, two encoders", _DUAL, 84.2),
     ),
     "QQP, Flickr30k and ParaNMT as pairs, ANLI, and neutral or contradicted hypotheses as "
     "positives: each needs its own file. Two encoders are from section 4.",
@@ -140,21 +140,23 @@ _POOLERS = (
 _POOLING = (
     Ablation(
         "pooling", "6", "Pooling", "unsup",
-        tuple(Row(label, changes, score) for label, changes, score, _ in _POOLERS),
+        tuple(AblationRow(label, changes, score) for label, changes, score, _ in _POOLERS),
     ),
     Ablation(
         "pooling-sup", "6", "Pooling, supervised", "sup",
-        tuple(Row(label, changes, score) for label, changes, _, score in _POOLERS),
+        tuple(AblationRow(label, changes, score) for label, changes, _, score in _POOLERS),
     ),
 )  # fmt: skip
 
 _HARD = Ablation(
     "hard-negatives", "7", "Hard negatives and their weight", "sup",
     (
-        Row("none", {"hard_negatives": False}, 84.9),
+        AblationRow("none", {"hard_negatives": False}, 84.9),
         *(
             # The spec's weight is the logarithm of alpha: it is added as a logit.
-            Row(f"contradictions, α = {alpha:g}", {"hard_negative_weight": math.log(alpha)}, score)
+            AblationRow(
+                f"contradictions, α = {alpha:g}", {"hard_negative_weight": math.log(alpha)}, score
+            )
             for alpha, score in ((0.5, 86.1), (1.0, 86.2), (2.0, 86.2))
         ),
     ),
@@ -164,9 +166,9 @@ _HARD = Ablation(
 _TEMPERATURE = Ablation(
     "temperature", "D.1", "Similarity and temperature", "sup",
     (
-        Row("dot product", {"similarity": "dot", "temperature": 1.0}, 85.9),
+        AblationRow("dot product", {"similarity": "dot", "temperature": 1.0}, 85.9),
         *(
-            Row(f"cosine, τ = {t:g}", {"similarity": "cosine", "temperature": t}, score)
+            AblationRow(f"cosine, τ = {t:g}", {"similarity": "cosine", "temperature": t}, score)
             for t, score in ((0.001, 84.9), (0.01, 85.4), (0.05, 86.2), (0.1, 82.0), (1.0, 64.0))
         ),
     ),
@@ -175,9 +177,9 @@ _TEMPERATURE = Ablation(
 _MLM = Ablation(
     "mlm", "D.2", "An auxiliary MLM loss", "sup",
     (
-        Row("without MLM", {}, 86.2),
+        AblationRow("without MLM", {}, 86.2),
         *(
-            Row(f"with MLM, λ = {weight:g}", {"mlm_weight": weight}, score)
+            AblationRow(f"with MLM, λ = {weight:g}", {"mlm_weight": weight}, score)
             for weight, score in ((0.01, 85.7), (0.1, 85.7), (1.0, 85.1))
         ),
     ),
@@ -211,12 +213,12 @@ SCALES = {
     "paper": Scale("as large as the data", None),
 }
 """By name, from the smallest. Differences at one scale need not hold at another."""
-_LOOKS = 10
-"""At the dev set in a run of known length: enough to find its best, and cheap beside it."""
+_EVALS = 10
+"""On the dev set in a run of known length: enough to find its best, and cheap beside it."""
 
 
 def scaled(spec: TrainSpec, scale: str) -> TrainSpec:
-    """Return the run at a scale; it looks at the dev set ten times.
+    """Return the run at a scale; it is evaluated on the dev set ten times.
 
     Raises:
         UserError: there is no such scale.
@@ -227,12 +229,11 @@ def scaled(spec: TrainSpec, scale: str) -> TrainSpec:
     if found.limit is None:
         return replace(spec, limit=None)
     updates = math.ceil(spec.epochs * math.ceil(found.limit / spec.batch_size))
-    looks = max(1, updates // _LOOKS)
-    return replace(spec, limit=found.limit, steps=None, dev_every=looks)
+    return replace(spec, limit=found.limit, steps=None, dev_every=max(1, updates // _EVALS))
 
 
-def rows(name: str, spec: TrainSpec) -> tuple[Row, ...]:
-    """Return the rows of an ablation, each checked against a run.
+def children(name: str, spec: TrainSpec) -> list[tuple[str, dict[str, Any]]]:
+    """Return label and changes of the rows of an ablation, each checked against a run.
 
     Args:
         name: of `ABLATIONS`.
@@ -253,4 +254,4 @@ def rows(name: str, spec: TrainSpec) -> tuple[Row, ...]:
         )
     for row in found.rows:
         TrainSpec.from_dict(spec.to_dict() | row.changes)
-    return found.rows
+    return [(row.label, row.changes) for row in found.rows]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from engine.errors import UserError
+from engine.training.fields import written
 
 Ranges = Mapping[str, tuple[Callable[[Any], bool], str]]
 """Field -> whether a value fits, and what is expected in words."""
@@ -97,6 +98,28 @@ class BaseSpec:
     def as_before(self) -> dict[str, Any]:
         """The fields that the hash takes in earlier words: what was trained then is known by it."""
         return {}
+
+    def command(self) -> list[str]:
+        """The words of the command that trains the same, to be pasted into a terminal."""
+        raise NotImplementedError
+
+    def options(self, *aside: str) -> list[str]:
+        """The fields that are not as usual, as options of a command.
+
+        Args:
+            *aside: fields that the command says in another way.
+        """
+        words = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in aside or value == field.default:
+                continue
+            option = field.name.replace("_", "-")
+            if isinstance(value, bool):
+                words.append(f"--{option}" if value else f"--no-{option}")
+            else:
+                words += [f"--{option}", written(value)]
+        return words
 
     @property
     def hash(self) -> str:

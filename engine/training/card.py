@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -27,36 +26,6 @@ WHY = {
     "patience": "It stopped early: the dev score no longer rose.",
     "diverged": "It stopped because the loss was NaN or infinity.",
 }
-
-
-def command_of(spec: TrainSpec) -> str:
-    """The command that trains the same, to be pasted into a terminal."""
-    words = ["theodolite", "train", spec.objective, spec.base, "--train", spec.train]
-    words += ["--out", spec.out] if spec.out else []
-    return shlex.join([*words, *options(spec, ("objective", "base", "train", "out"))])
-
-
-def options(spec: BaseSpec, aside: Collection[str], style: str = "") -> list[str]:
-    """The fields that are not as usual, as options of a command.
-
-    Args:
-        spec: what is trained.
-        aside: fields that the command says in another way.
-        style: format specification of floats; by default they keep every digit.
-    """
-    words = []
-    for field in fields(spec):
-        value = getattr(spec, field.name)
-        if field.name in aside or value == field.default:
-            continue
-        option = field.name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        elif isinstance(value, float):
-            words += [f"--{option}", format(value, style)]
-        else:
-            words += [f"--{option}", "none" if value is None else str(value)]
-    return words
 
 
 def card(record: Record, dim: int) -> str:
@@ -83,7 +52,7 @@ def card(record: Record, dim: int) -> str:
         f"seconds; the weights are those after update {record.best_step:,}.",
         settings(spec, ("base", "train", "out")),
         "The same again:",
-        fenced(command_of(spec.relative_paths()), "sh"),
+        fenced(shlex.join(spec.relative_paths().command()), "sh"),
         "## Scores while training",
         _scores(record),
         table(("step", "dev score", "alignment", "uniformity", "loss"), _curve(record.curve)),

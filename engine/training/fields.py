@@ -1,4 +1,4 @@
-"""Reading the fields of a spec from what people type, on a page or in a terminal."""
+"""The fields of a spec as people type them, on a page or in a terminal: read and written."""
 
 from __future__ import annotations
 
@@ -47,6 +47,14 @@ def read(spec: Any, name: str, text: str) -> Any:
     if int in types or float in types:
         return number(name, text, whole=int in types, such_as=defaults(spec).get(name))
     return text
+
+
+def written(value: Any) -> str:
+    """The text that `read` reads as this value, in as few digits as say it: `3e-5`."""
+    if isinstance(value, float):
+        brief = f"{value:g}".replace("e-0", "e-")
+        return brief if float(brief) == value else str(value)
+    return str(value).lower() if isinstance(value, bool | NoneType) else str(value)
 
 
 def number(name: str, text: str, *, whole: bool = False, such_as: Any = None) -> int | float:

@@ -18,7 +18,8 @@ from engine.datasets.catalog import Catalog
 _WIKIPEDIA = ("unlabelled/wiki1m_for_simcse", "unlabelled/sentences_mix")
 """The paper's million sentences, or what may stand in for them."""
 _INFERENCE = ("nli/nli_for_simcse", "nli")
-_STARTER = "starter"
+STARTER = "starter"
+"""The shipped set as a training names it: its pairs or its topics, as the objective needs."""
 DEV = ("STSBenchmark", "starter-pairs")
 """Dev sets, the first that is there is taken unless another is named."""
 
@@ -109,14 +110,14 @@ def presets(catalog: Catalog, machine: Machine | None = None) -> list[Preset]:
 
 
 def _first(names: tuple[str, ...], known: set[str]) -> str:
-    return next((name for name in names if name in known), _STARTER)
+    return next((name for name in names if name in known), STARTER)
 
 
 def _with(preset: Preset, changes: dict[str, Any]) -> Preset:
     """Add the dev set; none to what learns from it, and none where STS says nothing of the goal."""
     if preset.changes["objective"] == "mlm":
         changes = {"dev": None}
-    elif preset.changes["objective"] == "sup" and preset.changes["train"] == _STARTER:
+    elif preset.changes["objective"] == "sup" and preset.changes["train"] == STARTER:
         changes = {"dev": None} if changes["dev"] == "starter-pairs" else changes
     return replace(preset, changes=preset.changes | changes)
 

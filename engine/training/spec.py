@@ -138,6 +138,12 @@ class TrainSpec(BaseSpec):
         pooling = "cls" if self.pooling == "cls_token" else self.pooling
         return {"version": 1, "pooling": pooling, "base": as_before(self.base)}
 
+    def command(self) -> list[str]:
+        """The words of the command that trains the same, to be pasted into a terminal."""
+        words = ["theodolite", "train", self.objective, self.base, "--train", self.train]
+        words += ["--out", self.out] if self.out else []
+        return [*words, *self.options("objective", "base", "train", "out")]
+
     def relative_paths(self) -> TrainSpec:
         """The same without the folders of this machine, for a folder that is handed on."""
         base, train = relative_path(self.base), relative_path(self.train)

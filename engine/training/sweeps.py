@@ -28,6 +28,7 @@ Values = Sequence[Any]
 MOST = 500
 """Runs in a sweep."""
 _FIXED = ("out",)
+_SEED = " · seed "
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,24 @@ def search(
         if len(drawn) == runs:
             break
     return _distinct(spec, drawn)
+
+
+def seeded(
+    children: Sequence[tuple[str, Mapping[str, Any]]], seeds: Sequence[int]
+) -> list[tuple[str, Changes]]:
+    """Each child once with every seed; a single one stands behind a seed of the child's own."""
+    if len(seeds) == 1:
+        return [(label, {"seed": seeds[0], **changes}) for label, changes in children]
+    return [
+        (f"{label}{_SEED}{seed}", {**changes, "seed": seed})
+        for label, changes in children
+        for seed in seeds
+    ]
+
+
+def without_seed(label: str) -> str:
+    """The label that a child had before `seeded`."""
+    return label.partition(_SEED)[0]
 
 
 def best(scores: Sequence[float | None]) -> int | None:

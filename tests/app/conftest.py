@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.train import decoders
+from app import decoders
 from app.workspace import Workspace
 
 

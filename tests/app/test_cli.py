@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import signal
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from app.cli import app
 from app.formats import p_value
 from app.jobs.unit import conclude
 from app.pages.evaluate.job import EvaluateJob
-from app.pages.trainings.service import command_of
 from store import Store
 from tests.fakes.small_training import small, write_sentences
 from tests.fakes.terminals import heed_interrupts
@@ -358,7 +356,7 @@ def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: 
 def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> None:
     """One object an event; an evaluation can name what was trained."""
     spec = small(write_sentences(home / "s.txt"), home / "out", steps=10)
-    lines = objects(theodolite(*shlex.split(command_of(spec))[1:], "--json"))
+    lines = objects(theodolite(*spec.command()[1:], "--json"))
     assert [lines[0]["kind"], lines[-1]["kind"]] == ["started", "finished"]
     assert {row["kind"] for row in lines} == {"started", "stepped", "looked", "finished"}
     encoder = lines[-1]["encoder"]
@@ -375,7 +373,7 @@ def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> 
 def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
     """Ctrl-C ends it with 130; the checkpoint stays."""
     spec = small(write_sentences(home / "s.txt"), home / "out", steps=100_000)
-    words = [sys.executable, "-m", "app.cli", *shlex.split(command_of(spec))[1:], "--json"]
+    words = [sys.executable, "-m", "app.cli", *spec.command()[1:], "--json"]
     pipe = subprocess.PIPE
 
     with subprocess.Popen(
@@ -401,7 +399,7 @@ def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
 def test_a_sweep_can_wait_for_a_worker(home: Path) -> None:
     """Queued, it is a run with a unit for each of its children."""
     spec = small(write_sentences(home / "s.txt"), home / "out")
-    words = ["sweep", *shlex.split(command_of(spec))[2:], "--set", "temperature=0.05,1", "--queue"]
+    words = ["sweep", *spec.command()[2:], "--set", "temperature=0.05,1", "--queue"]
     (queued,) = objects(theodolite(*words, "--json"))
     (run,) = objects(theodolite("jobs", "list", "--json"))
     assert (run["id"], run["kind"], run["state"]) == (queued["id"], "sweep", "queued")

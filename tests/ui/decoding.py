@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.pages.train import decoders
+from app import decoders
 from tests.fakes.decoders import known_sentences
 
 ENCODER, WITHOUT = "random:64", "random:100"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.trainings import service as runs
+from app.pages.train.service import EncoderTraining
 from engine.training import Evaluated, Finished, Noted, Started, Stepped, TrainSpec
 from engine.training.ablations import ABLATIONS
 from tests.ui.addresses import address_of
@@ -63,7 +63,7 @@ def rows_of(page, button):
 @pytest.fixture
 def running(desk):
     """A run that has looked three times and goes on."""
-    run = runs.queue(desk, replace(SPEC, seed=1))
+    run = EncoderTraining(desk).queue(replace(SPEC, seed=1))
     begin(desk, run)
     learn(desk, run, [60.0, 66.0, 64.0])
     yield run
@@ -73,7 +73,7 @@ def running(desk):
 @pytest.fixture
 def finished(desk):
     """A run that is over, from another seed."""
-    run = runs.queue(desk, replace(SPEC, seed=2, batch_size=128))
+    run = EncoderTraining(desk).queue(replace(SPEC, seed=2, batch_size=128))
     begin(desk, run)
     learn(desk, run, [61.0, 65.0, 70.25])
     say(desk, run, Noted(40, "Out of memory: the micro-batch is now 16."))
@@ -178,7 +178,8 @@ def test_a_run_is_cancelled_and_tried_again(visitor, place, desk, running):
 
 def test_a_table_of_the_paper_is_one_click(visitor, place, desk):
     """All of its rows with two seeds, as one run; its outcome stands beside the paper's."""
-    page = visitor(place).open("runs")
+    page = visitor(place).open("train")
+    page.get_by_role("button", name="Ablations of the paper").click()
     page.locator("#ablation-seeds").get_by_label("2", exact=True).check()
     page.get_by_role("button", name="Queue 16 runs: Table 3").click()
     expect(page.locator("#runs .t-children")).to_be_visible()
@@ -216,7 +217,7 @@ def test_a_table_of_the_paper_is_one_click(visitor, place, desk):
 
 def test_an_error_and_a_name_with_markup_are_shown_as_they_are(visitor, place, desk):
     """What a run failed of, with what to do; no text becomes part of the page."""
-    run = runs.queue(desk, replace(SPEC, seed=77), title="<img src=x onerror=alert(1)>")
+    run = EncoderTraining(desk).queue(replace(SPEC, seed=77), title="<img src=x onerror=alert(1)>")
     begin(desk, run)
     learn(desk, run, [50.0])
     desk.store.runs.finish(run, 1, "failed", error="The loss is <nan>.", hint="Lower the rate.")

@@ -8,8 +8,8 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
-from app.pages.train import decoder_queue as queue
-from app.pages.train import decoders
+from app import decoders
+from app.pages.train.service import DecoderTraining
 from app.workspace import Workspace
 from engine.decoding.diagnosis import to_result
 from engine.decoding.events import DecoderEvaluated, DecoderStarted, DecoderStepped, Encoded
@@ -60,7 +60,7 @@ def learn(desk, run, first, last):
 @pytest.fixture
 def running(desk):
     """A training that has looked three times and goes on."""
-    run = queue.queue_training(desk, SPEC)
+    run = DecoderTraining(desk).queue(SPEC)
     desk.store.runs.start(run, 1, "local-0", ["decoder"])
     say(desk, run, Noted(0, "2,398 different sentences."), Encoded(2398, 2398, 0.0),
         DecoderStarted(0, 400, 1898, 5_300_000, "cpu"))  # fmt: skip

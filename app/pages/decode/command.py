@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.pages.decode.service import STEPS
+from app.pages.decode.service import STEPS, offer
 from app.terminal import (
     DataOption,
     JsonOption,
@@ -239,24 +238,6 @@ def _row(said: DecodeResult) -> dict[str, Any]:
         "words": [{"text": word.text, "fate": word.fate} for word in said.words],
         "others": [vars(other) for other in said.others], "seconds": said.seconds,
     }  # fmt: skip
-
-
-def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoReturn:
-    """Say what went wrong; where there is no decoder, how to come to one and how long that takes.
-
-    Raises:
-        UserError: in any case.
-    """
-    from app.pages.decode.service import NoDecoder, training_time
-
-    if not isinstance(error, NoDecoder):
-        raise error or UserError("Nothing was decoded.")
-    took = training_time(workspace, encoder)
-    raise UserError(
-        f"{encoder} has no decoder yet.",
-        f"Train one{took and f', in {took}'}: theodolite train-decoder {shlex.quote(encoder)} "
-        "--train FILE --out FOLDER",
-    )
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def first_encoders(workspace: Workspace) -> list[str]:
 
     No model is loaded for that.
     """
-    from app.pages.train import decoders
+    from app import decoders
 
     decoded = {row.encoder for row in decoders.listed(workspace)}
     kept = [name for name in choices.names(workspace) if name in decoded]

@@ -6,10 +6,11 @@ its `DecodeResult` has the error in `problem`.
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from app.typed import Typed
 from engine.decoding.differing import Word, differing
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from app.batches import Waiting
     from app.components.hit import Hit
-    from app.pages.train.decoders import DecoderRow
+    from app.decoders import DecoderRow
     from app.workspace import Workspace
     from engine.decode import Decoded, Decoder
     from engine.encoders.base import Encoder
@@ -273,14 +274,31 @@ def decode_point(
 
 def training_time(workspace: Workspace, encoder: str) -> str:
     """About how long the training of the usual decoder takes, in words; empty if unknown."""
-    from app import formats
-    from app.pages.train import decoder_estimates as estimates
+    from app.pages.train.service import DecoderTraining
+    from engine.decoding.presets import default_texts
+    from engine.decoding.spec import DecoderSpec
 
     try:
-        seconds = estimates.usual(workspace, encoder).seconds
+        usual = DecoderSpec(encoder, default_texts(workspace.catalog), "decoder")
+        return DecoderTraining(workspace).guess(usual)
     except UserError:
         return ""
-    return formats.time_left(seconds).removesuffix(" left")
+
+
+def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoReturn:
+    """Say what went wrong; where there is no decoder, how to come to one and how long that takes.
+
+    Raises:
+        UserError: in any case.
+    """
+    if not isinstance(error, NoDecoder):
+        raise error or UserError("Nothing was decoded.")
+    took = training_time(workspace, encoder)
+    raise UserError(
+        f"{encoder} has no decoder yet.",
+        f"Train one{took and f', in {took}'}: theodolite train-decoder {shlex.quote(encoder)} "
+        "--train FILE --out FOLDER",
+    )
 
 
 def checked(sentence: str, what: str = "The sentence") -> str:
@@ -323,7 +341,7 @@ def _or_problem(encoder: str, one: Callable[[str], DecodeResult]) -> DecodeResul
 
 
 def _open(workspace: Workspace, encoder: str) -> tuple[DecoderRow, Decoder, Encoder]:
-    from app.pages.train import decoders
+    from app import decoders
 
     row = decoders.decoder_of(workspace, encoder)
     if row is None:

@@ -72,8 +72,7 @@ def diagnose(
     them apart.
     """
     from app.jobs import submit
-    from app.pages.decode.command import offer
-    from app.pages.decode.service import NoDecoder
+    from app.pages.decode.service import NoDecoder, offer
     from app.pages.diagnose.service import DiagnoseJob
     from engine.decoding.diagnosis import Diagnosis
 

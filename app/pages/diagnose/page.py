@@ -104,14 +104,14 @@ def _at(places: Mapping[str, Any], found: Mapping[str, Any]) -> dict[Any, Any]:
 
 def _filled(workspace: Workspace, asked: Values) -> dict[str, Any]:
     """The form as the address has it."""
+    from app import decoders
     from app.pages.diagnose import service
-    from app.pages.train import decoders, materials
 
     known = decoders.encoders(workspace)
     encoder = asked.encoder or next(iter(known), None)
     texts = [("One new to it", USUAL),
              ("Held out in training", service.KEPT_APART),
-             *materials.texts(workspace)]  # fmt: skip
+             *decoders.texts(workspace)]  # fmt: skip
     if asked.text not in [name for _, name in texts]:
         texts.append((asked.text, asked.text))
     offered = list(dict.fromkeys([*known, *([encoder] if encoder else [])]))

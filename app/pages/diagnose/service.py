@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from app import decoders
+from app.formats import last_part
 from app.jobs.job import Job
 from app.jobs.kinds import spec_of
 from app.jobs.submit import queue
-from app.pages.train import decoder_making as making
-from app.pages.train import decoders
-from app.pages.train.decoder_texts import JUDGED, to_learn
-from app.pages.train.making import last_part
+from app.pages.trainings.service import DECODERS
+from engine.decoding.presets import TEST_TEXTS, default_texts
 from engine.errors import UserError
 
 if TYPE_CHECKING:
+    from app.decoders import DecoderRow
     from app.jobs.reporter import Reporter
-    from app.pages.train.decoders import DecoderRow
     from app.workspace import Workspace
     from engine.decoding.diagnosis import Diagnosis
     from engine.decoding.spec import DecoderSpec
@@ -186,7 +186,7 @@ def _training_text(
             raise UserError("Another text has that name.")
         return found.texts[: -spec.held_out], found.texts[-spec.held_out :], []
     except (KeyError, TypeError, UserError):
-        names = to_learn(workspace.catalog)
+        names = default_texts(workspace.catalog)
         texts = [s for name in names for s in _text(workspace, row, name, folder)]
         note = (f"The text that this decoder learned from is not here: the nearest sentences are "
                 f"of {', '.join(map(last_part, names))}.")  # fmt: skip
@@ -197,8 +197,7 @@ def _spec(workspace: Workspace, facts: Mapping[str, Any]) -> DecoderSpec:
     """What was asked of a training: as its run has it, for the folder tells no whole paths."""
     from engine.decoding.spec import DecoderSpec
 
-    kinds = [making.TrainDecoderJob.kind]
-    asked = (spec_of(run) for run in workspace.store.runs.list(limit=1000, kinds=kinds))
+    asked = (spec_of(run) for run in workspace.store.runs.list(limit=1000, kinds=DECODERS))
     known = (DecoderSpec.from_dict(spec) for spec in asked)
     found = (spec for spec in known if spec.hash == facts["hash"])
     return next(found, None) or DecoderSpec.from_dict(facts["spec"])
@@ -227,4 +226,4 @@ def _unseen(workspace: Workspace, row: DecoderRow) -> str:
     train = set(spec.get("train", ())) if isinstance(spec, dict) else set()
     if "starter" in train:
         train.add("starter-topics")
-    return next((name for name in JUDGED if name in known and name not in train), KEPT_APART)
+    return next((name for name in TEST_TEXTS if name in known and name not in train), KEPT_APART)

@@ -10,8 +10,8 @@ import gradio as gr
 
 from app import formats
 from app.components import word_diff
+from app.decoders import ARCHITECTURES
 from app.pages.diagnose import figures
-from app.pages.train.decoder_list import ARCHITECTURES
 from app.web import parts, progress
 
 if TYPE_CHECKING:

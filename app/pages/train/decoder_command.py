@@ -1,42 +1,29 @@
-"""`theodolite train-decoder`: a decoder for an encoder, trained from a terminal."""
+"""`theodolite train-decoder | decoders`: decoders trained, listed, removed from a terminal."""
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from app.pages.train import service
-from app.pages.train.options import takes_settings
+from app import decoders
+from app.pages.train import progress, service
+from app.pages.train.options import EstimateOption, takes_settings
 from app.terminal import (
     DataOption,
     JsonOption,
     QueueOption,
     StoreOption,
-    emit_json,
+    done,
+    emit,
     line,
     open_workspace,
     plain_errors,
-    progress_bar,
-    queued,
     say,
+    verbs,
 )
 from engine.decoding import presets
-from engine.decoding.events import (
-    DecoderEvaluated,
-    DecoderFinished,
-    DecoderStarted,
-    DecoderStepped,
-    Encoded,
-)
 from engine.decoding.spec import DecoderSpec
-from engine.training.events import Event, Noted
-
-if TYPE_CHECKING:
-    from app.workspace import Workspace
 
 
 @plain_errors
@@ -66,9 +53,7 @@ def train_decoder(
     preset: Annotated[
         str, typer.Option(help="Settings to begin with: ours, paper or code.")
     ] = "ours",
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what it would take, and train nothing.")
-    ] = False,
+    estimate: EstimateOption = False,
     queue: QueueOption = False,
     store: StoreOption = None,
     data: DataOption = None,
@@ -86,90 +71,60 @@ def train_decoder(
     trained is used at once wherever its encoder is decoded. With --json every event is one object,
     and the last is the outcome.
     """
-    from app.pages.train import decoder_queue as training
-    from app.pages.train.decoder_texts import to_learn
-
     workspace = open_workspace(store, data)
-    texts = tuple(train) if train else to_learn(workspace.catalog)
+    texts = tuple(train) if train else presets.default_texts(workspace.catalog)
     given = presets.preset(preset).changes | settings
-    spec = training.whole(workspace, DecoderSpec(encoder, texts, out, **given))
-    if estimate:
-        _estimated(workspace, spec, as_json)
-    elif queue:
-        queued(service.DecoderTraining(workspace).start(spec), as_json, trains=True)
-    else:
-        _perform(workspace, spec, as_json)
+    training = service.DecoderTraining(workspace)
+    spec = DecoderSpec(encoder, texts, out, **given)
+    progress.train(training, spec, estimate=estimate, queue=queue, as_json=as_json)
 
 
-def _estimated(workspace: Workspace, spec: DecoderSpec, as_json: bool) -> None:
-    from app import formats
-    from app.pages.train import decoder_estimates
+Name = Annotated[str, typer.Argument(metavar="DECODER", help="As `decoders list` names it.")]
 
-    with progress_bar("probing"):
-        found = decoder_estimates.probed(workspace, spec)
-    if as_json:
-        emit_json(vars(found))
-        return
-    encoding, sentences = formats.duration(found.encoding), formats.count(found.sentences)
-    line(f"About {formats.duration(found.seconds)} on {found.device}.")
-    say(f"{encoding} of it go into encoding, {sentences} sentences to learn from.")
-    say(f"{found.steps:,} updates of {found.parameters:,} weights, "
-        f"{found.pieces_per_second:,.0f} tokens a second.")  # fmt: skip
+decoder_verbs = verbs("List decoders, read their cards, remove them.")
 
 
-def _perform(workspace: Workspace, spec: DecoderSpec, as_json: bool) -> None:
-    """Train here, and tell how it goes."""
-    from app.jobs.submit import perform
-    from app.pages.train.decoder_making import TrainDecoderJob
+@decoder_verbs.command("list")
+@plain_errors
+def list_decoders(
+    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
+    """Show every decoder that can be used; of several for an encoder the first is taken.
 
-    job, run_id, step = TrainDecoderJob(spec), "", 0
-    try:
-        with progress_bar(job.title) as move:
-            for run, _, event in perform(workspace, job):
-                run_id = run["id"]
-                if isinstance(event, Event):
-                    step = getattr(event, "step", step)
-                    _tell(event, as_json, move)
-    except KeyboardInterrupt:
-        _interrupted(run_id, step, spec, as_json)
-        raise typer.Exit(130) from None
-    if not as_json:
-        say(f"Try it: theodolite decode 'A sentence.' --encoder {shlex.quote(spec.encoder)}")
+    theodolite decoders list --json
+    """
+    rows = [vars(row) for row in decoders.listed(open_workspace(store, data))]
+    columns = ("name", "encoder", "architecture", "trained_on", "sentences", "words", "shipped")
+    emit(rows, columns, as_json)
+    if not rows and not as_json:
+        say("None yet; `theodolite train-decoder ENCODER` makes one.")
 
 
-def _tell(event: Event, as_json: bool, move: Callable[[float, float, str], None]) -> None:
-    """One event: to a program all of it, to a person what matters."""
-    if as_json:
-        emit_json(event.to_dict())
-    if isinstance(event, Encoded):
-        move(event.done, event.sentences, "encoding")
-    elif isinstance(event, DecoderStepped):
-        move(event.step, event.steps, f"loss {event.loss:.3f}")
-    if as_json:
-        return
-    if isinstance(event, DecoderStarted):
-        at = f"goes on at update {event.step:,} of" if event.step else "begins:"
-        say(f"{at} {event.steps:,} updates, {event.sentences:,} sentences, "
-            f"{event.parameters:,} weights, on {event.device}.")  # fmt: skip
-    elif isinstance(event, DecoderEvaluated):
-        say(f"update {event.step:,}: loss {event.loss:.3f} on held-out sentences")
-        for sentence, decoded in event.samples[:2]:
-            say(f"    {sentence}\n    -> {decoded}")
-    elif isinstance(event, Noted):
-        say(event.message)
-    elif isinstance(event, DecoderFinished):
-        line(f"{event.out}: update {event.best_step:,} of {event.step:,} was kept, loss "
-             f"{event.best_loss:.3f}; {event.seconds:,.1f} s.")  # fmt: skip
+@decoder_verbs.command("card")
+@plain_errors
+def show_card(name: Name, store: StoreOption = None, data: DataOption = None) -> None:
+    """Print a decoder's card, Markdown: on what and how it was trained, how well it does.
+
+    theodolite decoders card minilm
+    """
+    for text in decoders.card_of(open_workspace(store, data), name).splitlines():
+        line(text)
 
 
-def _interrupted(run_id: str, step: int, spec: DecoderSpec, as_json: bool) -> None:
-    from app.pages.train.making import newest_checkpoint
+@decoder_verbs.command("remove")
+@plain_errors
+def remove_decoder(
+    name: Name,
+    store: StoreOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove a decoder. One in the store is deleted; a folder of yours only leaves the list.
 
-    kept = newest_checkpoint([spec.out])
-    if as_json:
-        emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
-    said = "before there was a checkpoint" if kept is None else f"that of update {kept:,} is kept"
-    say(f"Interrupted after update {step:,}: {said}; the vectors are kept in any case.")
-    say(f"Go on here: {shlex.join(['theodolite', *sys.argv[1:]])}")
-    if run_id:
-        say(f"Go on in the background: theodolite jobs retry {run_id}")
+    theodolite decoders remove minilm-36e4305ecb
+
+    Diagnoses of it are kept. Decoders that came with the app cannot be removed.
+    """
+    found = decoders.remove(open_workspace(store, data), name)
+    row = {"removed": name, "folder": str(found.folder), "deleted": found.deleted}
+    done(row, decoders.told(found), as_json)

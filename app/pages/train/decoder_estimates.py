@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.pages.train.decoder_texts import STARTER, to_learn
+from engine.training.presets import STARTER
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -45,13 +45,6 @@ def guess(workspace: Workspace, spec: DecoderSpec) -> Guess:
     sentences = min(_sentences(workspace, spec), spec.limit or 10**9)
     encoding = sentences / speeds.get(f"encoding {spec.encoder}", _ENCODED_PER_SECOND)
     return Guess(encoding + sentences * _PIECES * spec.epochs / pieces, encoding)
-
-
-def usual(workspace: Workspace, encoder: str) -> Guess:
-    """As `guess`, of the usual decoder for an encoder: what a page says beside an offer."""
-    from engine.decoding.spec import DecoderSpec
-
-    return guess(workspace, DecoderSpec(encoder, to_learn(workspace.catalog), "decoder"))
 
 
 def probed(workspace: Workspace, spec: DecoderSpec) -> DecoderEstimate:

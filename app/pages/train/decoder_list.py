@@ -5,28 +5,19 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from app import formats
+from app import decoders, formats
 from app.components.actions import button
 from app.components.card import card as laid_out
 from app.web import address, parts
 from engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.train.decoders import DecoderRow
+    from app.decoders import DecoderRow
     from app.workspace import Workspace
-
-ARCHITECTURES = {
-    "prefix": "a Transformer",
-    "lstm": "an LSTM of one layer",
-    "lstm-mos": "an LSTM with five softmaxes",
-    "causal": "a language model",
-}
 
 
 def listing(workspace: Workspace) -> str:
     """Every decoder that can be used, as a table; nothing without any."""
-    from app.pages.train import decoders
-
     found = decoders.listed(workspace)
     if not found:
         return ""
@@ -45,8 +36,6 @@ def listing(workspace: Workspace) -> str:
 
 def card(workspace: Workspace, name: str) -> str:
     """What a decoder's card says; nothing for no name, or one that is not in the list."""
-    from app.pages.train import decoders
-
     try:
         return laid_out(decoders.card_of(workspace, name)) if name else ""
     except UserError:  # links may be old
@@ -55,8 +44,6 @@ def card(workspace: Workspace, name: str) -> str:
 
 def removed(workspace: Workspace, name: str) -> str:
     """Remove a decoder; what was done, in words."""
-    from app.pages.train import decoders
-
     return decoders.told(decoders.remove(workspace, name))
 
 
@@ -65,7 +52,7 @@ def _cells(workspace: Workspace, row: DecoderRow) -> list[str]:
     cells = [
         f'<a class="t-spec" href="{to}" aria-label="{escape(f"Decode with {row.encoder}")}">'
         f"{escape(row.encoder)}</a>",
-        escape(ARCHITECTURES.get(row.architecture, row.architecture)),
+        escape(decoders.ARCHITECTURES.get(row.architecture, row.architecture)),
         escape(row.trained_on or formats.MISSING),
         formats.count(row.sentences or None),
         formats.count(row.words or None),
@@ -77,8 +64,6 @@ def _cells(workspace: Workspace, row: DecoderRow) -> list[str]:
 
 def _removal(workspace: Workspace, row: DecoderRow) -> str:
     """A button that first says what it will do; none for one that ships."""
-    from app.pages.train import decoders
-
     if row.shipped:
         return '<span class="t-muted">cannot be removed</span>'
     about = f"{row.name}, the decoder of {row.encoder}"

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from app import decoders
 from app.components.actions import actions
 from app.components.chart import chart
 from app.pages.jobs import service as jobs
 from app.pages.train import decoder_list, materials, service
 from app.pages.train import decoder_views as views
-from app.pages.train.decoder_texts import to_learn
 from app.pages.train.form import Form, Updates
 from app.pages.train.settings import Values
 from app.web import address, parts
 from app.web.controls import Answer, Control, on, on_load, poll
 from app.web.events import PageEvent
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from engine.decoding.presets import default_texts
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -60,10 +61,10 @@ def build(workspace: Workspace) -> None:
     def fill(values: Values) -> Updates:
         known = materials.encoders(workspace)
         encoder = values.get("encoder") or known[0]
-        train = values.get("train") or list(to_learn(workspace.catalog))
+        train = values.get("train") or list(default_texts(workspace.catalog))
         return {
             "encoder": {"choices": list(dict.fromkeys([*known, encoder])), "value": encoder},
-            "train": {"choices": materials.texts(workspace, train), "value": train},
+            "train": {"choices": decoders.texts(workspace, train), "value": train},
         }
 
     form.wire(fill, done="Queued. It is followed below.")

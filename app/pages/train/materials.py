@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.pages.train.decoder_texts import STARTER, to_learn
 from engine.errors import UserError
+from engine.training.presets import STARTER
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -85,14 +85,6 @@ def encoders(workspace: Workspace) -> list[str]:
     """Encoders that are kept, in the order they were added; MiniLM is always there."""
     kept = [row["name"] for row in workspace.store.encoders.list()]
     return list(dict.fromkeys([*kept, "minilm"]))
-
-
-def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """(label, name) of what decoders can learn from: the usual first, then all data sets."""
-    first, *listed = datasets(workspace)
-    listed.sort(key=lambda pair: pair[1] not in to_learn(workspace.catalog))
-    known = {name for _, name in (first, *listed)}
-    return [first, *listed, *((name, name) for name in chosen if name not in known)]
 
 
 def taken_in(workspace: Workspace, file: str | None) -> str:

@@ -13,6 +13,10 @@ import typer
 from engine.training import TrainSpec
 from engine.training.fields import defaults, read, types_of
 
+EstimateOption = Annotated[
+    bool, typer.Option("--estimate", help="Say what it would take, and train nothing.")
+]
+
 
 def about_fields(spec: Any = TrainSpec) -> dict[str, str]:
     """What each field of a spec is, in the words of its docstring."""

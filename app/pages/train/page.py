@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.train import materials, service
-from app.pages.train.decoder_texts import STARTER
+from app.pages.train import ablations, materials, service
 from app.pages.train.form import PLAIN, Form, Updates
 from app.pages.train.settings import ENCODER, NONE, OBJECTIVES, Values
 from app.pages.train.sweep import LEAVE, Sweep
 from app.web import parts
 from app.web.controls import Answer, Control, on
+from engine.training.presets import STARTER
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -67,6 +67,7 @@ def build(workspace: Workspace) -> None:
             parts.section("How")
             form.place_settings()
             sweep = Sweep(workspace)
+            ablations.build(workspace)
         with gr.Column(scale=3, min_width=320, elem_classes="t-beside"):
             form.place_side()
 

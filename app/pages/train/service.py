@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import shlex
 import shutil
 import sys
 from abc import ABC, abstractmethod
@@ -14,10 +13,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from app import formats
+from app.jobs import submit
 from app.pages.train import settings
+from app.pages.train.job import TrainDecoderJob, TrainingJob, TrainJob, slug
 from app.pages.train.materials import default_dev
 from app.pages.train.settings import NONE, Settings, Values
 from engine.errors import UserError
+from engine.training.base_spec import BaseSpec
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -31,7 +33,7 @@ OWN = "own"
 """In place of a preset: settings of one's own."""
 CHECKED = 1000
 """Examples of the data that are read before a run is queued."""
-Spec = TypeVar("Spec")
+Spec = TypeVar("Spec", bound=BaseSpec)
 Cost = TypeVar("Cost")
 
 
@@ -43,12 +45,14 @@ class Training(ABC, Generic[Spec, Cost]):
         named: the others, by which the spec names what is trained and on what.
         several: those of them that have several values.
         usual: the preset that a form begins with.
+        job_type: the class of its jobs.
     """
 
     settings: ClassVar[Settings]
     named: ClassVar[tuple[str, ...]]
     several: ClassVar[tuple[str, ...]] = ()
     usual: ClassVar[str]
+    job_type: ClassVar[type[TrainingJob[Any]]]
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -69,8 +73,8 @@ class Training(ABC, Generic[Spec, Cost]):
         """
 
     @abstractmethod
-    def command(self, spec: Spec) -> list[str]:
-        """The words of the command that trains the same."""
+    def name(self, spec: Spec) -> str:
+        """What its folder may be called, where none is named."""
 
     @abstractmethod
     def check(self, spec: Spec) -> None:
@@ -79,10 +83,6 @@ class Training(ABC, Generic[Spec, Cost]):
         Raises:
             UserError: what cannot be trained, or not on.
         """
-
-    @abstractmethod
-    def queue(self, spec: Spec) -> str:
-        """Queue the run, and return its id."""
 
     @abstractmethod
     def probe(self, spec: Spec) -> Cost:
@@ -99,6 +99,27 @@ class Training(ABC, Generic[Spec, Cost]):
     def guess(self, spec: Spec) -> str:
         """A first word on its cost, at once; empty for none."""
         return ""
+
+    def command(self, spec: Spec) -> list[str]:
+        """The words of the command that trains the same."""
+        return replace(spec, out=spec.out or self.name(spec)).command()
+
+    def job(self, spec: Spec) -> TrainingJob[Spec]:
+        """The job that trains it."""
+        return self.job_type.of(self.workspace, spec)
+
+    def queue(self, spec: Spec, *, title: str | None = None) -> str:
+        """Queue a run, and return its id.
+
+        Args:
+            spec: what to train; with an empty `out`, into a folder of the store.
+            title: for people; None for one made of the spec.
+
+        Raises:
+            UserError: for visitors, or what cannot be queued.
+        """
+        self.workspace.refuse_visitors()
+        return submit.queue(self.workspace, self.job(spec), title=title)
 
     def start(self, spec: Spec) -> str:
         """Queue a run that can be trained, and return its id.
@@ -146,6 +167,7 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
     settings = settings.ENCODER
     named = ("objective", "base", "train")
     usual = "here-unsup"
+    job_type = TrainJob
 
     def presets(self) -> Sequence[Any]:
         """For this machine, and the paper's."""
@@ -168,13 +190,10 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         named = {name: values[name] for name in self.named}
         return TrainSpec.from_dict(named | {"out": ""} | self.settings.read(values))
 
-    def command(self, spec: TrainSpec) -> list[str]:
-        """Into a folder that is named after the run."""
-        from app.pages.trainings.service import slug
-        from engine.training.card import command_of
-
+    def name(self, spec: TrainSpec) -> str:
+        """After objective and base."""
         name = slug(spec.base.rsplit("/", 1)[-1].replace(".", "-"))[:24].strip("-")
-        return shlex.split(command_of(replace(spec, out=spec.out or f"{spec.objective}-{name}")))
+        return f"{spec.objective}-{name}"
 
     def check(self, spec: TrainSpec) -> None:
         """Look at the base and at the first examples."""
@@ -186,12 +205,6 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
             self.workspace, spec.train, spec.objective, hard_negatives=spec.hard_negatives,
             next_sentences=spec.next_sentences,
         )  # fmt: skip
-
-    def queue(self, spec: TrainSpec) -> str:
-        """As a run of the kind `train`."""
-        from app.pages.trainings import service as trainings
-
-        return trainings.queue(self.workspace, spec)
 
     def probe(self, spec: TrainSpec) -> TrainEstimate:
         """By a few updates on real batches."""
@@ -221,6 +234,7 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
     named = ("encoder", "train")
     several = ("train",)
     usual = "ours"
+    job_type = TrainDecoderJob
 
     def presets(self) -> Sequence[Any]:
         """Ours, and those of Vec2Sent."""
@@ -244,11 +258,9 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
         given = self.settings.read(values)
         return DecoderSpec(encoder=str(parse(encoder)), train=train, out="", **given)
 
-    def command(self, spec: DecoderSpec) -> list[str]:
-        """Numbers as people write them."""
-        from app.pages.train.decoder_queue import command_of
-
-        return shlex.split(command_of(spec))
+    def name(self, spec: DecoderSpec) -> str:
+        """The same for all."""
+        return "decoder"
 
     def check(self, spec: DecoderSpec) -> None:
         """Look at the first sentences of files."""
@@ -258,17 +270,21 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
             if is_file(name):
                 check_examples(self.workspace, name, "mlm")
 
-    def queue(self, spec: DecoderSpec) -> str:
-        """As a run of the kind `train-decoder`."""
-        from app.pages.train.decoder_queue import queue_training
-
-        return queue_training(self.workspace, spec)
+    def queue(self, spec: DecoderSpec, *, title: str | None = None) -> str:
+        """Unless a decoder of this very spec is there already."""
+        out = Path(self.job(spec).spec.out)
+        if out.exists():
+            raise UserError(
+                f"{out.name} is there already.",
+                "It is listed; to train another, change a setting such as the seed.",
+            )
+        return super().queue(spec, title=title)
 
     def probe(self, spec: DecoderSpec) -> DecoderEstimate:
         """By encoding some sentences and a few updates."""
-        from app.pages.train import decoder_estimates, decoder_queue
+        from app.pages.train.decoder_estimates import probed
 
-        return decoder_estimates.probed(self.workspace, decoder_queue.whole(self.workspace, spec))
+        return probed(self.workspace, self.job(spec).spec)
 
     def guess(self, spec: DecoderSpec) -> str:
         """How long it takes, by the size of the text."""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import formats
+from app.jobs import submit
 from app.pages.train import service
 from app.pages.train.form import PLAIN, Form
-from app.pages.trainings import service as trainings
+from app.pages.train.job import SweepJob
 from app.web import parts
 from app.web.controls import Answer, Control, Controls, Values, on, shape
 from app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
@@ -75,7 +76,8 @@ class Sweep:
             base = form.spec(asked)
             children = _children(base, asked)
             form.training.check(base)
-            return {self._run: trainings.queue_sweep(self._workspace, base, children)}
+            job = SweepJob.of(self._workspace, base, children)
+            return {self._run: submit.queue(self._workspace, job)}
 
         shape(lambda way: {controls[name]: gr.update(visible=way == DRAWN)
                            for name in ("draws", "draw_seed")},

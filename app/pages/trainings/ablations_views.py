@@ -11,6 +11,7 @@ from app import formats
 from app.pages.trainings import verdicts
 from app.pages.trainings.row import opens, tag, toggle
 from app.web import parts
+from engine.training.sweeps import without_seed
 
 if TYPE_CHECKING:
     from app.pages.trainings.service import TrainingRun
@@ -35,7 +36,7 @@ def outcome(workspace: Workspace, rows: Sequence[TrainingRun], chosen: Sequence[
     scores: dict[str, list[float]] = {}
     for row in rows:
         if row.state == "done" and row.score is not None:
-            scores.setdefault(verdicts.row_of(row.label), []).append(row.score)
+            scores.setdefault(without_seed(row.label), []).append(row.score)
     judged = verdicts.judged(ablation, scores)
     return f"{_against(judged, name)}{_runs(rows, chosen)}"
 

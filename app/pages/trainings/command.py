@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "key", "kind", "state", "label", "step", "steps", "score", "loss", "seconds", "out", "error",
 )  # fmt: skip
-DECODER = "train-decoder"
+DECODER, DIAGNOSIS = "train-decoder", "diagnose"
 MOST = 200
 """Runs listed of each kind."""
 
@@ -82,13 +82,12 @@ def runs(
 def _listed(workspace: Workspace) -> list[dict[str, Any]]:
     """Every row with the same fields, None where its kind has none; the newest first."""
     from app.jobs.kinds import spec_of
-    from app.pages.diagnose import service as diagnosing
     from app.pages.trainings import service as trainings
 
     rows = [vars(row) for kinds in (trainings.ENCODERS, trainings.DECODERS)
             for row in trainings.table(workspace, MOST, kinds)]  # fmt: skip
     none = dict.fromkeys(field.name for field in fields(trainings.TrainingRun))
-    for run in workspace.store.runs.list(limit=MOST, kinds=[diagnosing.DiagnoseJob.kind]):
+    for run in workspace.store.runs.list(limit=MOST, kinds=[DIAGNOSIS]):
         own = {name: run[name] for name in ("title", "state", "error", "hint", "created")}
         over, asked = run["finished"] if run["started"] else None, spec_of(run)
         rows.append(none | own | {
@@ -108,7 +107,7 @@ def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
     """
     if key not in known:
         raise UserError(f"There is no training run {key!r}.", "`theodolite runs` lists them.")
-    if known[key]["kind"] == "diagnose":
+    if known[key]["kind"] == DIAGNOSIS:
         raise UserError(
             f"Run {key!r} is a diagnosis, which has no curves.",
             "The page Diagnose has its figures.",

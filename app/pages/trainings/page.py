@@ -1,4 +1,4 @@
-"""The page *Trainings*: training as it goes on, side by side, and the paper's tables as grids."""
+"""The page *Trainings*: training as it goes on, and side by side."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import gradio as gr
 from app.components.actions import actions
 from app.components.chart import chart
 from app.pages.jobs import service as jobs
-from app.pages.trainings import ablations_form, figures, service, views
+from app.pages.trainings import figures, service, views
 from app.web import address, parts
 from app.web.controls import Answer, on, on_load, poll
 from app.web.events import PageEvent
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from app.web.parts import HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ def build(workspace: Workspace) -> None:
     shown["notes"] = parts.static("", elem_id="noted")
     shown["differences"] = parts.static("", elem_id="differences")
     shown["marks"] = seen
-    queued = ablations_form.build(workspace)
     every = [chosen, opened, *shown.values()]
 
     def viewed(*asked: Any) -> dict[Any, Any]:
@@ -56,10 +55,6 @@ def build(workspace: Workspace) -> None:
     def load(request: gr.Request) -> Answer:
         rows = service.table(workspace, LISTED)
         return drawn(rows, *_named(rows, request))
-
-    def follow(run: str) -> Answer:
-        rows = service.table(workspace, LISTED)
-        return drawn(rows, _of_run(rows, run)[:MOST], run)
 
     def look(kept: str, sweep: str, known: list[Any]) -> Answer:
         rows, keys = service.table(workspace, LISTED), _keys(kept)
@@ -79,8 +74,6 @@ def build(workspace: Workspace) -> None:
     loaded = on_load(load, every, notice)
     poll(POLL_SECONDS, loaded, look, [chosen, opened, seen], [*shown.values()])
     on(listing.act, act, [chosen, opened], every, notice, **HIDE_PROGRESS)
-    if queued is not None:
-        on(queued.change, follow, [queued], every, notice, **ALWAYS_LAST)
     address.keep({"run": chosen, "sweep": opened})
 
 

@@ -1,118 +1,25 @@
-"""Trainings as people deal with them: asked for, listed, set side by side."""
+"""Trainings as people deal with them: listed, and set side by side."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.jobs import submit
 from app.jobs.kinds import spec_of
 from app.pages.jobs.service import stopping
-from app.pages.train import making
-from app.pages.train.sweeping import SweepJob
 from app.pages.trainings.curves import Curves, best_eval, cursor, curves
-from engine.errors import UserError
-from engine.training import TrainSpec
-from engine.training.card import command_of
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
     from store.run_rows import RunRow, UnitRow
 
-__all__ = ["Curves", "TrainingRun", "absolute", "command_of", "cursor", "curves", "differences",
-           "queue", "queue_sweep", "rows_of", "slug", "sweep_job", "table",
-           "whole"]  # fmt: skip
+__all__ = ["Curves", "TrainingRun", "cursor", "curves", "differences", "rows_of", "table"]
 
 ENCODERS, DECODERS = ("train", "sweep"), ("train-decoder",)
 """Kinds of runs, by what comes of them."""
 ASIDE = ("version", "out")
 """What no two runs need share and no weights depend on."""
-
-
-def queue(
-    workspace: Workspace, spec: TrainSpec, *, title: str | None = None, priority: int = 0
-) -> str:
-    """Queue a training run for the worker and return its id.
-
-    Args:
-        workspace: which is to list the encoder.
-        spec: what to train; with an empty `out`, into a folder of the store.
-        title: for people; None for one made of the spec.
-        priority: lower runs earlier; 0 is usual.
-
-    Raises:
-        UserError: for visitors.
-    """
-    workspace.refuse_visitors()
-    job = making.TrainJob(whole(workspace, spec))
-    return submit.queue(workspace, job, title=title, priority=priority)
-
-
-def queue_sweep(
-    workspace: Workspace,
-    base: TrainSpec,
-    children: Sequence[tuple[str, Mapping[str, Any]]],
-    *,
-    title: str | None = None,
-    priority: int = 0,
-) -> str:
-    """Queue several trainings as one run and return its id; see `sweep_job`.
-
-    Raises:
-        UserError: for visitors, or for a child that cannot be trained.
-    """
-    workspace.refuse_visitors()
-    job = sweep_job(workspace, base, children)
-    return submit.queue(workspace, job, title=title, priority=priority)
-
-
-def sweep_job(
-    workspace: Workspace, base: TrainSpec, children: Sequence[tuple[str, Mapping[str, Any]]]
-) -> SweepJob:
-    """Several trainings as one job.
-
-    Args:
-        workspace: which is to list the encoders.
-        base: what the children share; each gets a folder of its own under `out`.
-        children: a label for people, and the fields that are not as in `base`.
-
-    Raises:
-        UserError: no child, an unknown field, or a value that cannot be.
-    """
-    if not children:
-        raise UserError("A sweep needs at least one child.", "Vary a field over its values.")
-    asked = [
-        (label, TrainSpec.from_dict({**base.to_dict(), **changes})) for label, changes in children
-    ]
-    if not base.out:
-        together = hashlib.blake2b("".join(s.hash for _, s in asked).encode(), digest_size=4)
-        base = replace(base, out=str(_home(workspace, base, f"sweep-{together.hexdigest()}")))
-    digits = len(str(len(asked)))
-    return SweepJob(
-        tuple(
-            {
-                "label": label,
-                "spec": whole(
-                    workspace,
-                    replace(spec, out=f"{base.out}/{number:0{digits}}-{slug(label)}"),
-                ).to_dict(),
-            }
-            for number, (label, spec) in enumerate(asked, 1)
-        )
-    )
-
-
-def whole(workspace: Workspace, spec: TrainSpec) -> TrainSpec:
-    """A spec that means the same in another process: absolute paths, and a folder to go to."""
-    spec = replace(spec, train=absolute(spec.train))
-    if spec.base.startswith("dir:"):
-        spec = replace(spec, base="dir:" + str(Path(spec.base[4:]).expanduser().absolute()))
-    out = Path(spec.out).expanduser().absolute() if spec.out else _home(workspace, spec, spec.hash)
-    return replace(spec, out=str(out))
 
 
 @dataclass(frozen=True)
@@ -239,20 +146,3 @@ def _child_state(run: RunRow, unit: UnitRow | None, at_work: bool) -> str:
     if run["state"] == "running":
         return "running" if at_work else "queued"
     return run["state"]
-
-
-def _home(workspace: Workspace, spec: TrainSpec, mark: str) -> Path:
-    """A folder of the store; the same question has the same one."""
-    base = slug(spec.base.rsplit("/", 1)[-1])
-    return workspace.store.folder / "encoders" / f"{spec.objective}-{base}-{mark[:14]}"
-
-
-def absolute(train: str) -> str:
-    """A file by its whole path; the name of a data set as it is."""
-    path = Path(train).expanduser()
-    return str(path.absolute()) if path.is_file() else train
-
-
-def slug(text: str, otherwise: str = "child") -> str:
-    """A text as the name of a folder; `otherwise` where nothing of it can stand in one."""
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:40] or otherwise

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Literal
 
-from engine.training.ablations import ABLATIONS, Ablation, Row
+from engine.training.ablations import ABLATIONS, Ablation, AblationRow
+from engine.training.sweeps import without_seed
 
 Verdict = Literal["reference", "agrees", "disagrees", "within the spread", ""]
-SEED = " · seed "
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Judged:
         verdict: empty until there is a difference.
     """
 
-    row: Row
+    row: AblationRow
     scores: tuple[float, ...]
     paper: float
     ours: float | None
@@ -40,32 +40,9 @@ class Judged:
     verdict: Verdict
 
 
-def children(rows: Sequence[Row], seeds: Sequence[int]) -> list[tuple[str, dict[str, object]]]:
-    """Label and changes of every run of a table: its rows, each with every seed."""
-    return seeded([(row.label, row.changes) for row in rows], seeds)
-
-
-def seeded(
-    children: Sequence[tuple[str, Mapping[str, object]]], seeds: Sequence[int]
-) -> list[tuple[str, dict[str, object]]]:
-    """Each child once with every seed; a single one stands behind a seed of the child's own."""
-    if len(seeds) == 1:
-        return [(label, {"seed": seeds[0], **changes}) for label, changes in children]
-    return [
-        (f"{label}{SEED}{seed}", {**changes, "seed": seed})
-        for label, changes in children
-        for seed in seeds
-    ]
-
-
-def row_of(label: str) -> str:
-    """The label of the row that a child belongs to."""
-    return label.partition(SEED)[0]
-
-
 def recognised(labels: Sequence[str], objectives: Sequence[str]) -> Ablation | None:
     """The ablation whose rows these children are, if they are one's."""
-    mine = {row_of(label) for label in labels}
+    mine = {without_seed(label) for label in labels}
     return next(
         (
             ablation
@@ -90,7 +67,7 @@ def judged(ablation: Ablation, scores: Mapping[str, Sequence[float]]) -> list[Ju
 
 
 def _judge(
-    row: Row, reference: Row, scores: tuple[float, ...], others: tuple[float, ...]
+    row: AblationRow, reference: AblationRow, scores: tuple[float, ...], others: tuple[float, ...]
 ) -> Judged:
     paper = row.score - reference.score
     if row is reference:

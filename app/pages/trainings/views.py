@@ -14,6 +14,8 @@ from app.pages.trainings import figures
 from app.pages.trainings.ablations_views import outcome
 from app.pages.trainings.row import item, key, setting_name, setting_value, toggle
 from app.web import address, parts
+from engine.training.fields import defaults, written
+from engine.training.spec import TrainSpec
 from store.run_rows import LIVE
 
 if TYPE_CHECKING:
@@ -85,20 +87,11 @@ def _again(row: TrainingRun) -> str:
     )
 
 
-def settings_of(row: TrainingRun) -> dict[str, str | Sequence[str] | None]:
+def settings_of(row: TrainingRun) -> dict[str, str]:
     """The address of the form with a run's settings in it."""
-    from app.pages.train.settings import ENCODER
-
-    usual = ENCODER.defaults()
-    given: dict[str, str | Sequence[str] | None] = {"preset": "own"}
-    for name, value in row.settings.items():
-        if name in ("objective", "base", "train"):
-            given[name] = str(value)
-        elif name in ENCODER:
-            text = ENCODER.shown(name, value)
-            if name == "dev" or text != usual[name]:
-                given[name] = str(text).lower() if isinstance(text, bool) else text
-    return given
+    usual = defaults(TrainSpec)
+    given = {n: written(v) for n, v in row.settings.items() if n == "dev" or usual.get(n, ()) != v}
+    return {"preset": "own", **given}
 
 
 def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, dict[str, Any] | None]:

@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from app.pages.train.decoder_texts import STARTER
 from app.web import theme
 from app.web.guard.requests import path_of
 from engine.errors import UserError
+from engine.training.presets import STARTER
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

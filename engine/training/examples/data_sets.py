@@ -34,6 +34,7 @@ from engine.training.examples.base import (
 )
 from engine.training.examples.nli import Premises, class_of, is_inference
 from engine.training.examples.tables import good_pairs, no_contradictions
+from engine.training.presets import STARTER
 
 _TRAIN = ("train", "tr")
 _Tuples = Sequence[tuple[str, ...]]
@@ -43,7 +44,7 @@ _POSITIVE = "1"
 
 def examples(name: str, wanted: ExamplesSpec, catalog: Catalog) -> Examples:
     """Open a data set; `starter` stands for the shipped topics, or for the pairs of `sup`."""
-    if name == "starter":
+    if name == STARTER:
         name = "starter-pairs" if wanted.objective == "sup" else "starter-topics"
     data = catalog.load(name)
     if wanted.objective == "next-sentence":

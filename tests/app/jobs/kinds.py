@@ -13,7 +13,7 @@ from typing import Any
 from app.jobs.job import Job
 from app.jobs.kinds import KINDS as REAL
 from app.jobs.reporter import Reporter
-from app.pages.train.decoder_making import TrainDecoderJob
+from app.pages.train.job import TrainDecoderJob
 from app.workspace import Workspace
 from engine.errors import UserError
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from engine.errors import UserError
-from engine.training.ablations import ABLATIONS, SCALES, rows, scaled
+from engine.training.ablations import ABLATIONS, SCALES, children, scaled
 from engine.training.order import steps_of
 from engine.training.presets import SUPERVISED, UNSUPERVISED
 from engine.training.spec import TrainSpec
@@ -21,13 +21,13 @@ START = {"unsup": UNSUP, "sup": SUP}
 def test_every_row_is_a_run_of_its_own(name) -> None:
     """No two rows are the same run, and no two labels the same."""
     spec = START[ABLATIONS[name].objective]
-    found = rows(name, spec)
+    found = children(name, spec)
     runs = {
-        str({**TrainSpec.from_dict(spec.to_dict() | row.changes).to_dict(), "dropout": dropout})
-        for row in found
-        for dropout in [row.changes.get("dropout", 0.1)]
+        str({**TrainSpec.from_dict(spec.to_dict() | changes).to_dict(), "dropout": dropout})
+        for _, changes in found
+        for dropout in [changes.get("dropout", 0.1)]
     }
-    assert len(runs) == len({row.label for row in found}) == len(found)
+    assert len(runs) == len(dict(found)) == len(found)
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
@@ -63,9 +63,9 @@ def test_alpha_of_equation_8_becomes_a_logit() -> None:
 def test_a_table_needs_the_objective_it_starts_from() -> None:
     """A table of supervised runs is none of unsupervised data."""
     with pytest.raises(UserError, match="starts from sup, not from unsup"):
-        rows("temperature", UNSUP)
+        children("temperature", UNSUP)
     with pytest.raises(UserError, match="no ablation 'temprature'"):
-        rows("temprature", SUP)
+        children("temprature", SUP)
 
 
 def test_scales_bound_the_examples_and_look_ten_times() -> None:

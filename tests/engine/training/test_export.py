@@ -1,6 +1,7 @@
 """The encoder folder that a run leaves: three libraries read it and give the same vectors."""
 
 import json
+import shlex
 import warnings
 from dataclasses import replace
 
@@ -14,7 +15,6 @@ from engine.encoders import describe, load
 from engine.errors import UserError
 from engine.training import TrainSpec
 from engine.training.base_spec import relative_path
-from engine.training.card import command_of
 from engine.training.export import write
 from engine.training.model import open_model
 from engine.training.record import Record, check_free, read
@@ -208,7 +208,7 @@ def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
         "| 5 | 61.50 | 0.250 | -1.500 | 1.2500 |",
         "| 10 | 60.00 | 0.200 | -1.750 | 0.5000 |",
         "2 lines were \\| empty.",
-        command_of(model.spec.relative_paths()),
+        shlex.join(model.spec.relative_paths().command()),
     ):
         assert words in text
     assert "--max-length 6 --temperature 0.1 --no-hard-negatives" in text

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from app import decoders
 from app.cli import app
 from app.jobs import submit
 from app.pages.diagnose.service import DiagnoseJob
 from app.pages.train import decoder_estimates as estimates
-from app.pages.train import decoder_queue as queue
-from app.pages.train import decoders
-from app.pages.train.decoder_queue import command_of
-from app.pages.trainings import service as runs
+from app.pages.train.service import DecoderTraining, EncoderTraining
 from app.workspace import Workspace
 from engine.decoding.events import DecoderEvaluated
 from engine.decoding.presets import PRESETS
@@ -132,9 +130,10 @@ def test_what_cannot_be_read_is_marked(theodolite: Run) -> None:
 def test_every_training_and_diagnosis_is_a_row(theodolite: Run, home: Path, tmp_path: Path) -> None:
     """One list of all kinds, the newest first; the curve of a decoder is its losses."""
     workspace = Workspace(home)
-    trained = runs.queue(workspace, small(write_sentences(tmp_path / "s.txt"), tmp_path / "enc"))
-    first = queue.queue_training(workspace, small_spec(tmp_path / "one"))
-    second = queue.queue_training(workspace, small_spec(tmp_path / "two", seed=7))
+    encoder = small(write_sentences(tmp_path / "s.txt"), tmp_path / "enc")
+    trained = EncoderTraining(workspace).queue(encoder)
+    first = DecoderTraining(workspace).queue(small_spec(tmp_path / "one"))
+    second = DecoderTraining(workspace).queue(small_spec(tmp_path / "two", seed=7))
     diagnosed = submit.queue(workspace, DiagnoseJob.of(workspace, ENCODER, sentences=50))
     for step, loss in ((20, 3.5), (40, 3.25)):
         data = DecoderEvaluated(step, loss, ()).to_dict()
@@ -213,7 +212,7 @@ def test_what_cannot_be_is_said_in_a_sentence(
 def test_a_decoder_is_trained_and_used(theodolite: Run, tmp_path: Path) -> None:
     """Every event is an object, the last the outcome; then it decodes and is diagnosed."""
     spec = small_spec(tmp_path / "mine", encoder="random:32", epochs=0.5)
-    words = command_of(spec).split()[1:]
+    words = spec.command()[1:]
     events = objects(theodolite(*words, "--json"))
     assert [events[0]["kind"], events[-1]["kind"]] == ["noted", "finished"]
     assert events[-1]["out"] == spec.out
@@ -235,7 +234,7 @@ def test_a_decoder_is_trained_and_used(theodolite: Run, tmp_path: Path) -> None:
 def test_what_it_takes_is_said_before(theodolite: Run, tmp_path: Path, home: Path) -> None:
     """After a probe; the next first guess knows the speed."""
     spec = small_spec(tmp_path / "mine", encoder="random:32")
-    words = command_of(spec).split()[1:]
+    words = spec.command()[1:]
     (told,) = objects(theodolite(*words, "--estimate", "--json"))
     assert told["sentences"] == 260
     assert told["seconds"] >= told["encoding"] > 0
@@ -267,7 +266,7 @@ def test_the_command_of_a_training_trains_the_same(preset: str) -> None:
     """Pasted into a terminal it says every field that is not as usual."""
     changes = next(one.changes for one in PRESETS if one.name == preset)
     spec = DecoderSpec("minilm | normalise", ("a file.txt", "starter"), "out", seed=7, **changes)
-    given = parsed(command_of(spec))
+    given = parsed(spec.command())
     for name in defaults(DecoderSpec).keys() & given.keys():
         given[name] = read(DecoderSpec, name, str(given[name]))
     given = {name: value for name, value in given.items() if name in spec.to_dict()}

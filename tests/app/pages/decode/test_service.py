@@ -11,13 +11,13 @@ import pytest
 from scipy.spatial import geometric_slerp
 from scipy.spatial.distance import cosine as cosine_distance
 
+from app import decoders
 from app.pages.decode import analogies, command, form, views
 from app.pages.decode import service as decode
 from app.pages.decode.service import DecodeOptions, NoDecoder
 from app.pages.map import decoding as map_decoding
 from app.pages.map import job as map_job
 from app.pages.map import service as maps
-from app.pages.train import decoders
 from app.workspace import Workspace
 from engine.decoding.differing import differing
 from engine.errors import UserError

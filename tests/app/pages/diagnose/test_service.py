@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from app import decoders
 from app.jobs.kinds import job_of
 from app.jobs.submit import perform, queue
 from app.pages.decode.service import NoDecoder
@@ -18,8 +19,7 @@ from app.pages.diagnose import service as diagnosing
 from app.pages.diagnose.relations import across
 from app.pages.diagnose.service import DiagnoseJob
 from app.pages.evaluate import repair
-from app.pages.train import decoders
-from app.pages.train.decoder_making import TrainDecoderJob
+from app.pages.train.job import TrainDecoderJob
 from app.workspace import Workspace
 from engine.datasets.starter import read_topics
 from engine.decoding.diagnosis import Diagnosis, to_result

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from app import decoders
 from app.jobs import submit
 from app.jobs.reporter import Reporter
 from app.jobs.submit import perform
 from app.pages.decode.form import first_encoders
 from app.pages.diagnose.service import DiagnoseJob
 from app.pages.jobs import service as jobs
-from app.pages.train import decoder_making as making
-from app.pages.train import decoder_queue as queue
-from app.pages.train import decoders
+from app.pages.train.job import TrainDecoderJob
+from app.pages.train.service import DecoderTraining
 from app.pages.trainings import service as runs
 from app.workspace import Workspace
 from engine.datasets.catalog import Catalog
@@ -62,7 +62,7 @@ def out(trained: Path, spec: DecoderSpec, workspace: Workspace) -> Path:
 
 def here(workspace: Workspace, spec: DecoderSpec) -> Iterator[Event]:
     """Train in this process."""
-    for _, _, event in perform(workspace, making.TrainDecoderJob(spec)):
+    for _, _, event in perform(workspace, TrainDecoderJob(spec)):
         if event is not None:
             assert isinstance(event, Event)
             yield event
@@ -170,12 +170,12 @@ def test_stopped_while_it_encodes_there_is_nothing_to_keep(
     workspace: Workspace, spec: DecoderSpec
 ) -> None:
     """The run says so; tried again it trains."""
-    run = queue.queue_training(workspace, spec)
+    run = DecoderTraining(workspace).queue(spec)
     workspace.store.runs.start(run, 1, "local-0", ["small"])
     workspace.store.runs.ask(run, STOP)
     reporter = Reporter(workspace.store, run, 1, 0, "small")
     with pytest.raises(UserError, match="before the first update"):
-        list(making.events(workspace, spec, reporter))
+        list(TrainDecoderJob(spec).work(workspace, 0, reporter))
     assert own(workspace) == []
 
 
@@ -201,7 +201,7 @@ def test_an_interrupted_training_goes_on_in_its_row(
 
 def crashed_twice(workspace: Workspace, spec: DecoderSpec) -> tuple[str, Reporter]:
     """A run whose process crashed twice already; its id, and what the third one speaks to."""
-    run = queue.queue_training(workspace, spec)
+    run = DecoderTraining(workspace).queue(spec)
     workspace.store.runs.start(run, 1, "local-0", ["small"])
     workspace.store.events.add(run, Encoded.kind, {"done": 100, "sentences": 300})
     workspace.store.events.add(run, DecoderStarted.kind, {"step": 0, "steps": 60})
@@ -223,7 +223,7 @@ def test_sentences_encoded_between_crashes_begin_their_count_anew(
     """A third one is then the first; those that were encoded before are no step further."""
     monkeypatch.setattr("engine.decoding.dataset.AT_ONCE", 60)
     run, reporter = crashed_twice(workspace, spec)
-    events = making.events(workspace, spec, reporter)
+    events = TrainDecoderJob(spec).work(workspace, 0, reporter)
     next(event for event in events if until(event))
     events.close()
     assert workspace.store.runs.lost_unit(run, 0) == (1 if moved_on else 3)
@@ -239,7 +239,7 @@ def test_a_checkpoint_between_crashes_begins_their_count_anew(
     monkeypatch.setattr("engine.training.meter.REPORT_SECONDS", 0.0)
     run, reporter = crashed_twice(workspace, spec)
     workspace.store.events.add(run, Encoded.kind, {"done": 300, "sentences": 300})
-    events = making.events(workspace, spec, reporter)
+    events = TrainDecoderJob(spec).work(workspace, 0, reporter)
     for _ in range(4):
         next(event for event in events if isinstance(event, DecoderStepped))
     events.close()
@@ -253,10 +253,10 @@ def test_what_was_over_is_not_trained_again(workspace: Workspace, spec: DecoderS
     (run,) = workspace.store.runs.list()
     workspace.store.decoders.remove("out")
     reporter = Reporter(workspace.store, run["id"], run["attempt"], 0, "small")
-    assert list(making.events(workspace, spec, reporter)) == []
+    assert list(TrainDecoderJob(spec).work(workspace, 0, reporter)) == []
     assert len(own(workspace)) == 1
     workspace.store.database.change("DELETE FROM events WHERE kind = 'finished'")
-    *_, over = making.events(workspace, spec, reporter)
+    *_, over = TrainDecoderJob(spec).work(workspace, 0, reporter)
     assert isinstance(over, DecoderFinished)
     told = workspace.store.events.last(run["id"], "finished")
     assert told is not None
@@ -288,15 +288,15 @@ def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: Decod
 def test_a_page_names_no_folder(workspace: Workspace, spec: DecoderSpec) -> None:
     """It is one of the store, the same for the same question."""
     asked = replace(spec, out="")
-    run = queue.queue_training(workspace, asked)
+    run = DecoderTraining(workspace).queue(asked)
     kept = workspace.store.runs.get(run)["spec"]
     assert Path(kept["out"]).parent == workspace.store.decoders.folder
-    assert queue.queue_training(workspace, asked) == run
-    other = queue.queue_training(workspace, replace(asked, seed=7))
+    assert DecoderTraining(workspace).queue(asked) == run
+    other = DecoderTraining(workspace).queue(replace(asked, seed=7))
     assert workspace.store.runs.get(other)["spec"]["out"] != kept["out"]
     Path(kept["out"]).mkdir(parents=True)
     with pytest.raises(UserError, match="is there already"):
-        queue.queue_training(workspace, asked)
+        DecoderTraining(workspace).queue(asked)
 
 
 def test_one_of_the_store_is_deleted(workspace: Workspace, trained: Path) -> None:
@@ -363,10 +363,10 @@ def test_pages_begin_with_a_persons_own_encoders_and_then_the_starters(
 
 def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: DecoderSpec) -> None:
     """They may look."""
-    run = queue.queue_training(workspace, spec)
+    run = DecoderTraining(workspace).queue(spec)
     visiting = Workspace(workspace.store.folder, read_only=True)
     for refused in (
-        lambda: queue.queue_training(visiting, spec),
+        lambda: DecoderTraining(visiting).queue(spec),
         lambda: submit.queue(visiting, DiagnoseJob("random:32", "out", "text", 10)),
         lambda: jobs.stop(visiting, run),
         lambda: decoders.remove(visiting, "out"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from app.pages.train import materials
 from app.pages.train.service import DecoderTraining, EncoderTraining, Training
 from app.workspace import Workspace
 from engine.errors import UserError
+from tests.fakes.decoders import small_spec
+from tests.fakes.small_training import small, write_sentences
 
 ENCODER = ("train", "unsup", "minilm", "--train", "starter", "--out", "never")
 DECODER = ("train-decoder", "random:16", "--train", "starter")
@@ -83,6 +86,24 @@ def test_the_dev_set_is_one_that_is_here(workspace: Workspace) -> None:
     assert "STSBenchmark is not here" in done.stderr
     (run,) = workspace.store.runs.list()
     assert run["spec"]["dev"] == "starter-pairs"
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_what_a_training_takes_is_said_before(
+    workspace: Workspace, tmp_path: Path, kind: str
+) -> None:
+    """By either verb, in the words of the page; nothing is trained for that, and no run is left."""
+    out = tmp_path / "out"
+    spec = small_spec(out) if kind == "decoder" else small(write_sentences(tmp_path / "s.txt"), out)
+    words = [*spec.command()[1:], "--estimate", "--store", str(workspace.store.folder)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Time: about ")
+    told = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert told["seconds"] > 0
+    assert told["steps"] > 0
+    assert not out.exists()
+    assert workspace.store.runs.list() == []
 
 
 @pytest.mark.parametrize("kind", [EncoderTraining, DecoderTraining])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from app.jobs import submit
 from app.jobs.reporter import Reporter
 from app.jobs.submit import perform
 from app.pages.jobs import service as jobs
-from app.pages.train import making, sweeping
+from app.pages.train.job import LEFT_OUT, SweepJob, TrainJob
 from app.pages.train.options import about_fields
+from app.pages.train.service import EncoderTraining
 from app.pages.trainings import service as runs
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -33,13 +34,13 @@ def spec(tmp_path: Path) -> TrainSpec:
 
 def here(workspace: Workspace, spec: TrainSpec) -> Iterator[Event]:
     """Train in this process."""
-    for _, _, event in perform(workspace, making.TrainJob(spec)):
+    for _, _, event in perform(workspace, TrainJob(spec)):
         if event is not None:
             assert isinstance(event, Event)
             yield event
 
 
-def swept(workspace: Workspace, sweep: sweeping.SweepJob) -> Iterator[tuple[int, Any]]:
+def swept(workspace: Workspace, sweep: SweepJob) -> Iterator[tuple[int, Any]]:
     """Sweep in this process."""
     for _, position, event in perform(workspace, sweep):
         if event is not None:
@@ -128,7 +129,7 @@ def test_a_run_that_waits_is_cancelled_when_it_is_to_stop(
     workspace: Workspace, spec: TrainSpec
 ) -> None:
     """There is no best yet."""
-    run = runs.queue(workspace, spec)
+    run = EncoderTraining(workspace).queue(spec)
     assert "had not begun" in jobs.stop(workspace, run)
     assert workspace.store.runs.get(run)["state"] == "cancelled"
 
@@ -149,7 +150,7 @@ def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: Train
 @pytest.mark.slow
 def test_one_at_a_time(workspace: Workspace, spec: TrainSpec) -> None:
     """What a worker or another terminal is at is not begun here."""
-    run = runs.queue(workspace, spec)
+    run = EncoderTraining(workspace).queue(spec)
     workspace.store.runs.start(run, 1, "local-0", ["small"])
     with pytest.raises(StoreError, match=run):
         next(here(workspace, spec))
@@ -194,7 +195,7 @@ def test_a_unit_that_was_over_is_not_trained_again(workspace: Workspace, spec: T
     (run,) = workspace.store.runs.list()
     workspace.store.encoders.remove(f"dir:{spec.out}")
     reporter = Reporter(workspace.store, run["id"], run["attempt"], 0, "small")
-    assert list(making.events(workspace, spec, reporter)) == []
+    assert list(TrainJob(spec).work(workspace, 0, reporter)) == []
     assert len(workspace.store.encoders.list()) == 1
 
 
@@ -205,7 +206,7 @@ def test_a_sweep_trains_its_children_and_tells_the_best(
     """One that fails does not end it."""
     children = [("hot", {"temperature": 1.0}), ("alone", {"batch_size": 1}),
                 ("cold", {"temperature": 0.05})]  # fmt: skip
-    sweep = runs.sweep_job(workspace, spec, children)
+    sweep = SweepJob.of(workspace, spec, children)
     said = list(swept(workspace, sweep))
     scores = {at: event.best_score for at, event in said if isinstance(event, Finished)}
     assert scores.keys() == {0, 2}
@@ -235,7 +236,7 @@ def test_a_sweep_goes_on_with_the_child_that_was_at_work(
 ) -> None:
     """A child that is done is not trained again."""
     children = [("one", {"seed": 1}), ("two", {"seed": 2})]
-    sweep = runs.sweep_job(workspace, spec, children)
+    sweep = SweepJob.of(workspace, spec, children)
     events = swept(workspace, sweep)
     next(None for at, _ in events if at == 1)
     events.close()  # type: ignore[attr-defined]
@@ -249,15 +250,13 @@ def test_a_sweep_goes_on_with_the_child_that_was_at_work(
 def test_a_stopped_sweep_leaves_the_rest_out(workspace: Workspace, spec: TrainSpec) -> None:
     """The child at work keeps its best."""
     children = [(f"seed {n}", {"seed": n, "steps": 100_000}) for n in (1, 2, 3)]
-    events = swept(workspace, runs.sweep_job(workspace, spec, children))
+    events = swept(workspace, SweepJob.of(workspace, spec, children))
     next(None for _, event in events if isinstance(event, Evaluated))
     (run,) = workspace.store.runs.list()
     jobs.stop(workspace, run["id"])
     said = list(events)
     assert [event.why for _, event in said if isinstance(event, Finished)] == ["stopped"]
-    assert [event.message for _, event in said if isinstance(event, UserError)] == [
-        sweeping.LEFT_OUT
-    ] * 2
+    assert [event.message for _, event in said if isinstance(event, UserError)] == [LEFT_OUT] * 2
     ended = workspace.store.runs.get(run["id"])
     assert ended["message"].endswith("2 left out.")
     assert (ended["state"], ended["done"], ended["failed"]) == ("done", 1, 0)
@@ -267,15 +266,14 @@ def test_a_stopped_sweep_leaves_the_rest_out(workspace: Workspace, spec: TrainSp
 def test_a_page_names_no_folder(workspace: Workspace, spec: TrainSpec) -> None:
     """It is one of the store, the same for the same question; files get their whole paths."""
     asked = replace(spec, out="")
-    run = runs.queue(workspace, asked)
+    run = EncoderTraining(workspace).queue(asked)
     kept = workspace.store.runs.get(run)["spec"]
     assert Path(kept["out"]).parent == workspace.store.folder / "encoders"
-    assert runs.queue(workspace, asked) == run
-    other = runs.queue(workspace, replace(asked, seed=7))
+    assert EncoderTraining(workspace).queue(asked) == run
+    other = EncoderTraining(workspace).queue(replace(asked, seed=7))
     assert workspace.store.runs.get(other)["spec"]["out"] != kept["out"]
-    sweep = workspace.store.runs.get(
-        runs.queue_sweep(workspace, asked, [("a", {}), ("b", {"seed": 7})])
-    )
+    swept = SweepJob.of(workspace, asked, [("a", {}), ("b", {"seed": 7})])
+    sweep = workspace.store.runs.get(submit.queue(workspace, swept))
     folders = [Path(child["spec"]["out"]) for child in sweep["spec"]["children"]]
     assert {folder.parent.parent for folder in folders} == {workspace.store.folder / "encoders"}
 
@@ -285,28 +283,29 @@ def test_relative_paths_become_whole(
 ) -> None:
     """A worker has another folder; the name of a data set stays a name."""
     monkeypatch.chdir(tmp_path)
-    made = runs.whole(workspace, replace(spec, train="sentences.txt", base="dir:b", out="o"))
+    made = TrainJob.of(workspace, replace(spec, train="sentences.txt", base="dir:b", out="o")).spec
     assert (made.train, made.base, made.out) == (
         str(tmp_path / "sentences.txt"), f"dir:{tmp_path / 'b'}", str(tmp_path / "o"),
     )  # fmt: skip
-    assert runs.whole(workspace, replace(spec, train="starter-topics")).train == "starter-topics"
+    named = TrainJob.of(workspace, replace(spec, train="starter-topics")).spec
+    assert named.train == "starter-topics"
 
 
 def test_a_child_that_cannot_be_is_refused_at_once(workspace: Workspace, spec: TrainSpec) -> None:
     """Before anything is queued."""
     for children in ([], [("cold", {"temperature": 0.0})], [("odd", {"temprature": 1.0})]):
         with pytest.raises(UserError):
-            runs.queue_sweep(workspace, spec, children)
+            submit.queue(workspace, SweepJob.of(workspace, spec, children))
     assert workspace.store.runs.list() == []
 
 
 def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: TrainSpec) -> None:
     """They may look."""
-    run = runs.queue(workspace, spec)
+    run = EncoderTraining(workspace).queue(spec)
     visiting = Workspace(workspace.store.folder, read_only=True)
     for refused in (
-        lambda: runs.queue(visiting, spec),
-        lambda: runs.queue_sweep(visiting, spec, [("a", {})]),
+        lambda: EncoderTraining(visiting).queue(spec),
+        lambda: submit.queue(visiting, SweepJob.of(visiting, spec, [("a", {})])),
         lambda: jobs.stop(visiting, run),
     ):
         with pytest.raises(UserError, match="Visitors"):
@@ -334,14 +333,14 @@ def test_curves_forget_the_steps_that_are_done_over(workspace: Workspace) -> Non
     assert runs.curves(workspace, f"{run}:1").steps == []
 
 
-def parsed(command: str) -> dict[str, Any]:
+def parsed(command: list[str]) -> dict[str, Any]:
     """What the command line makes of a command: arguments and options that were given."""
     import click
     from typer.main import get_command
 
     from app.cli import app
 
-    program, verb, *rest = shlex.split(command)
+    program, verb, *rest = command
     assert program == "theodolite"
     group = get_command(app)
     assert isinstance(group, click.Group) or hasattr(group, "commands")
@@ -363,7 +362,7 @@ def test_the_command_of_a_training_trains_the_same(
 ) -> None:
     """Pasted into a terminal it says every field that is not as usual."""
     asked = replace(spec, **changes)
-    given = parsed(runs.command_of(asked))
+    given = parsed(asked.command())
     names = json.loads(json.dumps(asked.to_dict())).keys() - {"version"}
     given = {name: read(TrainSpec, name, str(given[name])) for name in names & given.keys()}
     assert TrainSpec.from_dict(given) == asked

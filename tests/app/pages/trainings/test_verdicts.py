@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from app.pages.trainings.verdicts import children, judged, recognised, row_of
+from app.pages.trainings.verdicts import judged, recognised
 from engine.training.ablations import ABLATIONS
+from engine.training.sweeps import seeded, without_seed
 
 DROPOUT = ABLATIONS["dropout"]
+ROWS = [(row.label, row.changes) for row in DROPOUT.rows]
 
 
 def by_label(scores):
@@ -57,17 +59,19 @@ def test_rows_that_the_paper_prints_alike_agree_within_the_spread():
 
 def test_every_row_is_trained_with_every_seed():
     """And a child's label says which row it is."""
-    made = children(DROPOUT.rows, [42, 43])
+    made = seeded(ROWS, [42, 43])
     assert len(made) == 2 * len(DROPOUT.rows)
     assert made[1] == ("p = 0 · seed 43", {"dropout": 0.0, "seed": 43})
-    assert row_of(made[1][0]) == "p = 0"
-    assert children(DROPOUT.rows, [7])[0] == ("p = 0", {"dropout": 0.0, "seed": 7})
+    assert without_seed(made[1][0]) == "p = 0"
+    assert seeded(ROWS, [7])[0] == ("p = 0", {"dropout": 0.0, "seed": 7})
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
 def test_a_sweep_is_recognised_by_its_rows(name):
     """Pooling has the same rows twice: the objective tells them apart."""
     ablation = ABLATIONS[name]
-    labels = [label for label, _ in children(ablation.rows, [1, 2])]
+    labels = [
+        label for label, _ in seeded([(row.label, row.changes) for row in ablation.rows], [1, 2])
+    ]
     assert recognised(labels, [ablation.objective]) is ablation
     assert recognised(labels[:-2], [ablation.objective]) is None

@@ -1,4 +1,4 @@
-"""The part of the page *Trainings* that queues the rows of a table of the paper as one sweep."""
+"""The fold of the page *Train* that queues the rows of a table of the paper as one sweep."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import gradio as gr
 
 from app import formats
 from app.components.actions import actions, button
+from app.pages.train.sweep import LEAVE
 from app.web import parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.events import PageEvent
@@ -30,18 +31,19 @@ MOST_SEEDS = 5
 DEFAULT_SCALE = "try"
 
 
-def build(workspace: Workspace) -> Any:
-    """Lay out the form; returns a hidden box with the sweep that was queued last, or None."""
+def build(workspace: Workspace) -> None:
+    """Lay out the fold; what is queued is followed on *Trainings*."""
     if workspace.read_only:
-        return None
+        return
     controls = _controls()
-    parts.section("Ablations of the paper", DESCRIPTION)
-    with gr.Row(elem_classes="t-fields"):
-        controls.render(*controls.declared)
-    notice = parts.notice()
-    # There from the start: what came when the page loads could overtake a choice of seeds.
-    tables = actions(_tables(1), elem_id="ablations")
-    queued = gr.Textbox(visible="hidden", label="Queued", elem_id="ablation-queued")
+    with gr.Accordion("Ablations of the paper", open=False, elem_id="ablation"):
+        parts.static(f'<p class="t-small t-muted">{DESCRIPTION}</p>')
+        with gr.Row(elem_classes="t-fields"):
+            controls.render(*controls.declared)
+        notice = parts.notice()
+        # There from the start: what came when the page loads could overtake a choice of seeds.
+        tables = actions(_tables(1), elem_id="ablations")
+        queued = gr.Textbox(visible="hidden", label="Queued", elem_id="ablation-queued")
 
     def load(request: gr.Request) -> Answer:
         from app.pages.train.materials import bases, datasets
@@ -61,7 +63,7 @@ def build(workspace: Workspace) -> Any:
     on(controls["seeds"].input, lambda n: {tables: _tables(int(n))}, [controls["seeds"]], [tables],
        notice, **HIDE_PROGRESS)  # fmt: skip
     on(tables.act, queue, controls, [queued], notice, **HIDE_PROGRESS)
-    return queued
+    queued.change(None, queued, js=LEAVE)
 
 
 def _controls() -> Controls:
@@ -120,20 +122,21 @@ def _table(ablation: Ablation, seeds: int) -> str:
 
 def _queue(workspace: Workspace, name: str, asked: Values) -> str:
     """Queue a table; returns the sweep's run."""
-    from app.pages.trainings import service as runs
-    from app.pages.trainings import verdicts
-    from engine.training.ablations import ABLATIONS, rows, scaled
+    from app.jobs import submit
+    from app.pages.train.job import SweepJob
+    from engine.training import ablations, sweeps
+    from engine.training.ablations import ABLATIONS, scaled
 
     if name not in ABLATIONS:
         raise UserError(f"There is no table {name[:40]!r}.", "Choose one of the list.")
     ablation = ABLATIONS[name]
     spec = scaled(_spec(workspace, ablation, asked), asked.scale)
     drawn = range(FIRST_SEED, FIRST_SEED + int(asked.seeds))
-    children = verdicts.children(rows(name, spec), drawn)
+    children = sweeps.seeded(ablations.children(name, spec), drawn)
     title = f"Table {ablation.table}: {ablation.title.lower()}, {_shortly(spec)}"
     if len(drawn) > 1:
         title += f", {len(drawn)} seeds"
-    return runs.queue_sweep(workspace, spec, children, title=title)
+    return submit.queue(workspace, SweepJob.of(workspace, spec, children), title=title)
 
 
 def _spec(workspace: Workspace, ablation: Ablation, asked: Values) -> TrainSpec:

@@ -9,9 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.formats import last_part
 from app.recent import Recent
+from engine.decoding.presets import default_texts
 from engine.encoders.spec import of_before
 from engine.errors import UserError
+from engine.training.presets import STARTER
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -22,6 +25,13 @@ FACTS = "decoder.json"
 CARD = "README.md"
 KEPT = 4
 """Decoders that stay in memory."""
+ARCHITECTURES = {
+    "prefix": "a Transformer",
+    "lstm": "an LSTM of one layer",
+    "lstm-mos": "an LSTM with five softmaxes",
+    "causal": "a language model",
+}
+"""In words."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,15 @@ def listed(workspace: Workspace) -> list[DecoderRow]:
         if (row["folder"] / FACTS).is_file()
     ]
     return [DecoderRow(**row) for row in [*trained, *_shipped()]]
+
+
+def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """(label, name) of what decoders can learn from: the usual first, then all data sets."""
+    usual = default_texts(workspace.catalog)
+    names = [info.name for info in workspace.catalog.list()]
+    names.sort(key=lambda name: name not in usual)
+    others = dict.fromkeys(name for name in (*names, *chosen) if name != STARTER)
+    return [("Starter set", STARTER), *((name, name) for name in others)]
 
 
 def encoders(workspace: Workspace) -> list[str]:
@@ -261,6 +280,4 @@ def _trained_on(facts: Mapping[str, Any]) -> str:
     """The names of files and data sets, without where they lay."""
     spec = facts.get("spec")
     train: Sequence[str] = spec.get("train", ()) if isinstance(spec, dict) else ()
-    return ", ".join(
-        str(name).rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] for name in train
-    )
+    return ", ".join(last_part(str(name)) for name in train)

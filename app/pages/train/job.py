@@ -1,0 +1,403 @@
+"""The jobs *train*, *train-decoder* and *sweep*: from a spec to what is listed and can be used."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+
+from app.formats import last_part
+from app.jobs.job import Job, LeftOut, Upgrades
+from app.jobs.job import Spec as JobSpec
+from engine.decoding.events import DecoderFinished, Encoded
+from engine.decoding.spec import DecoderSpec
+from engine.errors import UserError
+from engine.training import Evaluated, Event, Finished, Started, Stepped, TrainSpec, sweeps
+from engine.training.base_spec import BaseSpec
+from store.run_rows import STOP
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+    from store import Store
+
+LEFT_OUT = "Left out: the sweep was asked to stop before."
+WHOLE = 1_000_000
+"""Of the progress of a unit: what comes before the updates has its share of it."""
+Spec = TypeVar("Spec", bound=BaseSpec)
+Children = Sequence[tuple[str, Mapping[str, Any]]]
+"""Of a sweep: a label for people, and the fields that are not as in its base."""
+
+
+@dataclass(frozen=True)
+class TrainingJob(Job, Generic[Spec]):
+    """A training of one thing; made with `of`.
+
+    Attributes:
+        spec: what to train; with whole paths, and a folder to go to.
+        spec_type: its class.
+    """
+
+    spec: Spec
+    spec_type: ClassVar[type[BaseSpec]]
+
+    @classmethod
+    def of(cls, workspace: Workspace, spec: Spec) -> Self:
+        """The job that means the same in another process.
+
+        Args:
+            workspace: which is to list what is trained.
+            spec: what to train; with an empty `out`, into a folder of the store.
+
+        Raises:
+            UserError: what it names cannot be read.
+        """
+        spec = cls.resolve(spec)
+        out = Path(spec.out).expanduser().absolute() if spec.out else cls.home(workspace, spec)
+        return cls(replace(spec, out=str(out)))
+
+    @staticmethod
+    def resolve(spec: Spec) -> Spec:
+        """The spec with whole paths."""
+        raise NotImplementedError
+
+    @staticmethod
+    def home(workspace: Workspace, spec: Spec) -> Path:
+        """A folder of the store; the same question has the same one."""
+        raise NotImplementedError
+
+    def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
+        """Train to the end; what was begun before goes on from its checkpoint.
+
+        Raises:
+            UserError: what was asked cannot be trained.
+        """
+        raise NotImplementedError
+
+    def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
+        """List what was trained, given its last event."""
+        raise NotImplementedError
+
+    def preparation(self, workspace: Workspace) -> float:
+        """About which share of the time passes before the updates."""
+        return 0.0
+
+    def told(self, evaluated: Mapping[str, Any]) -> str:
+        """What of an evaluation stands beside the progress; empty for what stood there before."""
+        raise NotImplementedError
+
+    def to_spec(self) -> dict[str, Any]:
+        """As the folder of what is trained has it."""
+        return self.spec.to_dict()
+
+    @classmethod
+    def from_spec(cls, spec: JobSpec) -> Self:
+        """The training in the spec of a run."""
+        return cls(cls.spec_type.from_dict(spec))  # type: ignore[arg-type]
+
+    def units(self) -> list[str]:
+        """One unit: what would be lost of it is in its checkpoint, and among the vectors."""
+        return [self.title]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Event]:
+        """Train, and have the store know what happens while it does; yields what happens.
+
+        A unit that was over when its process was killed is not trained again.
+
+        Raises:
+            UserError: as `train`, or it was stopped before there was anything to keep.
+        """
+        over = _last(workspace, reporter, Finished)
+        if over is not None:
+            self.register(workspace, over)
+            return
+        report = _Report(self, workspace, reporter)
+        for event in self.train(workspace, lambda: reporter.asked(STOP)):
+            report(event)
+            if isinstance(event, Finished | DecoderFinished):
+                over = event.to_dict()
+                self.register(workspace, over)
+            yield event
+        if over is None:
+            raise UserError(
+                "Stopped before the first update: there is nothing to keep yet.",
+                "Tried again, it goes on from there; the vectors are kept.",
+            )
+
+
+class _Report:
+    """Called with each event of a training, it has the store know, and moves the progress."""
+
+    def __init__(self, job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> None:
+        self._job, self._reporter = job, reporter
+        # What a process before this one had done.
+        self._encoded = (_last(workspace, reporter, Encoded) or {"done": 0})["done"]
+        self._begun = (_last(workspace, reporter, Started) or {"step": 0})["step"]
+        self._share = job.preparation(workspace)
+        self._kept, self._best = 0, ""
+        self._does = {
+            Encoded.kind: self._encodes, Started.kind: self._starts, Stepped.kind: self._steps,
+            Evaluated.kind: self._evaluates,
+        }  # fmt: skip
+
+    def __call__(self, event: Event) -> None:
+        data = event.to_dict()
+        self._reporter.event(data.pop("kind"), data)
+        if event.kind in self._does:
+            self._does[event.kind](data)
+
+    def _encodes(self, event: Mapping[str, Any]) -> None:
+        done, sentences = event["done"], event["sentences"]
+        said = f"{done:,} of {sentences:,} sentences encoded"
+        self._reporter(int(WHOLE * self._share * done / sentences), WHOLE, said)
+        if done > self._encoded:  # the cache has these
+            self._reporter.got_on()
+
+    def _starts(self, event: Mapping[str, Any]) -> None:
+        self._kept = event["step"]
+        if self._kept or self._share:  # what came before went at another speed
+            further = self._kept > self._begun
+            self._reporter.resumed(self._of_whole(event), WHOLE, further=further)
+
+    def _steps(self, event: Mapping[str, Any]) -> None:
+        said = f"update {event['step']:,} of {event['steps']:,}{self._best}"
+        self._reporter(self._of_whole(event), WHOLE, said)
+        newest = newest_checkpoint([self._job.spec.out]) or 0
+        if newest > self._kept:
+            self._reporter.got_on()
+        self._kept = max(newest, self._kept)
+
+    def _evaluates(self, event: Mapping[str, Any]) -> None:
+        self._best = self._job.told(event) or self._best
+
+    def _of_whole(self, event: Mapping[str, Any]) -> int:
+        """How far the unit is after so many updates, of `WHOLE`."""
+        done = event["step"] / max(1, event["steps"])
+        return int(WHOLE * (self._share + (1 - self._share) * done))
+
+
+def _last(workspace: Workspace, reporter: Reporter, kind: type[Event]) -> dict[str, Any] | None:
+    return workspace.store.events.last(reporter.run, kind.kind, reporter.position)
+
+
+@dataclass(frozen=True)
+class TrainJob(TrainingJob[TrainSpec]):
+    """The training of an encoder."""
+
+    kind = "train"
+    version = TrainSpec.version
+    upgrades: ClassVar[Upgrades] = {1: TrainSpec.of_today}
+    spec_type = TrainSpec
+
+    @property
+    def title(self) -> str:
+        """`unsup from minilm on sentences.txt`."""
+        spec = self.spec
+        return f"{spec.objective} from {last_part(spec.base)} on {last_part(spec.train)}"
+
+    @staticmethod
+    def resolve(spec: TrainSpec) -> TrainSpec:
+        """Also of a base in a folder."""
+        if spec.base.startswith("dir:"):
+            spec = replace(spec, base="dir:" + str(Path(spec.base[4:]).expanduser().absolute()))
+        return replace(spec, train=_absolute(spec.train))
+
+    @staticmethod
+    def home(workspace: Workspace, spec: TrainSpec) -> Path:
+        """Among the encoders."""
+        return _encoder_home(workspace, spec, spec.hash)
+
+    def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
+        """As `engine.train` does."""
+        from engine.train import train
+
+        return train(self.spec, workspace.catalog, stop=stop)
+
+    def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
+        """Among the encoders."""
+        workspace.show_encoder(finished["encoder"])
+
+    def told(self, evaluated: Mapping[str, Any]) -> str:
+        """The best dev score."""
+        return f", best dev score {evaluated['score']:.2f}" if evaluated["best"] else ""
+
+
+@dataclass(frozen=True)
+class TrainDecoderJob(TrainingJob[DecoderSpec]):
+    """The training of a decoder."""
+
+    kind = "train-decoder"
+    version = DecoderSpec.version
+    spec_type = DecoderSpec
+
+    @property
+    def title(self) -> str:
+        """`decoder of minilm on sentences.txt`."""
+        texts = ", ".join(last_part(name) for name in self.spec.train)
+        return f"decoder of {self.spec.encoder} on {texts}"
+
+    @staticmethod
+    def resolve(spec: DecoderSpec) -> DecoderSpec:
+        """And the encoder in its canonical form."""
+        from engine import encoders
+
+        encoder, train = str(encoders.parse(spec.encoder)), map(_absolute, spec.train)
+        return replace(spec, encoder=encoder, train=tuple(train))
+
+    @staticmethod
+    def home(workspace: Workspace, spec: DecoderSpec) -> Path:
+        """Among the decoders."""
+        name = slug(spec.encoder.rsplit("/", 1)[-1], "decoder")
+        return workspace.store.decoders.folder / f"{name}-{spec.hash[:10]}"
+
+    def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
+        """As `engine.decoding.train` does, with the vectors that the store has."""
+        from engine.decoding.train import train_decoder
+
+        encoder = workspace.load(self.spec.encoder)
+        return train_decoder(self.spec, workspace.catalog, encoder=encoder, stop=stop)
+
+    def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
+        """Among the decoders."""
+        from app import decoders
+
+        decoders.register(workspace, Path(finished["out"]))
+
+    def preparation(self, workspace: Workspace) -> float:
+        """Encoding the sentences."""
+        from app.pages.train.decoder_estimates import guess
+
+        found = guess(workspace, self.spec)
+        return found.encoding / found.seconds if found.seconds else 0.0
+
+    def told(self, evaluated: Mapping[str, Any]) -> str:
+        """The loss."""
+        return f", loss {evaluated['loss']:.3f} on held-out sentences"
+
+
+@dataclass(frozen=True)
+class SweepJob(Job):
+    """Several trainings of encoders; made with `of`.
+
+    Attributes:
+        children: of each a `label` for people, and the `spec` of a training.
+    """
+
+    kind = "sweep"
+    continue_on_crash = True
+    continue_on_failure = True
+
+    children: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, workspace: Workspace, base: TrainSpec, children: Children) -> Self:
+        """Several trainings as one job.
+
+        Args:
+            workspace: which is to list the encoders.
+            base: what the children share; each gets a folder of its own under `out`.
+            children: each at least a label.
+
+        Raises:
+            UserError: no child, an unknown field, or a value that cannot be.
+        """
+        if not children:
+            raise UserError("A sweep needs at least one child.", "Vary a field over its values.")
+        asked = [
+            (label, TrainSpec.from_dict({**base.to_dict(), **changes}))
+            for label, changes in children
+        ]
+        if not base.out:
+            together = hashlib.blake2b("".join(s.hash for _, s in asked).encode(), digest_size=4)
+            home = _encoder_home(workspace, base, f"sweep-{together.hexdigest()}")
+            base = replace(base, out=str(home))
+        digits = len(str(len(asked)))
+        made = []
+        for number, (label, spec) in enumerate(asked, 1):
+            out = f"{base.out}/{number:0{digits}}-{slug(label)}"
+            spec = TrainJob.of(workspace, replace(spec, out=out)).spec
+            made.append({"label": label, "spec": spec.to_dict()})
+        return cls(tuple(made))
+
+    @property
+    def title(self) -> str:
+        """`3 × unsup from minilm on sentences.txt`."""
+        return f"{len(self.children)} × {TrainJob(self.child(0)).title}"
+
+    def child(self, position: int) -> TrainSpec:
+        """What the child at a position is asked to train."""
+        return TrainSpec.from_dict(self.children[position]["spec"])
+
+    def units(self) -> list[str]:
+        """The children in order, by their labels."""
+        return [child["label"] for child in self.children]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Event]:
+        """Train one child; once the sweep was asked to stop, none is begun any more.
+
+        Raises:
+            UserError: it cannot be trained.
+            LeftOut: the sweep was asked to stop before.
+        """
+        if _last(workspace, reporter, Finished) is None and reporter.asked(STOP):
+            raise LeftOut(LEFT_OUT, "Try the run again to train it as well.")
+        return TrainJob(self.child(position)).work(workspace, position, reporter)
+
+    def ending(self, store: Store, run_id: str) -> str:
+        """Which child is best by its dev score, and how many there are none of."""
+        states = store.runs.units(run_id)
+        scored = scores(store, run_id, len(self.children))
+        said = []
+        first = self.best(scored)
+        if first is not None:
+            said.append(
+                f"Best of {sum(score is not None for score in scored)}: "
+                f"{self.children[first]['label']}, {scored[first]:.2f} on "
+                f"{self.children[first]['spec']['dev']} dev."
+            )
+        left_out = sum(unit["state"] == "left out" for unit in states)
+        failed = sum(unit["state"] == "failed" for unit in states)
+        said += [f"{failed} failed."] if failed else []
+        said += [f"{left_out} left out."] if left_out else []
+        return " ".join(said)
+
+    def best(self, scored: Sequence[float | None]) -> int | None:
+        """The position of the best child; None without scores, or if of several tasks."""
+        if len({child["spec"]["dev"] for child in self.children}) > 1:
+            return None
+        return sweeps.best(scored)
+
+
+def scores(store: Store, run_id: str, children: int) -> list[float | None]:
+    """The dev score of the weights that were kept, one a child; None where there is none."""
+    ends = [store.events.last(run_id, Finished.kind, position) for position in range(children)]
+    return [None if over is None else over["best_score"] for over in ends]
+
+
+def newest_checkpoint(outs: Iterable[str]) -> int | None:
+    """The update of the checkpoint of the training that was at work; None while there is none.
+
+    Args:
+        outs: the folders that trainings are to become.
+    """
+    found = [path for out in outs for path in Path(f"{out}.training").glob("step-*[0-9]")]
+    return max((int(path.name.removeprefix("step-")) for path in found), default=None)
+
+
+def slug(text: str, otherwise: str = "child") -> str:
+    """A text as the name of a folder; `otherwise` where nothing of it can stand in one."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:40] or otherwise
+
+
+def _encoder_home(workspace: Workspace, spec: TrainSpec, mark: str) -> Path:
+    base = slug(spec.base.rsplit("/", 1)[-1])
+    return workspace.store.folder / "encoders" / f"{spec.objective}-{base}-{mark[:14]}"
+
+
+def _absolute(train: str) -> str:
+    """A file by its whole path; the name of a data set as it is."""
+    path = Path(train).expanduser()
+    return str(path.absolute()) if path.is_file() else train

@@ -1,0 +1,187 @@
+"""How trainings go in a terminal: what each would take, what happens, and how one goes on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from app.pages.train.job import SweepJob, TrainDecoderJob, TrainingJob, newest_checkpoint
+from app.terminal import emit_json, line, progress_bar, queued, say
+from engine.decoding.events import (
+    DecoderEvaluated,
+    DecoderFinished,
+    DecoderStarted,
+    DecoderStepped,
+    Encoded,
+)
+from engine.errors import UserError
+from engine.training import Evaluated, Event, Finished, Noted, Started, Stepped
+from store.errors import StoreError
+
+if TYPE_CHECKING:
+    from app.pages.train.service import Training
+    from app.workspace import Workspace
+
+Move = Callable[[float, float, str], None]
+WHY = {
+    "done": "done in",
+    "stopped": "stopped as asked after",
+    "patience": "stopped early, as the dev score no longer improved, after",
+    "diverged": "the loss was NaN or infinity after",
+}
+
+
+def train(
+    training: Training[Any, Any], spec: Any, *, estimate: bool, queue: bool, as_json: bool
+) -> None:
+    """Estimate, queue or do a training."""
+    if estimate:
+        with progress_bar("probing"):
+            cost = training.probe(spec)
+        if as_json:
+            emit_json(asdict(cost))
+            return
+        for name, fact in training.facts(cost).items():
+            line(f"{name}: {fact}")
+        for note in training.notes(cost):
+            say(note)
+    elif queue:
+        queued(training.start(spec), as_json, trains=True)
+    else:
+        perform(training.workspace, training.job(spec), as_json)
+
+
+def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: bool) -> str:
+    """Train here, and tell how it goes; the id of the run, empty in a process that only helps."""
+    from app.jobs.submit import perform as begin
+
+    specs = [job.spec]if isinstance(job, TrainingJob) else [
+        job.child(position) for position in range(len(job.children))
+    ]  # fmt: skip
+    if int(os.environ.get("RANK", "0")):
+        _assist(workspace, specs)
+        return ""
+    run_id, step = "", 0
+    try:
+        with progress_bar(job.title) as move:
+            teller = Teller(job, as_json, move)
+            for run, position, event in begin(workspace, job):
+                run_id = run["id"]
+                step = getattr(event, "step", step)
+                teller.tell(position, event)
+    except KeyboardInterrupt:
+        _interrupted(run_id, step, newest_checkpoint([spec.out for spec in specs]), as_json)
+        raise typer.Exit(130) from None
+    return run_id
+
+
+def _assist(workspace: Workspace, specs: list[Any]) -> None:
+    """Be one of the further processes that `torchrun` started: the first tells and remembers."""
+    from engine.train import train as train_along
+
+    for spec in specs:
+        for _ in train_along(spec, workspace.catalog):
+            pass
+
+
+class Teller:
+    """Says what happens in a run: to a program all of it, to a person what matters.
+
+    Args:
+        job: what is done.
+        as_json: one object an event.
+        move: of a progress bar.
+    """
+
+    def __init__(self, job: TrainingJob[Any] | SweepJob, as_json: bool, move: Move) -> None:
+        self._labels = job.units()
+        self._many = isinstance(job, SweepJob)
+        self._json = as_json
+        self._move = move
+        self._best = ""
+        self._encoder = job.spec.encoder if isinstance(job, TrainDecoderJob) else ""
+
+    def tell(self, position: int, event: object) -> None:
+        """One event of the child at a position, or what went wrong with it."""
+        if self._json and isinstance(event, Event | UserError | StoreError):
+            self._object(position, event)
+        if isinstance(event, UserError | StoreError):
+            self._say(position, f"failed. {event.message} {event.hint}")
+        elif isinstance(event, Encoded):
+            self._move(event.done, event.sentences, "encoding")
+        elif isinstance(event, Started | DecoderStarted):
+            self._best = ""
+            self._say(position, _begins(event))
+        elif isinstance(event, Stepped | DecoderStepped):
+            done = (event.step / event.steps + position) if self._many else event.step
+            total = len(self._labels) if self._many else event.steps
+            self._move(done, total, f"loss {event.loss:.4f}{self._best}")
+        elif isinstance(event, Evaluated):
+            self._best = f", best {event.score:.2f}" if event.best else self._best
+            self._say(
+                position,
+                f"update {event.step:,}: dev {event.score:.2f}{' (best)' if event.best else ''}, "
+                f"alignment {event.alignment:.4g}, uniformity {event.uniformity:.4g}",
+            )
+        elif isinstance(event, DecoderEvaluated):
+            samples = (f"\n    {given}\n    -> {decoded}" for given, decoded in event.samples[:2])
+            said = f"update {event.step:,}: loss {event.loss:.3f} on held-out sentences"
+            self._say(position, said + "".join(samples))
+        elif isinstance(event, Noted):
+            self._say(position, event.message)
+        elif isinstance(event, Finished | DecoderFinished):
+            self._ended(position, event)
+
+    def _object(self, position: int, event: Event | UserError | StoreError) -> None:
+        child = {"position": position, "label": self._labels[position]} if self._many else {}
+        if isinstance(event, UserError | StoreError):
+            emit_json(child | {"kind": "failed", "error": event.message, "hint": event.hint})
+        else:
+            emit_json(child | event.to_dict())
+
+    def _ended(self, position: int, event: Finished | DecoderFinished) -> None:
+        if isinstance(event, DecoderFinished):
+            best = f", loss {event.best_loss:.3f}"
+        else:
+            best = "" if event.best_score is None else f", dev {event.best_score:.2f}"
+        kept = f"update {event.best_step:,} of {event.step:,} was kept{best}"
+        if self._many:
+            self._say(position, f"{kept}.")
+        elif not self._json:
+            line(f"{event.out}: {kept}; {WHY[event.why]} {event.seconds:,.1f} s.")
+            say(
+                f"Use it anywhere as {event.encoder}" if isinstance(event, Finished) else
+                f"Try it: theodolite decode 'A sentence.' --encoder {shlex.quote(self._encoder)}"
+            )  # fmt: skip
+
+    def _say(self, position: int, text: str) -> None:
+        if not self._json:
+            say(f"{self._labels[position]}: {text}" if self._many else text)
+
+
+def _begins(event: Started | DecoderStarted) -> str:
+    at = f"goes on at update {event.step:,} of" if event.step else "begins:"
+    if isinstance(event, DecoderStarted):
+        learned, device = f"{event.sentences:,} sentences", f"on {event.device}"
+    else:
+        learned, device = f"{event.examples:,} examples", f"{event.precision} on {event.device}"
+    return f"{at} {event.steps:,} updates, {learned}, {event.parameters:,} parameters, {device}."
+
+
+def _interrupted(run_id: str, step: int, kept: int | None, as_json: bool) -> None:
+    if as_json:
+        emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
+    checkpoint = (
+        ", before there was a checkpoint; vectors that were encoded are kept" if kept is None
+        else f". The checkpoint of update {kept:,} is kept"
+    )  # fmt: skip
+    say(f"Interrupted after update {step:,}{checkpoint}.")
+    say(f"Go on here: {shlex.join(['theodolite', *sys.argv[1:]])}")
+    if run_id:
+        say(f"Go on in the background: theodolite jobs retry {run_id}")
