@@ -45,7 +45,7 @@ from app.pages.spaces import page as spaces
 from app.pages.train import decoder_page as train_decoder
 from app.pages.train import page as train
 from app.pages.trainings import page as runs
-from app.web import frame, theme
+from app.web import frame, palette, theme
 from app.web.blocks import Pages, keep_signatures
 from app.web.frame import Entry, one
 from app.web.guard import links
@@ -129,7 +129,8 @@ def head() -> str:
 
 def _drawn() -> str:
     """What the script draws of the frame: the rail, and each page's title."""
-    drawn = {"rail": frame.rail(RAIL), "titles": {page.PATH: page.TITLE for page in PAGES}}
+    titles = {page.PATH: page.TITLE for page in PAGES}
+    drawn = {"rail": frame.rail(RAIL), "titles": titles, "modules": f"./{modules.BASE}/"}
     return json.dumps(drawn).replace("<", "\\u003c")
 
 
@@ -207,6 +208,7 @@ def _server(workspace: Workspace, names: list[Middleware], frame_ancestors: str)
         routes=[
             *routes(uploads=not workspace.read_only),
             *modules.routes(),
+            *palette.routes(workspace, RAIL),
             *map_routes.routes(workspace),
             *curation_routes.routes(workspace),
         ],

@@ -14,6 +14,8 @@ from typing import Any
 
 from app.web import icons, parts
 
+_JUMP = 'aria-haspopup="dialog" onclick="theodolite.jump()"'
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -46,9 +48,13 @@ def rail(groups: Sequence[Sequence[Entry]]) -> str:
         '<a class="t-skip" href="#t-main" onclick="theodolite.skip(event)">Skip to content</a>'
         '<div class="t-head"><button type="button" class="t-icon" aria-label="Pages" '
         'aria-expanded="false" aria-controls="t-rail" onclick="theodolite.rail(event)">'
-        f'{icons.svg("menu")}</button><span class="t-here"></span>{_theme()}</div>'
+        f'{icons.svg("menu")}</button><span class="t-here"></span>'
+        f'<button type="button" class="t-icon" aria-label="Jump to" {_JUMP}>{icons.svg("search")}'
+        f"</button>{_theme()}</div>"
         f'<div id="t-rail"><a class="t-brand" href="./">{icons.MARK}<span>Theodolite</span></a>'
         f'<nav aria-label="Pages">{"".join(map(_group, groups))}</nav><div class="t-foot">'
+        f'<button type="button" class="t-jump" title="A page, encoder, data set, task or run" '
+        f"{_JUMP}>{icons.svg('jump')}<span>Jump to</span><kbd>Ctrl K</kbd></button>"
         f'<button type="button" class="t-fold-rail" aria-label="Fold" aria-expanded="true" '
         f'onclick="theodolite.fold()">{icons.svg("fold")}</button>{_theme()}</div></div>'
     )
@@ -66,10 +72,11 @@ def _group(entries: Sequence[Entry]) -> str:
 
 
 def _line(entry: Entry) -> str:
+    live = '<b class="t-live" hidden><i></i></b>' if entry.path == "jobs" else ""
     paths = escape(json.dumps([page.PATH for page in entry.pages.values()]))
     return (
         f'<li><a href="./{escape(entry.path)}" data-paths="{paths}">{icons.svg(entry.icon)}'
-        f"<span>{escape(entry.title)}</span></a></li>"
+        f"<span>{escape(entry.title)}</span>{live}</a></li>"
     )
 
 

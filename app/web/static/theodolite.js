@@ -16,6 +16,7 @@
 
   // The rail of pages: here before the page is, so that nothing moves. On a narrow window it is folded
   // until somebody unfolds it.
+  const frame = JSON.parse(document.getElementById("t-frame").textContent);
   const RAIL = "theodolite:rail";
   const narrow = matchMedia("(max-width: 1100px)");
   function fold() {
@@ -28,6 +29,26 @@
     button.setAttribute("aria-label", words);
     button.title = words;
   }
+  // How much runs, beside Jobs: looked at more often while something does, never in a hidden tab.
+  const OFTEN = 3000, SELDOM = 15000;
+  async function countJobs() {
+    let wait = SELDOM;
+    if (!document.hidden) {
+      const answer = await fetch(new URL("./theodolite/live.json", document.baseURI)).catch(() => null);
+      if (answer?.ok) wait = showJobs(await answer.json()) ? OFTEN : SELDOM;
+    }
+    setTimeout(countJobs, wait);
+  }
+  function showJobs({ running, queued, share }) {
+    const mark = document.querySelector(".t-live");
+    const live = running + queued;
+    mark.hidden = !live;
+    mark.dataset.count = live;
+    mark.title = `${running} running, ${queued} waiting`;
+    mark.firstChild.style.width = `${Math.round(100 * share)}%`;
+    return live > 0;
+  }
+
   // Gradio writes the app's name there when it has laid out the page.
   function keepTitle(title) {
     const write = () => { if (document.title !== title) document.title = title; };
@@ -35,7 +56,7 @@
     new MutationObserver(write).observe(document.head, { childList: true, characterData: true, subtree: true });
   }
   function drawRail() {
-    const { rail, titles } = JSON.parse(document.getElementById("t-frame").textContent);
+    const { rail, titles } = frame;
     document.body.insertAdjacentHTML("afterbegin", rail);
     const path = location.pathname.replace(/\/$/, "").slice(new URL(document.baseURI).pathname.replace(/\/$/, "").length + 1);
     const title = titles[path] ?? "";
@@ -48,6 +69,13 @@
     }
     fold();
     narrow.addEventListener("change", fold);
+    if (/Mac|iPhone|iPad/.test(navigator.userAgent)) document.querySelector(".t-jump kbd").textContent = "⌘K";
+    setTimeout(countJobs, 500);
+    addEventListener("keydown", (event) => {
+      if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.key.toLowerCase() !== "k") return;
+      event.preventDefault();
+      theodolite.jump();
+    });
   }
 
   // The welcome, once closed, stays closed in this browser.
@@ -112,10 +140,16 @@
         if (back) button.focus();
       };
       show(true);
-      sheet.querySelector("[aria-current], a").focus();
+      (sheet.querySelector("[aria-current]") ?? sheet.querySelector("a")).focus();
       const { signal } = listening;
       document.addEventListener("keydown", ({ key }) => key === "Escape" && close(true), { signal });
       document.addEventListener("pointerdown", ({ target }) => !sheet.contains(target) && close(false), { signal });
+    },
+
+    // Open the palette, or close it.
+    async jump() {
+      const palette = await import(new URL(`${frame.modules}palette.js`, document.baseURI).href);
+      await palette.open();
     },
 
     // Narrow the rail to its icons, or widen it; remembered.

@@ -1,0 +1,53 @@
+"""What the palette offers and what the rail counts, as the browser is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from app.ui import PAGES, RAIL
+from app.web import palette
+from app.workspace import Workspace
+
+
+def told(workspace: Workspace, name: str) -> Any:
+    """The answer to the browser."""
+    app = Starlette(routes=[*palette.routes(workspace, RAIL)])
+    return TestClient(app).get(f"/theodolite/{name}.json").json()
+
+
+def test_places_of_every_kind_lead_to_their_page(workspace: Workspace) -> None:
+    """Pages first; names are quoted in their addresses."""
+    workspace.add_encoder("random:64 | normalise")
+    run = workspace.store.runs.create("evaluate", {}, title="STS <b>")
+    found = told(workspace, "places")
+    links = {(place["kind"], place["title"]): place["href"] for place in found}
+    assert [place["kind"] for place in found][: len(PAGES)] == ["page"] * len(PAGES)
+    assert links["page", "Overview"] == "./"
+    assert links["page", "Decode: Arithmetic"] == "./arithmetic"
+    assert (
+        links["encoder", "random:64 | normalise"] == "./encoders?encoder=random%3A64+%7C+normalise"
+    )
+    assert links["data set", "starter-topics"] == "./data?set=starter-topics"
+    assert links["task", "StarterSTS"] == "./compare?task=StarterSTS"
+    assert links["run", "STS <b>"] == f"./jobs?run={run}"
+
+
+def test_visitors_are_told_of_nothing_that_is_not_listed(workspace: Workspace) -> None:
+    """The palette of a read-only workspace names the same places as its pages list."""
+    looking = Workspace(workspace.store.folder, read_only=True)
+    kinds = {"encoder": {row["name"] for row in looking.store.encoders.list()},
+             "data set": {info.name for info in looking.catalog.list()}}  # fmt: skip
+    found = told(looking, "places")
+    looking.close()
+    for kind, listed in kinds.items():
+        assert {place["title"] for place in found if place["kind"] == kind} == listed
+
+
+def test_what_runs_is_counted(workspace: Workspace) -> None:
+    """A run that waits, and one at work by how far it is."""
+    assert told(workspace, "live") == {"running": 0, "queued": 0, "share": 0.0}
+    workspace.store.runs.create("evaluate", {}, title="One")
+    assert told(workspace, "live") == {"running": 0, "queued": 1, "share": 0.0}
