@@ -109,7 +109,6 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert not circles
 
 
-@pytest.mark.slow
 def imports_between_pages() -> dict[tuple[str, str], set[str]]:
     """(page, other page) -> modules of the other that the first imports, `SHARED` left out."""
     found: dict[tuple[str, str], set[str]] = {}

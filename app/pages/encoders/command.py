@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,18 +13,26 @@ from app.pages.encoders import service
 from app.terminal import (
     DataOption,
     JsonOption,
+    QueueOption,
     StoreOption,
     check_writable,
+    do_here,
     done,
     emit,
     emit_json,
     open_workspace,
     plain_errors,
     progress_bar,
+    queued,
     say,
     verbs,
 )
 from engine.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.workspace import Workspace
 
 encoder_verbs = verbs("List, add, examine and remove encoders.")
 
@@ -44,6 +52,11 @@ def encode(
     out: Annotated[
         Path | None, typer.Option("--out", help="Write a float32 .npy of shape (n, dim) here.")
     ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--in", metavar="DATASET", help="Every sentence of a data set, each once."),
+    ] = None,
+    queue: QueueOption = False,
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -53,23 +66,30 @@ def encode(
     theodolite encode minilm "a boat on the river" --json
 
     theodolite encode "wordllama | whiten:starter,64" --file sentences.txt --out vectors.npy
-    """
-    from app.typed import Typed
 
-    sentences = _sentences(texts, file)
-    if out is None and not as_json:
-        raise UserError(
-            "Nowhere to put the vectors.",
-            "Add --out FILE.npy, or --json to print one object a sentence.",
-        )
+    theodolite encode minilm --in flickr30k --queue
+
+    The vectors of a data set are kept in the store for whatever asks for them next.
+    """
+    from app.jobs import submit
+    from app.pages.search.job import EncodeJob
+    from engine.encoders import parse
+
+    _check(texts or file, dataset, queue=queue, kept=out is not None or as_json)
     if out is not None:
         check_writable(out)
     workspace = open_workspace(store, data)
-    model = workspace.load(encoder)
-    with progress_bar("encoding") as move:
-        vectors = (Typed(model) if texts else model).encode(
-            sentences, lambda done, total: move(done, total, "encoding")
-        )
+    if dataset is None:
+        sentences = _sentences(texts, file)
+        vectors = _encoded(workspace, encoder, sentences, typed=bool(texts))
+    else:
+        job = EncodeJob(str(parse(encoder)), dataset)
+        if queue:
+            queued(submit.queue(workspace, job), as_json)
+            return
+        sentences, _ = workspace.catalog.sentences(dataset)
+        do_here(workspace, job)
+        vectors = workspace.bound(encoder, dataset).encode(sentences)
     if out is not None:
         import numpy as np
 
@@ -79,6 +99,36 @@ def encode(
     if as_json:
         for sentence, vector in zip(sentences, vectors.tolist(), strict=True):
             emit_json({"sentence": sentence, "vector": vector})
+
+
+def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> None:
+    """Refuse what leads nowhere: vectors of sentences must go somewhere, and no worker reads them.
+
+    Raises:
+        UserError: a combination that cannot be.
+    """
+    if dataset is not None and given:
+        raise UserError("Sentences and a data set are given.", "Leave either out.")
+    if dataset is None and queue:
+        raise UserError("Only a data set is left to the worker.", "Name one with --in.")
+    if dataset is None and not kept:
+        raise UserError(
+            "Nowhere to put the vectors.",
+            "Add --out FILE.npy, or --json to print one object a sentence.",
+        )
+
+
+def _encoded(
+    workspace: Workspace, encoder: str, sentences: list[str], *, typed: bool
+) -> np.ndarray:
+    """Vectors with a bar; those of typed sentences are not kept on disk."""
+    from app.typed import Typed
+
+    model = workspace.load(encoder)
+    with progress_bar("encoding") as move:
+        return (Typed(model) if typed else model).encode(
+            sentences, lambda done, total: move(done, total, "encoding")
+        )
 
 
 def _sentences(texts: list[str] | None, file: Path | None) -> list[str]:

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.jobs.job import Job
+from app.jobs.kinds import job_of
+from app.jobs.submit import queue
 from app.pages.search import indexes, searchable
-from app.vectors import SMALL, vectors
+from app.vectors import SMALL, missing, vectors
+from store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
+    from app.pages.search.searchable import Searchable
     from app.workspace import Workspace
+    from store.run_rows import RunRow
+
+
+OFTEN = 3
+"""A large collection that was searched so often gets an index."""
+_searches: Counter[tuple[Path, str, str]] = Counter()
+"""Of large collections, by (store, encoder, collection)."""
 
 
 @dataclass(frozen=True)
-class EncodeJob(Job):
-    """Bring the vectors of a collection into the cache, for search to find them there.
+class CollectionJob(Job):
+    """Make a collection ready to be searched.
 
     Attributes:
         encoder: canonical spec.
         dataset: name in the catalog.
     """
 
-    kind = "encode"
     priority = -1
 
     encoder: str
@@ -32,7 +44,18 @@ class EncodeJob(Job):
     @property
     def title(self) -> str:
         """`Encode starter-topics with minilm`."""
-        return f"Encode {self.dataset} with {self.encoder}"
+        return f"{self.kind.capitalize()} {self.dataset} with {self.encoder}"
+
+
+@dataclass(frozen=True)
+class EncodeJob(CollectionJob):
+    """Bring the vectors of a collection into the cache, for search to find them there."""
+
+    kind = "encode"
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether no vector is lacking."""
+        return not missing(workspace, self.encoder, self.dataset)
 
     def units(self) -> list[str]:
         """One: it goes on where it was."""
@@ -45,24 +68,10 @@ class EncodeJob(Job):
 
 
 @dataclass(frozen=True)
-class IndexJob(Job):
-    """Make the index of a large collection.
-
-    Attributes:
-        encoder: canonical spec.
-        dataset: name in the catalog.
-    """
+class IndexJob(CollectionJob):
+    """Make the index of a large collection."""
 
     kind = "index"
-    priority = -1
-
-    encoder: str
-    dataset: str
-
-    @property
-    def title(self) -> str:
-        """`Index flickr30k with minilm`."""
-        return f"Index {self.dataset} with {self.encoder}"
 
     def units(self) -> list[str]:
         """Encoding and indexing."""
@@ -81,7 +90,7 @@ class IndexJob(Job):
 
 def needed(
     workspace: Workspace, encoder: str, dataset: str, *, index: bool = False
-) -> EncodeJob | IndexJob | None:
+) -> CollectionJob | None:
     """What has to be done before a whole collection is searched, if it takes a job's worth.
 
     Args:
@@ -101,3 +110,43 @@ def needed(
     if wished or opened.needs_index:
         return IndexJob(name, dataset)
     return EncodeJob(name, dataset) if opened.lacking > SMALL else None
+
+
+def runs(workspace: Workspace, collection: str) -> list[RunRow]:
+    """Encodings and indexings of a collection, the newest first."""
+    every = workspace.store.runs.list(kinds=[EncodeJob.kind, IndexJob.kind])
+    return [run for run in every if run["spec"]["dataset"] == collection]
+
+
+def readied(
+    workspace: Workspace, encoder: str, dataset: str, opened: Searchable, *, start: bool
+) -> RunRow | None:
+    """The last run of what an encoder has yet to do before all of a collection is searched.
+
+    Args:
+        workspace: where everything is.
+        encoder: canonical spec.
+        dataset: the collection.
+        opened: the same, as far as it can be searched.
+        start: begin one when none is alive; visitors never do.
+    """
+    job = (IndexJob if opened.needs_index else EncodeJob)(encoder, dataset)
+
+    def last() -> RunRow | None:
+        return next((run for run in runs(workspace, dataset) if job_of(run) == job), None)
+
+    found = last()
+    if start and not workspace.read_only and (found is None or found["state"] not in LIVE):
+        queue(workspace, job)
+        found = last()
+    return found
+
+
+def searched(workspace: Workspace, encoder: str, dataset: str, opened: Searchable) -> None:
+    """Have an index made for a large collection that is searched often, but not by visitors."""
+    if workspace.read_only or not opened.is_exact or not indexes.is_large(len(opened.sentences)):
+        return
+    key = (workspace.store.folder, encoder, dataset)
+    _searches[key] += 1
+    if _searches[key] == OFTEN:
+        queue(workspace, IndexJob(encoder, dataset))

@@ -98,7 +98,7 @@ def build(workspace: Workspace) -> None:
         return {shown[name]: value for name, value in named.items()}
 
     def search(asked: Values) -> Iterator[Answer]:
-        answers = views.answer(workspace, _spec(asked), start=not workspace.read_only)
+        answers = views.answer(workspace, _spec(asked), start=True)
         yield from map(changed, answers)
 
     def reopen(asked: Values) -> Iterator[Answer]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,26 +11,16 @@ import gradio as gr
 
 from app import formats
 from app.components.hits import Column, columns
-from app.jobs.kinds import job_of
-from app.jobs.submit import queue
 from app.pages.encoders import choices
 from app.pages.jobs.views import card
-from app.pages.search import searchable, service
-from app.pages.search.job import EncodeJob, IndexJob
+from app.pages.search import job, searchable, service
 from app.pages.search.service import Limits, SearchSpec
 from app.web import address, parts
 from engine.errors import UserError
 from store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from app.workspace import Workspace
-
-OFTEN = 3
-"""A large collection that was searched so often gets an index."""
-_asked: Counter[tuple[Path, str, str]] = Counter()
-"""Searches of large collections by (store, encoder, collection)."""
 
 
 def answer(workspace: Workspace, asked: SearchSpec, *, start: bool) -> Iterator[dict[str, Any]]:
@@ -56,7 +45,7 @@ def answer(workspace: Workspace, asked: SearchSpec, *, start: bool) -> Iterator[
             done[place] = _column(workspace, name, asked, limits, start)
         except UserError as error:  # one encoder that fails leaves the others standing
             done[place] = Column(name, instead=parts.problem(error))
-    live = any(run["state"] in LIVE for run in _runs(workspace, asked.collection))
+    live = any(run["state"] in LIVE for run in job.runs(workspace, asked.collection))
     waiting = live and any(column.instead or column.above for column in done)
     yield {
         "nothing": _without(limits), "hits": columns(title, done, more),
@@ -142,7 +131,7 @@ def _column(
         note = f"The best of {n - opened.lacking:,} sentences so far; there are {n:,}."
         return Column(name, found, took, note=note, above=waiting)
     if start:
-        _count(workspace, name, asked.collection, opened)
+        job.searched(workspace, name, asked.collection, opened)
     instead = "" if any(found) else _none_near(asked)
     return Column(name, found, took, instead, _note(workspace, asked.collection, opened))
 
@@ -155,18 +144,6 @@ def _none_near(asked: SearchSpec) -> str:
         f'<div class="t-notice"><p><strong>None has a cosine of {least} or more.</strong></p>'
         "<p>Lower the minimum cosine, or clear it.</p></div>"
     )
-
-
-def _count(workspace: Workspace, name: str, collection: str, opened: searchable.Searchable) -> None:
-    """Have an index made for a large collection that is asked often."""
-    from app.pages.search import indexes
-
-    if workspace.read_only or not opened.is_exact or not indexes.is_large(len(opened.sentences)):
-        return
-    key = (workspace.store.folder, name, collection)
-    _asked[key] += 1
-    if _asked[key] == OFTEN:
-        queue(workspace, IndexJob(name, collection))
 
 
 def _note(workspace: Workspace, collection: str, opened: searchable.Searchable) -> str:
@@ -186,36 +163,18 @@ def _note(workspace: Workspace, collection: str, opened: searchable.Searchable) 
     )
 
 
-def _run(workspace: Workspace, job: EncodeJob | IndexJob) -> dict[str, Any] | None:
-    """The last run of a job."""
-    return next((run for run in _runs(workspace, job.dataset) if job_of(run) == job), None)
-
-
-def _runs(workspace: Workspace, collection: str) -> list[dict[str, Any]]:
-    """Encodings and indexings of a collection, the newest first."""
-    return [
-        dict(run)
-        for run in workspace.store.runs.list(kinds=[EncodeJob.kind, IndexJob.kind])
-        if run["spec"]["dataset"] == collection
-    ]
-
-
 def marks(workspace: Workspace, collection: str) -> list[Any]:
     """What must change before waiting columns are drawn anew."""
     from app.web.progress import signature
 
-    return signature(_runs(workspace, collection))
+    return signature(job.runs(workspace, collection))
 
 
 def _waiting(
     workspace: Workspace, name: str, collection: str, opened: searchable.Searchable, start: bool
 ) -> str:
     """What an encoder has yet to do before all of the collection is searched, and how far it is."""
-    job = IndexJob(name, collection) if opened.needs_index else EncodeJob(name, collection)
-    last = _run(workspace, job)
-    if start and (last is None or last["state"] not in LIVE):
-        queue(workspace, job)
-        last = _run(workspace, job)
+    last = job.readied(workspace, name, collection, opened, start=start)
     if last is not None and last["state"] != "done":
         return card(last)
     hint = (

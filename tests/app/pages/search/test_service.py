@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from app import cli
 from app.pages.search import filters, indexes, searchable
+from app.pages.search import job as search_job
 from app.pages.search import service as retrieval
 from app.pages.search import views as search_columns
 from app.pages.search.job import IndexJob
@@ -131,7 +132,7 @@ def large(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setattr(ann_index, "EXACT_BELOW", 1000)
     monkeypatch.setattr(searchable, "_exact", OrderedDict())
     monkeypatch.setattr(searchable, "_mapped", OrderedDict())
-    monkeypatch.setattr(search_columns, "_asked", Counter())
+    monkeypatch.setattr(search_job, "_searches", Counter())
     return workspace
 
 

@@ -1,0 +1,104 @@
+"""What the page Distributions shows: ridges, their table, what they say, and the map of spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.chart import drawing
+from app.pages.geometry import densities
+from app.web import figures, parts
+
+if TYPE_CHECKING:
+    from app.pages.geometry.densities import Distribution
+
+NOTHING = ("", None, "", "", None)
+"""What `pictures` returns where there is nothing to draw."""
+
+
+def missing(absent: Sequence[str], lost: Sequence[str], task: str) -> str:
+    """What is not measured yet or cannot be read, when something else is shown."""
+    unread = parts.warn([f"The values per example of {name} on {task} cannot be read; measured "
+                         "again they are there." for name in lost])  # fmt: skip
+    new = [name for name in absent if name not in lost]
+    return unread + (parts.say(f"Not measured on {task} yet: {', '.join(new)}.") if new else "")
+
+
+def none_measured(task: str) -> str:
+    """What to do when there is nothing to show."""
+    hint = "Press the button below; it takes from seconds to minutes and runs in the background."
+    return parts.empty(f"None of them was measured on {task}", hint)
+
+
+@lru_cache(maxsize=32)
+def pictures(found: tuple[tuple[str, Distribution], ...], task: str) -> tuple[Any, ...]:
+    """Headline, ridges, readings and the map of the spaces; they are made once a result."""
+    drawn = dict(found)
+    panels = [one.panel for one in drawn.values()]
+    headline = figures.ridges_headline(panels, densities.grid())
+    columns, rows = _numbers(drawn)
+    ridges = drawing(
+        figures.ridges(panels, densities.grid()),
+        f"Densities of the cosine in five groups of gold scores. {headline}.",
+        name=f"theodolite-cosines-{task}",
+        columns=columns,
+        rows=rows,
+    )
+    count = next(iter(drawn.values())).n
+    title = (
+        f'<div class="t-section"><h2>{escape(headline)}</h2><p>{formats.plural(count, "pair")} of '
+        f"{escape(task)} by the grade people gave them. Diamonds mark the mean of a group, the "
+        "dotted line the mean cosine of two random sentences.</p></div>"
+    )
+    return title, ridges, _readings(drawn), *_space(drawn)
+
+
+def _numbers(drawn: Mapping[str, Distribution]) -> tuple[list[str], list[list[Any]]]:
+    """The table twin: one row an encoder."""
+    labels = [ridge.label for ridge in next(iter(drawn.values())).panel.ridges]
+    columns = ["encoder", "pairs", *(f"mean cosine {label}" for label in labels), "overlap",
+               "random pairs", "alignment", "uniformity", "main score"]  # fmt: skip
+    rows = [
+        [name, s.n, *(ridge.mean for ridge in s.panel.ridges), s.overlap, s.random, s.alignment,
+         s.uniformity, s.spearman]
+        for name, s in drawn.items()
+    ]  # fmt: skip
+    return columns, rows
+
+
+def _readings(drawn: Mapping[str, Distribution]) -> str:
+    """What each picture says, in a sentence or two."""
+    items = "".join(
+        f'<li><span class="t-spec">{escape(name)}</span>{escape(densities.reading(one))}</li>'
+        for name, one in drawn.items()
+    )
+    return f'<ul class="t-readings" aria-label="How to read it">{items}</ul>'
+
+
+def _space(drawn: Mapping[str, Distribution]) -> tuple[str, Any]:
+    """Alignment and uniformity, where the task defines them."""
+    points = [
+        figures.SpacePoint(name, s.alignment, s.uniformity)
+        for name, s in drawn.items()
+        if s.alignment is not None and s.uniformity is not None
+    ]
+    if not points:
+        return "", None
+    best = min(points, key=lambda p: p.alignment + p.uniformity)
+    headline = f"{best.encoder} has the best sum of alignment and uniformity"
+    title = (
+        f'<div class="t-section"><h2>{escape(headline)}</h2><p>Alignment: mean squared distance of '
+        "pairs graded above 4. Uniformity: log mean Gaussian potential of all sentences (Wang, "
+        "Isola 2020; SimCSE, figure 2). Lower is better for both.</p></div>"
+    )
+    rows = [[p.encoder, p.alignment, p.uniformity] for p in points]
+    return title, drawing(
+        figures.space(points),
+        f"Alignment against uniformity. {headline}.",
+        name="theodolite-alignment-uniformity",
+        columns=["encoder", "alignment", "uniformity"],
+        rows=rows,
+    )
