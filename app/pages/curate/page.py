@@ -16,8 +16,7 @@ from app.pages.geometry.service import ALL, splits
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.web import background_call, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from app.web.controls import Control, Controls, Values, shape
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -76,11 +75,7 @@ def build(workspace: Workspace) -> None:
     go = gr.Button("Run check", variant="primary", elem_id="look", visible=not workspace.read_only)
     notice = parts.notice()
     panel = RunPanel(workspace)
-    controls.add("run", panel.run)
-    table = parts.static("", elem_id="found")
-
-    def load(request: gr.Request) -> Answer:
-        return _loaded(workspace, controls, request)
+    shown = {"table": parts.static("", elem_id="found")}
 
     def shaped(check: str) -> dict[Any, Any]:
         """Only the controls that matter to a check are shown."""
@@ -93,61 +88,36 @@ def build(workspace: Workspace) -> None:
             seen: gr.update(visible=check == "leaks"),
         }
 
-    def show(asked: Values) -> Iterator[Answer]:
+    def show(asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
         for words, found in background_call.followed(
-            lambda say: _shown(workspace, asked), _first(asked)
+            lambda say: _shown(workspace, asked), _first(asked), session
         ):
-            yield {table: found or words}
-
-    def look(asked: Values) -> Iterator[Answer]:
-        yield from _looked(workspace, asked, panel.run, table)
+            yield {"table": found or words}
 
     shape(shaped, {controls["check"]: WORDS})
-    opened = on_load(load, controls.values(), notice)
-    on(opened.then, show, controls, [table], notice, **ALWAYS_LAST)
-    for place, split in (("collection", "split"), ("against", "against_split")):
-        filled = partial(_split_of, workspace, controls[split])
-        chosen = on(controls[place].input, filled, [controls[place]], [controls[split]], notice,
-                    **ALWAYS_LAST)  # fmt: skip
-        on(chosen.then, show, controls, [table], notice, **ALWAYS_LAST)
-    others = ("check", "split", "encoder", "least", "nearest", "many", "against_split")
-    on([*(controls[name].input for name in others), panel.moved.change], show, controls, [table],
-       notice, **ALWAYS_LAST)  # fmt: skip
-    if not workspace.read_only:
-        on(go.click, look, controls, [panel.run, table], notice, **HIDE_PROGRESS)
-    controls.keep()
+    panel.connect(
+        controls, shown, shown["table"], go, notice,
+        load=partial(_loaded, workspace, controls), show=show,
+        make=lambda asked: service.look(workspace, _spec(asked)),
+        refill={
+            "collection": lambda asked: {"split": _splits(workspace, asked.collection)},
+            "against": lambda asked: {"against_split": _splits(workspace, asked.against)},
+        },
+    )  # fmt: skip
 
 
-def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> Answer:
+def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
     asked = controls.asked(request)
     place, collection = collections.filled(workspace, asked.collection)
     other, against = collections.filled(workspace, asked.against, place)
     encoder = next(iter(choices.asked(workspace, request)), None)
-    found = vars(asked) | {
+    return vars(asked) | {
         "collection": collection, "split": _splits(workspace, place, asked.split),
         "encoder": choices.one(workspace, encoder), "against": against,
         "against_split": _splits(workspace, other, asked.against_split),
         "run": run_panel.asked(workspace, request),
     }  # fmt: skip
-    return {controls[name]: value for name, value in found.items()}
-
-
-def _looked(workspace: Workspace, asked: Values, run: Any, table: Any) -> Iterator[Answer]:
-    """The table, or the run that makes it."""
-    for words, found in background_call.followed(
-        lambda say: [service.look(workspace, _spec(asked))], _first(asked)
-    ):
-        if found is None:
-            yield {table: words}
-        elif found[0]:
-            yield {run: found[0]}
-        else:
-            yield {run: "", table: _shown(workspace, asked)}
-
-
-def _split_of(workspace: Any, box: Any, dataset: str) -> Answer:
-    return {box: _splits(workspace, dataset)}
 
 
 def _splits(workspace: Workspace, dataset: str, wanted: str = ALL) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from app.pages.evaluate.job import queue_evaluation
 from app.web import figures
 from store import StoreError
 
@@ -86,6 +87,16 @@ def unreadable(
     """Those that were measured on the task, and of which `distributions` found nothing to read."""
     newest = _newest(workspace, encoders, task)
     return [name for name in encoders if name in newest and name not in found]
+
+
+def measure(workspace: Workspace, encoders: Sequence[str], task: str) -> str:
+    """Queue those that were not measured on the task, or cannot be read; return the run's id.
+
+    Raises:
+        UserError: for visitors, or when nothing is left to measure.
+    """
+    found = distributions(workspace, encoders, task)
+    return queue_evaluation(workspace, [name for name in encoders if name not in found], [task])
 
 
 def _newest(workspace: Workspace, encoders: Sequence[str], task: str) -> dict[str, int]:

@@ -10,7 +10,6 @@ import gradio as gr
 from app import formats
 from app.components.chart import chart
 from app.pages.encoders import choices
-from app.pages.evaluate.job import queue_evaluation
 from app.pages.geometry import densities
 from app.pages.geometry import distribution_views as views
 from app.pages.jobs import run_panel
@@ -81,9 +80,7 @@ def build(workspace: Workspace) -> None:
         }
 
     def start(asked: Values) -> Answer:
-        found = densities.distributions(workspace, asked.encoder, asked.task)
-        absent = [name for name in asked.encoder if name not in found]
-        return {controls["run"]: queue_evaluation(workspace, absent, [asked.task])}
+        return {controls["run"]: densities.measure(workspace, asked.encoder, asked.task)}
 
     on_load(load, [*controls.values(), *shown], notice)
     on([controls["encoder"].input, controls["task"].input, following.moved.change],

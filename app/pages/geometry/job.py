@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.jobs.job import Job
+from app.jobs.submit import queue
 from app.pages.geometry import service
 from engine.errors import UserError
 
@@ -78,3 +79,15 @@ class GeometryJob(Job):
             service.measure(workspace, encoder, self.dataset, self.split, reporter)
         elif service.found(workspace, encoder, self.dataset, self.split) is None:
             service.encode(workspace, encoder, self.dataset, self.split, reporter)
+
+
+def start(workspace: Workspace, encoders: Sequence[str], dataset: str, split: str) -> str:
+    """Queue what a page cannot measure at once; return the run's id, empty when nothing is left.
+
+    Raises:
+        UserError: for visitors, no encoder, or what cannot be used.
+    """
+    workspace.refuse_visitors()
+    job = GeometryJob.of(encoders, dataset, split)
+    left = service.lacking(workspace, job.encoders, dataset, split)
+    return queue(workspace, GeometryJob.of(left, dataset, split)) if left else ""

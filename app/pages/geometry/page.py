@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,13 @@ import gradio as gr
 
 from app import formats
 from app.components.chart import chart
-from app.jobs.submit import queue
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
-from app.pages.geometry import service, views
-from app.pages.geometry.job import GeometryJob
+from app.pages.geometry import job, service, views
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.web import background_call, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from app.web.controls import Control, Controls, Values
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -68,7 +66,6 @@ def build(workspace: Workspace) -> None:
     shown["measure"] = gr.Button("Measure them", variant="primary", visible=False,
                                  elem_id="measure")  # fmt: skip
     panel = RunPanel(workspace)
-    controls.add("run", panel.run)
     shown["numbers"] = parts.static("", elem_id="numbers")
     for name in SECTIONS:
         shown[f"{name}-title"] = parts.static("")
@@ -80,43 +77,37 @@ def build(workspace: Workspace) -> None:
         shown[name] = chart(elem_id=name)
         shown[f"{name}-readings"] = parts.static("", elem_id=f"{name}-readings")
 
-    def load(request: gr.Request) -> Answer:
-        asked = controls.asked(request)
-        dataset, offered = collections.filled(workspace, asked.dataset, *service.USUAL)
-        found = {
-            "encoder": choices.filled(workspace, choices.asked(workspace, request)),
-            "dataset": offered, "run": run_panel.asked(workspace, request),
-            **_picked(workspace, dataset, asked),
-        }  # fmt: skip
-        return {controls[name]: value for name, value in found.items()}
-
-    def pick(asked: Values) -> Answer:
+    def refill(asked: Values) -> dict[str, Any]:
         usual = Values(split=service.ALL, rule="over", cut=None, label=None)
-        picked = _picked(workspace, asked.dataset, usual)
-        return {controls[name]: value for name, value in picked.items()}
+        return _picked(workspace, asked.dataset, usual)
 
-    def show(asked: Values) -> Iterator[Answer]:
+    def show(asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
         first = f"Loading {', '.join(asked.encoder)}; that takes some seconds"
-        for words, found in background_call.followed(lambda say: _shown(workspace, asked), first):
-            yield {shown[name]: view for name, view in (found or {"missing": words}).items()}
+        for words, found in background_call.followed(
+            lambda say: _shown(workspace, asked), first, session
+        ):
+            yield found or {"missing": words}
 
-    def start(asked: Values) -> Answer:
+    def make(asked: Values) -> str:
         names = choices.need(asked.encoder)
-        split = asked.split or service.ALL
-        absent = service.lacking(workspace, names, asked.dataset, split)
-        return {panel.run: queue(workspace, GeometryJob.of(absent, asked.dataset, split))}
+        return job.start(workspace, names, asked.dataset, asked.split or service.ALL)
 
-    boxes = [controls[name] for name in ("split", "rule", "cut", "label")]
-    opened = on_load(load, controls.values(), notice)
-    other = on(controls["dataset"].input, pick, controls, boxes, notice, **ALWAYS_LAST)
-    for event in (
-        opened.then, other.then,
-        [box.input for box in (controls["encoder"], *boxes)] + [panel.moved.change],
-    ):  # fmt: skip
-        on(event, show, controls, [*shown.values()], notice, **ALWAYS_LAST)
-    controls.keep()
-    if not workspace.read_only:
-        on(shown["measure"].click, start, controls, [panel.run], notice, **HIDE_PROGRESS)
+    panel.connect(
+        controls, shown, shown["missing"], shown["measure"], notice,
+        load=partial(_loaded, workspace, controls), show=show, make=make,
+        refill={"dataset": refill},
+    )  # fmt: skip
+
+
+def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+    """The controls as the address has them."""
+    asked = controls.asked(request)
+    dataset, offered = collections.filled(workspace, asked.dataset, *service.USUAL)
+    return {
+        "encoder": choices.filled(workspace, choices.asked(workspace, request)),
+        "dataset": offered, "run": run_panel.asked(workspace, request),
+        **_picked(workspace, dataset, asked),
+    }  # fmt: skip
 
 
 def _picked(workspace: Workspace, dataset: str, asked: Values) -> dict[str, Any]:

@@ -6,6 +6,8 @@ It reads the store once a second while the run is alive and then falls silent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import gradio as gr
@@ -26,6 +28,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Named = Mapping[str, Any]
 """Changes of a page by the names that it gives its components."""
+NOTHING: Named = MappingProxyType({})
 POLL_SECONDS = 1
 _MOVES = ("id", "attempt", "done", "failed", "state", "total")
 
@@ -65,6 +68,7 @@ class RunPanel:
         load: Callable[[gr.Request], Named],
         show: Callable[[Values, str | None], Iterator[Named]],
         make: Callable[[Values], str],
+        refill: Mapping[str, Callable[[Values], Named]] = NOTHING,
     ) -> None:
         """Have a page show its answer when it is opened, asked otherwise, or the run gets on.
 
@@ -77,6 +81,7 @@ class RunPanel:
             load: the values of the controls, as the address has them.
             show: is given what is asked, and the tab that asks.
             make: of the service; returns the run that makes the answer, empty when it is there.
+            refill: control -> what its change makes of other controls, before the answer is shown.
         """
 
         def changed(named: Named) -> Answer:
@@ -84,6 +89,9 @@ class RunPanel:
 
         def opening(request: gr.Request) -> Answer:
             return {controls[name]: value for name, value in load(request).items()}
+
+        def refilling(name: str, asked: Values) -> Answer:
+            return {controls[other]: value for other, value in refill[name](asked).items()}
 
         def showing(asked: Values, request: gr.Request) -> Iterator[Answer]:
             yield from map(changed, show(asked, request.session_hash))
@@ -102,11 +110,16 @@ class RunPanel:
                     yield {self.run: ""}
                     yield from map(changed, show(asked, session))
 
-        asks = [controls[name].input for name in controls.declared]
+        asks = [controls[name].input for name in controls.declared if name not in refill]
         controls.add("run", self.run)
         opened = on_load(opening, controls.values(), notice)
         again = (showing, controls, [*shown.values()], notice)
         on(opened.then, *again, **ALWAYS_LAST)
+        declared = [controls[name] for name in controls.declared]
+        for name in refill:
+            filled = on(controls[name].input, partial(refilling, name), controls, declared, notice,
+                        **ALWAYS_LAST)  # fmt: skip
+            on(filled.then, *again, **ALWAYS_LAST)
         on(asks, *again, trigger_mode="multiple", **HIDE_PROGRESS)
         on(go.click, making, controls, [*shown.values(), self.run], notice, **HIDE_PROGRESS)
         on(self.moved.change, *again, **ALWAYS_LAST)
