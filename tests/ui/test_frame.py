@@ -1,34 +1,11 @@
-"""Every page stands in the same frame, at every width and in both colours."""
+"""The frame around every page: the rail, its tabs, light and dark."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import expect
 
-from app.ui import PAGES, RAIL
-from tests.ui.conftest import LOOKS, NARROW
-
-TABBED = [p for group in RAIL for entry in group if len(entry.pages) > 1
-          for p in entry.pages.values()]  # fmt: skip
-
-
-@pytest.mark.parametrize("module", PAGES, ids=[page.PATH for page in PAGES])
-@pytest.mark.parametrize(("size", "dark"), LOOKS)
-def test_a_page_opens_without_a_complaint_and_fits(visitor, site, module, size, dark):
-    """No error, no request elsewhere, no sideways scrolling, its link marked, one heading.
-
-    A picture is kept.
-    """
-    visit, path = visitor(site, dark=dark, size=size), module.PATH
-    page = visit.open(path)
-    expect(page).to_have_title(f"{module.TITLE} · Theodolite")
-    here = f"[data-paths][aria-current], .t-tabs [href='./{path}'][aria-current=page]"
-    expect(page.locator(here)).to_have_count(2 if module in TABBED else 1)
-    expect(page.locator("h1")).to_have_count(1)
-    page.wait_for_function("document.fonts.status === 'loaded'")
-    page.wait_for_timeout(600)  # a picture of the page as filled; the assertions need no wait
-    visit.picture(f"{path or 'overview'}-{size[0]}-{'dark' if dark else 'light'}")
-    assert not visit.scrolls_sideways()
+from tests.ui.conftest import NARROW
 
 
 def test_the_rail_leads_to_every_page_and_tabs_to_the_rest(visit):

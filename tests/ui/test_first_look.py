@@ -1,0 +1,131 @@
+"""Every page: the thing first, in the same frame, without a complaint, for everybody.
+
+A page is opened once and seen at three sizes. What people came for has the class `t-answer`. The
+table of where it begins and how much of the first screen it has is printed (`pytest -s`) and kept
+among the pictures.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from app.ui import PAGES, RAIL
+from tests.ui.conftest import ARTIFACTS, NARROW, WIDE
+
+MIDDLE = (1024, 768)
+HIGHEST_ON_A_PHONE = 420
+"""Pixels above the answer."""
+SHARE_OF_THE_MAP = 0.70
+NOT_YET: set[str] = {page.PATH for page in PAGES if page.PATH not in ("data",)}
+"""Pages that still begin with their form. Once one does not, it has to leave the list."""
+TABBED = [p for group in RAIL for entry in group if len(entry.pages) > 1
+          for p in entry.pages.values()]  # fmt: skip
+MEASURE = """() => {
+  const boxes = [...document.querySelectorAll(".t-answer:not(.t-answer .t-answer)")]
+    .map((node) => node.getBoundingClientRect()).filter(({ width, height }) => width && height);
+  if (!boxes.length) return null;
+  const inside = (from, to, end) => Math.max(0, Math.min(to, end) - Math.max(from, 0));
+  const area = (box) => inside(box.left, box.right, innerWidth) * inside(box.top, box.bottom, innerHeight);
+  const top = Math.min(...boxes.map((box) => box.top)), bottom = Math.max(...boxes.map((box) => box.bottom));
+  return { top, height: bottom - top, share: boxes.reduce((sum, box) => sum + area(box), 0) / innerWidth / innerHeight };
+}"""  # noqa: E501
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Where what people came for is, in pixels, and its share of the first screen."""
+
+    top: float
+    height: float
+    share: float
+
+
+Seen = dict[tuple[int, int], Answer | None]
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[dict[str, Seen]]:
+    """What was measured, printed at the end."""
+    found: dict[str, Seen] = {}
+    yield found
+    sizes = (WIDE, MIDDLE, NARROW)
+    lines = [f"{'page':16}" + "".join(f"{f'{w} x {h}':>20}" for w, h in sizes)]
+    for path, seen in found.items():
+        cells = (seen.get(size) for size in sizes)
+        words = (f"{a.top:.0f} px, {a.share:.0%}" if a else "none" for a in cells)
+        lines.append(f"{path or 'overview':16}" + "".join(f"{text:>20}" for text in words))
+    text = "\n".join(lines)
+    print(f"\nWhere the answer begins, and its share of the first screen\n{text}")  # noqa: T201
+    ARTIFACTS.mkdir(parents=True, exist_ok=True)
+    (ARTIFACTS / "first-look.txt").write_text(text + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def axe() -> str | None:
+    """The script of axe-core; CI must have it."""
+    spec = importlib.util.find_spec("axe_playwright_python")
+    if spec is None or spec.origin is None:
+        assert os.environ.get("CI") != "true"
+        return None
+    return (Path(spec.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", PAGES, ids=[page.PATH or "overview" for page in PAGES])
+def test_a_page_answers_first_and_fits(visitor, site, module, table, axe):
+    """Its answer is in the first screen; it fits every window; nothing is wrong with it for axe.
+
+    No error, no request elsewhere, no sideways scrolling, its line of the rail marked, one heading.
+    """
+    visit, path = visitor(site), module.PATH
+    page = visit.open(path)
+    expect(page).to_have_title(f"{module.TITLE} · Theodolite")
+    here = f"[data-paths][aria-current], .t-tabs [href='./{path}'][aria-current=page]"
+    expect(page.locator(here)).to_have_count(2 if module in TABBED else 1)
+    expect(page.locator("h1")).to_have_count(1)
+    if path not in NOT_YET:
+        page.wait_for_function(MEASURE)
+    page.wait_for_function("document.fonts.status === 'loaded'")
+    seen = table.setdefault(path, {})
+    for size in (WIDE, MIDDLE, NARROW):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        found = page.evaluate(MEASURE)
+        seen[size] = Answer(**found) if found else None
+        visit.picture(f"{path or 'overview'}-{size[0]}")
+        assert not visit.scrolls_sideways(), f"{size[0]} pixels are too few"
+    faults = violations(page, axe)
+    page.evaluate("theodolite.toggleTheme()")
+    page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+    visit.picture(f"{path or 'overview'}-dark")
+    assert faults + violations(page, axe) == []
+    holds = answers(path, seen)
+    assert holds == (path not in NOT_YET), f"{path!r} belongs {'off' if holds else 'on'} NOT_YET"
+
+
+def answers(path: str, seen: Seen) -> bool:
+    """Whether a page begins with its answer, on a wide screen and on a phone."""
+    wide, phone = seen[WIDE], seen[NARROW]
+    if wide is None or phone is None:
+        return False
+    in_sight = WIDE[1] - wide.top >= min(wide.height, WIDE[1] / 2)
+    large = path != "map" or wide.share >= SHARE_OF_THE_MAP
+    return in_sight and large and phone.top <= HIGHEST_ON_A_PHONE
+
+
+def violations(page: Page, axe: str | None) -> list[str]:
+    """What axe-core finds against WCAG 2.1 A and AA."""
+    if axe is None:
+        return []
+    page.evaluate(axe)
+    found = page.evaluate(
+        "axe.run(document, { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a',"
+        " 'wcag21aa'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) =>"
+        " nodes.map(({ target }) => `${id}: ${target.join(' ')}`)))"
+    )
+    return list(found)
