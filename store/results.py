@@ -6,13 +6,16 @@ A result comes as a plain mapping with the fields of an evaluation's result. Its
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -186,16 +189,30 @@ class Results:
             StoreError: when there is no such result, or its file is gone or damaged.
         """
         name = self.by_id(result_id)["examples"]
-        if name is None:
-            return {}
         try:
-            with np.load(self.folder / name, allow_pickle=False) as file:
-                return {key: file[key] for key in file.files}
+            return {} if name is None else _arrays((self.folder / name).read_bytes())
         except Exception as error:  # zipfile, zlib, NumPy and the disk each have their own
             raise StoreError(
                 f"The per-example values of result {result_id} cannot be read: {error}.",
                 f"Its scores stand; {REPAIR}",
             ) from error
+
+    def with_examples(
+        self, result_ids: Sequence[int]
+    ) -> Iterator[tuple[int, dict[str, Any], dict[str, np.ndarray] | None]]:
+        """Id, details and per-example arrays of many results; None for arrays that are lost.
+
+        For one result see `by_id` and `examples`.
+        """
+        for row in self._database.rows(
+            "SELECT id, details, examples FROM results"
+            " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            [json.dumps([int(number) for number in result_ids])],
+        ):
+            name, arrays = row["examples"], None
+            with contextlib.suppress(Exception):  # as in `examples`
+                arrays = {} if name is None else _arrays((self.folder / name).read_bytes())
+            yield row["id"], json.loads(row["details"]), arrays
 
     def is_readable(self, row: Mapping[str, Any]) -> bool:
         """Whether the per-example values of a row are whole; so they are where it has none."""
@@ -299,3 +316,28 @@ def _that_count(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             chosen.pop(question, None)  # the newer one stands where its own id puts it
             chosen[question] = row
     return list(chosen.values())
+
+
+def _arrays(data: bytes) -> dict[str, np.ndarray]:
+    """The arrays of an `.npz` file, of which a comparison reads thousands: a fifth of `np.load`."""
+    arrays = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        for name in file.namelist():
+            member = file.read(name)
+            start = 10 + int.from_bytes(member[8:10], "little")
+            shape, by_column, dtype = _header(member[:start])
+            order: Literal["F", "C"] = "F" if by_column else "C"
+            values = np.frombuffer(member, dtype, offset=start)
+            arrays[name.removesuffix(".npy")] = values.reshape(shape, order=order)
+    return arrays
+
+
+@lru_cache(maxsize=256)
+def _header(start: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """What the first bytes of an array say; NumPy writes that version for plain numbers."""
+    if start[:8] != np.lib.format.magic(1, 0):
+        raise ValueError("not an array of plain numbers")
+    shape, by_column, dtype = np.lib.format.read_array_header_1_0(io.BytesIO(start[8:]))
+    if dtype.hasobject:
+        raise ValueError("an array of objects is not read")
+    return shape, by_column, dtype

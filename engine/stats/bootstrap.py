@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
-_CELLS = 4_000_000
-"""Examples times resamples worked on at once: 32 MiB an array of float64."""
-_KEPT_CELLS = 64_000_000
-"""Examples times resamples whose draws are kept for the next encoder: a byte each."""
+_CELLS = 500_000
+"""Examples times resamples worked on at once, 4 MB an array: the draws are the same by any size."""
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
@@ -129,42 +126,19 @@ def bootstrap(sample: Sample, resamples: int = 2000, seed: int = 0) -> np.ndarra
     The same n, resamples and seed draw the same examples whatever the values, so the difference of
     two encoders' arrays is the paired bootstrap. A resample without spread gives nan.
     """
-    parts = []
-    for drawn in _drawn(len(sample.values), resamples, seed):
-        times = drawn.astype(np.float64)
-        if sample.gold is None:
-            values = np.asarray(sample.values, dtype=np.float64)
-            parts.append(times @ values / len(values))
-        else:
-            parts.append(_weighted_correlation(sample, times))
-    return 100.0 * np.concatenate(parts)
+    return resample_all([sample], resamples, seed)[0].draws
 
 
-def _drawn(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
-    """How often each example occurs in each resample, block by block: uint8 (rows, n)."""
-    block = max(1, _CELLS // max(n, 1))
-    if n * resamples > _KEPT_CELLS:
-        yield from _draw(n, resamples, seed, block)
-        return
-    whole = _kept(n, resamples, seed)
-    for start in range(0, resamples, block):
-        yield whole[start : start + block]
-
-
-@lru_cache(maxsize=2)
-def _kept(n: int, resamples: int, seed: int) -> np.ndarray:
-    """The whole of it: the encoders of a comparison are resampled one after the other."""
-    return np.concatenate(list(_draw(n, resamples, seed, max(1, _CELLS // max(n, 1)))))
-
-
-def _draw(n: int, resamples: int, seed: int, block: int) -> Iterator[np.ndarray]:
+def _draw(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """How often each example occurs in each resample, block by block: float64 (rows, n)."""
     rng = np.random.default_rng(seed)
+    block = max(1, _CELLS // max(n, 1))
     for start in range(0, resamples, block):
         rows = min(block, resamples - start)
         drawn = rng.integers(0, n, size=(rows, n))
         drawn += n * np.arange(rows)[:, None]
-        # About one each: 256 of n draws on a single example do not happen.
-        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.uint8)
+        counts = np.bincount(drawn.ravel(), minlength=rows * n)
+        yield counts.reshape(rows, n).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,33 +158,116 @@ class Resampled:
 
 def resample(sample: Sample, resamples: int = 2000, seed: int = 0) -> Resampled:
     """One encoder's part of a comparison; worth keeping when it is compared with several."""
-    return Resampled(sample.statistic, bootstrap(sample, resamples, seed), len(sample.values))
+    return resample_all([sample], resamples, seed)[0]
 
 
-def _weighted_correlation(sample: Sample, times: np.ndarray) -> np.ndarray:
-    """Correlation of samples in which example i occurs times[r, i] times: float64 (r,).
+def resample_all(
+    samples: Sequence[Sample], resamples: int = 2000, seed: int = 0
+) -> list[Resampled]:
+    """`resample` of several encoders on the same examples, which are drawn once for all.
+
+    Raises:
+        ValueError: when the numbers of examples differ.
+    """
+    if len({len(sample.values) for sample in samples}) > 1:
+        raise ValueError("encoders are resampled together on the same examples only")
+    if not samples:
+        return []
+    parts = [
+        _statistics(samples, times) for times in _draw(len(samples[0].values), resamples, seed)
+    ]
+    draws = 100.0 * np.concatenate(parts, axis=1)
+    return [
+        Resampled(sample.statistic, mine, len(sample.values))
+        for sample, mine in zip(samples, draws, strict=True)
+    ]
+
+
+def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:
+    """Of samples in which example i occurs times[r, i] times, as shares: (len(samples), r)."""
+    n = times.shape[1]
+    values = [np.asarray(sample.values, dtype=np.float64) for sample in samples]
+    if all(sample.gold is None and _whole(v) for sample, v in zip(samples, values, strict=True)):
+        return np.stack(values) @ times.T / n  # whole numbers: no order of adding changes a digit
+    golds: dict[tuple[bytes, str], _PlainGold | _RankedGold] = {}
+    found = np.empty((len(samples), len(times)))
+    for place, (sample, mine) in enumerate(zip(samples, values, strict=True)):
+        if sample.gold is None:
+            found[place] = times @ mine / n
+            continue
+        key = (np.ascontiguousarray(sample.gold).tobytes(), sample.correlation)
+        if key not in golds:
+            kind = _RankedGold if sample.correlation == "spearman" else _PlainGold
+            golds[key] = kind(np.asarray(sample.gold, dtype=np.float64), times)
+        covariance, spread = golds[key].with_(mine)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found[place] = np.where(spread > 0.0, covariance / np.sqrt(spread), np.nan)
+    return found
+
+
+def _whole(values: np.ndarray) -> bool:
+    return bool((values == np.rint(values)).all())
+
+
+class _PlainGold:
+    """One side of Pearson's correlation on resamples, worked out once for all encoders."""
+
+    def __init__(self, gold: np.ndarray, times: np.ndarray) -> None:
+        self._times, self._n = times, times.shape[1]
+        self._centred, self._spread = self._spread_of(gold)
+
+    def with_(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Covariance with values, and the product of both spreads: float64 (r,) each."""
+        mine, spread = self._spread_of(values)
+        return np.einsum("ri,ri,ri->r", self._times, mine, self._centred), spread * self._spread
+
+    def _spread_of(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        centred = values - self._times @ values[:, None] / self._n
+        return centred, np.einsum("ri,ri,ri->r", self._times, centred, centred)
+
+
+class _RankedGold:
+    """One side of Spearman's correlation on resamples, worked out once for all encoders.
 
     Ranks come from counting instead of sorting each resample: the values are sorted once, and the
-    average rank of a value is the number of drawn examples below it plus half of its own.
+    average rank of a value is the number of drawn examples below it plus half of its own. All are
+    halves of whole numbers, so no order of adding up changes a digit.
     """
-    n = float(times[0].sum())
-    x, y = np.asarray(sample.values, np.float64), np.asarray(sample.gold, np.float64)
-    if sample.correlation == "spearman":
-        a, b = _weighted_ranks(x, times), _weighted_ranks(y, times)
-        a -= (n + 1) / 2  # the mean rank, whatever the ties
-        b -= (n + 1) / 2
-    else:
-        a, b = (values - times @ values[:, None] / n for values in (x, y))
-    covariance = np.einsum("ri,ri,ri->r", times, a, b)
-    spread = np.einsum("ri,ri,ri->r", times, a, a) * np.einsum("ri,ri,ri->r", times, b, b)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(spread > 0.0, covariance / np.sqrt(spread), np.nan)
+
+    def __init__(self, gold: np.ndarray, times: np.ndarray) -> None:
+        self._drawn = np.ascontiguousarray(times.T)  # a row an example: rows are moved and added
+        self._n = n = len(gold)
+        order, starts = _grouped(gold)
+        counts, self._spread = self._spread_of(order, starts)
+        centred = np.cumsum(counts, axis=0) - (counts + n) / 2
+        self._gold = np.empty_like(self._drawn)
+        self._gold[order] = np.repeat(centred, np.diff(starts, append=n), axis=0)
+        self._gold *= self._drawn
+
+    def with_(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Covariance with values, and the product of both spreads: float64 (r,) each.
+
+        The mean rank is left in the values' ranks: the gold's are centred, so it drops out.
+        """
+        order, starts = _grouped(values)
+        counts, spread = self._spread_of(order, starts)
+        gold = self._gold.take(order, axis=0)
+        if len(starts) < self._n:
+            gold = np.add.reduceat(gold, starts, axis=0)
+        below = np.einsum("gr,gr->r", np.cumsum(counts, axis=0), gold)
+        return below - np.einsum("gr,gr->r", counts, gold) / 2, spread * self._spread
+
+    def _spread_of(self, order: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How often each value was drawn, and the spread of their ranks, less for every tie."""
+        counts = self._drawn.take(order, axis=0)
+        if len(starts) < self._n:
+            counts = np.add.reduceat(counts, starts, axis=0)
+        tied = np.einsum("gr,gr,gr->r", counts, counts, counts)
+        return counts, (float(self._n) ** 3 - tied) / 12.0
 
 
-def _weighted_ranks(values: np.ndarray, times: np.ndarray) -> np.ndarray:
+def _grouped(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The order of values, and where in it each different one begins."""
     _, inverse = np.unique(values, return_inverse=True)
     order = np.argsort(inverse, kind="stable")
-    starts = np.flatnonzero(np.diff(inverse[order], prepend=-1))
-    counts = np.add.reduceat(times[:, order], starts, axis=1)
-    middle = np.cumsum(counts, axis=1) - (counts - 1) / 2
-    return np.asarray(middle[:, inverse])
+    return order, np.flatnonzero(np.diff(inverse[order], prepend=-1))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.stats.bootstrap import Resampled
+from engine.stats.significance import mean_draws
 
 
 @dataclass(frozen=True)
@@ -60,42 +61,36 @@ def rank_intervals(
     Raises:
         ValueError: no encoder, no task, or other examples for one of them.
     """
-    names = list(scores)
-    if not names or not scores[names[0]]:
+    names, suites = list(scores), list(scores.values())
+    if not names or not suites[0]:
         raise ValueError("ranks need at least one encoder and one task")
-    if len({tuple(part.n for part in scores[name]) for name in names}) > 1:
-        raise ValueError("ranks need the same examples for all encoders")
-    observed = np.array([np.mean([part.statistic for part in scores[name]]) for name in names])
-    draws = np.stack([[part.draws for part in scores[name]] for name in names])
-    draws = draws[:, :, ~np.isnan(draws).any(axis=(0, 1))]  # a resample without spread
-    means = _means(draws, over_tasks, np.random.default_rng(seed))
+    observed = np.array([np.mean([part.statistic for part in suite]) for suite in suites])
+    means = mean_draws(suites)
+    known = ~np.isnan(means).any(axis=0)  # a resample without spread is left out
+    if over_tasks:
+        tasks, rng = len(suites[0]), np.random.default_rng(seed)
+        drawn = rng.integers(0, tasks, size=(int(known.sum()), tasks))
+        weights = np.zeros((tasks, len(known)))
+        weights[:, known] = [(drawn == task).sum(axis=1) for task in range(tasks)]
+        means = mean_draws(suites, weights)
+    means = means[:, known]
     ranks, first = _ranks(means), _first(means)
     tail = (1.0 - level) / 2.0
-    rows = []
-    for place, (name, rank) in enumerate(zip(names, _ranks(observed[:, None])[:, 0], strict=True)):
-        low, high = (
-            np.quantile(ranks[place], [tail, 1.0 - tail], method="inverted_cdf")
-            if ranks.size
-            else (1, len(names))  # nothing is known
+    ends = np.array([[1] * len(names), [len(names)] * len(names)])  # nothing is known
+    if ranks.size:
+        ends = np.quantile(ranks, [tail, 1.0 - tail], axis=1, method="inverted_cdf")
+    rows = [
+        RankInterval(name, float(mean), int(rank), int(low), int(high), float(share))
+        for name, mean, rank, low, high, share in zip(
+            names, observed, _ranks(observed[:, None])[:, 0], *ends, first, strict=True
         )
-        score, share = float(observed[place]), float(first[place])
-        rows.append(RankInterval(name, score, int(rank), int(low), int(high), share))
+    ]
     return sorted(rows, key=lambda row: (row.rank, names.index(row.name)))
-
-
-def _means(draws: np.ndarray, over_tasks: bool, rng: np.random.Generator) -> np.ndarray:
-    """Mean over tasks of each resample: (encoders, tasks, r) -> (encoders, r)."""
-    _, tasks, resamples = draws.shape
-    if not over_tasks:
-        return np.asarray(draws.mean(axis=1))
-    drawn = rng.integers(0, tasks, size=(resamples, tasks))
-    times = np.stack([(drawn == task).sum(axis=1) for task in range(tasks)])
-    return np.asarray((draws * times).sum(axis=1) / tasks)
 
 
 def _ranks(means: np.ndarray) -> np.ndarray:
     """1 + how many are better, in each column: int (encoders, r)."""
-    return np.asarray(1 + (means[None] > means[:, None]).sum(axis=1))
+    return np.stack([1 + (means > mine).sum(axis=0) for mine in means])
 
 
 def _first(means: np.ndarray) -> np.ndarray:

@@ -7,7 +7,8 @@ from arrays to numbers; knows neither encoders nor data sets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,21 +55,81 @@ def difference(a: Sequence[Resampled], b: Sequence[Resampled], level: float = LE
     Raises:
         ValueError: when the numbers of examples differ.
     """
-    if [x.n for x in a] != [y.n for y in b]:
-        raise ValueError("a paired comparison needs the same examples for both")
-    delta = float(np.mean([x.statistic - y.statistic for x, y in zip(a, b, strict=True)]))
-    draws = np.mean([x.draws - y.draws for x, y in zip(a, b, strict=True)], axis=0)
-    n = sum(x.n for x in a)
-    draws = draws[~np.isnan(draws)]
-    if len(draws) == 0 or np.isnan(delta):
-        return Difference(delta, float("nan"), float("nan"), 1.0, n, "tie")
+    return differences([a], b, level)[0]
+
+
+def differences(
+    suites: Sequence[Sequence[Resampled]], base: Sequence[Resampled], level: float = LEVEL
+) -> list[Difference]:
+    """`difference` of several encoders and one, all at once.
+
+    Raises:
+        ValueError: when the numbers of examples differ.
+    """
+    if not suites:
+        return []
+    draws = mean_draws([*suites, base], less=base)[:-1]
     tail = 50.0 * (1.0 - level)
-    low, high = (float(q) for q in np.percentile(draws, [tail, 100.0 - tail]))
-    verdict: Literal["a", "b", "tie"] = "a" if low > 0 else "b" if high < 0 else "tie"
-    return Difference(delta, low, high, _p_value(draws), n, verdict)
+    low, high = _percentiles(draws, [tail, 100.0 - tail])
+    found = []
+    for i, (suite, p) in enumerate(zip(suites, _p_values(draws).tolist(), strict=True)):
+        apart = [x.statistic - y.statistic for x, y in zip(suite, base, strict=True)]
+        delta, ends = float(np.mean(apart)), (float(low[i]), float(high[i]))
+        if math.isnan(delta):
+            ends, p = (math.nan, math.nan), 1.0
+        verdict: Literal["a", "b", "tie"] = "a" if ends[0] > 0 else "b" if ends[1] < 0 else "tie"
+        found.append(Difference(delta, *ends, p, sum(x.n for x in base), verdict))
+    return found
 
 
-def mcnemar(a: np.ndarray, b: np.ndarray) -> float:
+def mean_draws(
+    suites: Sequence[Sequence[Resampled]],
+    weights: np.ndarray | None = None,
+    less: Sequence[Resampled] | None = None,
+) -> np.ndarray:
+    """Each encoder's mean over the same tasks on each resample: float64 (encoders, resamples).
+
+    Args:
+        suites: an encoder's results, task by task.
+        weights: float64 (tasks, resamples), how often a resample has a task; once each without.
+        less: results that are taken away from each encoder's.
+
+    Raises:
+        ValueError: when the numbers of examples differ.
+    """
+    if len({tuple(part.n for part in suite) for suite in suites}) > 1:
+        raise ValueError("a paired comparison needs the same examples for all")
+    total = np.zeros(())
+    for task, parts in enumerate(zip(*suites, strict=True)):
+        draws = np.stack([part.draws for part in parts])
+        if less is not None:
+            draws -= less[task].draws
+        if weights is not None:
+            draws *= weights[task]
+        total = total + draws
+    return total / len(suites[0])
+
+
+def _percentiles(draws: np.ndarray, percents: Sequence[float]) -> np.ndarray:
+    """Of each row, leaving out nan; nan where nothing is left: float64 (percents, rows)."""
+    known = ~np.isnan(draws)
+    found = np.full((len(percents), len(draws)), np.nan)
+    whole = known.all(axis=1)
+    if whole.any():
+        found[:, whole] = np.percentile(draws[whole], percents, axis=1)
+    for row in np.flatnonzero(~whole & known.any(axis=1)):
+        found[:, row] = np.percentile(draws[row][known[row]], percents)
+    return found
+
+
+def _p_values(draws: np.ndarray) -> np.ndarray:
+    """Two-sided, of each row: twice the smaller tail around 0, the observed sample counted in."""
+    below, above = (draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1)  # nan is on neither side
+    counted = draws.shape[1] - np.isnan(draws).sum(axis=1)
+    return np.asarray(np.minimum(1.0, 2.0 * (np.minimum(below, above) + 1) / (counted + 1)))
+
+
+def mcnemar(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Two-sided p-value of McNemar's test that A and B are right equally often.
 
     Only the examples count on which one is right and the other wrong. The mid-p version of the
@@ -78,47 +139,50 @@ def mcnemar(a: np.ndarray, b: np.ndarray) -> float:
     than exact conditional", BMC Medical Research Methodology 13:91).
 
     Args:
-        a: bool (n,): whether encoder A was right on each example.
+        a: bool (n,) or (k, n): whether encoder A, or each of several, was right on each example.
         b: bool (n,): the same of encoder B, on the same examples.
+
+    Returns:
+        float64 () or (k,).
 
     Raises:
         ValueError: when the numbers of examples differ.
     """
-    from scipy.stats import binom
-
     right, other = np.asarray(a, dtype=bool), np.asarray(b, dtype=bool)
-    if right.shape != other.shape:
+    if right.shape[-1:] != other.shape:
         raise ValueError("a paired comparison needs the same examples for both")
-    only_a, only_b = int(np.sum(right & ~other)), int(np.sum(other & ~right))
-    if only_a == only_b:
-        return 1.0
-    fewer, n = min(only_a, only_b), only_a + only_b
-    return float(2.0 * binom.cdf(fewer, n, 0.5) - binom.pmf(fewer, n, 0.5))
+    return _mid_p((right & ~other).sum(axis=-1), (other & ~right).sum(axis=-1))
 
 
-def pairwise(scores: Sequence[Resampled]) -> np.ndarray:
+def _mid_p(only_a: np.ndarray, only_b: np.ndarray) -> np.ndarray:
+    """The mid-p of the binomial test of a half, each different pair of counts once."""
+    from scipy.special import betaincc
+
+    # P(X <= k) for k of n is betaincc(k + 1, n - k, 1/2); the mid-p is P(X <= k) + P(X <= k - 1).
+    n, fewer = only_a + only_b, np.minimum(only_a, only_b)
+    base = int(n.max(initial=0)) + 1
+    pairs, places = np.unique(n * base + fewer, return_inverse=True)
+    of, k = np.divmod(pairs.astype(np.float64), base)
+    tails = betaincc(k + 1, np.maximum(of - k, 1), 0.5)
+    tails += np.where(k > 0, betaincc(np.maximum(k, 1), of - k + 1, 0.5), 0.0)
+    return np.where(only_a == only_b, 1.0, tails[places].reshape(n.shape))
+
+
+def pairwise(draws: np.ndarray, statistics: np.ndarray) -> np.ndarray:
     """The p-value of `difference` for every pair of encoders on one task, all at once.
 
     Args:
-        scores: of k encoders, resampled on the same examples with the same seed.
+        draws: float64 (k, resamples), of k encoders on the same resamples.
+        statistics: float64 (k,), their scores.
 
     Returns:
         float64 (k, k), symmetric.
-
-    Raises:
-        ValueError: when the numbers of examples differ.
     """
-    if len({x.n for x in scores}) > 1:
-        raise ValueError("a paired comparison needs the same examples for all")
-    p = np.ones((len(scores), len(scores)))
-    draws = np.stack([x.draws for x in scores])
-    for i in range(len(scores) - 1):
-        apart = draws[i] - draws[i + 1 :]  # nan is on neither side of 0
-        below, above = (apart <= 0).sum(axis=1), (apart >= 0).sum(axis=1)
-        counted = len(draws[i]) - np.isnan(apart).sum(axis=1)
-        known = [not np.isnan(scores[i].statistic - x.statistic) for x in scores[i + 1 :]]
-        found = np.minimum(1.0, 2.0 * (np.minimum(below, above) + 1) / (counted + 1))
-        p[i, i + 1 :] = p[i + 1 :, i] = np.where(known, found, 1.0)
+    p = np.ones((len(draws), len(draws)))
+    for i in range(len(draws) - 1):
+        known = ~np.isnan(statistics[i] - statistics[i + 1 :])
+        found = np.where(known, _p_values(draws[i] - draws[i + 1 :]), 1.0)
+        p[i, i + 1 :] = p[i + 1 :, i] = found
     return p
 
 
@@ -128,30 +192,24 @@ def pairwise_mcnemar(right: np.ndarray) -> np.ndarray:
     Args:
         right: bool (k, n): whether each of k encoders was right on each example.
     """
-    from scipy.stats import binom
-
     correct = np.asarray(right, dtype=np.float64)
-    alone = np.rint(correct @ (1.0 - correct).T)  # [a, b]: a is right and b is not
-    fewer, n = np.minimum(alone, alone.T), alone + alone.T
-    p = 2.0 * binom.cdf(fewer, n, 0.5) - binom.pmf(fewer, n, 0.5)
-    return np.where(alone == alone.T, 1.0, p)
+    alone = np.rint(correct @ (1.0 - correct).T).astype(np.int64)  # [a, b]: a is right, b is not
+    return _mid_p(alone, alone.T)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm(p_values: Sequence[float] | np.ndarray) -> np.ndarray:
     """Holm's step-down adjustment (1979): p-values that control the family-wise error."""
-    order = np.argsort(p_values, kind="stable")
-    adjusted, highest = [0.0] * len(p_values), 0.0
-    for step, index in enumerate(order.tolist()):
-        highest = max(highest, min(1.0, (len(p_values) - step) * p_values[index]))
-        adjusted[index] = highest
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    left = len(p) - np.arange(len(p))
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, left * p[order]))
     return adjusted
 
 
 def tie_groups(
-    scores: Mapping[str, float],
-    p_values: Mapping[tuple[str, str], float],
-    level: float = LEVEL,
-) -> list[list[str]]:
+    scores: Sequence[float] | np.ndarray, p_values: np.ndarray, level: float = LEVEL
+) -> list[list[int]]:
     """Encoders in groups, best first; within a group nobody differs from the group's best.
 
     All pairs count, with Holm's correction. Being tied is not transitive, so the groups are built
@@ -159,26 +217,21 @@ def tie_groups(
     opens the next.
 
     Args:
-        scores: encoder name to score, higher is better.
-        p_values: of every pair of them, in either order.
+        scores: of k encoders, higher is better.
+        p_values: float64 (k, k), symmetric, of every pair of them.
         level: of confidence.
+
+    Returns:
+        Their places among `scores`.
     """
-    adjusted = holm(list(p_values.values()))
-    differ = {
-        frozenset(pair)
-        for pair, p in zip(p_values, adjusted, strict=True)
-        if p < 1.0 - level
-    }  # fmt: skip
-    groups: list[list[str]] = []
-    for name in sorted(scores, key=lambda name: -scores[name]):
-        if groups and frozenset((groups[-1][0], name)) not in differ:
-            groups[-1].append(name)
+    pairs = np.triu_indices(len(scores), 1)
+    differ = np.zeros((len(scores), len(scores)), dtype=bool)
+    differ[pairs] = holm(p_values[pairs]) < 1.0 - level
+    differ |= differ.T
+    groups: list[list[int]] = []
+    for place in sorted(range(len(scores)), key=lambda place: -scores[place]):
+        if groups and not differ[groups[-1][0], place]:
+            groups[-1].append(place)
         else:
-            groups.append([name])
+            groups.append([place])
     return groups
-
-
-def _p_value(draws: np.ndarray) -> float:
-    """Two-sided: twice the smaller tail around 0, with the observed sample counted in."""
-    below, above = int(np.sum(draws <= 0)), int(np.sum(draws >= 0))
-    return min(1.0, 2.0 * (min(below, above) + 1) / (len(draws) + 1))

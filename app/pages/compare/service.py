@@ -7,7 +7,7 @@ compare`. What makes a comparison unfair: `app.pages.compare.cautions`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -225,49 +225,57 @@ def answer(question: ComparisonSpec) -> Comparison:
     Raises:
         UserError: nothing was measured yet.
     """
-    found = _ANSWERED.get(question)
-    if found is None:
-        found = _answer(question)
-        while len(_ANSWERED) >= _KEPT:
-            _ANSWERED.pop(next(iter(_ANSWERED)), None)
-        if not found.unreadable:  # they may be measured again, or put back
-            _ANSWERED[question] = found
-    return found
+    steps = resampling(question)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Comparison = end.value
+            return found
 
 
-def resampling(question: ComparisonSpec) -> Iterator[tuple[str, int, int]]:
-    """Do the long part of `answer` step by step: a task, how many are done, of how many.
+def resampling(question: ComparisonSpec) -> Generator[tuple[str, int, int], None, Comparison]:
+    """`answer` step by step: a task, how many are done, of how many.
 
     Yields before each task; nothing when the answer is remembered.
     """
-    if question in _ANSWERED:
-        return
+    if (found := _ANSWERED.get(question)) is not None:
+        return found
     cells = _cells(_asked(question))
     tasks = _ordered(question, cells)
-    for done, task in enumerate(tasks):
-        yield task, done, len(tasks)
-        _groups(question, task, cells)
-
-
-def _answer(question: ComparisonSpec) -> Comparison:
-    from engine.stats.ranks import rank_intervals
-
-    names = question.encoders
-    cells = _cells(_asked(question))
-    ordered = _ordered(question, cells)
-    if not ordered:
+    if not tasks:
         under = f" under {question.protocol}" if question.protocol else ""
         raise UserError(
-            f"None of {', '.join(names)} has been measured on these tasks{under}.",
+            f"None of {', '.join(question.encoders)} has been measured on these tasks{under}.",
             "Measure them first: `theodolite evaluate`, or the page Evaluate.",
         )
-    unreadable = frozenset(
-        pair for pair, row in cells.items() if row["error"] is None and not _readable(question, row)
-    )
-    differences = {pair: found for t in ordered for pair, found in _tested(question, t, cells)}
+    tests = {}
+    for done, task in enumerate(tasks):
+        yield task, done, len(tasks)
+        rows = {name: cells[name, task] for name in question.encoders if (name, task) in cells}
+        tests[task] = tested.on_task(question.workspace, task, question.encoders[0], rows)
+    found = _answer(question, cells, tests)
+    while len(_ANSWERED) >= _KEPT:
+        _ANSWERED.pop(next(iter(_ANSWERED)), None)
+    if not found.unreadable:  # they may be measured again, or put back
+        _ANSWERED[question] = found
+    return found
+
+
+def _answer(
+    question: ComparisonSpec,
+    cells: Mapping[tuple[str, str], Row],
+    tests: Mapping[str, tested.TaskTests],
+) -> Comparison:
+    from engine.stats.ranks import rank_intervals
+
+    names, ordered = question.encoders, tuple(tests)
+    unreadable = frozenset((name, t) for t, found in tests.items() for name in found.unreadable)
+    differences = {(name, t): found for t, done in tests.items()
+                   for name, found in done.differences.items()}  # fmt: skip
     common = tuple(t for t in ordered if all((name, t) in differences for name in names[1:]))
     suite = {name: [cells[name, task] for task in common] for name in names}
-    drawn = {name: tested.resampled(question.workspace, rows) for name, rows in suite.items()}
+    drawn = {name: [tests[task].resampled[name] for task in common] for name in names}
     several = len(common) > 1
     mean_differences, mean_groups = tested.of_means(drawn) if several else ({}, {})
     return Comparison(
@@ -277,7 +285,7 @@ def _answer(question: ComparisonSpec) -> Comparison:
         unreadable=unreadable,
         differences={pair: found for pair, (found, _) in differences.items()},
         verdicts=verdicts(differences),
-        groups={task: _groups(question, task, cells) for task in ordered},
+        groups={task: done.groups for task, done in tests.items()},
         averages=_averages(suite, common),
         average_differences=mean_differences,
         average_groups=mean_groups,
@@ -313,66 +321,16 @@ def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
     from engine.protocols import PROTOCOLS
     from engine.tasks import TASKS
 
-    asked = Counter(_question(row) for row in rows if row["error"] is None)
+    asked = Counter(tested.question(row) for row in rows if row["error"] is None)
     seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
 
     def weight(row: Row) -> tuple[Any, ...]:
-        task, answers = TASKS.get(row["task"]), asked[_question(row)]
+        task, answers = TASKS.get(row["task"]), asked[tested.question(row)]
         own = task is None or row["protocol"] == task.protocol
         seed = row["seed"] == seeds.get(row["protocol"])
         return (row["error"] is None, own and answers > 1, answers, own, seed)
 
     return {(row["encoder"], row["task"]): row for row in sorted(rows, key=weight)}
-
-
-def _question(row: Row) -> tuple[Any, ...]:
-    return tuple(row[key] for key in ("task", "protocol", "seed", "data_hash"))
-
-
-def _alike(a: Row | None, b: Row | None) -> bool:
-    """Whether two results answer the same question, so that their examples pair up."""
-    if a is None or b is None or a["error"] is not None or b["error"] is not None:
-        return False
-    return _question(a) == _question(b)
-
-
-def _tested(
-    question: ComparisonSpec, task: str, cells: Mapping[tuple[str, str], Row]
-) -> Iterator[tuple[tuple[str, str], tuple[Difference, float | None]]]:
-    """(encoder, task) -> its difference to the first, of those that answered the same question."""
-    base, *others = question.encoders
-    first = cells.get((base, task))
-    if first is None or not _readable(question, first):
-        return
-    alike = [
-        name
-        for name in others
-        if _alike(cells.get((name, task)), first) and _readable(question, cells[name, task])
-    ]
-    ids = tuple(cells[name, task]["id"] for name in alike)
-    differences = tested.against(question.workspace, task, first["id"], ids)
-    for name, found in zip(alike, differences, strict=True):
-        if found is not None:
-            yield (name, task), found
-
-
-def _readable(question: ComparisonSpec, row: Row) -> bool:
-    return row["error"] is not None or tested.is_readable(question.workspace, row)
-
-
-def _groups(
-    question: ComparisonSpec, task: str, cells: Mapping[tuple[str, str], Row]
-) -> dict[str, str]:
-    """Tie groups among the encoders that answered the question which most of them did."""
-    rows = {name: cells[name, task] for name in question.encoders if (name, task) in cells}
-    rows = {name: row for name, row in rows.items() if _readable(question, row)}
-    asked = Counter(_question(row) for row in rows.values() if row["error"] is None)
-    if not asked:
-        return {}
-    most = asked.most_common(1)[0][0]
-    alike = {n: row for n, row in rows.items() if row["error"] is None and _question(row) == most}
-    ids, scores = (tuple(row[key] for row in alike.values()) for key in ("id", "score"))
-    return dict(zip(alike, tested.letters(question.workspace, task, ids, scores), strict=False))
 
 
 def _averages(suite: Mapping[str, Sequence[Row]], common: Sequence[str]) -> dict[str, Average]:

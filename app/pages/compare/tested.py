@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
-
-from store import StoreError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,67 +15,76 @@ if TYPE_CHECKING:
     from engine.stats.bootstrap import Resampled
     from engine.stats.significance import Difference
 
+Row = Mapping[str, Any]
 RESAMPLES = 2000
 REMEMBERED = 8192
 """Results kept resampled in memory: 100 encoders on 50 tasks take about 80 MB."""
-_TASKS = 1024
 
 
-@lru_cache(maxsize=_TASKS)
-def against(
-    workspace: Workspace, task: str, base: int, others: tuple[int, ...]
-) -> tuple[tuple[Difference, float | None] | None, ...]:
-    """Each of some results minus a base, and the p-value of McNemar's test where there is one.
+@dataclass(frozen=True, eq=False)
+class TaskTests:
+    """Encoders on one task.
+
+    Attributes:
+        differences: encoder -> its score minus the baseline's, and the p-value of McNemar's test
+            where there is one: of those that answered the same question and keep their values.
+        groups: encoder -> the letter of its tie group, `a` the best, among those that answered the
+            question which most of them did; empty when one of these cannot be tested.
+        resampled: encoder -> its score on resamples, where values per example were kept.
+        unreadable: encoders whose values per example are lost.
+    """
+
+    differences: Mapping[str, tuple[Difference, float | None]]
+    groups: Mapping[str, str]
+    resampled: Mapping[str, Resampled]
+    unreadable: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """What the tests need of one result; `right` is bool (n,) where examples are right or wrong."""
+
+    resampled: Resampled
+    right: np.ndarray | None
+
+
+_MEASURED: dict[tuple[Workspace, int], _Measured | None] = {}
+"""By id of the result, the oldest first; None for one that keeps no values per example."""
+
+
+def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row]) -> TaskTests:
+    """Test what some encoders scored on a task.
 
     Args:
         workspace: whose store holds the results.
-        task: that all were measured on, under one protocol, with one seed, on the same data.
-        base: id of the result that is taken away.
-        others: ids of the results it is taken from.
-
-    Returns:
-        In the order of `others`; None where no values per example were kept.
+        task: its name.
+        base: the encoder that the others are compared with.
+        rows: encoder -> the store's row, of those that have one.
     """
-    return tuple(_difference(workspace, task, one, base) for one in others)
+    scored = {name: row for name, row in rows.items() if row["error"] is None}
+    found = _measured(workspace, task, [row["id"] for row in scored.values()])
+    readable = {name: row for name, row in scored.items() if row["id"] in found}
+    known = {name: kept for name, row in readable.items() if (kept := found[row["id"]])}
+    asked = Counter(map(question, readable.values()))
+    most = asked.most_common(1)[0][0] if asked else None
+    alike = {name: row["score"] for name, row in readable.items() if question(row) == most}
+    compared = [
+        name
+        for name in known
+        if name != base and base in known and question(rows[name]) == question(rows[base])
+    ]
+    return TaskTests(
+        _differences(known, base, compared) if compared else {},
+        _groups({name: known[name] for name in alike}, list(alike.values()))
+        if len(alike) > 1 and alike.keys() <= known.keys() else {},
+        {name: kept.resampled for name, kept in known.items()},
+        tuple(name for name in scored if name not in readable),
+    )  # fmt: skip
 
 
-def _difference(
-    workspace: Workspace, task: str, a: int, b: int
-) -> tuple[Difference, float | None] | None:
-    from engine.stats.significance import difference, mcnemar
-
-    mine, theirs = _measured(workspace, a, task), _measured(workspace, b, task)
-    if mine is None or theirs is None:
-        return None
-    found = difference([mine.resampled], [theirs.resampled])
-    if mine.right is None or theirs.right is None:
-        return found, None
-    return found, mcnemar(mine.right, theirs.right)
-
-
-@lru_cache(maxsize=_TASKS)
-def letters(
-    workspace: Workspace, task: str, results: tuple[int, ...], scores: tuple[float, ...]
-) -> tuple[str, ...]:
-    """The tie group of each result, `a` the best; nothing when one cannot be tested.
-
-    Args:
-        workspace: whose store holds the results.
-        task: that all were measured on, as for `against`.
-        results: their ids.
-        scores: of each, in points.
-    """
-    import numpy as np
-
-    from engine.stats.significance import pairwise, pairwise_mcnemar
-
-    found = [measured for one in results if (measured := _measured(workspace, one, task))]
-    if len(found) < 2 or len(found) < len(results):
-        return ()
-    right = [measured.right for measured in found if measured.right is not None]
-    exact = len(right) == len(found)
-    p = pairwise_mcnemar(np.stack(right)) if exact else pairwise([m.resampled for m in found])
-    return _letters(scores, p)
+def question(row: Row) -> tuple[Any, ...]:
+    """What a result answers: of two that answer the same, the examples pair up."""
+    return tuple(row[key] for key in ("task", "protocol", "seed", "data_hash"))
 
 
 def of_means(
@@ -91,46 +97,54 @@ def of_means(
     """
     import numpy as np
 
-    from engine.stats.bootstrap import Resampled
-    from engine.stats.significance import difference, pairwise
+    from engine.stats.significance import differences, mean_draws, pairwise
 
-    base, *others = suite
-    differences = {name: difference(suite[name], suite[base]) for name in others}
-    means = [
-        Resampled(
-            float(np.mean([part.statistic for part in mine])),
-            np.mean([part.draws for part in mine], axis=0),
-            sum(part.n for part in mine),
-        )
-        for mine in suite.values()
-    ]
-    found = _letters([mean.statistic for mean in means], pairwise(means))
-    return differences, dict(zip(suite, found, strict=True))
+    (_, base), *others = suite.items()
+    found = differences([mine for _, mine in others], base)
+    means = np.array([np.mean([part.statistic for part in mine]) for mine in suite.values()])
+    p = pairwise(mean_draws(list(suite.values())), means)
+    return (
+        {name: one for (name, _), one in zip(others, found, strict=True)},
+        dict(zip(suite, _letters(means, p), strict=True)),
+    )
 
 
-def resampled(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> list[Resampled]:
-    """The store's rows that keep values per example, on resamples of these."""
-    found = [_measured(workspace, row["id"], row["task"]) for row in rows]
-    return [measured.resampled for measured in found if measured is not None]
+def _differences(
+    known: Mapping[str, _Measured], base: str, names: Sequence[str]
+) -> dict[str, tuple[Difference, float | None]]:
+    import numpy as np
+
+    from engine.stats.significance import differences, mcnemar
+
+    found = differences([[known[name].resampled] for name in names], [known[base].resampled])
+    exact: dict[str, float] = {}
+    right = {name: r for name in names if (r := known[name].right) is not None}
+    if (theirs := known[base].right) is not None and right:
+        exact = dict(zip(right, mcnemar(np.stack(list(right.values())), theirs).tolist(),
+                         strict=True))  # fmt: skip
+    return {name: (one, exact.get(name)) for name, one in zip(names, found, strict=True)}
 
 
-def is_readable(workspace: Workspace, row: Mapping[str, Any]) -> bool:
-    """Whether the values per example behind a result can be read, if it keeps any."""
-    try:
-        _measured(workspace, row["id"], row["task"])
-    except StoreError:
-        return False
-    return True
+def _groups(known: Mapping[str, _Measured], scores: Sequence[float]) -> dict[str, str]:
+    import numpy as np
+
+    from engine.stats.significance import pairwise, pairwise_mcnemar
+
+    right = [kept.right for kept in known.values() if kept.right is not None]
+    if len(right) == len(known):
+        p = pairwise_mcnemar(np.stack(right))
+    else:
+        drawn = [kept.resampled for kept in known.values()]
+        p = pairwise(np.stack([x.draws for x in drawn]), np.array([x.statistic for x in drawn]))
+    return dict(zip(known, _letters(scores, p), strict=True))
 
 
-def _letters(scores: Sequence[float], p: np.ndarray) -> tuple[str, ...]:
+def _letters(scores: Sequence[float] | np.ndarray, p: np.ndarray) -> tuple[str, ...]:
     from engine.stats.significance import tie_groups
 
-    names = [str(i) for i in range(len(scores))]
-    tests = {(names[a], names[b]): float(p[a, b]) for a, b in combinations(range(len(names)), 2)}
-    groups = tie_groups(dict(zip(names, scores, strict=True)), tests)
-    found = {name: letter(i) for i, group in enumerate(groups) for name in group}
-    return tuple(found[name] for name in names)
+    groups = tie_groups(scores, p)
+    found = {place: letter(i) for i, group in enumerate(groups) for place in group}
+    return tuple(found[place] for place in range(len(scores)))
 
 
 def letter(index: int) -> str:
@@ -139,24 +153,37 @@ def letter(index: int) -> str:
     return (letter(before - 1) if before else "") + chr(ord("a") + last)
 
 
-@dataclass(frozen=True, eq=False)
-class _Measured:
-    """What the tests need of one result; `right` is bool (n,) where examples are right or wrong."""
+def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, _Measured | None]:
+    """By id, but for those whose values cannot be read; every task is resampled by itself."""
+    new = [one for one in ids if (workspace, one) not in _MEASURED]
+    found = {one: _MEASURED[workspace, one] for one in ids if one not in new}
+    found |= _resampled(workspace, task, new)
+    for one in new:
+        if one in found:
+            _MEASURED[workspace, one] = found[one]
+    while len(_MEASURED) > REMEMBERED:
+        _MEASURED.pop(next(iter(_MEASURED)), None)
+    return found
 
-    resampled: Resampled
-    right: np.ndarray | None
 
+def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, _Measured | None]:
+    from engine.stats.bootstrap import Sample, main_sample, resample_all
 
-@lru_cache(maxsize=REMEMBERED)
-def _measured(workspace: Workspace, result: int, task: str) -> _Measured | None:
-    """Every task is resampled by itself; None for a result that keeps no values per example."""
-    from engine.stats.bootstrap import main_sample, resample
-
-    results = workspace.store.results
-    examples = results.examples(result)
-    try:
-        sample = main_sample(examples, results.by_id(result)["details"])
-    except ValueError:
-        return None
-    drawn = resample(sample, RESAMPLES, seed=zlib.crc32(task.encode()))
-    return _Measured(drawn, examples.get("correct"))
+    found: dict[int, _Measured | None] = {}
+    by_size: dict[int, dict[int, tuple[Sample, np.ndarray | None]]] = {}
+    for one, details, examples in workspace.store.results.with_examples(ids):
+        if examples is None:
+            continue
+        try:
+            sample = main_sample(examples, details)
+        except ValueError:
+            found[one] = None
+            continue
+        by_size.setdefault(len(sample.values), {})[one] = sample, examples.get("correct")
+    for kept in by_size.values():
+        drawn = resample_all(
+            [sample for sample, _ in kept.values()], RESAMPLES, zlib.crc32(task.encode())
+        )
+        for (one, (_, right)), resampled in zip(kept.items(), drawn, strict=True):
+            found[one] = _Measured(resampled, right)
+    return found

@@ -47,7 +47,7 @@ def verdicts(
         mine = {pair: found for pair, found in differences.items() if pair[0] == name}
         tests = [found.p if exact is None else exact for found, exact in mine.values()]
         for (pair, (found, exact)), p, adjusted in zip(
-            mine.items(), tests, holm(tests), strict=True
+            mine.items(), tests, holm(tests).tolist(), strict=True
         ):
             verdict: Literal["a", "b", "tie"] = found.verdict
             if len(mine) > 1 or exact is not None:  # one bootstrap alone: its interval decides
