@@ -34,6 +34,7 @@ from torch.nn import functional as F
 from benchmarks.claims import claim, within
 from engine.datasets import Catalog
 from engine.decoding.dataset import DecoderDataset, with_vectors
+from engine.decoding.folder import steps_of
 from engine.decoding.generate import greedy
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.text import corpus
@@ -177,6 +178,7 @@ def decoding(
     torch.manual_seed(0)
     ours = DecoderTrainer(spec, learned, vocabulary, "", "").model
     never_ending(ours)
+    steps = steps_of(ours)
     plain = Plain(DIM, len(vocabulary), options.hidden)
     never_ending(plain)
     found: dict[int, dict[str, list[Turn]]] = {}
@@ -184,7 +186,7 @@ def decoding(
         points = torch.randn(size, DIM)
         works: dict[str, Callable[[], object]] = {
             "plain": lambda p=points: plain_greedy(plain, p, LENGTH),  # type: ignore[misc]
-            "ours": lambda p=points: greedy(ours, p, LENGTH),  # type: ignore[misc]
+            "ours": lambda p=points: greedy(steps, p, LENGTH),  # type: ignore[misc]
         }
         found[size] = {name: [] for name in works}
         with torch.inference_mode():

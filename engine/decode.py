@@ -19,7 +19,7 @@ import torch
 from engine.decoding import folder as folders
 from engine.decoding.folder import DecoderModel
 from engine.decoding.generate import Candidate, beam, greedy, reference_beam, sample
-from engine.decoding.prefix import PrefixTransformer
+from engine.decoding.known_words import KnownWords
 from engine.decoding.text import words
 from engine.decoding.vocabulary import Words
 from engine.encoders.base import Encoder
@@ -59,6 +59,7 @@ class Decoder:
     def __init__(self, model: DecoderModel, vocabulary: Words, facts: dict[str, Any]) -> None:
         self.model, self.vocabulary, self.facts = model, vocabulary, facts
         self.dim = int(facts["dim"])
+        self._steps = folders.steps_of(model)
         self._mean = np.asarray(facts["mean"], np.float32)
         self._scale = np.float32(facts["scale"])
 
@@ -73,6 +74,7 @@ class Decoder:
         temperature: float = 1.0,
         top_p: float = 0.9,
         seed: int = 0,
+        known_words: bool = True,
     ) -> list[Decoded]:
         """The sentences of some points.
 
@@ -85,6 +87,8 @@ class Decoder:
             temperature: of the sampling.
             top_p: of the sampling.
             seed: of the sampling.
+            known_words: whether nothing is written but words of the training text, where the
+                decoder came with them; not of the reference code's beam.
 
         Raises:
             UserError: vectors of another dimension or with values that are no numbers, or a method
@@ -98,11 +102,12 @@ class Decoder:
             )
         _check_how(method, beams, temperature, top_p)
         generator = torch.Generator().manual_seed(seed)
+        words = self.vocabulary.known_words if known_words else None
         found: list[list[Candidate]] = []
         with torch.inference_mode():
             for start in range(0, len(points), BATCH):
                 part = torch.from_numpy(points[start : start + BATCH])
-                found += self._candidates(part, method, beams, temperature, top_p, generator)
+                found += self._candidates(part, method, beams, temperature, top_p, generator, words)
         return self._ranked(found, vectors if targets is None else targets, encoder)
 
     def correct(
@@ -152,6 +157,8 @@ class Decoder:
         """32 hexadecimal digits over everything that decides what is decoded."""
         digest = hashlib.blake2b(digest_size=16)
         digest.update(self.vocabulary.to_json().encode())
+        if known := self.vocabulary.known_words:
+            digest.update("\n".join(known.words).encode())
         digest.update(self._mean.tobytes() + self._scale.tobytes())
         for name, tensor in sorted(self.model.state_dict().items()):
             digest.update(name.encode())
@@ -171,19 +178,19 @@ class Decoder:
 
     def _candidates(
         self, points: torch.Tensor, method: Method, beams: int, temperature: float, top_p: float,
-        generator: torch.Generator,
+        generator: torch.Generator, words: KnownWords | None,
     ) -> list[list[Candidate]]:  # fmt: skip
-        longest = self.model.positions - 1
+        model, longest = self._steps, self.model.positions - 1
         if method == "greedy":
-            return [[found] for found in greedy(self.model, points, longest)]
+            return [[found] for found in greedy(model, points, longest, words=words)]
         if method == "beam":
-            return beam(self.model, points, longest, width=beams)
+            return beam(model, points, longest, width=beams, words=words)
         if method == "sample":
             many = points.repeat_interleave(beams, 0)
-            drawn = sample(self.model, many, longest, temperature=temperature, top_p=top_p,
-                           generator=generator)  # fmt: skip
+            drawn = sample(model, many, longest, temperature=temperature, top_p=top_p,
+                           generator=generator, words=words)  # fmt: skip
             return [drawn[i : i + beams] for i in range(0, len(drawn), beams)]
-        return [reference_beam(self.model, point, longest=longest) for point in points]
+        return [reference_beam(model, point, longest=longest) for point in points]
 
     def _ranked(
         self, found: list[list[Candidate]], targets: np.ndarray, encoder: Encoder | None
@@ -199,7 +206,7 @@ class Decoder:
         return [replace(row[0], others=tuple(row[1:])) for row in rows]
 
     def _sentences(self, candidates: list[Candidate]) -> list[Decoded]:
-        """Different pieces can be one sentence: the better of them stays."""
+        """Different tokens can be one sentence: the better of them stays."""
         found: dict[str, Decoded] = {}
         for one in sorted(candidates, key=lambda c: -c.score):
             text = self.vocabulary.text(one.ids)
@@ -213,10 +220,7 @@ def open_decoder(folder: Path) -> Decoder:
     Raises:
         UserError: it holds none, or a damaged one.
     """
-    model, vocabulary, facts = folders.read(folder)
-    if isinstance(model, PrefixTransformer):
-        model.pack()
-    return Decoder(model, vocabulary, facts)
+    return Decoder(*folders.read(folder))
 
 
 def interpolate(

@@ -44,7 +44,8 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
         f"{facts['pieces']:,} tokens. It belongs to vectors of fingerprint "
         f"{code(facts['fingerprint'])}, and to none else.",
         "It knows sentences of the length and kind that it learned from, and writes what is "
-        "likely where the vector does not say: a name or number may be made up.",
+        "likely where the vector does not say: a name or number may be made up."
+        + _words(facts.get("known_words")),
         "## Training text",
         f"{source or sources}: {facts['sentences']:,} sentences of at most {spec.words} words"
         + (", clauses of longer ones among them" if spec.clauses else "")
@@ -63,6 +64,14 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
         terms,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _words(known: int | None) -> str:
+    """What decoding is held to."""
+    if not known:
+        return ""
+    return (f" Unless any word is asked for, it writes only the {known:,} words of its training "
+            "text (`words.txt.gz`), beside numbers and marks.")  # fmt: skip
 
 
 def _curve(curve: Sequence[Sequence[float]]) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from engine.decoding.known_words import KnownWords
 from engine.decoding.loss import targets
 from engine.decoding.vocabulary import BEGIN, END, PAD
 from engine.encoders.checkpoint import Checkpoint
@@ -148,7 +149,9 @@ class CausalDecoder(nn.Module):
 
 
 class BaseVocabulary:
-    """The pieces of a language model, behind PAD, BEGIN and END."""
+    """The tokens of a language model, behind PAD, BEGIN and END."""
+
+    known_words: KnownWords | None = None
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         tokenizer.no_padding()

@@ -4,13 +4,15 @@ model.safetensors   float16, or int8 with a scale a row (`NAME.scale`)
 vocabulary.json     of the `tokenizers` library
 decoder.json        architecture, sizes, the encoder it belongs to, how it was trained
 README.md           the same for people
+words.txt.gz        what decoding is held to, a word a line; not of every decoder
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ from torch import Tensor, nn
 from engine.decoding.card import card
 from engine.decoding.causal import BaseVocabulary, CausalDecoder
 from engine.decoding.dataset import DecoderDataset
+from engine.decoding.generate import Steps
+from engine.decoding.incremental import Incremental
+from engine.decoding.known_words import coverage, words_of
 from engine.decoding.lstm import ConditionedLSTM
 from engine.decoding.prefix import PrefixTransformer
 from engine.decoding.spec import DecoderSpec
@@ -30,14 +35,36 @@ from engine.errors import UserError
 
 FORMAT = 1
 FILES = ("decoder.json", "vocabulary.json", "model.safetensors")
+WORDS = "words.txt.gz"
+MOST_BYTES_OF_WORDS = 1 << 26
+"""Unpacked; what claims more is damaged."""
+COVERAGE = 0.9
+"""Of held-out sentences' words, for a list to be kept: where fewer are known, in a small training
+text or a language without spaces between words, holding to it would forbid what is right."""
 DecoderModel = PrefixTransformer | ConditionedLSTM | CausalDecoder
 
 
+def steps_of(model: DecoderModel) -> Steps:
+    """The model as `generate` takes it, with the weights that it has now."""
+    return Incremental(model) if isinstance(model, PrefixTransformer) else model
+
+
 def vocabulary_of(spec: DecoderSpec, sentences: Iterable[str]) -> Words:
-    """The pieces of a new decoder: learned from its sentences, or those of its base."""
+    """The tokens of a new decoder: learned from its sentences, or those of its base."""
     if spec.base is not None:
         return BaseVocabulary.of(spec.base)
     return Vocabulary.learn(sentences, spec.vocabulary)
+
+
+def with_known_words(vocabulary: Words, learned: Sequence[str], held_out: Sequence[str]) -> Words:
+    """The vocabulary with the words of what is learned, where those of held-out text are known.
+
+    A base keeps its own: what it may write is not of this text alone.
+    """
+    words = words_of(learned)
+    if not isinstance(vocabulary, Vocabulary) or coverage(words, held_out) < COVERAGE:
+        return vocabulary
+    return Vocabulary(vocabulary.tokenizer, words)
 
 
 def untrained(
@@ -100,13 +127,23 @@ def write(
     (folder / "vocabulary.json").write_text(vocabulary.to_json(), "utf-8")
     parameters = sum(p.numel() for p in model.parameters())
     facts = {"format": FORMAT, "parameters": parameters, "pieces": len(vocabulary)} | facts
-    text = json.dumps(facts | {"int8": small}, indent=1, ensure_ascii=False)
-    (folder / "decoder.json").write_text(text, "utf-8")
-    (folder / "README.md").write_text(card(facts | {"int8": small}), "utf-8")
+    facts |= {"int8": small}
+    (folder / "decoder.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False), "utf-8")
+    if vocabulary.known_words:
+        facts = write_words(folder, facts, vocabulary.known_words.words)
+    (folder / "README.md").write_text(card(facts), "utf-8")
     try:
         save_file(tensors, folder / "model.safetensors")
     except Exception as error:  # its own kind of error, also for a full disk
         raise OSError(str(error)) from error
+
+
+def write_words(folder: Path, facts: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
+    """Keep words beside a decoder, perhaps one of before; what `decoder.json` now is to say."""
+    (folder / WORDS).write_bytes(gzip.compress("\n".join(words).encode(), mtime=0))
+    facts = facts | {"known_words": len(words)}
+    (folder / "decoder.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False), "utf-8")
+    return facts
 
 
 def read(folder: Path) -> tuple[DecoderModel, Words, dict[str, Any]]:
@@ -117,9 +154,7 @@ def read(folder: Path) -> tuple[DecoderModel, Words, dict[str, Any]]:
     """
     facts = facts_of(folder)
     try:
-        text = (folder / "vocabulary.json").read_text("utf-8")
-        kind = BaseVocabulary if facts["architecture"] == "causal" else Vocabulary
-        vocabulary: Words = kind.from_json(text)
+        vocabulary = _vocabulary(folder, facts)
         model = build(facts["architecture"], facts["dim"], len(vocabulary), facts["sizes"])
         own, tensors = _stored(model), _whole(load_file(folder / "model.safetensors"))
         if {n: t.shape for n, t in own.items()} != {n: t.shape for n, t in tensors.items()}:
@@ -150,6 +185,19 @@ def facts_of(folder: Path) -> dict[str, Any]:
     return facts | {"encoder": of_before(str(facts.get("encoder", "")))}
 
 
+def _vocabulary(folder: Path, facts: dict[str, Any]) -> Words:
+    text = (folder / "vocabulary.json").read_text("utf-8")
+    if facts["architecture"] == "causal":
+        return BaseVocabulary.from_json(text)
+    if not facts.get("known_words"):
+        return Vocabulary.from_json(text)
+    with gzip.open(folder / WORDS) as file:
+        words = file.read(MOST_BYTES_OF_WORDS).decode("utf-8").split("\n")
+    if len(words) != facts["known_words"]:
+        raise ValueError(f"{WORDS} has {len(words):,} words, not {facts['known_words']:,}")
+    return Vocabulary.from_json(text, words)
+
+
 def _stored(model: nn.Module) -> dict[str, Tensor]:
     """The tensors of a model on the CPU, each once however many names it has."""
     found: dict[str, Tensor] = {}
@@ -171,7 +219,7 @@ def _whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _missing(folder: Path) -> UserError:
-    missing = next((name for name in FILES if not (folder / name).exists()), FILES[0])
+    missing = next((name for name in (*FILES, WORDS) if not (folder / name).exists()), FILES[0])
     return UserError(
         f"{folder.name} holds no decoder: {missing} is missing.",
         "Give a folder that `theodolite train-decoder` wrote.",

@@ -1,14 +1,14 @@
-"""From vectors to pieces: greedy, beams, sampling, and the beam of the reference code.
+"""From vectors to tokens: greedy, beams, sampling, and the beam of the reference code.
 
 A decoder here is anything with `begin(vectors)`, `step(state, last)` and `chosen(state, rows)`, as
-`PrefixTransformer` and `ConditionedLSTM` have.
+`Incremental` and `ConditionedLSTM` have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nlargest
 from itertools import count
 from typing import Any, Protocol
 
@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from engine.decoding.known_words import KnownWords
+from engine.decoding.scripted import scripted
 from engine.decoding.vocabulary import BEGIN, END, PAD
 
 REFERENCE_FINISHED = 5
@@ -51,20 +53,23 @@ class Candidate:
     ended: bool
 
 
-def greedy(model: Steps, vectors: Tensor, longest: int) -> list[Candidate]:
-    """The likeliest piece at every step.
+def greedy(
+    model: Steps, vectors: Tensor, longest: int, *, words: KnownWords | None = None
+) -> list[Candidate]:
+    """The likeliest token at every step.
 
     Args:
         model: in evaluation mode.
         vectors: float (n, dim).
-        longest: most pieces, END not counted.
+        longest: most tokens, END not counted.
+        words: what is written is held to; None for anything.
     """
-    return _walk(model, vectors, longest, lambda logits: logits.argmax(-1))
+    return _walk(model, vectors, longest, words, lambda scores: scores.argmax(-1))
 
 
 def sample(
     model: Steps, vectors: Tensor, longest: int, *, temperature: float = 1.0, top_p: float = 1.0,
-    generator: torch.Generator | None = None,
+    generator: torch.Generator | None = None, words: KnownWords | None = None,
 ) -> list[Candidate]:  # fmt: skip
     """A piece drawn at every step from the smallest set that holds `top_p` of the probability.
 
@@ -75,31 +80,36 @@ def sample(
         temperature: the logits are divided by it; above 0.
         top_p: nucleus (Holtzman et al. 2020), above 0, at most 1.
         generator: of the draws.
+        words: as of `greedy`.
     """
 
-    def draw(logits: Tensor) -> Tensor:
-        chances, order = (logits / temperature).softmax(-1).sort(-1, descending=True)
-        # The first piece past the share is kept: a nucleus is never empty.
+    def draw(scores: Tensor) -> Tensor:
+        chances, order = (scores / temperature).softmax(-1).sort(-1, descending=True)
+        # The first token past the share is kept: a nucleus is never empty.
         outside = chances.cumsum(-1) - chances >= top_p
         place = torch.multinomial(chances.masked_fill(outside, 0.0), 1, generator=generator)
         return order.gather(-1, place)[:, 0]
 
-    return _walk(model, vectors, longest, draw)
+    return _walk(model, vectors, longest, words, draw)
 
 
 def _walk(
-    model: Steps, vectors: Tensor, longest: int, choose: Callable[[Tensor], Tensor]
-) -> list[Candidate]:
-    """Write piece after piece, for all vectors at once."""
+    model: Steps, vectors: Tensor, longest: int, words: KnownWords | None,
+    choose: Callable[[Tensor], Tensor],
+) -> list[Candidate]:  # fmt: skip
+    """Write token after token, for all vectors at once."""
     n = len(vectors)
     state, last = model.begin(vectors), torch.full((n,), BEGIN, device=vectors.device)
     written = torch.full((n, longest), PAD, device=vectors.device)
     score, ended = vectors.new_zeros(n), torch.zeros(n, dtype=torch.bool, device=vectors.device)
+    beginnings = [""] * n
     for place in range(longest + 1):
         logits, state = model.step(state, last)
-        logits = _writable(logits)
-        last = choose(logits)
-        chance = F.log_softmax(logits, -1).gather(-1, last[:, None])[:, 0]
+        scores = F.log_softmax(_writable(logits), -1)
+        last = choose(words.hold(scores, beginnings) if words else scores)
+        if words:
+            beginnings = [*map(words.after, beginnings, last.tolist())]
+        chance = scores.gather(-1, last[:, None])[:, 0]
         written_now = ~ended & ((last == END) | (place < longest))
         score = score + chance.where(written_now, 0.0)
         ended = ended | (last == END)
@@ -118,12 +128,30 @@ def _writable(logits: Tensor) -> Tensor:
     return logits
 
 
+@dataclass(frozen=True)
+class _Hypothesis:
+    """What a beam has written so far.
+
+    Attributes:
+        owner: the place of its vector.
+        ids: tokens.
+        score: the sum of their log-probabilities.
+        beginning: of the word it is in, see `KnownWords`.
+    """
+
+    owner: int
+    ids: tuple[int, ...] = ()
+    score: float = 0.0
+    beginning: str = ""
+
+
 def beam(
-    model: Steps, vectors: Tensor, longest: int, *, width: int = 5, penalty: float = 1.0
-) -> list[list[Candidate]]:
+    model: Steps, vectors: Tensor, longest: int, *, width: int = 5, penalty: float = 1.0,
+    words: KnownWords | None = None,
+) -> list[list[Candidate]]:  # fmt: skip
     """The best sentences by log-probability, the best first, for each vector.
 
-    A finished hypothesis of m pieces, END among them, has the score log p / ((5 + m) / 6)^penalty
+    A finished hypothesis of m tokens, END among them, has the score log p / ((5 + m) / 6)^penalty
     (Wu et al. 2016, eq. 14); a vector is done when no open hypothesis can beat its worst kept one.
 
     Args:
@@ -132,84 +160,82 @@ def beam(
         longest: as of `greedy`.
         width: hypotheses kept for a vector.
         penalty: 0 ranks by the plain sum.
+        words: as of `greedy`; log-probabilities stay those of all tokens.
     """
     n, device = len(vectors), vectors.device
     state, last = model.begin(vectors), torch.full((n,), BEGIN, device=device)
     done: list[list[Candidate]] = [[] for _ in range(n)]
-    going = done  # those of the vectors that are not done yet
-    # Of each open hypothesis: its score, what it wrote, and its place, `width` of them a vector.
-    score, written = vectors.new_zeros(n), torch.zeros((n, 0), dtype=torch.long, device=device)
-    places = torch.arange(n, device=device) * width
+    rows = [_Hypothesis(owner) for owner in range(n)]
     most = ((5 + longest + 1) / 6) ** penalty
     for place in range(longest + 1):
         logits, state = model.step(state, last)
-        total = F.log_softmax(_writable(logits), -1).add_(score[:, None])
+        total = _totals(logits, torch.tensor([row.score for row in rows], device=device))
+        if words:
+            total = words.hold(total, [row.beginning for row in rows])
+        found = _best(total, min(width, total.shape[1])).tolist()
         size = ((5 + place + 1) / 6) ** penalty
-        owners = [going[i] for i in (places // width).tolist()]
-        _finish(owners, written, total[:, END], size, width)
+        for row, (end, *_) in zip(rows, found, strict=True):
+            _finish(done[row.owner], row, end / size, width)
         if place == longest:
             break
-        total[:, END] = -torch.inf
-        following, origin, piece = _best(total, places, len(going), width)
-        lasting = [
-            _lasting(*one, most, width) for one in zip(going, following.tolist(), strict=True)
-        ]
-        rest = [i for i, one in enumerate(lasting) if any(one)]
-        if not rest:
+        chosen = _continued(rows, found, width)
+        # Log-probabilities only fall, and the longest sentence is divided by the most: what cannot
+        # enter any more leaves. What it would have kept out of the beam is worse than itself.
+        chosen = [one for one in chosen if one[0] / most > _bar(done[rows[one[1]].owner], width)]
+        if not chosen:
             break
-        going = [going[i] for i in rest]
-        kept = torch.tensor(lasting, device=device)
-        places = kept[rest].view(-1).nonzero()[:, 0]
-        score, origin, last = following[kept], origin[kept], piece[kept]
-        written = torch.cat([written[origin], last[:, None]], -1)
+        origin, last = torch.tensor([one[1:] for one in chosen], device=device).T
+        rows = [_longer(rows[row], token, score, words) for score, row, token in chosen]
         state = model.chosen(state, origin)
     if place == longest:  # the best of what had no time to end may still be better, and says so
-        firsts = (places % width == 0).nonzero()[:, 0]
-        rows = zip(going, written[firsts].tolist(), score[firsts].tolist(), strict=True)
-        for ended, row, open_score in rows:
-            ended.append(Candidate(tuple(row), open_score / size, False))
+        for owner in dict.fromkeys(row.owner for row in rows):
+            row = next(row for row in rows if row.owner == owner)
+            done[owner].append(Candidate(row.ids, row.score / size, False))
     return [sorted(ended, key=lambda c: -c.score)[:width] for ended in done]
 
 
-def _best(total: Tensor, places: Tensor, n: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The best continuations of each vector: their scores, rows that they continue, and pieces.
-
-    Args:
-        total: (open hypotheses, pieces), the score of each continuation.
-        places: (open hypotheses,), see `beam`.
-        n: vectors.
-        width: continuations of a vector, -inf where there are not as many; as returned, (n, width).
-    """
-    # The best of a vector are among the best of each of its rows.
-    found, pieces = total.topk(min(width, total.shape[1]), -1)
-    each = found.shape[1]
-    grid = total.new_full((n * width, each), -torch.inf).index_copy(0, places, found)
-    score, flat = grid.view(n, -1).topk(width, -1)
-    rows = torch.zeros(n * width, dtype=torch.long, device=total.device)
-    rows[places] = torch.arange(len(places), device=total.device)
-    origin = rows.view(n, width).gather(1, flat // each)
-    return score, origin, pieces[origin, flat % each]
+@scripted
+def _totals(logits: Tensor, scores: Tensor) -> Tensor:
+    """The score of each continuation (rows, tokens); neither PAD nor BEGIN is ever written."""
+    logits[:, :2] = -torch.inf
+    return torch.log_softmax(logits, -1).add_(scores[:, None])
 
 
-def _finish(
-    owners: list[list[Candidate]], written: Tensor, ends: Tensor, size: float, width: int
-) -> None:
-    """Keep what ends here and is among the best of its vector that ended."""
-    for row, (kept, total) in enumerate(zip(owners, ends.tolist(), strict=True)):
-        if total / size > _bar(kept, width):
-            kept.append(Candidate(tuple(written[row].tolist()), total / size, True))
-            kept.sort(key=lambda c: -c.score)
-            del kept[width:]
+@scripted
+def _best(total: Tensor, width: int) -> Tensor:
+    """Of each row the score of its end, then its best continuations' scores, then their tokens."""
+    end = total[:, 2:3].clone()
+    total[:, 2] = -torch.inf
+    scores, tokens = total.topk(width, -1)
+    return torch.cat([end, scores, tokens], 1).double()
 
 
-def _lasting(kept: list[Candidate], scores: list[float], most: float, width: int) -> list[bool]:
-    """Which open hypotheses of a vector can still enter, they or what they become.
+def _continued(
+    rows: list[_Hypothesis], found: list[list[float]], width: int
+) -> list[tuple[float, int, int]]:
+    """The best continuations of each vector, as many as `width`: score, row and token."""
+    each: dict[int, list[tuple[float, int, int]]] = {}
+    for place, (row, (_, *best)) in enumerate(zip(rows, found, strict=True)):
+        half = len(best) // 2
+        each.setdefault(row.owner, []).extend(
+            (score, place, int(token))
+            for score, token in zip(best[:half], best[half:], strict=True)
+        )
+    chosen = (nlargest(width, several, key=lambda one: one[0]) for several in each.values())
+    return [one for several in chosen for one in several]
 
-    Log-probabilities only fall, and the longest sentence is divided by the most. What a hopeless
-    one would have kept out of the beam is worse than itself, and as hopeless.
-    """
-    bar = _bar(kept, width)
-    return [score / most > bar for score in scores]
+
+def _longer(row: _Hypothesis, token: int, score: float, words: KnownWords | None) -> _Hypothesis:
+    beginning = words.after(row.beginning, token) if words else ""
+    return _Hypothesis(row.owner, (*row.ids, token), score, beginning)
+
+
+def _finish(kept: list[Candidate], row: _Hypothesis, score: float, width: int) -> None:
+    """Keep what ends here, if it is among the best of its vector that ended."""
+    if score > _bar(kept, width):
+        kept.append(Candidate(row.ids, score, True))
+        kept.sort(key=lambda c: -c.score)
+        del kept[width:]
 
 
 def _bar(kept: list[Candidate], width: int) -> float:
@@ -268,7 +294,7 @@ def reference_beam(
             else:
                 batch.append(best)
         for one in batch:
-            for found in _continued(model, one, width, longest):
+            for found in _followed(model, one, width, longest):
                 heappush(queue, (-found.score, next(order), found))
         if len(finished) >= REFERENCE_FINISHED or not queue:
             break
@@ -278,7 +304,7 @@ def reference_beam(
     return sorted(finished, key=lambda c: -c.score)
 
 
-def _continued(model: Steps, one: _Open, width: int, longest: int) -> list[_Open]:
+def _followed(model: Steps, one: _Open, width: int, longest: int) -> list[_Open]:
     """By its likeliest pieces; at the longest length by END alone."""
     last = torch.tensor([one.ids[-1]])
     logits, state = model.step(one.state, last)

@@ -1,4 +1,7 @@
-"""A small causal Transformer in which every piece looks at the vector before all others."""
+"""A small causal Transformer in which every token looks at the vector before all others.
+
+Here all positions are computed at once, as in training; `Incremental` generates with its weights.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,6 @@ from torch.nn import functional as F
 
 from engine.decoding.loss import cross_entropy, targets
 from engine.decoding.spec import HEADS
-from engine.encoders import onednn
-
-Kept = tuple[Tensor, Tensor]
-"""Keys and values of a layer, (n, heads, positions, width / heads)."""
-Cache = list[Kept]
 
 
 class PrefixTransformer(nn.Module):
@@ -51,15 +49,8 @@ class PrefixTransformer(nn.Module):
         self.blocks = nn.ModuleList(Block(width, heads, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         self.dropout = nn.Dropout(dropout)
-        self._table: Tensor | None = None  # the pieces' weight, see `pack`
         for table in (self.pieces, self.places):
             nn.init.normal_(table.weight, std=0.02)
-
-    def pack(self) -> None:
-        """Be quick with a few rows at a time on the CPU, as when decoding; it learns no more."""
-        if onednn.available():
-            onednn.use_onednn(self, few=True)
-            self._table = onednn.laid_out(self.pieces.weight)
 
     def states(self, vectors: Tensor, ids: Tensor) -> Tensor:
         """Hidden state behind every piece.
@@ -76,15 +67,14 @@ class PrefixTransformer(nn.Module):
         # All of the prefix, and of the sentence what was written so far.
         seen = torch.ones(t, self.prefix + t, dtype=torch.bool, device=ids.device)
         seen = seen.tril(self.prefix)
-        for block, kept in zip(self._blocks(), self.begin(vectors), strict=True):
-            x, _ = block(x, kept, seen)
+        read = self.read(vectors).view(len(vectors), self.prefix, -1)
+        for block in self.layers():
+            x = block(x, read, seen)
         out: Tensor = self.norm(x)
         return out
 
     def logits(self, states: Tensor) -> Tensor:
         """(…, width) -> (…, vocabulary)."""
-        if self._table is not None:
-            return onednn.linear(states, self._table)
         return F.linear(states, self.pieces.weight)
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
@@ -98,38 +88,9 @@ class PrefixTransformer(nn.Module):
         states = self.states(vectors, given).flatten(0, 1).index_select(0, at)
         return cross_entropy(states, self.pieces.weight, wanted)
 
-    def begin(self, vectors: Tensor) -> Cache:
-        """What the blocks know before any piece: the vectors, as keys and values."""
-        read = self.read(vectors).view(len(vectors), self.prefix, -1)
-        return [block.keep(read) for block in self._blocks()]
-
-    def step(self, cache: Cache, last: Tensor) -> tuple[Tensor, Cache]:
-        """One more piece.
-
-        Args:
-            cache: of `begin`, or of the step before.
-            last: int64 (n,), the piece written last; BEGIN at first.
-
-        Returns:
-            Logits (n, vocabulary), and the cache that follows.
-        """
-        place = cache[0][0].shape[2] - self.prefix
-        x = self.scale * (self.pieces(last) + self.places.weight[place])[:, None]
-        following: Cache = []
-        for block, kept in zip(self._blocks(), cache, strict=True):
-            x, grown = block(x, kept)
-            following.append(grown)
-        return self.logits(self.norm(x[:, 0])), following
-
-    def _blocks(self) -> Iterator[Block]:
+    def layers(self) -> Iterator[Block]:
         """The blocks as what they are, which a ModuleList does not tell."""
         return (block for block in self.blocks if isinstance(block, Block))
-
-    @staticmethod
-    def chosen(cache: Cache, rows: Tensor) -> Cache:
-        """The cache of other rows, as a beam goes on from some of its hypotheses."""
-        # Four times as fast as `k[rows]`.
-        return [(k.index_select(0, rows), v.index_select(0, rows)) for k, v in cache]
 
 
 class Block(nn.Module):
@@ -144,33 +105,30 @@ class Block(nn.Module):
         self.widen, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         self.dropout = nn.Dropout(dropout)
 
-    def keep(self, x: Tensor) -> Kept:
-        """Keys and values of positions (n, t, width)."""
-        return self._kept(self.before(x))
-
-    def forward(self, x: Tensor, kept: Kept, seen: Tensor | None = None) -> tuple[Tensor, Kept]:
-        """New positions behind those kept.
+    def forward(self, x: Tensor, prefix: Tensor, seen: Tensor) -> Tensor:
+        """What becomes of positions behind a prefix.
 
         Args:
             x: (n, t, width).
-            kept: keys and values of the p positions before.
-            seen: bool (t, p + t), which of all each may look at; None for all.
+            prefix: (n, p, width).
+            seen: bool (t, p + t), which of all each may look at.
 
         Returns:
-            (n, t, width), and the keys and values of all p + t.
+            (n, t, width).
         """
         normed = self.before(x)
-        keys, values = self._kept(normed)
-        k, v = torch.cat([kept[0], keys], 2), torch.cat([kept[1], values], 2)
+        before, own = self._kept(self.before(prefix)), self._kept(normed)
         found = F.scaled_dot_product_attention(
-            self._split(self.query(normed)), k, v, attn_mask=seen,
+            self._split(self.query(normed)), torch.cat([before[0], own[0]], 2),
+            torch.cat([before[1], own[1]], 2), attn_mask=seen,
             dropout_p=self.p if self.training else 0.0,
         )  # fmt: skip
         x = x + self.dropout(self.mix(found.transpose(1, 2).flatten(2)))
         out: Tensor = x + self.dropout(self.narrow(F.gelu(self.widen(self.between(x)))))
-        return out, (k, v)
+        return out
 
-    def _kept(self, normed: Tensor) -> Kept:
+    def _kept(self, normed: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values, (n, heads, t, width / heads)."""
         keys, values = self.kept(normed).chunk(2, -1)
         return self._split(keys), self._split(values)
 

@@ -73,7 +73,9 @@ def _trained(
     if vectors is None:
         yield Noted(0, "Stopped before the first update: there is no decoder.")
         return
-    vocabulary = folders.vocabulary_of(spec, sentences.texts[: -spec.held_out])
+    learned, held_out = sentences.texts[: -spec.held_out], sentences.texts[-spec.held_out :]
+    vocabulary = folders.vocabulary_of(spec, learned)
+    vocabulary = folders.with_known_words(vocabulary, learned, held_out)
     dataset = with_vectors(spec, sentences.texts, vectors, vocabulary)
     if left := len(sentences.texts) - len(dataset.sentences):
         yield Noted(0, f"{left:,} sentences of very many tokens were left out.")

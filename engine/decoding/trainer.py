@@ -153,7 +153,8 @@ class DecoderTrainer(Trainer):
             total += tokens * float(self.model.loss(points.to(device), ids))
             count += tokens
         shown = held_out[:SAMPLES]
-        written = greedy(self.model, dataset.points(shown).to(device), self.model.positions - 1)
+        points = dataset.points(shown).to(device)
+        written = greedy(folders.steps_of(self.model), points, self.model.positions - 1)
         samples = tuple(
             (dataset.sentences[row], self.vocabulary.text(found.ids))
             for row, found in zip(shown, written, strict=True)

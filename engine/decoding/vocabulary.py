@@ -8,12 +8,20 @@ from typing import Protocol
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from engine.decoding.known_words import KnownWords
+
 PAD, BEGIN, END = 0, 1, 2
 _SPECIAL = ["<pad>", "<s>", "</s>"]
 
 
 class Words(Protocol):
-    """What decoders need of a vocabulary, their own or that of a base."""
+    """What decoders need of a vocabulary, their own or that of a base.
+
+    Attributes:
+        known_words: what decoding can be held to; None where they were not kept.
+    """
+
+    known_words: KnownWords | None
 
     def __len__(self) -> int:
         """Number of pieces."""
@@ -29,9 +37,15 @@ class Words(Protocol):
 
 
 class Vocabulary:
-    """Byte-level BPE: every text is a list of known pieces, and comes back as it was."""
+    """Byte-level BPE: every text is a list of known tokens, and comes back as it was.
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    Args:
+        tokenizer: of the library `tokenizers`.
+        words: what decoding can be held to; None where they were not kept.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, words: Sequence[str] | None = None) -> None:
+        self.known_words = None if words is None else KnownWords(tokenizer, words, END)
         # A sentence that says "</s>" says just that, and does not end there.
         tokenizer.encode_special_tokens = True
         self.tokenizer = tokenizer
@@ -59,9 +73,9 @@ class Vocabulary:
         return cls(tokenizer)
 
     @classmethod
-    def from_json(cls, text: str) -> Vocabulary:
-        """What `to_json` wrote."""
-        return cls(Tokenizer.from_str(text))
+    def from_json(cls, text: str, words: Sequence[str] | None = None) -> Vocabulary:
+        """What `to_json` wrote, and the words beside it."""
+        return cls(Tokenizer.from_str(text), words)
 
     def to_json(self) -> str:
         """The tokenizer as the `tokenizers` library writes it."""

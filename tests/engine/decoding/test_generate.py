@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from engine.decoding.folder import DecoderModel, build
+from engine.decoding.folder import DecoderModel, build, steps_of
 from engine.decoding.generate import beam, greedy, reference_beam, sample
 from engine.decoding.vocabulary import BEGIN, END
 
@@ -54,9 +54,10 @@ def test_a_step_at_a_time_is_the_whole_at_once(model: DecoderModel, vectors: tor
     """The state that is carried along loses nothing against teacher forcing."""
     ids = torch.tensor([[BEGIN, 3, 5, 4]] * 3)
     whole = model.logits(model.states(vectors, ids))
-    state = model.begin(vectors)
+    steps = steps_of(model)
+    state = steps.begin(vectors)
     for place in range(ids.shape[1]):
-        logits, state = model.step(state, ids[:, place])
+        logits, state = steps.step(state, ids[:, place])
         assert torch.allclose(logits.log_softmax(-1), whole[:, place].log_softmax(-1), atol=1e-5)
 
 
@@ -65,7 +66,7 @@ def test_a_step_at_a_time_is_the_whole_at_once(model: DecoderModel, vectors: tor
 def test_a_wide_beam_finds_the_best_of_all(model: DecoderModel, vectors: torch.Tensor) -> None:
     """Score and order of the first five, for each vector, by full enumeration."""
     for penalty in (0.0, 1.0):
-        found = beam(model, vectors, LONGEST, width=64, penalty=penalty)
+        found = beam(steps_of(model), vectors, LONGEST, width=64, penalty=penalty)
         for vector, candidates in zip(vectors, found, strict=True):
             scored = sorted(
                 ((chance(model, vector, ids) / ((6 + len(ids)) / 6) ** penalty, ids)
@@ -80,7 +81,7 @@ def test_a_wide_beam_finds_the_best_of_all(model: DecoderModel, vectors: torch.T
 @torch.no_grad()
 def test_greedy_takes_the_likeliest_piece(model: DecoderModel, vectors: torch.Tensor) -> None:
     """Followed by hand, with teacher forcing; and the score is its log-probability."""
-    for vector, found in zip(vectors, greedy(model, vectors, LONGEST), strict=True):
+    for vector, found in zip(vectors, greedy(steps_of(model), vectors, LONGEST), strict=True):
         ids: list[int] = []
         while len(ids) < LONGEST:
             logits = model.logits(model.states(vector[None], torch.tensor([[BEGIN, *ids]])))[0, -1]
@@ -97,7 +98,7 @@ def test_greedy_takes_the_likeliest_piece(model: DecoderModel, vectors: torch.Te
 def test_samples_come_as_often_as_they_are_likely(model: DecoderModel) -> None:
     """Of 4,000 draws for one vector, against the exact probability of the commonest sentence."""
     vector = torch.full((DIM,), 0.3)
-    drawn = sample(model, vector.repeat(4000, 1), LONGEST,
+    drawn = sample(steps_of(model), vector.repeat(4000, 1), LONGEST,
                    generator=torch.Generator().manual_seed(5))  # fmt: skip
     ended = [c.ids for c in drawn if c.ended]
     commonest = max(set(ended), key=ended.count)
@@ -110,8 +111,8 @@ def test_samples_come_as_often_as_they_are_likely(model: DecoderModel) -> None:
 @torch.no_grad()
 def test_a_nucleus_of_nothing_is_greedy(model: DecoderModel, vectors: torch.Tensor) -> None:
     """The smallest set that holds any share is the likeliest piece."""
-    sampled = sample(model, vectors, LONGEST, top_p=1e-6)
-    assert [c.ids for c in sampled] == [c.ids for c in greedy(model, vectors, LONGEST)]
+    sampled = sample(steps_of(model), vectors, LONGEST, top_p=1e-6)
+    assert [c.ids for c in sampled] == [c.ids for c in greedy(steps_of(model), vectors, LONGEST)]
 
 
 @pytest.mark.slow
@@ -121,7 +122,7 @@ def test_the_references_beam_maximises_the_mean_probability(
 ) -> None:
     """Each score is the sum of the probabilities of its pieces over length + 5/6, BEGIN counted."""
     for vector in vectors:
-        for candidate in reference_beam(model, vector, longest=20):
+        for candidate in reference_beam(steps_of(model), vector, longest=20):
             if not candidate.ended:
                 continue
             told = torch.tensor([[BEGIN, *candidate.ids]])
@@ -227,12 +228,12 @@ def test_what_is_cut_is_not_scored_for_what_it_did_not_write() -> None:
 @torch.no_grad()
 def test_one_at_a_time_is_many_at_once(model: DecoderModel, vectors: torch.Tensor) -> None:
     """Batches change nothing, though their sentences end at different lengths."""
-    assert [c.ids for c in greedy(model, vectors, 7)] == [
-        greedy(model, vector[None], 7)[0].ids for vector in vectors
+    assert [c.ids for c in greedy(steps_of(model), vectors, 7)] == [
+        greedy(steps_of(model), vector[None], 7)[0].ids for vector in vectors
     ]
-    together = beam(model, vectors, 7, width=4)
+    together = beam(steps_of(model), vectors, 7, width=4)
     for vector, found in zip(vectors, together, strict=True):
-        (alone,) = beam(model, vector[None], 7, width=4)
+        (alone,) = beam(steps_of(model), vector[None], 7, width=4)
         assert [c.ids for c in found] == [c.ids for c in alone]
         assert [c.score for c in found] == pytest.approx([c.score for c in alone], abs=1e-4)
 
@@ -247,7 +248,9 @@ def test_a_narrow_beam_stops_early_and_loses_nothing(
     The best of what had no time to end is a candidate too.
     """
     longest = 6
-    for vector, found in zip(vectors, beam(model, vectors, longest, width=width), strict=True):
+    for vector, found in zip(
+        vectors, beam(steps_of(model), vectors, longest, width=width), strict=True
+    ):
         rows, ended = [((), 0.0)], []
         for place in range(longest + 1):
             following = []

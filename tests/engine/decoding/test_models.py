@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from engine.decoding.folder import build
+from engine.decoding.incremental import ROOM, Incremental
 from engine.decoding.loss import cross_entropy
 from engine.decoding.lstm import ConditionedLSTM
 from engine.decoding.prefix import Block, PrefixTransformer
@@ -137,21 +136,26 @@ def test_the_loss_of_rows_is_pytorchs_own(monkeypatch: pytest.MonkeyPatch) -> No
         assert torch.allclose(cross_entropy(states, table, wanted), peer)
 
 
-def test_a_packed_decoder_says_the_same_under_the_same_names() -> None:
-    """To the order of sums; what is stored and hashed are the weights as they were."""
-    plain = PrefixTransformer(DIM, PIECES, width=16, layers=2, heads=2, positions=8).eval()
-    packed = copy.deepcopy(plain)
-    packed.pack()
+@pytest.mark.parametrize("packed", [True, False])
+def test_one_token_at_a_time_is_all_at_once(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the order of sums, past the room that a cache begins with, whatever computes the layers.
+
+    The state that was given stays: two ways go on from it. Rows can be chosen, twice as well.
+    """
+    if not packed:
+        monkeypatch.setattr(onednn, "available", lambda: False)
+    plain = PrefixTransformer(DIM, PIECES, width=16, layers=2, heads=2, positions=16).eval()
+    ids = torch.randint(END + 1, PIECES, (2, 2 * ROOM))
     with torch.inference_mode():
-        expected, found = plain.begin(VECTORS), packed.begin(VECTORS)
-        for last in IDS.T:
-            logits, expected = plain.step(expected, last)
-            other, found = packed.step(found, last)
-            torch.testing.assert_close(other, logits, atol=1e-5, rtol=1e-5)
-    assert list(packed.state_dict()) == list(plain.state_dict())
-    for name, tensor in plain.state_dict().items():
-        assert torch.equal(packed.state_dict()[name], tensor)
-    assert (
-        any(isinstance(part, onednn.OneDnnLinear) for part in packed.modules())
-        == onednn.available()
-    )
+        expected = plain.logits(plain.states(VECTORS, ids))
+        steps = Incremental(plain)
+        state = steps.begin(VECTORS)
+        for place, last in enumerate(ids.T):
+            steps.step(state, torch.full((2,), END))
+            logits, state = steps.step(state, last)
+            torch.testing.assert_close(logits, expected[:, place], atol=1e-5, rtol=1e-5)
+        before = steps.begin(VECTORS)
+        swapped = steps.chosen(steps.chosen(before, torch.tensor([1, 0, 1])), torch.tensor([2, 1]))
+        logits, _ = steps.step(swapped, ids[:, 0])
+        other, _ = steps.step(steps.begin(VECTORS[[1, 0]]), ids[:, 0])
+        torch.testing.assert_close(logits, other)

@@ -1,0 +1,216 @@
+"""Decoding that is held to the words of the training text."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.datasets.starter import read_topics
+from engine.decode import open_decoder
+from engine.decoding import folder as folders
+from engine.decoding.folder import build, steps_of, with_known_words
+from engine.decoding.generate import beam, greedy, sample
+from engine.decoding.known_words import KnownWords, coverage, words_of
+from engine.decoding.shipped import shipped
+from engine.decoding.train import train_decoder
+from engine.decoding.vocabulary import BEGIN, END, Vocabulary
+from engine.encoders import load
+from engine.errors import UserError
+from tests.fakes.decoders import known_sentences, small_spec
+
+ODD = [
+    "She didn't see the dog's 19th bone.", "Ana paid £ 40 at the café (twice)!", "('But why?')",
+    "“Rock'n'roll,” he said – in the 1980's.", "The O'Neils' house, O’Hare and the well-known S.",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Vocabulary:
+    """Of the starter set and some odd sentences, with their words."""
+    sentences = [*read_topics().sentences, *ODD]
+    tokenizer = Vocabulary.learn(sentences, 600).tokenizer
+    return Vocabulary(tokenizer, words_of(sentences))
+
+
+@pytest.fixture(scope="module")
+def known(vocabulary: Vocabulary) -> KnownWords:
+    """Its words."""
+    assert vocabulary.known_words
+    return vocabulary.known_words
+
+
+def allowed(known: KnownWords, beginning: str) -> set[int]:
+    """Tokens that may follow."""
+    held = known.hold(torch.zeros(1, len(known._parts)), [beginning])
+    return set(held[0].isfinite().nonzero()[:, 0].tolist())
+
+
+def strange(sentence: str, words: set[str]) -> set[str]:
+    """Words of a sentence that are not among the known."""
+    return set(words_of([sentence])) - words
+
+
+def test_words_are_runs_of_letters() -> None:
+    """By hand: no possessive, digits as one, marks apart but those that are not ASCII."""
+    assert words_of(["The dog's 19th and 20th bone, don't!", "THE £ O’Hare well-known 1980"]) == [
+        "0th", "and", "bone", "dog", "don't", "known", "o’hare", "the", "well", "£"
+    ]  # fmt: skip
+    assert coverage(["the", "dog"], ["The cat", "a dog"]) == 0.5
+    assert coverage([], ["1980!"]) == 1.0
+
+
+def test_all_that_is_known_can_be_written(vocabulary: Vocabulary, known: KnownWords) -> None:
+    """Every sentence of the text, token by token, to its end."""
+    for ids in vocabulary.ids([*read_topics().sentences[::7], *ODD]):
+        beginning = ""
+        for token in ids[1:].tolist():
+            assert token in allowed(known, beginning), vocabulary.text(ids.tolist())
+            beginning = known.after(beginning, token)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_else_can_be_written(vocabulary: Vocabulary, known: KnownWords, seed: int) -> None:
+    """Whoever takes any of the tokens that may follow writes known words, and can always go on."""
+    rng, words = np.random.default_rng(seed), set(known.words)
+    for _ in range(20):
+        ids, beginning = [], ""
+        while END not in ids and len(ids) < 60:
+            ids.append(int(rng.choice(sorted(allowed(known, beginning)))))
+            beginning = known.after(beginning, ids[-1])
+        if ids[-1] == END:
+            assert not strange(vocabulary.text(ids), words)
+
+
+def test_a_word_ends_where_it_is_whole(vocabulary: Vocabulary, known: KnownWords) -> None:
+    """'didn' and 'o' are none, 'did' and "o'neils" are; a possessive follows a word alone."""
+    token = vocabulary.tokenizer.token_to_id
+    for beginning in ("did", "o'neils", "dog's", "0", ""):
+        assert END in allowed(known, beginning), beginning
+    for beginning in ("didn", "o'n", "dog's'", "zzq"):
+        assert END not in allowed(known, beginning), beginning
+    assert token("'s") in allowed(known, "dog")
+    assert token("'s") not in allowed(known, "didn")
+    assert known.after("dog", token("'s")) == "dog's"
+    assert known.after("dog", token("1")) == "0"
+    assert known.after("dog", token(",")) == ""
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("architecture", ["prefix", "lstm"])
+def test_every_method_is_held(vocabulary: Vocabulary, known: KnownWords, architecture: str) -> None:
+    """A decoder with weights of chance writes what is none, and held to words it does not."""
+    torch.manual_seed(5)
+    sizes = {"width": 8, "layers": 1, "positions": 40}
+    model = steps_of(build(architecture, 4, len(vocabulary), sizes).eval())
+    vectors = torch.randn(6, 4)
+
+    def written(words: KnownWords | None) -> set[str]:
+        drawn = sample(model, vectors, 30, generator=torch.Generator().manual_seed(1), words=words)
+        beams = itertools.chain(*beam(model, vectors, 30, width=3, words=words))
+        found = [*greedy(model, vectors, 30, words=words), *drawn, *beams]
+        return set().union(*(
+            strange(vocabulary.text(one.ids), set(known.words)) for one in found if one.ended
+        ))  # fmt: skip
+
+    assert written(None)
+    assert not written(known)
+
+
+@torch.no_grad()
+def test_a_beam_that_is_held_finds_the_best_of_what_may_be_written() -> None:
+    """Against every sentence of three tokens there is; a score counts all tokens, held or not."""
+    tokenizer = Vocabulary.learn(["a b ab"], 262).tokenizer
+    known = KnownWords(tokenizer, ["ab", "b"], END)
+    torch.manual_seed(2)
+    plain = build("prefix", 4, tokenizer.get_vocab_size(), {"width": 8, "positions": 8}).eval()
+    letters = [tokenizer.token_to_id(one) for one in ("a", "b", "Ġ", "Ġa", "Ġb", "ab", "Ġab")]
+    letters = [one for one in letters if one is not None]
+    vector, scored = torch.randn(1, 4), {}
+    for ids in itertools.chain(*(itertools.product(letters, repeat=n) for n in (1, 2, 3))):
+        beginning = ""
+        for token in (*ids, END):
+            if token not in allowed(known, beginning):
+                break
+            beginning = known.after(beginning, token)
+        else:
+            logits = plain.logits(plain.states(vector, torch.tensor([[BEGIN, *ids]])))[0]
+            logits[:, :END] = -torch.inf
+            chances = logits.log_softmax(-1).gather(1, torch.tensor([*ids, END])[:, None])
+            scored[ids] = float(chances.sum()) / ((6 + len(ids)) / 6)
+    assert 5 < len(scored) < len(letters) ** 3
+    (found,) = beam(steps_of(plain), vector, 3, width=50, words=known)
+    ours = {one.ids: one.score for one in found if one.ended}
+    best = max((ids for ids in scored if ids in ours), key=lambda ids: scored[ids])
+    assert ours[best] == pytest.approx(scored[best], abs=1e-4)
+    assert all(ours[ids] == pytest.approx(scored[ids], abs=1e-4) for ids in ours if ids in scored)
+
+
+def test_words_lie_beside_the_decoder(decoder_folder: Path, tmp_path: Path) -> None:
+    """Written, read, on the card, in the fingerprint; lifted it says what it said without."""
+    model, vocabulary, facts = folders.read(decoder_folder)
+    assert vocabulary.known_words is None
+    sentences = known_sentences()
+    held = with_known_words(vocabulary, sentences, sentences)
+    folders.write(tmp_path / "held", model, held, facts)
+    decoder, before = open_decoder(tmp_path / "held"), open_decoder(decoder_folder)
+    assert decoder.vocabulary.known_words
+    assert decoder.vocabulary.known_words.words == words_of(sentences)
+    assert decoder.fingerprint != before.fingerprint
+    assert f"only the {len(words_of(sentences))} words" in (tmp_path / "held/README.md").read_text()
+    rng = np.random.default_rng(0)
+    points = rng.normal(0, 0.5, (12, 64)).astype(np.float32)
+    free = [one.sentence for one in decoder.decode(points, known_words=False)]
+    assert free == [one.sentence for one in before.decode(points)]
+    found = decoder.decode(points)
+    words = set(words_of(sentences))
+    assert any(strange(one, words) for one in free)
+    assert not any(strange(one.sentence, words) for one in found if not one.cut)
+
+
+def test_words_that_are_damaged_are_told(decoder_folder: Path, tmp_path: Path) -> None:
+    """Missing, cut short, or another number of them."""
+    model, vocabulary, facts = folders.read(decoder_folder)
+    held = with_known_words(vocabulary, known_sentences(), known_sentences())
+    folders.write(tmp_path / "held", model, held, facts)
+    file = tmp_path / "held" / folders.WORDS
+    whole = file.read_bytes()
+    file.unlink()
+    with pytest.raises(UserError, match=r"words\.txt\.gz is missing"):
+        open_decoder(tmp_path / "held")
+    for damaged in (b"", whole[:40], b"[1, 2]"):
+        file.write_bytes(damaged)
+        with pytest.raises(UserError, match="held cannot be read"):
+            open_decoder(tmp_path / "held")
+
+
+def test_a_training_keeps_words_that_new_text_has(tmp_path: Path) -> None:
+    """Where nine of ten of the held-out words are known, and not where fewer are."""
+    lines = [" ".join(row) + "." for row in itertools.product("ab", "cd", "efgh", "ij", "klmn")]
+    (tmp_path / "few.txt").write_text("\n".join(lines))
+    for name, train in (("held", str(tmp_path / "few.txt")), ("free", "starter")):
+        spec = small_spec(tmp_path / name, train=(train,), epochs=0.2)
+        for _ in train_decoder(spec):
+            pass
+    assert open_decoder(tmp_path / "held").vocabulary.known_words is not None
+    assert open_decoder(tmp_path / "free").vocabulary.known_words is None
+
+
+@pytest.mark.slow
+def test_what_ships_writes_words() -> None:
+    """None of its sentences has a word that its training text had not; without that some do."""
+    free = 0
+    for name, folder in shipped().items():
+        encoder, decoder = load(name), open_decoder(folder)
+        assert decoder.vocabulary.known_words
+        words = set(decoder.vocabulary.known_words.words)
+        sentences = ["The old dog slept by the fire.", *read_topics().sentences[::100]]
+        vectors = encoder.encode(sentences)
+        for one in decoder.decode(vectors, encoder=encoder):
+            assert not strange(one.sentence, words), name
+        found = decoder.decode(vectors, encoder=encoder, known_words=False)
+        free += sum(bool(strange(one.sentence, words)) for one in found)
+    assert free
