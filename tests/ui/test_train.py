@@ -41,7 +41,7 @@ def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
     """A number as it was typed; the preset is then one's own; another tab shows the same."""
     page.get_by_label("Temperature").fill("0.1")
     page.get_by_label("Peak learning rate").fill("5e-5")
-    expect(page.locator("#command pre")).to_contain_text("--learning-rate 5e-05")
+    expect(page.locator("#command pre")).to_contain_text("--learning-rate 5e-5")
     expect(page.locator("#command pre")).to_contain_text("--temperature 0.1")
     expect(page.locator("#preset input")).to_have_value("My own settings")
     shown = address_of(page, "temperature=0.1", "learning_rate=5e-5", "preset=own")

@@ -136,8 +136,7 @@ class Form:
         self.inputs = {**controls, **self.aside}
         filled = [*self.inputs.values(), *self.boxes.values(), self._about]
         seen = [controls["preset"], self._about, self._command, self._said, *self._hidden.values()]
-        opened = on_load(self._load, filled, self.notice)
-        on(opened.then, self._look, self.inputs, seen, self.notice, **ONE_AT_A_TIME)
+        on_load(self._load, [*filled, self._command, self._said], self.notice)
         on(controls["preset"].input, self._pick, self.inputs, filled, self.notice, **ALWAYS_LAST)
         on([self.inputs[name].input for name in self._deciding], self.reshape, self.inputs,
            self.shaped, self.notice, **ONE_AT_A_TIME)  # fmt: skip
@@ -213,14 +212,19 @@ class Form:
             if field in training.several:
                 values[field] = found
         updates = self._filled(values)
+        typed = {field: updates.get(field, {}).get("value") for field in self.inputs}
         for field, changes in updates.items():
             # An empty line is left as it is: somebody may have begun to write there.
             if changes.get("value") == "" and isinstance(self.inputs[field], gr.Textbox):
                 del changes["value"]
         labels = [*((preset.label, preset.name) for preset in presets), ("My own settings", OWN)]
-        updates["preset"] = {"choices": labels, "value": name}
-        about = next((preset.about for preset in presets if preset.name == name), "")
-        return {**self._components(updates), self._about: views.about(about)}
+        seen = self._look(SimpleNamespace(**typed | {"preset": name}))
+        named = {"choices": labels, "value": seen[self.controls["preset"]]}
+        return {
+            **self._components(updates),
+            **seen,
+            self.controls["preset"]: gr.update(**named),
+        }
 
     def _pick(self, asked: SimpleNamespace) -> Answer:
         """Fill the form with a preset; with my own settings it stays as it is."""
@@ -228,12 +232,14 @@ class Form:
             return {self._about: ""}
         return self._components(self._filled(vars(asked) | self.training.preset(asked.preset)))
 
-    def _look(self, asked: SimpleNamespace) -> Answer:
+    def _look(self, asked: SimpleNamespace) -> dict[Any, Any]:
         """The preset if it still is one, the command, and what is wrong or about the cost.
 
         Controls that are filled one after the other leave a preset on the way and come back to it.
         """
         named, training = self.controls["preset"], self.training
+        if asked.preset is None:
+            return {}  # a control fired before all are filled
         try:
             values = self._whole(vars(asked))
             spec = training.spec(values)
