@@ -174,7 +174,7 @@ def neighbours_of_each(
     blocks = [slice(start, min(n, start + _QUERIES)) for start in range(0, n, _QUERIES)]
     # Blocks side by side, a thread each: on the threads of BLAS two cores took as long as one.
     alone = {"initializer": threadpool_limits, "initargs": (1, "openmp")}  # of that thread only
-    with ThreadPoolExecutor(_threads(), **alone) as pool:
+    with ThreadPoolExecutor(usable_threads(), **alone) as pool:
         nearest = pool.map(lambda block: index.search(vectors[block], k + 1), blocks)
         for block, (some, found) in zip(blocks, nearest, strict=True):
             others = found != np.arange(n)[block, None]
@@ -185,7 +185,7 @@ def neighbours_of_each(
     return scores, ids
 
 
-def _threads() -> int:
+def usable_threads() -> int:
     """As many as numerical libraries may use now."""
     return max((library["num_threads"] for library in threadpool_info()), default=1)
 

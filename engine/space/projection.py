@@ -6,28 +6,38 @@ encoders nor sentences. Everything is measured on unit rows, so that distances g
 
 from __future__ import annotations
 
-import io
+import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from engine.search.index import Index, PrefilteredIndex, neighbours_of_each, unit_rows
+from engine.search.index import (
+    Index,
+    PrefilteredIndex,
+    neighbours_of_each,
+    unit_rows,
+    usable_threads,
+)
 
 ProgressCallback = Callable[[float], None]
 """Called with the share done; what it raises stops the work."""
 
 _PCA_SAMPLE = 20_000
-_MANY, _EPOCHS, _LEARNING_RATE = 10_000, 80, 0.25
-"""For many points UMAP would take 200 rounds of rate 1. Smaller steps leave less noise in the last
-places: on 20,000 points, trustworthiness was as high after fewer rounds, continuity the same."""
+_MANY, _EPOCHS, _EPOCHS_OF_MANY = 10_000, 300, 150
+"""More rounds made no map of sentences truer; umap-learn takes 500 and 200."""
+_FINDING = 0.5
+"""About which share of UMAP goes into finding neighbours."""
+_WATCHED_EVERY = 0.15
+"""Seconds between two pictures of points that move."""
 TSNE_POINTS = 20_000
 """More would take t-SNE many minutes."""
-_BLOCK_CELLS = 16_000_000
-"""Distances held at once: 64 MiB of float32."""
+_BLOCK_CELLS = 500_000
+"""Distances held at once by each thread: the processor's cache holds them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +88,9 @@ def umap(
     seed: int | None = 0,
     initial: np.ndarray | None = None,
     tick: ProgressCallback | None = None,
+    watch: Callable[[np.ndarray], None] | None = None,
 ) -> Plane:
-    """UMAP of unit rows, its neighbours found by FAISS instead of by descent.
+    """UMAP of unit rows, its neighbours found by FAISS.
 
     Up to 10,000 points they are exact; of more, a tenth or so is missed (`PrefilteredIndex`),
     about as many as umap-learn misses.
@@ -88,43 +99,43 @@ def umap(
         vectors: (n, dim), finite.
         neighbours: of each point, itself included; fewer when there are not as many points.
         min_dist: how close points may lie in the plane.
-        seed: the same seed gives the same plane on one machine, on one core; None uses all cores
-            and is not reproducible.
+        seed: the same seed gives the same plane on one machine; None is not reproducible.
         initial: (n, 2) to begin from, such as another encoder's plane; None is the first two
             principal components.
         tick: called with the share done.
+        watch: called with the points, float32 (n, 2), a few times a second while they move.
 
     Raises:
         ValueError: fewer than four rows.
 
     Source: McInnes, Healy, Melville 2018.
     """
-    from umap import UMAP
+    from engine.space.umap import fuzzy_graph, layout
 
     rows = unit_rows(vectors)
-    if len(rows) < 4:
-        raise ValueError(f"UMAP needs four points, got {len(rows)}")
-    k = min(neighbours, len(rows) - 1)
+    n = len(rows)
+    if n < 4:
+        raise ValueError(f"UMAP needs four points, got {n}")
     start = pca(rows).points if initial is None else np.asarray(initial, np.float32)
-    scale = np.abs(start).max() or 1.0
     noise = np.random.default_rng(seed).normal(0, 1e-4, start.shape)
-    knn = _knn(rows, k, PrefilteredIndex(rows) if len(rows) > _MANY else None)
-    with _threads_kept(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a seed means one core, that `transform` is off
-        model = UMAP(
-            n_neighbors=k,
-            min_dist=min_dist,
-            metric="cosine",
-            n_epochs=_EPOCHS if len(rows) > _MANY else None,
-            learning_rate=_LEARNING_RATE if len(rows) > _MANY else 1.0,
-            random_state=seed,
-            init=(10 * start / scale + noise).astype(np.float32),
-            precomputed_knn=knn,
-            n_jobs=1 if seed is not None else -1,
-            tqdm_kwds=None if tick is None else _bar(lambda share: tick(0.3 + 0.7 * share)),
-        )
-        points = np.asarray(model.fit_transform(rows), np.float32)
-    return Plane(points - points.mean(axis=0))
+    start = 10 * start / (np.abs(start).max() or 1.0) + noise
+    index = PrefilteredIndex(rows) if n > _MANY else None
+    cosines, ids = neighbours_of_each(
+        rows, min(neighbours, n - 1) - 1, index,
+        None if tick is None else lambda done, of: tick(_FINDING * done / of),
+    )  # fmt: skip
+    graph = fuzzy_graph(ids, np.clip(1 - cosines, 0, 2))
+    epochs = _EPOCHS_OF_MANY if n > _MANY else _EPOCHS
+    points, shown = start, time.monotonic()
+    for epoch, points in enumerate(
+        layout(graph, start, epochs=epochs, min_dist=min_dist, seed=seed), 1
+    ):
+        if tick is not None:
+            tick(_FINDING + (1 - _FINDING) * epoch / epochs)
+        if watch is not None and time.monotonic() - shown >= _WATCHED_EVERY:
+            watch(points - points.mean(axis=0))
+            shown = time.monotonic()
+    return Plane((points - points.mean(axis=0)).astype(np.float32))
 
 
 def _threads_kept() -> AbstractContextManager[Any]:
@@ -136,28 +147,6 @@ def _threads_kept() -> AbstractContextManager[Any]:
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(None)  # limits nothing, and sets back what it found
-
-
-def warm_umap(*, seeded: bool) -> None:
-    """Have UMAP compile what it needs, on a few points; at once where that has been done.
-
-    Args:
-        seeded: a seeded map runs other code than an unseeded one.
-    """
-    few = np.random.default_rng(0).normal(size=(64, 8))
-    umap(few, seed=0 if seeded else None)
-
-
-def _bar(tick: ProgressCallback) -> dict[str, Any]:
-    """Settings of UMAP's own progress bar that make it tell us instead of a terminal."""
-
-    class Ear(io.StringIO):
-        def write(self, text: str) -> int:
-            if text.strip().isdigit():
-                tick(int(text) / 100)
-            return len(text)
-
-    return {"disable": False, "file": Ear(), "bar_format": "{percentage:.0f}", "mininterval": 0.3}
 
 
 def pacmap(
@@ -324,30 +313,50 @@ def trust(
     if n > sample:
         looked_at = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
     worst = k * (2 * n - 3 * k - 1) / 2
+
+    def measured(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        full = _keys(-(rows[own] @ rows.T), own)
+        flat = _keys(_squared_distances(plane[own], plane), own)
+        intruders, lost = _ranks(full, _near(flat, k)) - k, _ranks(flat, _near(full, k)) - k
+        near, whole = (1 - np.maximum(far, 0).sum(axis=1) / worst for far in (intruders, lost))
+        return near, whole, (intruders <= 0).mean(axis=1)
+
     block = max(1, _BLOCK_CELLS // n)
-    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    for start in range(0, len(looked_at), block):
-        own = looked_at[start : start + block]
-        full = _ranks(-(rows[own] @ rows.T), own)
-        flat = _ranks(_squared_distances(plane[own], plane), own)
-        near_full, near_flat = full <= k, flat <= k
-        intruders = np.where(near_flat & ~near_full, full - k, 0).sum(axis=1)
-        lost = np.where(near_full & ~near_flat, flat - k, 0).sum(axis=1)
-        shared = (near_full & near_flat).sum(axis=1) / k
-        found.append((1 - intruders / worst, 1 - lost / worst, shared))
-        if tick is not None:
-            tick(min(1.0, (start + block) / len(looked_at)))
+    owns = [looked_at[start : start + block] for start in range(0, len(looked_at), block)]
+    found = []
+    with ThreadPoolExecutor(usable_threads()) as pool:
+        for done, values in enumerate(pool.map(measured, owns), 1):
+            found.append(values)
+            if tick is not None:
+                tick(done / len(owns))
     near, whole, kept = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return Trust(looked_at, near, whole, kept, k)
 
 
-def _ranks(distances: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Rank of every column in each row, nearest 1; a row's own point n, so that it never counts."""
+def _keys(distances: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Numbers of the order of each row: uint64, distances above and columns below.
+
+    No two are alike, so that ties go by number; a row's own point is the last.
+    """
+    distances += np.float32(0)  # -0 is 0
     distances[np.arange(len(own)), own] = np.inf
-    order = np.argsort(distances, axis=1, kind="stable")
-    ranks = np.empty_like(order)
-    np.put_along_axis(ranks, order, np.arange(1, distances.shape[1] + 1)[None, :], axis=1)
-    return ranks
+    bits = distances.view(np.uint32)
+    bits ^= np.where(bits >> 31, np.uint32(0xFFFFFFFF), np.uint32(1 << 31))  # order of floats
+    keys = bits.astype(np.uint64)
+    keys <<= 32
+    keys |= np.arange(distances.shape[1], dtype=np.uint64)
+    return keys
+
+
+def _near(keys: np.ndarray, k: int) -> np.ndarray:
+    """The k nearest columns of each row, in no order."""
+    return np.partition(keys, k - 1, axis=1)[:, :k].astype(np.uint32).astype(np.int64)
+
+
+def _ranks(keys: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Ranks of some columns of each row, the nearest of all 1."""
+    asked = np.take_along_axis(keys, columns, axis=1)
+    return 1 + np.stack([np.count_nonzero(keys < one[:, None], axis=1) for one in asked.T], axis=1)
 
 
 def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:

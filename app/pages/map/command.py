@@ -40,9 +40,7 @@ def project(
         int, typer.Option(help="n_neighbors: few show detail, many the whole.")
     ] = 15,
     min_dist: Annotated[float, typer.Option(help="How close UMAP may put points.")] = 0.1,
-    seed: Annotated[
-        str, typer.Option(help="Random seed, or any: quicker, never twice alike.")
-    ] = "0",
+    seed: Annotated[str, typer.Option(help="Random seed, or any: never twice alike.")] = "0",
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the points here: .csv, .parquet or .npy.")
     ] = None,

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Method = Literal["umap", "tsne", "pacmap", "pca", "quick"]
 """`quick` is `pca` without what takes time to measure: trust, clusters, names."""
 
-FORMAT = 1
-"""Raised when a map of the same question would come out otherwise."""
+FORMATS = dict.fromkeys(get_args(Method), 1) | {"umap": 2}
+"""Raised when a method's map of the same question would come out otherwise."""
 MOST_NEIGHBOURS = 200
 ANY_SEED = "any"
 
@@ -39,7 +39,7 @@ class MapJob(Job):
         method: how vectors become points.
         neighbours: of each point, for UMAP and PaCMAP; the perplexity of t-SNE.
         min_dist: how close UMAP may put points.
-        seed: None for a map that is quicker and not reproducible.
+        seed: None for a map that is not reproducible.
         initial: key of a stored map of the same collection to begin from (UMAP), for two spaces
             side by side.
     """
@@ -135,7 +135,7 @@ class MapJob(Job):
             UserError: an encoder or data set that cannot be used.
         """
         return asdict(self) | {
-            "format": FORMAT, "data": workspace.catalog.load(self.dataset).hash,
+            "format": FORMATS[self.method], "data": workspace.catalog.load(self.dataset).hash,
             "fingerprint": workspace.bound(self.encoder, self.dataset).fingerprint,
         }  # fmt: skip
 
@@ -150,23 +150,16 @@ class MapJob(Job):
         return self.stored(workspace) is not None
 
     def units(self) -> list[str]:
-        """Encoding, the compilation of UMAP's code, and the map."""
-        name = NAMES[self.method]
-        warm = [f"Warming {name} up; its code is compiled once per worker"]
+        """Encoding and the map."""
         return [
             f"Encoding {self.dataset} with {self.encoder}",
-            *(warm if self.method == "umap" else []),
-            f"{name} of {self.dataset}, its topics and how far it can be trusted",
+            f"{NAMES[self.method]} of {self.dataset}, its topics and how far it can be trusted",
         ]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Do one of `units`."""
         if position == 0:
             service.vectors(workspace, self.encoder, self.dataset, reporter)
-        elif position == 1 and self.method == "umap":
-            from engine.space.projection import warm_umap
-
-            warm_umap(seeded=self.seed is not None)
         else:
             self.make(workspace, reporter.tick)
 

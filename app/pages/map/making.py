@@ -20,7 +20,7 @@ PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "tsne": 0.8, "pacmap": 0.6}
 """About which share of the making is the projection itself."""
 
 
-LIBRARIES = {"umap": "umap-learn", "tsne": "scikit-learn", "pacmap": "pacmap", "pca": "numpy",
+LIBRARIES = {"umap": "numpy", "tsne": "scikit-learn", "pacmap": "pacmap", "pca": "numpy",
              "quick": "numpy"}  # fmt: skip
 
 
@@ -106,6 +106,6 @@ def _initial(workspace: Workspace, job: MapJob, n: int) -> np.ndarray | None:
 
 def _versions(job: MapJob) -> dict[str, str]:
     used = {"numpy", "scikit-learn", LIBRARIES[job.method]}
-    used |= {"umap": {"numba", "faiss-cpu"}, "pacmap": {"numba", "faiss-cpu"},
+    used |= {"umap": {"scipy", "faiss-cpu"}, "pacmap": {"numba", "faiss-cpu"},
              "tsne": {"faiss-cpu"}}.get(job.method, set())  # fmt: skip
     return {package: version(package) for package in sorted(used)}

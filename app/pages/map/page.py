@@ -48,7 +48,7 @@ CONTROLS = (
             hint="How close UMAP may put points: 0 packs them tightly.",
             options={"minimum": 0, "maximum": 0.99, "step": 0.05, "min_width": 110}),
     Control("seed", "Random seed", gr.Textbox, str(MapJob.seed),
-            hint="Or any: quicker, never twice the same.",
+            hint="Or any: never twice the same.",
             options={"max_length": 10, "min_width": 110}),
 )  # fmt: skip
 

@@ -203,15 +203,8 @@ class SpacesJob(Job):
                 workspace, reporter.tick
             )
 
-        def warm(workspace: Workspace, reporter: Reporter) -> None:
-            from engine.space.projection import warm_umap
-
-            warm_umap(seeded=True)
-
-        compiled = (f"Warming {name} up; its code is compiled once per worker", warm)
         return [
             *((f"Encoding {dataset} with {encoders[side]}", encode(side)) for side in (0, 1)),
-            *([compiled] if umap else []),
             (f"{name} of {dataset} with {encoders[0]}", project(0)),
             (f"{name} of {dataset} with {encoders[1]}" + ", begun from the first" * umap,
              project(1)),

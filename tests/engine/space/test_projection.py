@@ -142,7 +142,7 @@ def test_a_known_vector_is_placed_where_it_lies() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["umap", "tsne", "pacmap"])
 def test_torch_keeps_its_threads(method: str) -> None:
-    """Numba would give it every core, and another order of its sums."""
+    """Numba, which PaCMAP compiles with, would give it every core, and sums another order."""
     if method == "pacmap":
         pytest.importorskip("pacmap")
     before = torch.get_num_threads()

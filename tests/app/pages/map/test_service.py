@@ -220,12 +220,6 @@ def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
     workspace.store.runs.cancel(run["id"])
 
 
-def test_a_umap_run_says_that_it_warms_up() -> None:
-    """The compiling is a unit of its own, with a label for people."""
-    labels = MapJob.of(ENCODER, "starter-topics").units()
-    assert any(label.startswith("Warming UMAP up") for label in labels)
-
-
 def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path: Path) -> None:
     """The name of an upload may be given again to other sentences."""
     name = collection(workspace, tmp_path, "changing", ["a b", "c d", "e f"])

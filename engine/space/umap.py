@@ -1,0 +1,132 @@
+"""UMAP in NumPy: nothing to compile, so that the first map comes as quickly as any other.
+
+The graph is that of McInnes, Healy, Melville 2018 and agrees with umap-learn's to rounding. The
+layout goes down the same gradient, but moves all points at once, with Adam, as uwot does when asked
+for batches. Arithmetic on whole arrays takes a fraction of the time of umap-learn's compiled loop,
+and one seed gives one plane however many cores there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+_HALVINGS = 40
+_LEAST_BANDWIDTH = 1e-3
+"""Of a point's mean distance: duplicates would leave it at 0."""
+_NEGATIVES = 5
+"""Points pushed away for each one drawn near."""
+_PUSHING = 32
+"""Random points that push all the others in one epoch. That they are the same for all saves
+gathering them, and moves neighbours alike instead of shaking them apart."""
+_FORGETTING = (0.5, 0.9)
+"""Of Adam's means of gradients and of their squares, as in uwot."""
+_ROWS = 1024
+"""Points pushed in one go: the table of distances stays in the processor's cache."""
+_FARTHEST_PUSH = np.float32(4)
+
+
+def fuzzy_graph(ids: np.ndarray, distances: np.ndarray) -> Any:
+    """How surely points belong together, from 0 to 1, both ways: SciPy CSR float32 (n, n).
+
+    Each point's own scale makes the memberships of its neighbours add up to log2(k + 1); two points
+    belong together when either says so (probabilistic sum).
+
+    Args:
+        ids: int (n, k), neighbours of each point, itself left out.
+        distances: (n, k), how far away they are, at least 0.
+    """
+    from scipy import sparse
+
+    n, k = ids.shape
+    nearest = np.where(distances > 0, distances, np.inf).min(axis=1)
+    nearest[np.isinf(nearest)] = 0
+    beyond = np.maximum(distances - nearest[:, None], 0).astype(np.float32)
+    low, high = np.zeros(n, np.float32), np.full(n, 16 * beyond.max() + 1e-3, np.float32)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        wide = np.exp(-beyond / middle[:, None]).sum(axis=1) > np.log2(k + 1)
+        high, low = np.where(wide, middle, high), np.where(wide, low, middle)
+    means = np.where(nearest > 0, distances.mean(axis=1), distances.mean()) * k / (k + 1)
+    scale = np.maximum(high, _LEAST_BANDWIDTH * means + np.finfo(np.float32).tiny)
+    members = np.exp(-beyond / scale[:, None]).astype(np.float32)
+    one_way = sparse.csr_matrix(
+        (members.ravel(), ids.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n)
+    )
+    other_way = one_way.T.tocsr()
+    return (one_way + other_way - one_way.multiply(other_way)).tocsr()
+
+
+def curve(min_dist: float) -> tuple[np.float32, np.float32]:
+    """The a and b whose 1 / (1 + a d^2b) is nearest to 1 up to `min_dist` and falls off beyond."""
+    from scipy.optimize import curve_fit
+
+    away = np.linspace(0, 3, 300)
+    wanted = np.where(away < min_dist, 1.0, np.exp(min_dist - away))
+    (a, b), _ = curve_fit(lambda d, a, b: 1 / (1 + a * d ** (2 * b)), away, wanted)
+    return np.float32(a), np.float32(b)
+
+
+def layout(
+    graph: Any, start: np.ndarray, *, epochs: int, min_dist: float, seed: int | None
+) -> Iterator[np.ndarray]:
+    """Move points until those that belong together lie together: float32 (n, 2) after each epoch.
+
+    An edge is looked at in as many of the epochs as it is heavy, the heaviest in each of them.
+
+    Args:
+        graph: of `fuzzy_graph`.
+        start: (n, 2).
+        epochs: how many.
+        min_dist: see `curve`.
+        seed: of the points that push; None is another one each time.
+    """
+    a, b = curve(min_dist)
+    edges, n = graph.tocoo(), len(start)
+    period = (edges.data.max() / edges.data).astype(np.float32)
+    kept = period <= epochs
+    heads, tails, period = edges.row[kept], edges.col[kept], period[kept]
+    due = period.copy()
+    points = np.ascontiguousarray(start.T, np.float32)  # all x, then all y
+    mean, square = np.zeros_like(points), np.zeros_like(points)
+    random = np.random.default_rng(seed)
+    for epoch in range(1, epochs + 1):
+        now = np.flatnonzero(due <= epoch)
+        due[now] += period[now]
+        gradient = _drawn(points, heads[now], tails[now], a, b)
+        strength = np.bincount(heads[now], minlength=n) * (_NEGATIVES / _PUSHING)
+        gradient += strength * _pushed(points, random.integers(0, n, _PUSHING), a, b)
+        mean += (1 - _FORGETTING[0]) * (gradient - mean)
+        square += (1 - _FORGETTING[1]) * (gradient**2 - square)
+        sure, surely = (1 - share**epoch for share in _FORGETTING)
+        rate = 1 - (epoch - 1) / epochs
+        points += rate * (mean / sure) / (np.sqrt(square / surely) + np.float32(1e-7))
+        yield points.T
+
+
+def _drawn(
+    points: np.ndarray, heads: np.ndarray, tails: np.ndarray, a: np.float32, b: np.float32
+) -> np.ndarray:
+    """Where edges draw their heads: float32 (2, n). Twice, for each edge is there both ways."""
+    away = points[:, tails] - points[:, heads]
+    squared = (away**2).sum(axis=0)
+    power = squared**b
+    pull = 4 * a * b * power / ((1 + a * power) * np.maximum(squared, np.float32(1e-12)))
+    n = points.shape[1]
+    sums = [np.bincount(heads, weights=pull * along, minlength=n) for along in away]
+    return np.array(sums, np.float32)
+
+
+def _pushed(points: np.ndarray, pushing: np.ndarray, a: np.float32, b: np.float32) -> np.ndarray:
+    """Where some points push each of all: float32 (2, n)."""
+    found = np.empty_like(points)
+    for first in range(0, points.shape[1], _ROWS):
+        block = slice(first, first + _ROWS)
+        away = points[:, block, None] - points[:, None, pushing]
+        squared = (away**2).sum(axis=0)
+        push = 2 * b / ((np.float32(1e-3) + squared) * (1 + a * squared**b))
+        away *= push
+        found[:, block] = np.clip(away, -_FARTHEST_PUSH, _FARTHEST_PUSH, out=away).sum(axis=2)
+    return found
