@@ -24,6 +24,7 @@ import torch
 from engine.memory import to_device
 from engine.training.objectives.objective import Model, cut_like, flattened
 from engine.training.precision import widest
+from engine.training.spec import TrainSpec
 
 
 class Augment(Protocol):
@@ -158,6 +159,15 @@ class ReplacedTokens:
             logits[:, special] = -torch.inf
             masked[chosen] = _drawn(logits.softmax(dim=1), rng)
         return cut_like(masked, ids)
+
+
+def augment_of(spec: TrainSpec) -> Augment | None:
+    """What a run does to the second copies; None where they stay as they are."""
+    if spec.augmentation == "none":
+        return None
+    if spec.augmentation == "mlm":
+        return ReplacedTokens(spec.augmentation_rate)
+    return ChangedWords(spec.augmentation, spec.augmentation_rate)
 
 
 def _drawn(chances: torch.Tensor, rng: np.random.Generator) -> np.ndarray:

@@ -21,6 +21,7 @@ from torch.nn import functional
 from engine.memory import to_device
 from engine.training.objectives.objective import Column, Model, Objective, cut_like, flattened
 from engine.training.precision import exact
+from engine.training.spec import TrainSpec
 
 IGNORED = -100
 """Label of a token that is not predicted; torch's and transformers' own."""
@@ -123,20 +124,13 @@ def mlm_loss(model: Model, masked: Masked) -> torch.Tensor:
 
 
 class MaskedLanguageModelling(Objective):
-    """MLM alone: pretrains a base from scratch, or goes on with one.
-
-    Args:
-        probability: share of the tokens that are predicted.
-
-    Examples:
-        >>> MaskedLanguageModelling(0.15).contrasts
-        False
-    """
+    """MLM alone: pretrains a base from scratch, or goes on with one."""
 
     contrasts = False
 
-    def __init__(self, probability: float = 0.15) -> None:
-        super().__init__(mlm_weight=1.0, mlm_probability=probability)
+    def __init__(self, spec: TrainSpec) -> None:
+        super().__init__(spec)
+        self.mlm_weight = 1.0
 
     def columns(
         self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator

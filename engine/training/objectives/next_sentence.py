@@ -18,15 +18,14 @@ from engine.training.objectives.sup import Supervised
 class NextSentence(Supervised):
     """Finds a sentence that follows among those of the batch.
 
-    Args:
-        **settings: `temperature`, `similarity`, `dual`, `mlm_weight` and `mlm_probability`.
-
     Examples:
+        >>> from engine.training.spec import TrainSpec
+        >>> objective = NextSentence(TrainSpec("next-sentence", "minilm", "text.txt", "out"))
         >>> class Letters:
         ...     def ids(self, sentences):
         ...         return [[ord(letter) for letter in sentence] for sentence in sentences]
         >>> draws = np.random.default_rng(0)
-        >>> first, following = NextSentence().columns([("a", "b", "c", "d")], Letters(), draws)
+        >>> first, following = objective.columns([("a", "b", "c", "d")], Letters(), draws)
         >>> chr(first.ids[0][0]), chr(following.ids[0][0]) in "bcd"
         ('a', True)
     """

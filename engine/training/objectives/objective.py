@@ -9,6 +9,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import torch
 
+from engine.training.objectives.contrastive import in_batch_loss
+from engine.training.spec import TrainSpec
+
 
 class Model(Protocol):
     """What an objective asks of the model; `engine.training.model.TrainingModel` has it all."""
@@ -66,6 +69,9 @@ class Column:
 class Objective:
     """What is minimised: a contrastive loss, a masked-language-modelling loss, or their sum.
 
+    Args:
+        spec: of the run.
+
     Attributes:
         contrasts: whether there is a contrastive loss.
         mlm_weight: lambda of the MLM loss; 0 for none.
@@ -74,9 +80,10 @@ class Objective:
 
     contrasts: ClassVar[bool] = True
 
-    def __init__(self, *, mlm_weight: float = 0.0, mlm_probability: float = 0.15) -> None:
-        self.mlm_weight = mlm_weight
-        self.mlm_probability = mlm_probability
+    def __init__(self, spec: TrainSpec) -> None:
+        self.spec = spec
+        self.mlm_weight = spec.mlm_weight
+        self.mlm_probability = spec.mlm_probability
 
     def begin(self, model: Model) -> None:
         """Take what is needed of the untrained base; called once, before any weight changes."""
@@ -88,5 +95,16 @@ class Objective:
         raise NotImplementedError
 
     def loss(self, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The contrastive loss of the columns' vectors, each (n, d)."""
-        raise NotImplementedError
+        """The contrastive loss of the columns' vectors, each (n, d).
+
+        Of one column alone every vector is its own partner; a third holds hard negatives.
+        """
+        spec = self.spec
+        return in_batch_loss(
+            vectors[0],
+            vectors[min(1, len(vectors) - 1)],
+            vectors[2] if len(vectors) > 2 else None,
+            temperature=spec.temperature,
+            similarity=spec.similarity,
+            hard_negative_weight=spec.hard_negative_weight,
+        )

@@ -17,49 +17,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
-from engine.training.objectives.augment import Augment
-from engine.training.objectives.contrastive import in_batch_loss
+from engine.errors import UserError
+from engine.training.objectives.augment import augment_of
 from engine.training.objectives.objective import Column, Model, Objective
-from engine.training.spec import Similarity
+from engine.training.spec import TrainSpec
 
 
 class Unsupervised(Objective):
     """Finds a sentence's second copy among those of the batch.
 
-    Args:
-        augment: changes the second copies; None leaves them as they are.
-        fixed_mask: the same dropout mask for both copies.
-        dual: the second copies pass through the second encoder.
-        temperature, similarity: of the contrastive loss.
-        mlm_weight, mlm_probability: of the auxiliary MLM loss.
+    Raises:
+        UserError: the same dropout mask is asked for where the two passes differ anyway.
 
     Examples:
         Without dropout every sentence finds itself at cosine 1; two sentences at right angles:
 
-        >>> objective = Unsupervised(temperature=0.05)
+        >>> import torch
+        >>> objective = Unsupervised(TrainSpec("unsup", "minilm", "text.txt", "out"))
         >>> float(objective.loss([torch.eye(2), torch.eye(2)])) < 1e-6
         True
     """
 
-    def __init__(
-        self,
-        *,
-        temperature: float = 0.05,
-        similarity: Similarity = "cosine",
-        augment: Augment | None = None,
-        fixed_mask: bool = False,
-        dual: bool = False,
-        mlm_weight: float = 0.0,
-        mlm_probability: float = 0.15,
-    ) -> None:
-        super().__init__(mlm_weight=mlm_weight, mlm_probability=mlm_probability)
-        self.temperature = temperature
-        self.similarity = similarity
-        self.augment = augment
-        self.fixed_mask = fixed_mask
-        self.dual = dual
+    def __init__(self, spec: TrainSpec) -> None:
+        super().__init__(spec)
+        self.augment = augment_of(spec)
+        if spec.fixed_mask and (spec.dual or self.augment is not None):
+            raise UserError(
+                "The same dropout mask twice needs the same sentence in the same encoder twice.",
+                "Leave the augmentation and the second encoder out, or the fixed mask.",
+            )
 
     def begin(self, model: Model) -> None:
         """Let the augmentation keep what it needs of the base."""
@@ -72,14 +59,7 @@ class Unsupervised(Objective):
         """The first sentence of every example twice; once with a fixed mask."""
         sentences = [example[0] for example in examples]
         ids = model.ids(sentences)
-        if self.fixed_mask:
+        if self.spec.fixed_mask:
             return [Column(ids)]
         second = ids if self.augment is None else self.augment(sentences, ids, model, rng)
-        return [Column(ids), Column(second, side=int(self.dual))]
-
-    def loss(self, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Equation 4."""
-        first, second = vectors[0], vectors[-1]
-        return in_batch_loss(
-            first, second, temperature=self.temperature, similarity=self.similarity
-        )
+        return [Column(ids), Column(second, side=int(self.spec.dual))]

@@ -15,9 +15,6 @@ from engine.errors import UserError
 from engine.training import TrainSpec, objectives
 from engine.training.objectives import Column, objective_of
 from engine.training.objectives.contrastive import in_batch_loss
-from engine.training.objectives.next_sentence import NextSentence
-from engine.training.objectives.sup import Supervised
-from engine.training.objectives.unsup import Unsupervised
 from tests.fakes.training import TinyModel
 
 TRIPLETS = [
@@ -123,7 +120,7 @@ def test_supervised_equals_the_ranking_loss_of_sentence_transformers(columns: in
     vectors = three_columns(torch.float64)[:columns]
     theirs = MultipleNegativesRankingLoss(Given(), scale=20.0)
     expected = theirs([{"sentence_embedding": column} for column in vectors], torch.empty(0))
-    found = Supervised(temperature=0.05).loss(vectors)
+    found = objective_of(spec("sup", temperature=0.05)).loss(vectors)
     assert float(found) == pytest.approx(float(expected), abs=1e-12)
 
 
@@ -150,7 +147,7 @@ def columns_of(objective: objectives.Objective, model: TinyModel, seed: int = 0)
 def test_an_unsupervised_sentence_is_its_own_partner() -> None:
     """The same tokens twice, in the same encoder."""
     model = TinyModel()
-    first, second = columns_of(Unsupervised(), model)
+    first, second = columns_of(objective_of(spec("unsup")), model)
     assert first.ids == second.ids == model.ids([triplet[0] for triplet in TRIPLETS])
     assert (first.side, second.side) == (0, 0)
 
@@ -158,24 +155,24 @@ def test_an_unsupervised_sentence_is_its_own_partner() -> None:
 def test_a_dual_encoder_takes_all_but_the_first_column_to_the_second_side() -> None:
     """Table 2's f_theta1 and f_theta2."""
     model = TinyModel()
-    assert [c.side for c in columns_of(Unsupervised(dual=True), model)] == [0, 1]
-    assert [c.side for c in columns_of(Supervised(dual=True), model)] == [0, 1, 1]
+    assert [c.side for c in columns_of(objective_of(spec("unsup", dual=True)), model)] == [0, 1]
+    assert [c.side for c in columns_of(objective_of(spec("sup", dual=True)), model)] == [0, 1, 1]
 
 
 def test_hard_negatives_are_used_when_there_are_any_and_they_are_wanted() -> None:
     """The third column is left out, or missing."""
     model, rng = TinyModel(), np.random.default_rng(0)
     pairs = [triplet[:2] for triplet in TRIPLETS]
-    assert len(columns_of(Supervised(), model)) == 3
-    assert len(columns_of(Supervised(hard_negatives=False), model)) == 2
-    assert len(Supervised().columns(pairs, model, rng)) == 2
+    assert len(columns_of(objective_of(spec("sup")), model)) == 3
+    assert len(columns_of(objective_of(spec("sup", hard_negatives=False)), model)) == 2
+    assert len(objective_of(spec("sup")).columns(pairs, model, rng)) == 2
 
 
 def test_one_of_the_next_three_sentences_is_drawn_each_as_often() -> None:
     """Table 2's "next 3 sentences"."""
     model, rng = TinyModel(), np.random.default_rng(0)
     examples = [("a", "man", "cat", "dog")] * 3000
-    first, second = NextSentence().columns(examples, model, rng)
+    first, second = objective_of(spec("next-sentence")).columns(examples, model, rng)
     words = model.tokenizer.convert_ids_to_tokens([ids[1] for ids in second.ids])
     assert {ids[1] for ids in first.ids} == set(model.tokenizer.convert_tokens_to_ids(["a"]))
     assert {word: words.count(word) for word in ("man", "cat", "dog")} == pytest.approx(
@@ -186,7 +183,7 @@ def test_one_of_the_next_three_sentences_is_drawn_each_as_often() -> None:
 
 def test_one_pass_with_a_fixed_mask_has_the_gradients_of_two_with_the_same_random_state() -> None:
     """Table 3's "Fixed 0.1": two passes whose dropout starts from one random state."""
-    objective = Unsupervised(fixed_mask=True)
+    objective = objective_of(spec("unsup", fixed_mask=True))
     once, twice = TinyModel(dropout=0.1), TinyModel(dropout=0.1)
     (column,) = columns_of(objective, once)
 
@@ -214,7 +211,7 @@ def test_one_pass_with_a_fixed_mask_has_the_gradients_of_two_with_the_same_rando
 def test_copies_in_one_forward_have_masks_of_their_own() -> None:
     """What unsupervised SimCSE lives on."""
     model = TinyModel(dropout=0.1)
-    first, second = columns_of(Unsupervised(), model)
+    first, second = columns_of(objective_of(spec("unsup")), model)
     torch.manual_seed(0)
     both = model.vectors(first.ids + second.ids).detach()
     assert not torch.allclose(both[:3], both[3:])
