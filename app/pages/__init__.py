@@ -4,12 +4,14 @@ A folder holds all of its page: `service.py` (what it does; no Gradio, no Typer,
 (its face in the browser), `command.py` (its face in the terminal), `views.py` (HTML and figures).
 Several pages of one subject share a folder.
 
-A page's module has `TITLE` (in the bar), `PATH` (one segment, empty for the first page) and
+A page's module has `TITLE` (on the rail), `PATH` (one segment, empty for the first page) and
 `build(workspace)`, which lays out its components and attaches its events. It is called once, when
 the app starts, and must be quick and import nothing heavy: torch, scikit-learn, plotly and the
 engine's working parts belong inside the handlers. Data is read when the page is opened, with
 `on_load`, never while building.
 
+- A page begins with `parts.bar`: what it is of and the one action, the rest in `parts.more`. What
+  people came for follows at once, and has the class `t-answer`.
 - Controls are declared with `app.web.controls`, as `CONTROLS` of the module; with its `on`,
   `on_load` and `poll` a handler answers events: it returns {component: value}, and a UserError or
   StoreError becomes a calm notice.

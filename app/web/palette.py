@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from app.web import address
 from app.web.frame import Entry
+from store.errors import StoreError
 from store.run_rows import LIVE
 
 if TYPE_CHECKING:
@@ -69,7 +70,10 @@ def routes(workspace: Workspace, rail: Sequence[Sequence[Entry]]) -> list[Route]
         return JSONResponse(list(places(workspace, rail)), headers=NO_STORE)
 
     def live(request: Request) -> Response:
-        runs = workspace.store.runs.list(LIVE)
+        try:
+            runs = workspace.store.runs.list(LIVE)
+        except StoreError:  # the pages say it
+            runs = []
         running = [run["fraction"] for run in runs if run["state"] == "running"]
         share = sum(running) / len(running) if running else 0.0
         counts = {"running": len(running), "queued": len(runs) - len(running), "share": share}

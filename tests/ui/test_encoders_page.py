@@ -19,6 +19,11 @@ def page(visit):
     return page
 
 
+def build(page):
+    """Open the panel of choices."""
+    page.get_by_role("button", name="Build a spec").click()
+
+
 def spec(page):
     """The text box of the spec."""
     return page.get_by_label("Spec", exact=True)
@@ -44,6 +49,7 @@ def test_a_good_spec_shows_its_canonical_form_and_is_added(page, workspace):
 
 def test_the_choices_write_the_spec(page):
     """Source, value and steps become the text one could have typed."""
+    build(page)
     page.get_by_label("Random words").check()
     page.get_by_label("Dimensions").fill("48")
     page.get_by_label("Centre: subtract the mean").check()
@@ -62,6 +68,7 @@ def test_the_spec_is_in_the_address(page):
 
 def test_word_sources_are_pooled_and_joined(page):
     """avg+max, written by choices: the kept part can be emptied again."""
+    build(page)
     page.get_by_label("WordLlama", exact=True).check()
     expect(spec(page)).to_have_value("wordllama")
     page.get_by_role("button", name="Join another source").click()
@@ -81,6 +88,7 @@ def test_word_sources_are_pooled_and_joined(page):
 
 def test_what_a_choice_asks_for_is_shown_without_the_server(page):
     """A later answer would close the list just opened, or come after a newer one."""
+    build(page)
     page.route("**/queue/join*", lambda route: None)  # no answer ever comes
     page.get_by_label("WordLlama", exact=True).check()
     page.get_by_label("Pooling of words").click()
@@ -99,6 +107,7 @@ def test_what_a_choice_asks_for_is_shown_without_the_server(page):
 
 def test_a_file_of_vectors_says_what_it_lacks(page, workspace, tmp_path):
     """Added by the choices, asked on the page: task by task."""
+    build(page)
     sentences = list(dict.fromkeys(workspace.catalog.load("starter-pairs").sentences))
     save(tmp_path / "x.parquet", sentences[3:], np.ones((len(sentences) - 3, 5)))
     page.get_by_label("Computed vectors").check()
@@ -119,6 +128,7 @@ def test_the_builder_fits_a_phone(visitor, site):
     """Nothing is wider than the window."""
     visit = visitor(site, size=NARROW)
     page = visit.open("encoders")
+    build(page)
     page.get_by_label("WordLlama", exact=True).check()
     page.get_by_label("Pooling of words").click()
     page.get_by_role("option", name="SIF").click()

@@ -23,7 +23,9 @@ MIDDLE = (1024, 768)
 HIGHEST_ON_A_PHONE = 420
 """Pixels above the answer."""
 SHARE_OF_THE_MAP = 0.70
-NOT_YET: set[str] = {page.PATH for page in PAGES if page.PATH not in ("data",)}
+NOT_YET: set[str] = {
+    page.PATH for page in PAGES if page.PATH not in ("", "data", "encoders", "evaluate", "jobs")
+}
 """Pages that still begin with their form. Once one does not, it has to leave the list."""
 TABBED = [p for group in RAIL for entry in group if len(entry.pages) > 1
           for p in entry.pages.values()]  # fmt: skip

@@ -29,18 +29,22 @@ DESCRIPTION = (
 CONTROLS = (
     Control("spec", "Spec", default="", options={
         "placeholder": "hf:bert-base-uncased?pooling=cls_token | normalise",
-        "elem_classes": ["t-mono"], "max_lines": 1,
+        "elem_classes": ["t-mono", "t-wide"], "max_lines": 1,
     }),
 )  # fmt: skip
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
-    notice = parts.notice()
-    listing = actions(elem_id="encoders")
+    form = _Form(workspace)
+    notice = form.notice
+    listing = actions(elem_id="encoders", elem_classes=["t-answer"])
     checked = parts.static("", elem_id="checked")
-    on_load(lambda _: {listing: views.listing(workspace)}, [listing], notice)
+
+    def load(request: gr.Request) -> Answer:
+        return {listing: views.listing(workspace, address.first(request, "encoder"))}
+
+    on_load(load, [listing], notice)
 
     def act(event: PageEvent) -> Iterator[Answer]:
         name = event.id
@@ -57,39 +61,47 @@ def build(workspace: Workspace) -> None:
 
     on(listing.act, act, None, [listing, checked], notice, concurrency_limit=1, **HIDE_PROGRESS)
     if not workspace.read_only:
-        _add(workspace, listing)
+        form.connect(listing)
 
 
-def _add(workspace: Workspace, listing: gr.HTML) -> None:
-    """The form: a spec, and a builder that writes one."""
-    parts.section(
-        "Add an encoder",
-        "Write its spec, or have it written by the choices below. Nothing is downloaded yet.",
-    )
-    controls = Controls(*CONTROLS)
-    with gr.Group():
-        spec = controls.render("spec")
-    verdict = parts.static("", elem_id="verdict")
-    add = gr.Button("Add encoder", variant="primary", elem_id="add")
-    notice = parts.notice()
-    choices, join = builder.build(workspace)
+class _Form:
+    """A spec in the first row, and a builder that writes one in the panel; none for visitors."""
 
-    def compose(chosen: Values) -> Answer:
-        ready = gr.update(interactive=bool(builder.source(chosen)))
-        return {spec: builder.compose(chosen) or gr.skip(), join: ready}
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._controls = Controls(*CONTROLS)
+        with parts.bar(TITLE, DESCRIPTION):
+            if not workspace.read_only:
+                self._controls.render("spec")
+                self._add = gr.Button("Add encoder", variant="primary", elem_id="add")
+                with parts.more("Build a spec"):
+                    self._choices, self._join = builder.build(workspace)
+        self._verdict = parts.static("", elem_id="verdict")
+        self.notice = parts.notice()
 
-    def save(asked: Values) -> Answer:
-        name = service.add(workspace, asked.spec)["name"]
-        said = parts.say(f"Added {name}.", "t-good")
-        return {listing: views.listing(workspace), notice: said}
+    def connect(self, listing: gr.HTML) -> None:
+        """Have the form check what is written, write what is chosen, and add to the list."""
+        workspace, controls, choices = self._workspace, self._controls, self._choices
+        spec, verdict, join = controls["spec"], self._verdict, self._join
 
-    on([box.change for box in choices.values()], compose, choices, [spec, join], notice,
-       **ONE_AT_A_TIME)  # fmt: skip
-    on(spec.change, lambda asked: {verdict: views.verdict(asked.spec)}, controls, [verdict], notice,
-       **ONE_AT_A_TIME)  # fmt: skip
-    on([add.click, spec.submit], save, controls, [listing], notice)
-    on_load(lambda request: {spec: address.first(request, "spec")}, [spec], notice)
-    controls.keep()
+        def compose(chosen: Values) -> Answer:
+            ready = gr.update(interactive=bool(builder.source(chosen)))
+            return {spec: builder.compose(chosen) or gr.skip(), join: ready}
+
+        def save(asked: Values) -> Answer:
+            name = service.add(workspace, asked.spec)["name"]
+            said = parts.say(f"Added {name}.", "t-good")
+            return {listing: views.listing(workspace, name), self.notice: said}
+
+        def read(asked: Values) -> Answer:
+            return {verdict: views.verdict(asked.spec)}
+
+        on([box.change for box in choices.values()], compose, choices, [spec, join], self.notice,
+           **ONE_AT_A_TIME)  # fmt: skip
+        on(spec.change, read, controls, [verdict], self.notice, **ONE_AT_A_TIME)
+        on([self._add.click, spec.submit], save, controls, [listing], self.notice)
+        on_load(lambda request: {spec: address.first(request, "spec")}, [spec], self.notice)
+        controls.keep()
 
 
 def _coverage(workspace: Workspace, name: str) -> Iterator[str]:

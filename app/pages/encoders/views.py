@@ -66,22 +66,27 @@ def _facts(info: dict[str, Any]) -> str:
     return " · ".join(fact for fact in facts if fact)
 
 
-def listing(workspace: Workspace) -> str:
-    """Every encoder that is kept, and what can be done with it."""
+USES = (("Search", "search"), ("Map", "map"), ("Geometry", "geometry"), ("Decode", "decode"))
+"""Pages that an encoder can be taken to."""
+
+
+def listing(workspace: Workspace, opened: str = "") -> str:
+    """Every encoder that is kept, and what can be done with it; the one opened comes first."""
     kept = service.listed(workspace)
     if not kept:
-        return parts.empty("No encoders yet", "Add one below; three come with the starter set.")
+        return parts.empty("No encoders yet", "Add one above; three come with the starter set.")
     measured: dict[str, set[str]] = {}
     for row in workspace.store.results.table():
         if row["error"] is None:
             measured.setdefault(row["encoder"], set()).add(row["task"])
     rows = "".join(
-        _entry(row, len(measured.get(row["name"], ())), workspace.read_only) for row in kept
+        _entry(row, len(measured.get(row["name"], ())), workspace.read_only, row["name"] == opened)
+        for row in sorted(kept, key=lambda row: row["name"] != opened)
     )
     return f'<ul class="t-runs t-encoders" aria-label="Encoders">{rows}</ul>'
 
 
-def _entry(row: dict[str, Any], tasks: int, read_only: bool) -> str:
+def _entry(row: dict[str, Any], tasks: int, read_only: bool, opened: bool) -> str:
     name = row["name"]
     verbs = ""
     if not read_only:
@@ -97,11 +102,20 @@ def _entry(row: dict[str, Any], tasks: int, read_only: bool) -> str:
         for reason in row.get("why") or []
     )
     measured = f"measured on {formats.plural(tasks, 'task')}" if tasks else "not measured yet"
+    mark = ' class="t-open"' if opened else ""
     return (
-        f'<li><div><strong class="t-spec">{escape(name)}</strong><p>{escape(_facts(row))}</p>{why}'
+        f'<li{mark}><div><strong class="t-spec">{escape(name)}</strong>'
+        f"<p>{escape(_facts(row))}</p>{why}{_uses(name) if opened else ''}"
         f"{parts.warn(row.get('warnings') or [])}</div>"
         f'<div class="t-muted t-small">{measured}</div><div class="t-verbs">{verbs}</div></li>'
     )
+
+
+def _uses(name: str) -> str:
+    links = (
+        f'<a href="{escape(address.link(path, encoder=name))}">{label}</a>' for label, path in USES
+    )
+    return f"<p>{' · '.join(links)}</p>"
 
 
 def poolings(name: str, measured_on: str, rows: Sequence[dict[str, Any]]) -> str:

@@ -34,7 +34,7 @@ CONTROLS = (
               "elem_id": f"tasks-{name}"}, key="task" if name == "others" else name)
       for name, (label, hint) in GROUPS.items()),
     Control("protocol", "Protocol", gr.Dropdown, "",
-            "The choices that move a score. Its card is below.",
+            "The choices that move a score. Its card is at the end of the page.",
             [("Each task's own", ""), *((name, name) for name in OF_TASKS)], {"filterable": False}),
     Control("seed", "Seed", gr.Number, hint="Empty: each protocol's own.",
             options={"precision": 0, "minimum": 0}),
@@ -46,30 +46,33 @@ CONTROLS = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(*CONTROLS)
-    controls.render("encoder")
-    spec, said, add = _adding(workspace)
-    suite = gr.Radio([(label, name) for name, label in suites.LABELS.items()], value=None,
-                     label="Tasks", elem_id="suite")  # fmt: skip
-    members = parts.static("", elem_id="members")
-    with gr.Accordion("Single tasks", open=False, elem_id="single"):
-        controls.render(*GROUPS)
-    with gr.Row(equal_height=True):
+    with parts.bar(TITLE, DESCRIPTION), parts.more("Protocol and seeds"):
         controls.render("protocol", "seed", "seeds")
-    cards = parts.static("", elem_id="protocols")
-    summary = parts.static("", elem_id="plan")
-    with gr.Row(visible=not workspace.read_only, elem_classes="t-go"):
-        go = gr.Button("Evaluate", variant="primary", elem_id="evaluate")
-        cost = gr.Button("Estimate the cost", elem_id="cost")
-    estimate = parts.static("", elem_id="estimate")
-    if workspace.read_only:
-        parts.static(parts.say("Visitors cannot start runs here. The command does it elsewhere."))
-    notice = parts.notice()
-    asked_for = list(controls.values())
-    panel = RunPanel(workspace)
+    with gr.Row(elem_classes=["t-desk"]):
+        with gr.Column(scale=5, min_width=320):
+            controls.render("encoder")
+            spec, said, add = _adding(workspace)
+            suite = gr.Radio([(label, name) for name, label in suites.LABELS.items()], value=None,
+                             label="Tasks", elem_id="suite")  # fmt: skip
+            members = parts.static("", elem_id="members")
+            with gr.Accordion("Single tasks", open=False, elem_id="single"):
+                controls.render(*GROUPS)
+        asked_for = list(controls.values())
+        with gr.Column(scale=4, min_width=320, elem_classes=["t-beside", "t-answer"]):
+            summary = parts.static("", elem_id="plan")
+            with gr.Row(visible=not workspace.read_only, elem_classes="t-go"):
+                go = gr.Button("Evaluate", variant="primary", elem_id="evaluate")
+                cost = gr.Button("Estimate the cost", elem_id="cost")
+            estimate = parts.static("", elem_id="estimate")
+            if workspace.read_only:
+                said_no = "Visitors cannot start runs here. The command does it elsewhere."
+                parts.static(parts.say(said_no))
+            notice = parts.notice()
+            panel = RunPanel(workspace)
     run = controls.add("run", panel.run)
     results = actions(elem_id="results")
+    cards = parts.static("", elem_id="protocols")
     page = _Page(workspace, controls, suite, run, (members, cards, summary, results))
     inputs, shown = {**controls, "suite": suite}, [suite, *page.views]
     on_load(page.load, [*asked_for, run, *shown], notice)
@@ -93,7 +96,7 @@ def build(workspace: Workspace) -> None:
         return {controls["encoder"]: choices.filled(workspace, ticked), spec: "", said: ""}
 
     on(cost.click, guess, inputs, [estimate], notice, **HIDE_PROGRESS)
-    on(go.click, page.start, inputs, [run], notice, scroll_to_output=True, **HIDE_PROGRESS)
+    on(go.click, page.start, inputs, [run], notice, **HIDE_PROGRESS)
     on(results.act, page.again, inputs, [run], notice, **HIDE_PROGRESS)
     named = on([add.click, spec.submit], added, [spec, controls["encoder"]],
                [controls["encoder"], spec, said], notice, **HIDE_PROGRESS)  # fmt: skip

@@ -29,16 +29,19 @@ LOG_LINES = 200
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
+    with parts.bar(TITLE, DESCRIPTION):
+        status = parts.static("", elem_id="status")
     notice = parts.notice()
-    queue = actions(elem_id="queue")
-    detail = actions(elem_id="run")
+    with gr.Row(elem_classes=["t-split"]):
+        queue = actions(elem_id="queue", elem_classes=["t-answer"])
+        detail = actions(elem_id="run")
     chosen = gr.State("")
     seen = gr.State([])
 
     def drawn(run_id: str) -> dict[Any, Any]:
         runs = workspace.store.runs.list(limit=LISTED)
         return {
+            status: _status(workspace),
             queue: _queue(workspace, runs, run_id),
             detail: _detail(workspace, run_id) if run_id else "",
             chosen: run_id,
@@ -59,7 +62,7 @@ def build(workspace: Workspace) -> None:
         gone = event.act == "remove" and event.id == run_id
         return {**drawn("" if gone else run_id), notice: parts.say(said)}
 
-    shown = [queue, detail, chosen, seen]
+    shown = [status, queue, detail, chosen, seen]
     opened = on_load(load, shown, notice)
     poll(POLL_SECONDS, opened, look, [chosen, seen], shown)
     for part in (queue, detail):
@@ -74,6 +77,16 @@ def _marks(workspace: Workspace, runs: list[RunRow], run_id: str) -> list[Any]:
     return [progress.signature(runs), [run["asked"] for run in runs], lines]
 
 
+def _status(workspace: Workspace) -> str:
+    """How much runs and waits, and who works."""
+    status = workspace.jobs.status()
+    workers = formats.plural(len(status["workers"]), "worker")
+    if not status["workers"]:
+        workers = "no worker is up yet, so work waits"
+    words = f"{status['running']} running, {status['queued']} waiting, {workers}"
+    return f'<p class="t-status" role="status">{escape(words)}</p>'
+
+
 def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:
     if not runs:
         return parts.empty(
@@ -81,21 +94,16 @@ def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:
             "Evaluations run here in the background, one after the other.",
             None if workspace.read_only else ("Evaluate", "./evaluate"),
         )
-    status = workspace.jobs.status()
-    workers = formats.plural(len(status["workers"]), "worker")
-    if not status["workers"]:
-        workers = "no worker is up yet, so work waits"
-    words = (f"{status['running']} running", f"{status['queued']} waiting", workers)
+    waiting = sum(run["state"] == "queued" for run in runs)
     items = (
         views.item(
             run, _name(run, run["id"] == run_id), views.about(run),
-            views.buttons(workspace, run, others_wait=status["queued"] > 1),
+            views.buttons(workspace, run, others_wait=waiting > 1),
             opened=run["id"] == run_id,
         )
         for run in runs
     )  # fmt: skip
-    listed = views.listing(items, "Runs, the newest first")
-    return f'<p class="t-status" role="status">{escape(", ".join(words))}</p>{listed}'
+    return views.listing(items, "Runs, the newest first")
 
 
 def _name(run: RunRow, opened: bool) -> str:

@@ -27,19 +27,22 @@ POLL_SECONDS = 2
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
-    welcome = parts.static("")
-    strip = parts.static("", elem_id="running")
-    nothing = parts.static("")
+    with parts.bar(TITLE, DESCRIPTION):
+        if not workspace.read_only:
+            parts.static(views.ACTIONS)
+    notice = parts.notice()
+    nothing = parts.static("", elem_classes=["t-answer"])
     board = heatmap(
         label="Scores of encoders by task",
         name="theodolite-scores",
         interval=partial(service.interval, workspace),
         elem_id="scores",
+        elem_classes=["t-answer"],
     )
     footnote = parts.static("")
-    notice = parts.notice()
+    strip = parts.static("", elem_id="running")
     card = actions(elem_id="result")
+    welcome = parts.static("")
     seen = gr.State([])
     shown = [welcome, strip, nothing, board, footnote, seen]
 

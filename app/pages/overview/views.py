@@ -35,6 +35,10 @@ FOOTNOTE = (
     "StarterSTS, StarterTopics and StarterSearch are measured on the starter set, which we wrote "
     "for this app. Its grades follow a written rubric; agreement between people was not measured."
 )
+ACTIONS = (
+    '<a class="t-button t-primary" href="./evaluate">Evaluate</a> '
+    '<a class="t-button" href="./encoders">Add an encoder</a>'
+)
 
 
 def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
