@@ -12,12 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.examples import maps
+from app.examples import geometry, maps
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-MAKERS: dict[str, Callable[[Workspace], None]] = {"map": maps.make_map}
+MAKERS: dict[str, Callable[[Workspace], None]] = {
+    "map": maps.make_map, "spaces": maps.make_spaces, "geometry": geometry.make,
+}  # fmt: skip
 """Name -> what makes and writes that example."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from app.examples import shipped
 from app.pages.map import service
 from app.pages.map.job import MapJob
+from app.pages.spaces.service import SpacesJob
 from store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from app.pages.map.service import StoredMap
     from app.workspace import Workspace
 
-ENCODER, COLLECTION = "minilm", "starter-topics"
+ENCODERS, COLLECTION = ("minilm", "wordllama"), "starter-topics"
 
 
 def write(
@@ -49,5 +50,13 @@ def nearest(workspace: Workspace, found: StoredMap) -> dict[str, np.ndarray]:
 
 def make_map(workspace: Workspace) -> None:
     """The starter set's UMAP."""
-    job = MapJob.of(ENCODER, COLLECTION)
+    job = MapJob.of(ENCODERS[0], COLLECTION)
     write(workspace, "map", [(job.question(workspace), job.make(workspace))])
+
+
+def make_spaces(workspace: Workspace) -> None:
+    """The starter set under two encoders."""
+    job = SpacesJob.of(*ENCODERS, COLLECTION)
+    pair = job.make(workspace)
+    sides = (pair.first, pair.second)
+    write(workspace, "spaces", list(zip(job.questions(workspace), sides, strict=True)))

@@ -62,7 +62,7 @@ class RegionWords:
     def __init__(self, sentences: Sequence[str]) -> None:
         from sklearn.feature_extraction.text import CountVectorizer
 
-        counter = CountVectorizer(token_pattern=_WORD, dtype=np.int32)
+        counter = CountVectorizer(token_pattern=_WORD, dtype=np.int32, stop_words="english")
         try:
             self._counts: Any = counter.fit_transform(sentences)
             self._words = counter.get_feature_names_out()

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from app.examples import shipped
+from app.pages.geometry import densities
+from app.pages.geometry import service as geometry
 from app.pages.map import service as maps
 from app.pages.map.job import MapJob
-from app.workspace import Workspace
+from app.pages.spaces.service import SpacesJob
+from app.workspace import STARTER_ENCODERS, Workspace
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +51,30 @@ def test_its_neighbours_are_those_of_the_vectors(fresh):
     rows = fresh.load("minilm").encode(texts).astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     assert np.allclose(rows[1:] @ rows[0], [h["cosine"] for h in opened["neighbours"]], atol=1e-4)
+
+
+def test_two_spaces_and_the_geometries_are_there_too(fresh):
+    """With all that their pages show; for another number of neighbours there is nothing."""
+    pair = SpacesJob.of("minilm", "wordllama", "starter-topics").stored(fresh)
+    assert pair is not None
+    assert pair.report["encoders"] == ["minilm", "wordllama"]
+    assert len(pair.report["changed"]) == 50
+    assert SpacesJob.of("minilm", "wordllama", "starter-topics", k=11).stored(fresh) is None
+    for encoder in STARTER_ENCODERS:
+        found = geometry.found(fresh, encoder, "starter-pairs")
+        assert found is not None
+        assert len(found.cosine) == found.info["n_pairs"]
+    assert set(densities.distributions(fresh, STARTER_ENCODERS, "StarterSTS")) == set(
+        STARTER_ENCODERS
+    )
+
+
+def test_a_geometry_that_ships_is_the_one_measured_here(fresh):
+    """To the last digits that a float32 has."""
+    shipped_one = geometry.found(fresh, "wordllama", "starter-pairs")
+    taken = geometry.take(fresh.catalog.load("starter-pairs"))
+    vectors = fresh.load("wordllama").encode(taken.sentences)
+    info, arrays = geometry._measured(taken, vectors, None)
+    assert np.allclose(arrays["cosine"], shipped_one.cosine, atol=1e-5)
+    for name in ("uniformity", "alignment_over", "isoscore", "hub_skew"):
+        assert info[name] == pytest.approx(shipped_one.info[name], rel=1e-3)

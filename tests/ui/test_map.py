@@ -64,7 +64,7 @@ def test_the_map_is_drawn_by_webgl_and_has_its_words(visit, made):
     page = drawn(visit)
     expect(page.locator(".t-map")).to_have_attribute("data-scene", "webgl")
     trust = made.info["trust"]
-    expect(page.locator("#trust")).to_contain_text(f"{trust['recall']:.0%} are its nearest here")
+    expect(page.locator("#trust")).to_contain_text(f"{trust['recall']:.0%} of a sentence")
     expect(page.locator("#trust")).to_contain_text(f"{trust['trustworthiness']:.3f}")
     labels = page.locator(".t-map-label")
     expect(labels).to_have_count(20)

@@ -70,7 +70,7 @@ def test_the_figures_stand_with_noise_and_chance(visit, pair):
         expect(row).to_contain_text(f"{numbers['jaccard']:.3f}")
         expect(row).to_contain_text(f"{numbers['residual']:.3f}")
     expect(rows.nth(1)).to_contain_text("noise floor")
-    expect(page.locator("#figures h2")).to_contain_text("share")
+    expect(page.locator("#finding h2")).to_contain_text("share")
 
 
 def test_a_selection_in_one_shows_in_the_other(visit, pair):
@@ -262,7 +262,7 @@ def test_the_view_can_be_changed_and_changed_back(visit, pair):
 def test_before_the_run_there_are_planes_at_once(visit, workspace):
     """What takes long is queued by the button, found again by the address, and not begun before."""
     page = visit.open(f"spaces?encoder={A}&encoder={B}&in=starter-pairs&k=7")
-    expect(page.locator("#figures")).to_contain_text("drawn at once")
+    expect(page.locator("#finding")).to_contain_text("drawn at once")
     expect(page.locator("#left-map .t-map-over")).to_be_visible()
     assert not [run for run in workspace.store.runs.list() if run["kind"] == "spaces"]
     page.locator("#compare-spaces").click()

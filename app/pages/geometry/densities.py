@@ -1,19 +1,21 @@
 """How an encoder spreads its cosines over pairs of known similarity, from the store's results.
 
-Reads what an evaluation of scored pairs left behind; nothing is encoded here. Used by the page
-Distributions.
+Reads what an evaluation of scored pairs left behind, or the page Geometry; nothing is encoded here.
+Used by the page Distributions.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from app.pages.evaluate.job import queue_evaluation
+from app.pages.geometry import service
 from app.web import figures
+from engine.errors import UserError
 from store import StoreError
 
 if TYPE_CHECKING:
@@ -35,14 +37,14 @@ class Distribution:
     Attributes:
         panel: densities by gold-score group, on `grid()`.
         overlap: area shared by the lowest and the highest group; None when one is empty.
-        spearman: main score of the task.
+        spearman: main score of the task; None where it was not evaluated.
         random, alignment, uniformity: of all sentences; None where the task does not define them.
         n: pairs.
     """
 
     panel: figures.Panel
     overlap: float | None
-    spearman: float
+    spearman: float | None
     random: float | None
     alignment: float | None
     uniformity: float | None
@@ -71,14 +73,29 @@ def distributions(
 ) -> dict[str, Distribution]:
     """By encoder, for those that were measured on the task; the newest result counts.
 
-    Those whose values per example cannot be read are left out: see `unreadable`.
+    Where there is none, the geometry of the task's data has the same cosines. Those whose values
+    per example cannot be read are left out: see `unreadable`.
     """
     newest = _newest(workspace, encoders, task)
     found: dict[str, Distribution] = {}
     for name in encoders:
-        with contextlib.suppress(StoreError):
-            found |= {name: _distribution(workspace, newest[name])} if name in newest else {}
+        with contextlib.suppress(StoreError, UserError):
+            one = (_distribution(workspace, newest[name]) if name in newest
+                   else _of_geometry(workspace, name, task))  # fmt: skip
+            found |= {name: one} if one else {}
     return found
+
+
+def _of_geometry(workspace: Workspace, encoder: str, task: str) -> Distribution | None:
+    """What the geometry of the task's data says of its pairs, where that was measured."""
+    from engine import tasks
+
+    known = service.found(workspace, encoder, tasks.get(task, workspace.catalog).dataset)
+    if known is None or not len(known.gold) or known.info["labels"]:
+        return None
+    info = known.info
+    one = of(encoder, known.cosine, known.gold, tuple(info["scale"]), info["mean_cosine"])
+    return replace(one, alignment=info["alignment_over"], uniformity=info["uniformity"])
 
 
 def unreadable(
@@ -136,7 +153,7 @@ def of(
 
     panel = figures.Panel(encoder, _ridges(np.asarray(cosines), np.asarray(gold), scale), random)
     overlap = figures.panel_overlap(panel, grid())
-    return Distribution(panel, overlap, float("nan"), random, None, None, len(gold))
+    return Distribution(panel, overlap, None, random, None, None, len(gold))
 
 
 def _ridges(

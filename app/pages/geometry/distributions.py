@@ -31,22 +31,21 @@ DESCRIPTION = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(
         choices.ENCODERS,
         Control("task", "Scored pairs, all splits", gr.Dropdown, choices=(),
                 options={"elem_id": "pairs", "min_width": 260}),
     )  # fmt: skip
-    with gr.Row():
-        controls.render("encoder", scale=3)
-        controls.render("task")
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("task", elem_classes=["t-bare"])
+        controls.render("encoder")
     notice = parts.notice()
     missing = parts.static("", elem_id="missing")
     measure = gr.Button("Measure them", variant="primary", visible=False, elem_id="measure")
     following = RunPanel(workspace)
     controls.add("run", following.run)
     headline = parts.static("", elem_id="headline")
-    picture = chart(elem_id="densities")
+    picture = chart(elem_id="densities", elem_classes=["t-answer"])
     readings = parts.static("", elem_id="readings")
     space_title = parts.static("")
     space = chart(elem_id="space")

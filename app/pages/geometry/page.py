@@ -54,19 +54,17 @@ CONTROLS = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(*CONTROLS)
-    with gr.Row():
-        controls.render("encoder", scale=3)
-        controls.render("dataset")
-    with gr.Row():
-        controls.render("split", "rule")
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("dataset", elem_classes=["t-bare"])
+        controls.render("encoder")
+        with parts.more():
+            controls.render("split", "rule")
     notice = parts.notice()
     shown = {"missing": parts.static("", elem_id="missing")}
     shown["measure"] = gr.Button("Measure them", variant="primary", visible=False,
                                  elem_id="measure")  # fmt: skip
     panel = RunPanel(workspace)
-    shown["numbers"] = parts.static("", elem_id="numbers")
     for name in SECTIONS:
         shown[f"{name}-title"] = parts.static("")
         if name == "thresholds":
@@ -74,8 +72,11 @@ def build(workspace: Workspace) -> None:
                 controls.render("cut")
             with gr.Row(visible=False) as shown["labelled"]:
                 controls.render("label")
-        shown[name] = chart(elem_id=name)
+        answer = ["t-answer"] if name == SECTIONS[0] else None
+        shown[name] = chart(elem_id=name, elem_classes=answer)
         shown[f"{name}-readings"] = parts.static("", elem_id=f"{name}-readings")
+        if name == SECTIONS[0]:
+            shown["numbers"] = parts.static("", elem_id="numbers")
 
     def refill(asked: Values) -> dict[str, Any]:
         usual = Values(split=service.ALL, rule="over", cut=None, label=None)

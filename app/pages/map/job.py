@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app.jobs.job import Job
-from app.pages.map import example, making, service
+from app.pages.map import making, service
 from app.pages.map.making import LIBRARIES
 from app.pages.map.service import NAMES, StoredMap
 from engine.errors import UserError
@@ -141,9 +141,8 @@ class MapJob(Job):
 
     def stored(self, workspace: Workspace) -> StoredMap | None:
         """The map, if it was made here or ships."""
-        found = service.stored(workspace, self.key(workspace))
-        shipped = None if found else example.key_of(self.question(workspace))
-        return service.stored(workspace, shipped) if shipped else found
+        made = service.stored(workspace, self.key(workspace))
+        return made or service.shipped(workspace, self.question(workspace))
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether the map was made."""

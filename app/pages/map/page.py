@@ -34,12 +34,11 @@ DESCRIPTION = (
 )
 METHODS = [("UMAP", "umap"), ("t-SNE", "tsne"), ("Principal components", "pca"),
            *([("PaCMAP", "pacmap")] if find_spec("pacmap") else [])]  # fmt: skip
-WIDE = {"scale": 2, "min_width": 220}
+BARE = {"elem_classes": ["t-bare"]}
 CONTROLS = (
     choices.ENCODER,
     collections.COLLECTION,
-    Control("method", "Method", gr.Radio, MapJob.method, choices=METHODS,
-            options={"scale": 3, "min_width": 300}),
+    Control("method", "Method", gr.Dropdown, MapJob.method, choices=METHODS),
     Control("neighbours", "n_neighbors", gr.Number, MapJob.neighbours,
             hint="Few show detail, many the whole; for t-SNE the perplexity.",
             options={"minimum": 2, "maximum": MOST_NEIGHBOURS, "precision": 0,
@@ -55,20 +54,18 @@ CONTROLS = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(*CONTROLS)
-    with gr.Row():
-        controls.render("encoder", "collection", **WIDE)
-        controls.render("method")
-    with gr.Accordion("n_neighbors, min_dist, random seed", open=False) as fine, gr.Row():
-        controls.render("neighbours", "distance", "seed")
-    with gr.Row(elem_classes=["t-tight"], visible=not workspace.read_only):
-        go = gr.Button("Compute map", variant="primary", elem_id="make-map")
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("encoder", "collection", "method", **BARE)
+        go = gr.Button("Compute map", variant="primary", elem_id="make-map",
+                       visible=not workspace.read_only)  # fmt: skip
+        with parts.more(), gr.Column() as fine:
+            controls.render("neighbours", "distance", "seed")
     notice = parts.notice()
     panel = RunPanel(workspace)
     controls.add("seen", gr.State({}))
-    shown = {"fine": fine, "trust": parts.static("", elem_id="trust"),
-             "map": point_map(elem_id="map")}  # fmt: skip
+    shown = {"fine": fine, "map": point_map(elem_id="map", elem_classes=["t-answer"]),
+             "trust": parts.static("", elem_id="trust")}  # fmt: skip
     panel.connect(
         controls, shown, shown["trust"], go, notice,
         load=partial(_loaded, workspace, controls), show=partial(_shown, workspace),

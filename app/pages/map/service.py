@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +89,12 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
         while len(_open) > _MAPS_OPEN:
             _open.popitem(last=False)
     return found
+
+
+def shipped(workspace: Workspace, question: Mapping[str, Any]) -> StoredMap | None:
+    """The map that ships and answers a question; None where there is none."""
+    key = example.key_of(question)
+    return stored(workspace, key) if key else None
 
 
 def _kept(workspace: Workspace, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:

@@ -111,13 +111,14 @@ def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
         sample = trust["looked_at"]
         of = "" if sample == info["n"] else f", on average over {sample:,} sentences looked at"
         said.append(
-            f"Of the {trust['k']} nearest of a sentence in the full space, "
-            f"{trust['recall']:.0%} are its nearest here too{of}. Trustworthiness "
-            f"{trust['trustworthiness']:.3f} (1: no false neighbour on the map), continuity "
-            f"{trust['continuity']:.3f} (1: no true neighbour lost)."
+            f"{trust['recall']:.0%} of a sentence's {trust['k']} nearest are its nearest here too"
+            f"{of}. Trustworthiness {trust['trustworthiness']:.3f} (1: no false neighbour on the "
+            f"map), continuity {trust['continuity']:.3f} (1: no true neighbour lost)."
         )
     elif info["n"] < 3:
         said.append("There are too few sentences to say how far the map can be trusted.")
     elif not meanwhile:
         said.append("Its trust, clusters and names were not worked out yet." + ask)
+    if found.nearest is not None:
+        said.append("This map came with Theodolite.")
     return f'<p class="t-map-trust">{escape(" ".join(said))}</p>'

@@ -57,24 +57,24 @@ CONTROLS = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(*CONTROLS)
-    with gr.Row():
-        controls.render("first", "second", "collection")
-    with gr.Accordion("Neighbours, maps, clusters", open=False), gr.Row():
-        controls.render("k", "method", "groups", "size")
-    with gr.Row(elem_classes=["t-tight"], visible=not workspace.read_only):
-        go = gr.Button("Compare", variant="primary", elem_id="compare-spaces")
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("first", "second", "collection", "show", elem_classes=["t-bare"])
+        go = gr.Button("Compare", variant="primary", elem_id="compare-spaces",
+                       visible=not workspace.read_only)  # fmt: skip
+        with parts.more():
+            controls.render("k", "method", "groups", "size")
     notice = parts.notice()
     panel = RunPanel(workspace)
-    shown = {"words": parts.static("", elem_id="figures"), "show": controls.render("show")}
-    with gr.Row(equal_height=False):
+    shown = {"words": parts.static("", elem_id="finding"), "show": controls["show"]}
+    with gr.Row(equal_height=False, elem_classes=["t-answer"]):
         with gr.Column(min_width=320):
             shown["left_name"] = parts.static("")
             shown["left"] = point_map(elem_id="left-map")
         with gr.Column(min_width=320, visible=True) as shown["right_side"]:
             shown["right_name"] = parts.static("")
             shown["right"] = point_map(elem_id="right-map")
+    shown["figures"] = parts.static("", elem_id="figures")
     shown["changed_head"] = parts.static("")
     shown["changed"] = changes(elem_id="changed")
     shown["flow_head"] = parts.static("")

@@ -8,7 +8,7 @@ reads any map.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -168,11 +168,19 @@ class SpacesJob(Job):
         return hash_of(to_json(facts | {"side": 0})), hash_of(to_json(facts | {"side": 1}))
 
     def stored(self, workspace: Workspace) -> Pair | None:
-        """The pair, if it was made."""
-        first, second = (maps.stored(workspace, key) for key in self.keys(workspace))
-        if first is None or second is None:
-            return None
-        return Pair(first, second, first.info["spaces"])
+        """The pair, if it was made here or ships."""
+        made = _pair(*(maps.stored(workspace, key) for key in self.keys(workspace)))
+        return made or _pair(*(maps.shipped(workspace, q) for q in self.questions(workspace)))
+
+    def questions(self, workspace: Workspace) -> list[dict[str, Any]]:
+        """All that decides the two sides but the libraries: for pairs that ship.
+
+        Raises:
+            UserError: an encoder or data set that cannot be used.
+        """
+        planes = [plane.question(workspace) | {"initial": None} for plane in self.planes(workspace)]
+        facts = {"spaces": asdict(self), "format": FORMAT, "maps": planes}
+        return [facts | {"side": side} for side in (0, 1)]
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether the pair was made."""
@@ -228,6 +236,10 @@ class SpacesJob(Job):
         if kept is None:
             raise UserError("The collection changed while it was compared.", "Compare again.")
         return kept
+
+
+def _pair(first: StoredMap | None, second: StoredMap | None) -> Pair | None:
+    return Pair(first, second, first.info["spaces"]) if first and second else None
 
 
 def quick(workspace: Workspace, job: SpacesJob) -> Pair | None:

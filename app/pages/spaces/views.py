@@ -54,7 +54,8 @@ def drawn(
     changed_head, changes = changed(pair, sentences)
     flow_head, picture = flow(pair.report)
     return {
-        "words": figures(pair.report) if pair.report else _waiting(visitor),
+        "words": finding(pair.report) if pair.report else _waiting(visitor),
+        "figures": figures(pair.report) if pair.report else "",
         "show": gr.update(visible=True),
         "left_name": "" if moves else side(pair.first),
         "left": moving(pair, view) if moves else left(pair, view),
@@ -86,7 +87,9 @@ def nothing(visitor: bool, count: int, alive: bool, seconds: float | None = None
     )
     if alive:
         title, hint = f"{count:,} sentences, being encoded", "The maps are drawn as soon as can be."
-    empty = dict.fromkeys(("left_name", "right_name", "changed_head", "changed", "flow_head"), "")
+    empty = dict.fromkeys(
+        ("left_name", "right_name", "figures", "changed_head", "changed", "flow_head"), ""
+    )
     return {
         "words": parts.empty(title, hint), "show": gr.update(visible=False), **empty,
         "left": None, "right": None, "flow": None,
@@ -101,8 +104,16 @@ def _waiting(visitor: bool) -> str:
     return f'<p class="t-map-trust">{escape(said)}</p>'
 
 
+def finding(report: dict[str, Any]) -> str:
+    """What the figures come to, in a sentence."""
+    return (
+        f'<div class="t-section"><h2>{escape(headline(report))}</h2>'
+        f"<p>{escape(_sampled(report))}</p></div>"
+    )
+
+
 def figures(report: dict[str, Any]) -> str:
-    """The figures as a sentence, then as a table with the noise floor and chance below them."""
+    """The figures as a table, with the noise floor and chance below them."""
     rows = [
         [
             f"<strong>{escape(row['name'])}</strong>" if row["kind"] == "between"
@@ -113,8 +124,7 @@ def figures(report: dict[str, Any]) -> str:
     ]  # fmt: skip
     table = parts.table(("", *COLUMNS), rows, "The two spaces in figures", numbers=(1, 2, 3, 4))
     return (
-        f'<div class="t-section"><h2>{escape(headline(report))}</h2>'
-        f"<p>{escape(_sampled(report))}</p></div>{table}"
+        f"{table}"
         f'<details class="t-twin"><summary>What these figures are</summary>'
         f'<p class="t-muted t-small">{escape(_WHAT)}</p></details>'
     )

@@ -48,9 +48,9 @@ def test_a_word_of_a_third_of_the_groups_can_still_be_a_topic() -> None:
 
     Dealt out blindly, 40 of 120 sentences would be in 12 (1 - (2/3)^10) = 11.8 groups, not in 4.
     """
-    words = RegionWords(["boat and sea"] * 40 + ["bread and salt"] * 40 + ["star and moon"] * 40)
+    words = RegionWords(["boat zol sea"] * 40 + ["bread zol salt"] * 40 + ["star zol moon"] * 40)
     stop = words.everywhere(np.repeat(np.arange(12), 10), 12)
-    assert stop.sum() == 1  # and
+    assert stop.sum() == 1  # zol
 
 
 def test_a_word_of_one_sentence_names_a_large_group_only_for_want_of_another() -> None:

@@ -58,14 +58,16 @@ export function searchLink(ui, sentence) {
 function pointCard(ui, point) {
   const near = point.neighbours.filter((one) => one.kept).length;
   const all = point.neighbours.length;
-  const facts = point.facts.map(([name, value]) => el("span", {}, `${name}: ${value}`));
+  const [first, ...others] = point.facts;
+  const facts = others.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]);
   return el("section", { class: "t-map-card", "aria-label": "The open point" },
     el("h3", {}, point.text),
-    el("p", { class: "t-small t-muted t-map-facts" }, ...facts),
+    first ? el("p", { class: "t-small t-muted" }, `${first[0]}: ${first[1]}`) : "",
     el("p", { class: "t-small" }, all
       ? `Of its ${all} nearest in the full space, ${near} are among its ${all} nearest on the map; the others, dashed, the map put elsewhere.`
       : "It has no neighbours."),
     neighbourTable(ui, point.neighbours),
+    el("details", { class: "t-map-facts" }, el("summary", {}, "All that is known of it"), el("dl", {}, ...facts)),
     el("p", { class: "t-map-acts" }, searchLink(ui, point.text) ?? "",
       pressable("Select it and its neighbours", () => select(ui, [point.id, ...point.neighbours.map((one) => one.id)], "replace")),
       pressable("Close", () => closePoint(ui))));
@@ -84,7 +86,7 @@ function neighbourTable(ui, neighbours) {
     el("td", {}, pressable(one.text, () => openPoint(ui, one.id))),
     el("td", { class: "t-num" }, one.cosine.toFixed(3)),
     el("td", {}, one.kept === undefined ? "" : one.kept ? "near" : "elsewhere")));
-  const heads = ["Nearest in the full space", "Cosine", "On the map"];
+  const heads = ["Nearest in the full space", "Cosine", "Here"];
   return el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "Nearest in the full space" },
     el("table", { class: "t-table" },
       el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, ...rows)));
