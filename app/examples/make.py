@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.examples import geometry, maps
+from app.examples import geometry, maps, shipped
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -32,6 +32,7 @@ def main(names: list[str]) -> None:
         for encoder in STARTER_ENCODERS:
             workspace.add_encoder(encoder)
         for name in names or MAKERS:
+            shipped.forget(name)
             MAKERS[name](workspace)
         workspace.close()
 

@@ -58,3 +58,10 @@ def write(
     if arrays:
         np.savez_compressed(file.with_suffix(".npz"), allow_pickle=False, **dict(arrays))
     read.cache_clear()
+
+
+def forget(name: str) -> None:
+    """Remove an example, so that what is asked is worked out."""
+    for suffix in (".json", ".npz"):
+        (FOLDER / f"{name}{suffix}").unlink(missing_ok=True)
+    read.cache_clear()

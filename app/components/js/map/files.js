@@ -37,7 +37,7 @@ function picture(ui) {
   const context = whole.getContext("2d");
   context.fillStyle = token("surface");
   context.fillRect(0, 0, whole.width, whole.height);
-  ui.map.scene.draw(seen(ui), false);
+  ui.map.scene.draw(seen(ui), false, true);
   context.drawImage(ui.stage.firstChild, 0, 0);
   context.drawImage(ui.over, 0, 0);
   return whole;

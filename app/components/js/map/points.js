@@ -115,14 +115,17 @@ export function touchedCells(edges, side) {
 
 // A permutation of 0 … n-1 that is the same on every visit: its first m make a fair sample.
 export function shuffled(n) {
-  const order = Uint32Array.from({ length: n }, (_, i) => i);
+  const order = new Uint32Array(n);
+  for (let i = 0; i < n; i++) order[i] = i;
   let state = 0x9e3779b9;
   for (let i = n - 1; i > 0; i--) {
     state ^= state << 13;
     state ^= state >>> 17;
     state ^= state << 5;
     const j = (state >>> 0) % (i + 1);
-    [order[i], order[j]] = [order[j], order[i]];
+    const held = order[i];
+    order[i] = order[j];
+    order[j] = held;
   }
   return order;
 }

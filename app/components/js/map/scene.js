@@ -3,7 +3,8 @@
 //
 // A scene has: kind ("webgl" or "canvas"), drawn (how many points it can show), colours(rgba) to set
 // one colour a point (4 bytes: red, green, blue, layer and crowding), places(xy) to move the points,
-// draw(view, few), remove().
+// draw(view, few, atOnce), remove(), and by WebGL `drawing`, whether points are still to come: more than
+// PART are drawn part after part, a frame each, and what a person does meanwhile comes first.
 // The layer of a point says what lies over what and how opaque it is; where it is crowded, points
 // are smaller and thinner, where it is lonely larger and more solid.
 
@@ -11,6 +12,7 @@ import { shuffled } from "./points.js";
 
 export const LAYERS = { context: 1, plain: 2, chosen: 3 };
 export const FEW = 30000; // points drawn while the view moves
+export const PART = 500000;
 export const CANVAS_POINTS = 20000;
 
 export const VERTEX = `
@@ -63,7 +65,6 @@ export function webglScene(canvas, xy, lost) {
   if (!gl) return null;
   const n = xy.length / 2;
   const order = shuffled(n);
-  const places = new Float32Array(2 * n);
   const program = linked(gl);
   if (!program) return null;
   gl.useProgram(program);
@@ -76,27 +77,28 @@ export function webglScene(canvas, xy, lost) {
     gl.vertexAttribPointer(at, size, kind, normal, 0, 0);
     return made;
   };
-  const shades = new Uint8Array(4 * n);
-  const placeBuffer = buffer("place", 2, gl.FLOAT, false, places.byteLength);
-  const shadeBuffer = buffer("colour", 4, gl.UNSIGNED_BYTE, true, shades.byteLength);
+  const placeBuffer = buffer("place", 2, gl.FLOAT, false, 8 * n);
+  const shadeBuffer = buffer("colour", 4, gl.UNSIGNED_BYTE, true, 4 * n);
   const uniform = (name) => gl.getUniformLocation(program, name);
   const [scale, shift, size, opacity, round] = ["scale", "shift", "size", "opacity", "round"].map(uniform);
   gl.enable(gl.BLEND);
   gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   gl.enable(gl.DEPTH_TEST);
   gl.depthFunc(gl.LEQUAL);
-  let removed = false;
+  let [removed, next] = [false, 0];
   canvas.addEventListener("webglcontextlost", () => { if (!removed) lost(); });
   const scene = {
     kind: "webgl",
     drawn: n,
+    drawing: false,
     colours(rgba) {
-      const [from, to] = [new Uint32Array(rgba.buffer, rgba.byteOffset, n), new Uint32Array(shades.buffer)];
+      const [from, to] = [new Uint32Array(rgba.buffer, rgba.byteOffset, n), new Uint32Array(n)];
       for (let k = 0; k < n; k++) to[k] = from[order[k]];
       gl.bindBuffer(gl.ARRAY_BUFFER, shadeBuffer);
-      gl.bufferSubData(gl.ARRAY_BUFFER, 0, shades);
+      gl.bufferSubData(gl.ARRAY_BUFFER, 0, to);
     },
     places(moved) {
+      const places = new Float32Array(2 * n);
       for (let k = 0; k < n; k++) {
         places[2 * k] = moved[2 * order[k]];
         places[2 * k + 1] = moved[2 * order[k] + 1];
@@ -104,7 +106,8 @@ export function webglScene(canvas, xy, lost) {
       gl.bindBuffer(gl.ARRAY_BUFFER, placeBuffer);
       gl.bufferSubData(gl.ARRAY_BUFFER, 0, places);
     },
-    draw(view, few) {
+    draw(view, few, atOnce = false) {
+      cancelAnimationFrame(next);
       gl.viewport(0, 0, canvas.width, canvas.height);
       gl.clearColor(0, 0, 0, 0);
       gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
@@ -115,7 +118,14 @@ export function webglScene(canvas, xy, lost) {
       gl.uniform1f(size, look.size * view.ratio);
       gl.uniform1f(opacity, look.opacity);
       gl.uniform1f(round, look.size > 2.5 ? 1 : 0);
-      gl.drawArrays(gl.POINTS, 0, count);
+      const part = atOnce ? count : PART;
+      const from = (first) => {
+        if (removed) return;
+        gl.drawArrays(gl.POINTS, first, Math.min(part, count - first));
+        scene.drawing = first + part < count;
+        if (scene.drawing) next = requestAnimationFrame(() => from(first + part));
+      };
+      from(0);
     },
     remove() {
       removed = true;

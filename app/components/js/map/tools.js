@@ -35,18 +35,19 @@ export function travel(ui, from, to) {
 
 // After the selection has changed, however.
 export function chosenAnew(ui) {
-  repaint(ui);
-  panelled(ui);
-  list(ui);
   ui.trigger("select", { ids: chosenNumbers(ui, SENT), count: ui.map.chosen ? sum(ui.map.chosen) : 0 });
   tellOthers(ui, { chosen: ui.map.chosen });
+  panelled(ui);
+  list(ui);
+  repaint(ui);
 }
 
 export function select(ui, numbers, how) {
   remember(ui);
   const chosen = how === "replace" || !ui.map.chosen ? new Uint8Array(ui.map.n) : ui.map.chosen.slice();
-  for (const i of numbers) if (passes(ui, i)) chosen[i] = how === "subtract" ? 0 : 1;
-  ui.map.chosen = chosen.some((one) => one) ? chosen : null;
+  const flag = how === "subtract" ? 0 : 1;
+  for (let k = 0; k < numbers.length; k++) if (passes(ui, numbers[k])) chosen[numbers[k]] = flag;
+  ui.map.chosen = chosen.includes(1) ? chosen : null;
   chosenAnew(ui);
 }
 
