@@ -6,9 +6,11 @@ comes last, so that half of one is none.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import re
+import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +20,7 @@ import numpy as np
 
 from store.database import Database
 from store.errors import StoreError, said_plainly
-from store.files import chunks_of, write_once
+from store.files import TEMPORARY, chunks_of, write_once
 from store.hashing import to_json
 
 KEY = re.compile(r"[0-9a-f]{32}")
@@ -174,6 +176,33 @@ class Projections(_ByKey):
         if found is None:
             raise StoreError("The projection was removed while it was kept.", "Make it again.")
         return found
+
+    def put_unfinished(self, key: str, points: np.ndarray) -> None:
+        """Leave where the points are while they are laid out; float32 (n, 2).
+
+        For whoever looks on: a disk that refuses costs the view only, and `clean` takes away what
+        a crash left.
+        """
+        folder = self.folder
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            written = folder / f"{key}-{secrets.token_hex(4)}{TEMPORARY}"
+            written.write_bytes(points.astype("<f4").tobytes())
+            written.replace(folder / f"{key}{TEMPORARY}")
+
+    def unfinished(self, key: str) -> bytes | None:
+        """What `put_unfinished` left last, as it goes to a browser; None where there is nothing."""
+        if not KEY.fullmatch(key):
+            return None
+        try:
+            return (self.folder / f"{key}{TEMPORARY}").read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def end_unfinished(self, key: str) -> None:
+        """Take it away: the points have come to rest, or nobody lays them out any more."""
+        with contextlib.suppress(OSError):
+            (self.folder / f"{key}{TEMPORARY}").unlink(missing_ok=True)
 
     def get(self, key: str) -> ProjectionRow | None:
         """The projection under a key; None when there is none, or one of its files is gone."""

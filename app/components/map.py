@@ -61,6 +61,7 @@ def points(
     linked: str = "",
     towards: str = "",
     ends: tuple[str, str] = ("", ""),
+    making: str = "",
     address: bool = False,
 ) -> dict[str, Any]:
     """Make the value of a map.
@@ -94,6 +95,8 @@ def points(
         linked: maps of one page with the same text here hover, select and zoom together.
         towards: `url` of a map of the same points: a slider moves these there; empty for none.
         ends: names of the two ends of that slider.
+        making: `url` of a map of the same points that is being laid out: these go along, as far as
+            `making/unfinished` knows; empty for none.
         address: whether what is seen is written to the page's address, see `js/map/address.js`.
     """
     by_size = sorted(regions, key=lambda region: -region.size)
@@ -104,7 +107,7 @@ def points(
         "neighbours": neighbours,
         "placing": placing, "decoding": decoding, "training": training, "said": said,
         "search": search, "linked": linked, "address": address,
-        "towards": towards, "ends": list(ends),
+        "towards": towards, "ends": list(ends), "making": making,
         "columns": [asdict(column) for column in columns],
         "regions": [asdict(region) for region in by_size],
     }  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "tsne": 0.8, "pacmap": 0.6}
 """About which share of the making is the projection itself."""
 
+WATCHED_POINTS = 50_000
+"""More are not shown while they move: a browser would fetch megabytes a few times a second."""
 
 LIBRARIES = {"umap": "numpy", "tsne": "scikit-learn", "pacmap": "pacmap", "pca": "numpy",
              "quick": "numpy"}  # fmt: skip
@@ -42,7 +46,14 @@ def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) ->
     vectors = service.vectors(workspace, job.encoder, job.dataset)
     began = time.perf_counter()
     share = PARTS[job.method]
-    points, explained = _project(workspace, job, vectors, lambda done: tick(share * done))
+    watch = partial(workspace.store.projections.put_unfinished, key)
+    try:
+        points, explained = _project(
+            workspace, job, vectors, lambda done: tick(share * done),
+            watch if len(vectors) <= WATCHED_POINTS else None,
+        )  # fmt: skip
+    finally:
+        workspace.store.projections.end_unfinished(key)
     projected = time.perf_counter()
     dataset = workspace.catalog.load(job.dataset)
     facts = map_facts.at_once(dataset, sentences, points)
@@ -65,7 +76,11 @@ def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) ->
 
 
 def _project(
-    workspace: Workspace, job: MapJob, vectors: np.ndarray, tick: ProgressCallback
+    workspace: Workspace,
+    job: MapJob,
+    vectors: np.ndarray,
+    tick: ProgressCallback,
+    watch: Callable[[np.ndarray], None] | None = None,
 ) -> tuple[np.ndarray, float | None]:
     """Points float32 (n, 2), and the share of variance kept where it has a meaning.
 
@@ -87,7 +102,7 @@ def _project(
     else:
         plane = projection.umap(
             vectors, neighbours=job.neighbours, min_dist=job.min_dist, seed=job.seed,
-            initial=_initial(workspace, job, len(vectors)), tick=tick,
+            initial=_initial(workspace, job, len(vectors)), tick=tick, watch=watch,
         )  # fmt: skip
     return plane.points, plane.explained
 

@@ -21,6 +21,7 @@ from app.pages.map.job import MOST_NEIGHBOURS, MapJob, quick, seed_of
 from app.web import parts
 from app.web.controls import Control, Controls, Values
 from engine.errors import UserError
+from store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -102,10 +103,12 @@ def _spec(asked: Values) -> MapJob:
 def _shown(workspace: Workspace, asked: Values, session: str | None) -> Iterator[Named]:
     """How far it is, then the map, or its principal components, or what to do."""
     spec = _spec(asked)
+    alive = bool(asked.run) and workspace.store.runs.get(asked.run)["state"] in LIVE
 
     def drawn(found: service.StoredMap) -> dict[str, Any]:
         meanwhile = found.info["method"] != spec.method != "pca"
-        return views.drawn(workspace, found, asked.seen, meanwhile)
+        making = spec.key(workspace) if meanwhile and alive else ""
+        return views.drawn(workspace, found, asked.seen, meanwhile, making)
 
     for shown in run_panel.awaited(
         workspace, asked.run, spec, [spec.encoder],

@@ -62,7 +62,15 @@ def routes(workspace: Workspace) -> list[Route]:
 
         return Route(_BELOW + path, respond, methods=["POST"])
 
+    def unfinished(request: Request) -> Response:
+        points = workspace.store.projections.unfinished(request.path_params["key"])
+        kept = {"Cache-Control": "no-store"}
+        if points is None:
+            return Response(status_code=204, headers=kept)
+        return Response(points, media_type=_BINARY, headers=kept)
+
     return [
+        Route(_BELOW + "unfinished", unfinished),
         at("points", _points),
         at("column/{name:str}", _column),
         at("texts", _texts),

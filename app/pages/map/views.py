@@ -21,7 +21,11 @@ COLOURS = ("label", "cluster", "topic1", "part", "role", "length")
 
 
 def drawn(
-    workspace: Workspace, found: StoredMap, view: Mapping[str, Any], meanwhile: bool
+    workspace: Workspace,
+    found: StoredMap,
+    view: Mapping[str, Any],
+    meanwhile: bool,
+    making: str = "",
 ) -> dict[str, Any]:
     """The map and how far it is to be believed.
 
@@ -30,11 +34,15 @@ def drawn(
         found: the map.
         view: what the address says of it, see `map_address.asked`.
         meanwhile: whether it stands there until the one that was asked for is made.
+        making: key of that one while a run makes it.
     """
     if meanwhile:  # the place is that of another map
         view = {**view, "view": ""}
     training = "" if workspace.read_only else address.link("train-decoder")
-    return {"trust": _trust(workspace, found, meanwhile), "map": _value(found, view, training)}
+    return {
+        "trust": _trust(workspace, found, meanwhile),
+        "map": _value(found, view, training) | {"making": service.url(making) if making else ""},
+    }
 
 
 def nothing(

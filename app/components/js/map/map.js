@@ -13,6 +13,7 @@ import { busy, draw, list, repaint, resize, sized } from "./draw.js";
 import { find, finding } from "./find.js";
 import { listen } from "./input.js";
 import { choices, legendary } from "./legend.js";
+import { laying } from "./laying.js";
 import { heard } from "./link.js";
 import { moving } from "./moving.js";
 import { panelled } from "./panel.js";
@@ -75,6 +76,7 @@ async function load(ui) {
     ui.map.value = value;
     if (anew) colourBy(ui, value.colour);
     if (moves) await moving(ui);
+    laying(ui);
     return;
   }
   busy(ui, "Fetching the points");
@@ -132,6 +134,7 @@ async function show(ui, value, xy) {
   }
   list(ui);
   await moving(ui);
+  laying(ui);
 }
 
 // A new canvas with a scene of its own; a context that was lost is not asked for a second time at once.

@@ -32,7 +32,7 @@ export async function moving(ui) {
 }
 
 // Places between the two; what can be pointed at is where it is drawn.
-function travelled(ui, from, to, share) {
+export function travelled(ui, from, to, share) {
   const between = new Float32Array(from.length);
   for (let i = 0; i < from.length; i++) between[i] = from[i] + (to[i] - from[i]) * share;
   ui.map.xy = between;
