@@ -28,6 +28,7 @@ class Child:
         self._arguments = arguments
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._starting = threading.Lock()
 
     def ask(self, question: dict[str, Any], wanted: Callable[[], bool]) -> dict[str, Any]:
         """Send one unit and wait for the answer.
@@ -36,8 +37,7 @@ class Child:
             ChildCrashed: it ended without one.
             Stopped: `wanted()` became false; the child and all it started are gone.
         """
-        if self._process is None or self._process.poll() is not None:
-            self._start()
+        self.start()
         process = self._process
         if process is None or process.stdin is None:
             raise ChildCrashed("could not be started")
@@ -56,6 +56,12 @@ class Child:
                 self.kill()
                 raise ChildCrashed(processes.death(process.returncode))
             return dict(json.loads(line))
+
+    def start(self) -> None:
+        """Have it there before it is asked; it uses the time to import what takes long."""
+        with self._starting:
+            if self._process is None or self._process.poll() is not None:
+                self._start()
 
     def kill(self) -> None:
         """End it with everything it started."""

@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import importlib
 import logging
+import math
 import os
 import signal
 import sqlite3
@@ -40,6 +41,7 @@ VERSION = "1"
 CRASHES_ALLOWED = 3
 _SWEEP_EVERY = 0.25
 _CHECK_EVERY = 5.0
+_WARM_AFTER = 3.0
 _MIDDLE_PRIORITY = 1 << 30  # dbos counts from 0, we count both ways from 0
 
 log = logging.getLogger("theodolite.worker")
@@ -88,9 +90,14 @@ class Worker:
         DBOS.register_queue(QUEUE, worker_concurrency=1, polling_interval_sec=_SWEEP_EVERY)
         self._forget_removed()
 
-    def serve(self) -> None:
-        """Move waiting runs into the queue, and say that this worker is there, for ever."""
+    def serve(self, *, warm: bool = False) -> None:
+        """Move waiting runs into the queue, and say that this worker is there, for ever.
+
+        Args:
+            warm: have the child ready for the first run, once the app had time to open its page.
+        """
         checked = 0.0
+        warm_at = time.monotonic() + _WARM_AFTER if warm else math.inf
         while True:
             try:
                 if time.monotonic() - checked > _CHECK_EVERY:
@@ -100,6 +107,10 @@ class Worker:
                     self._store.terminals.end_forsaken()
                 for run in self._store.runs.not_enqueued():
                     self._enqueue(run)
+                if time.monotonic() > warm_at:
+                    warm_at = math.inf
+                    if not self._working_on:
+                        self.child.start()
             except StoreGone as error:  # the supervisor starts another when there is one again
                 log.error("%s", error)
                 os._exit(1)
@@ -308,7 +319,7 @@ def run(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     worker.launch()
-    worker.serve()
+    worker.serve(warm=supervised)
 
 
 def main() -> None:

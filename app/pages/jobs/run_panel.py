@@ -1,6 +1,6 @@
 """A background run on the page that asked for it, found again by the address.
 
-It reads the store once a second while the run is alive and then falls silent.
+It reads the store twice a second while the run is alive and then falls silent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T_co = TypeVar("T_co", covariant=True)
 Named = Mapping[str, Any]
 """Changes of a page by the names that it gives its components."""
 NOTHING: Named = MappingProxyType({})
-POLL_SECONDS = 1
+POLL_SECONDS = 0.5
 _MOVES = ("id", "attempt", "done", "failed", "state", "total")
 
 

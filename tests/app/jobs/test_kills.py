@@ -155,6 +155,19 @@ def test_two_apps_on_one_store(bench: Bench) -> None:
 
 
 @pytest.mark.slow
+def test_the_apps_worker_has_its_child_before_it_is_asked(bench: Bench) -> None:
+    """So the first run waits for no import; the child that was there does it."""
+    with Supervisor(bench.store.folder, kinds=KINDS):
+        until(lambda: bench.jobs.status()["workers"])
+        worker = psutil.Process(bench.jobs.status()["workers"][0]["pid"])
+        until(lambda: child_of(worker))
+        child = child_of(worker)
+        bench.over(bench.measure("first", 1, 0.01))
+        assert child is not None
+        assert {int(line[2]) for line in bench.begun()} == {child.pid}
+
+
+@pytest.mark.slow
 def test_a_store_that_is_removed_ends_its_worker(bench: Bench) -> None:
     """No empty one is begun in its place; put back, the work goes on."""
     away = bench.store.folder.with_name("away")
