@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from app.pages.map import service as maps
 from app.pages.map.job import MapJob
 from tests.ui.addresses import address_of
+from tests.ui.conftest import ARTIFACTS
 from tests.ui.maps import ENCODER, QUERY, drawn, inside, on_screen, over, said, table
 
 HOSTILE = "<img src=x onerror=alert(1)> a boat"
@@ -297,7 +298,7 @@ def test_the_table_lists_what_is_in_view(visit, made):
 
 
 def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, workspace):
-    """Pressing the button queues a run; when it is over the map is shown without a reload."""
+    """Pressing the button queues a run; the points go along, and rest without a reload."""
     page = drawn(visit, "map?encoder=random:256&method=umap&seed=7")
     expect(page.locator("#trust")).to_contain_text("first two principal components")
     page.locator("#make-map").click()
@@ -308,6 +309,14 @@ def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, wo
     key = MapJob.of("random:256", "starter-topics", method="umap", seed=7).key(workspace)
     sound = workspace.store.projections.get(plain.key)
     arrays = {n: np.load(f) for n, f in sound["files"].items()}
+    stage = page.locator(".t-map-stage")
+    before = stage.screenshot(path=ARTIFACTS / "map-before.png")
+    workspace.store.projections.put_unfinished(key, np.abs(arrays["points"]) ** 0.5)
+    with page.expect_response(lambda answer: "unfinished" in answer.url and answer.status == 200):
+        pass
+    while stage.screenshot(path=ARTIFACTS / "map-going.png") == before:
+        page.wait_for_timeout(50)
+    workspace.store.projections.end_unfinished(key)
     workspace.store.projections.put(key, arrays, sound["info"] | {"method": "umap"})
     workspace.store.runs.start(run["id"], run["attempt"], "test", ["one"])
     workspace.store.runs.finish(run["id"], run["attempt"], "done")
