@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ from store import Store
 if TYPE_CHECKING:
     from engine.encoders.base import Encoder, Progress
     from engine.results import Result
-    from store.jobs import Jobs
 
 STARTER_ENCODERS = ("random:256", "wordllama", "minilm")
 
@@ -103,13 +101,6 @@ class Workspace:
                 "Visitors can look and search here, and change nothing.",
                 "Start Theodolite on a machine of your own to do that.",
             )
-
-    @cached_property
-    def jobs(self) -> Jobs:
-        """The queue of background runs."""
-        from store.jobs import Jobs
-
-        return Jobs(self.store)
 
     def load(self, spec: str) -> Encoder:
         """Return the encoder for a spec, with the store's vectors as its cache.

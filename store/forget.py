@@ -15,7 +15,8 @@ _OVER = "state NOT IN ('queued', 'running')"
 def run(store: Store, run_id: str) -> bool:
     """Forget a run that is over: its parts, events and log; say whether it was over.
 
-    Results, encoders and decoders that came of it stay.
+    Results, encoders and decoders that came of it stay; so does a checkpoint, until the store is
+    cleaned.
 
     Raises:
         NoSuchRun: when there is none.
@@ -27,6 +28,22 @@ def run(store: Store, run_id: str) -> bool:
     store.logs.remove(run_id)
     store.terminals.remove(run_id)
     return True
+
+
+def size(store: Store, run_id: str) -> int:
+    """About how many bytes a run's events and log take.
+
+    Raises:
+        NoSuchRun: when there is none.
+    """
+    log = store.logs.path(run_id)
+    return (log.stat().st_size if log.exists() else 0) + store.events.sizes(run_id).get(run_id, 0)
+
+
+def sizes(store: Store) -> dict[str, int]:
+    """The same of every run that has any."""
+    logs, events = store.logs.sizes(), store.events.sizes()
+    return {name: logs.get(name, 0) + events.get(name, 0) for name in logs | events}
 
 
 def runs_older(store: Store, days: float) -> int:

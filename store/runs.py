@@ -33,7 +33,7 @@ class Runs:
         self._database = database
 
     def create(
-        self, kind: str, spec: Mapping[str, Any], *, title: str, priority: int = 0,
+        self, kind: str, spec: Mapping[str, Any], title: str, priority: int = 0, *,
         queue: bool = True,
     ) -> str:  # fmt: skip
         """Queue a run and return its id; one that asks the same and is not over yet is it already.

@@ -83,7 +83,7 @@ def modules_after(statement: str) -> set[str]:
 
 def test_the_scan_sees_imports_inside_functions() -> None:
     """An import hidden in a function, or written `from x.y import z`, is found."""
-    source = "def f():\n    import torch.nn\n    from store.jobs import Jobs\nfrom . import here\n"
+    source = "def f():\n    import torch.nn\n    from store.runs import Runs\nfrom . import here\n"
     assert imported(source) == {"torch", "store"}
 
 

@@ -37,7 +37,7 @@ def queue(
     workspace.refuse_visitors()
     job.validate(workspace)
     urgency = job.priority if priority is None else priority
-    return workspace.jobs.enqueue(job.kind, job.to_spec(), title or job.title, urgency)
+    return workspace.store.runs.create(job.kind, job.to_spec(), title or job.title, urgency)
 
 
 def queue_unless_stored(workspace: Workspace, job: Job) -> str:

@@ -1,7 +1,6 @@
 import pytest
 
 from store import Store, StoreError, forget
-from store.jobs import Jobs
 from tests.store.test_results import result
 
 SPEC = {
@@ -109,7 +108,7 @@ def test_a_retry_does_only_what_is_not_done(store: Store, run: str) -> None:
     store.runs.end_unit(run, 0, 1.0)
     store.runs.end_unit(run, 1, 1.0, "It gave NaN.")
     store.runs.finish(run, 1, "failed", error="It gave NaN.")
-    assert Jobs(store).retry(run) == run
+    assert store.runs.retry(run)
     row = store.runs.get(run)
     assert (row["state"], row["attempt"], row["error"], row["done"]) == ("queued", 2, None, 1)
     assert [u["state"] for u in store.runs.units(run)] == ["done", "waiting"]
@@ -210,25 +209,25 @@ def test_time_left_is_measured_from_where_a_unit_went_on(store: Store, run: str)
 
 def test_a_run_that_is_over_can_be_forgotten(store: Store, run: str) -> None:
     """With its parts, events and log; one that waits or runs cannot."""
-    jobs = Jobs(store)
     other = store.runs.create("encode", {"a": 1}, title="another")
     for one in (run, other):
         store.events.add(one, "metric", {"step": 1})
         store.logs.path(one).write_bytes(b"x" * 100)
-    assert not jobs.remove(run)
+    assert not forget.run(store, run)
     store.runs.start(run, 1, "local-0", LABELS)
-    assert not jobs.remove(run)
+    assert not forget.run(store, run)
     store.runs.cancel(run)
-    assert jobs.sizes() == {run: jobs.size(run), other: jobs.size(other)}
-    assert jobs.size(run) > 100
-    assert jobs.remove(run)
+    sizes = {one: forget.size(store, one) for one in (run, other)}
+    assert forget.sizes(store) == sizes
+    assert sizes[run] > 100
+    assert forget.run(store, run)
     assert [row["id"] for row in store.runs.list()] == [other]
     assert store.runs.units(run) == []
     assert store.events.of(run) == []
     assert [path.stem for path in store.logs.folder.iterdir()] == [other]
     assert len(store.events.of(other)) == 1
     with pytest.raises(StoreError, match="There is no run"):
-        jobs.remove(run)
+        forget.run(store, run)
     assert store.check() == []
 
 
@@ -260,7 +259,7 @@ def test_the_log_is_read_by_line(store: Store, run: str) -> None:
 @pytest.mark.parametrize("name", ["nothing", "../theodolite", ""])
 def test_an_unknown_run_is_said_plainly(store: Store, name: str) -> None:
     """And names no file."""
-    for ask in (store.runs.get, store.logs.lines, store.logs.path, Jobs(store).retry):
+    for ask in (store.runs.get, store.logs.lines, store.logs.path):
         with pytest.raises(StoreError, match="There is no run"):
             ask(name)
 
@@ -271,7 +270,6 @@ def test_lists_are_newest_first(store: Store) -> None:
     store.runs.cancel(ids[0])
     assert [r["id"] for r in store.runs.list()] == ids[::-1]
     assert [r["id"] for r in store.runs.list(["cancelled"])] == ids[:1]
-    assert Jobs(store).status() == {"queued": 2, "running": 0, "workers": []}
 
 
 def test_units_count_by_their_weight(store: Store, run: str) -> None:

@@ -89,7 +89,7 @@ def left_as_it_was(workspace: Workspace) -> Iterator[None]:
     known = {row["name"] for row in store.encoders.list()}
     yield
     for run in store.runs.list(("queued", "running")):
-        workspace.jobs.cancel(run["id"])
+        workspace.store.runs.cancel(run["id"])
     for row in store.encoders.list():
         if row["name"] not in known:
             store.encoders.remove(row["name"])

@@ -41,7 +41,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspac
     for name in (*names, broken):
         made.evaluate_one(name, "upload:hostile")
         made.evaluate_one(name, "StarterSTS")
-    run = made.jobs.enqueue(
+    run = made.store.runs.create(
         "evaluate", {"encoders": [], "tasks": [PROBE], "protocol": None, "seed": None}, title=TITLE
     )
     made.store.runs.start(run, 1, PROBE, [PROBE, PROBE])

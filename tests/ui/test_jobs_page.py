@@ -16,7 +16,7 @@ HOSTILE = '<img src=x onerror="alert(1)">'
 def run(workspace):
     """A run that stands at one of two parts, with markup in its title and log."""
     runs = workspace.store.runs
-    run_id = workspace.jobs.enqueue("evaluate", {"encoders": [], "tasks": []}, title=HOSTILE)
+    run_id = workspace.store.runs.create("evaluate", {"encoders": [], "tasks": []}, title=HOSTILE)
     runs.start(run_id, runs.get(run_id)["attempt"], "local-0", ["first part", "second part"])
     runs.end_unit(run_id, 0, 1.5)
     workspace.store.logs.folder.mkdir(exist_ok=True)
@@ -75,14 +75,14 @@ def test_an_open_page_follows_the_run(visit, workspace, run):
 
 def test_a_waiting_run_is_moved_to_the_front(visit, workspace, run):
     """The button stands only where there is something to overtake."""
-    ids = [workspace.jobs.enqueue("evaluate", {"encoders": [n], "tasks": []}, n) for n in "ab"]
+    ids = [workspace.store.runs.create("evaluate", {"encoders": [n], "tasks": []}, n) for n in "ab"]
     page = visit.open("jobs")
     page.get_by_role("button", name="Run b next").click()
     expect(page.get_by_role("status").filter(has_text="Next in line")).to_be_visible()
     assert workspace.store.runs.get(ids[1])["priority"] == -1
-    workspace.jobs.cancel(ids[0])
+    workspace.store.runs.cancel(ids[0])
     expect(page.get_by_text("Run next")).to_have_count(0)
-    workspace.jobs.cancel(ids[1])
+    workspace.store.runs.cancel(ids[1])
 
 
 def test_nobody_looks_again_before_the_page_is_filled(visit, run):
@@ -110,7 +110,7 @@ def test_the_focus_outlives_a_change_of_the_list(visit, workspace, run):
 def test_a_store_that_is_removed_meanwhile_is_said(visitor, tmp_path):
     """By an open page by itself, once, and by everything that is pressed; put back, all is well."""
     made = Workspace(tmp_path / "store")
-    run = made.jobs.enqueue("evaluate", {"encoders": [], "tasks": []}, title="waits")
+    run = made.store.runs.create("evaluate", {"encoders": [], "tasks": []}, title="waits")
     with served(made) as address:
         page = visitor(address).open("jobs")
         expect(page.locator(".t-runs li")).to_contain_text("waits")

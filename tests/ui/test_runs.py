@@ -67,7 +67,7 @@ def running(desk):
     begin(desk, run)
     learn(desk, run, [60.0, 66.0, 64.0])
     yield run
-    desk.jobs.cancel(run)
+    desk.store.runs.cancel(run)
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ def test_a_table_of_the_paper_is_one_click(visitor, place, desk):
         "(() => { const box = document.querySelector('#runs');"
         " return box.scrollHeight > box.clientHeight && box.clientHeight <= 640; })()"
     )
-    desk.jobs.cancel(run)
+    desk.store.runs.cancel(run)
 
 
 def test_an_error_and_a_name_with_markup_are_shown_as_they_are(visitor, place, desk):

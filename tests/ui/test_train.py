@@ -140,7 +140,7 @@ def test_several_values_are_one_sweep(page, desk):
     page.wait_for_url("**/runs?*")
     run = desk.store.runs.list()[0]
     assert (run["kind"], len(run["spec"]["children"])) == ("sweep", 6)
-    desk.jobs.cancel(run["id"])
+    desk.store.runs.cancel(run["id"])
 
 
 def test_a_model_is_trained_for_real(visitor, place, desk):

@@ -66,7 +66,7 @@ def running(desk):
         DecoderStarted(0, 400, 1898, 5_300_000, "cpu"))  # fmt: skip
     learn(desk, run, 1, 3)
     yield run
-    desk.jobs.cancel(run)
+    desk.store.runs.cancel(run)
 
 
 @pytest.fixture

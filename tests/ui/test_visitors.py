@@ -14,13 +14,15 @@ from app.workspace import Workspace
 @pytest.fixture(scope="module")
 def showcase(workspace) -> Iterator[str]:
     """The same store, served read-only."""
-    run = workspace.jobs.enqueue("evaluate", {"encoders": [], "tasks": [], "n": 1}, title="A run")
+    run = workspace.store.runs.create(
+        "evaluate", {"encoders": [], "tasks": [], "n": 1}, title="A run"
+    )
     looking = Workspace(workspace.store.folder, read_only=True)
     demo = ui.launch(looking, open_browser=False, block=False)
     yield str(demo.local_url).rstrip("/")
     demo.close()
     looking.close()
-    workspace.jobs.cancel(run)
+    workspace.store.runs.cancel(run)
 
 
 def test_encoders_can_be_looked_at_only(visitor, showcase):

@@ -214,6 +214,6 @@ def welcome(workspace: Workspace) -> list[str]:
         if here.issuperset(names):
             job = EvaluateJob.of(workspace, STARTER_ENCODERS, names)
             workspace.list_encoders(job.encoders)
-            runs.append(workspace.jobs.enqueue(job.kind, job.to_spec(), title))
+            runs.append(workspace.store.runs.create(job.kind, job.to_spec(), title))
     workspace.store.settings.set("welcomed", True)
     return runs

@@ -19,6 +19,7 @@ from app.terminal import (
     progress_bar,
     verbs,
 )
+from store import forget
 
 job_verbs = verbs("Queue, follow, cancel and retry background runs.")
 
@@ -36,8 +37,8 @@ def list_jobs(
     theodolite jobs list --json
     """
     workspace = open_workspace(store, data)
-    sizes = workspace.jobs.sizes()
-    rows = [{**run, "bytes": sizes.get(run["id"], 0)} for run in workspace.jobs.list()]
+    sizes = forget.sizes(workspace.store)
+    rows = [{**run, "bytes": sizes.get(run["id"], 0)} for run in workspace.store.runs.list()]
     emit(
         rows,
         ("id", "state", "title", "done", "failed", "total", "eta_seconds", "bytes", "error"),
@@ -145,7 +146,7 @@ def remove_jobs(
     """
     workspace = open_workspace(store, data)
     for run in runs:
-        size = workspace.jobs.size(run)
+        size = forget.size(workspace.store, run)
         done({"removed": run, "bytes": size}, service.remove(workspace, run), as_json)
 
 

@@ -14,6 +14,7 @@ from app.web import address, parts, progress
 from app.web.controls import Answer, on, on_load, poll
 from app.web.events import PageEvent
 from app.web.parts import HIDE_PROGRESS
+from store import forget
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -79,11 +80,9 @@ def _marks(workspace: Workspace, runs: list[RunRow], run_id: str) -> list[Any]:
 
 def _status(workspace: Workspace) -> str:
     """How much runs and waits, and who works."""
-    status = workspace.jobs.status()
-    workers = formats.plural(len(status["workers"]), "worker")
-    if not status["workers"]:
-        workers = "no worker is up yet, so work waits"
-    words = f"{status['running']} running, {status['queued']} waiting, {workers}"
+    waiting, running, workers = service.counts(workspace.store)
+    up = formats.plural(workers, "worker") if workers else "no worker is up yet, so work waits"
+    words = f"{running} running, {waiting} waiting, {up}"
     return f'<p class="t-status" role="status">{escape(words)}</p>'
 
 
@@ -121,4 +120,4 @@ def _detail(workspace: Workspace, run_id: str) -> str:
     close = button(
         "Close", "open", run_id, about="Close the details", param=("run", ""), kind="link"
     )
-    return views.detail(run, units, log, workspace.jobs.size(run_id), close)
+    return views.detail(run, units, log, forget.size(workspace.store, run_id), close)

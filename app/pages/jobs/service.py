@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from engine.errors import UserError
+from store import forget
 from store.run_rows import LIVE, STOP
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from store import Store
     from store.run_rows import RunRow
 
 TRAININGS = ("train", "sweep", "train-decoder")
@@ -64,7 +66,7 @@ def cancel(workspace: Workspace, run_id: str) -> str:
         StoreError: when there is no such run.
     """
     run = _changeable(workspace, run_id)
-    if not workspace.jobs.cancel(run_id):
+    if not workspace.store.runs.cancel(run_id):
         raise UserError(f"Run {run_id!r} is over already.", _SEE)
     kept = "What it finished is kept."
     if run["kind"] in TRAININGS:
@@ -86,7 +88,7 @@ def stop(workspace: Workspace, run_id: str) -> str:
         raise UserError(
             f"Run {run_id!r} trains nothing, so it has no best to keep.", "`jobs cancel` stops it."
         )
-    if run["state"] == "queued" and workspace.jobs.cancel(run_id):
+    if run["state"] == "queued" and workspace.store.runs.cancel(run_id):
         return f"Cancelled: {run['title']}. It had not begun."
     if not workspace.store.runs.ask(run_id, STOP):
         raise UserError(f"Run {run_id!r} is over already.", _SEE)
@@ -103,7 +105,7 @@ def retry(workspace: Workspace, run_id: str) -> str:
     run = _changeable(workspace, run_id)
     if run["state"] in LIVE:
         raise UserError(f"Run {run_id!r} is not over yet.", _SEE)
-    workspace.jobs.retry(run_id)
+    workspace.store.runs.retry(run_id)
     kept = "What is done is not done twice."
     if run["kind"] in TRAININGS:
         kept = "It goes on from its checkpoint."
@@ -117,8 +119,8 @@ def remove(workspace: Workspace, run_id: str) -> str:
         UserError: for visitors, or a run that is not over.
         StoreError: when there is no such run.
     """
-    run, size = _changeable(workspace, run_id), workspace.jobs.size(run_id)
-    if not workspace.jobs.remove(run_id):
+    run, size = _changeable(workspace, run_id), forget.size(workspace.store, run_id)
+    if not forget.run(workspace.store, run_id):
         raise UserError(
             f"Run {run_id!r} is not over yet.", f"First: theodolite jobs cancel {run_id}"
         )
@@ -133,7 +135,7 @@ def prioritise(workspace: Workspace, run_id: str, priority: int | None = None) -
         StoreError: when there is no such run.
     """
     run = _changeable(workspace, run_id)
-    if not workspace.jobs.prioritise(run_id, priority):
+    if not workspace.store.runs.prioritise(run_id, priority):
         raise UserError(
             f"Run {run_id!r} does not wait any more: {run['state']}.", "It keeps its place."
         )
@@ -165,6 +167,13 @@ def measure_again(workspace: Workspace, run_id: str, position: int) -> tuple[str
     if part is None:
         raise UserError(f"This run has no part {position}.", "Load the page again.")
     return queue(workspace, part), part.title
+
+
+def counts(store: Store) -> tuple[int, int, int]:
+    """How many runs wait, how many are at work, and how many workers there are."""
+    live = store.runs.list(LIVE, limit=10_000)
+    running = sum(run["state"] == "running" for run in live)
+    return len(live) - running, running, len(store.workers.list())
 
 
 def _changeable(workspace: Workspace, run_id: str) -> RunRow:

@@ -10,7 +10,6 @@ import pytest
 
 from app.jobs import processes
 from store import Store
-from store.jobs import Jobs
 from store.run_rows import RunRow
 
 KINDS = "tests.app.jobs.kinds"
@@ -21,7 +20,6 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.store = Store.open(folder / "store")
-        self.jobs = Jobs(self.store)
         self.notes = folder / "notes"
         self._log = (folder / "worker.log").open("w+b")
         self._started: list[subprocess.Popen[bytes]] = []
@@ -43,7 +41,7 @@ class Bench:
     def measure(self, name: str, units: int, seconds: float, priority: int = 0) -> str:
         """Queue units that each take a while and put one result."""
         spec = {"name": name, "units": units, "seconds": seconds, "notes": str(self.notes)}
-        return self.jobs.enqueue("measure", spec, name, priority)
+        return self.store.runs.create("measure", spec, name, priority)
 
     def begun(self) -> list[list[str]]:
         """[name, position, process id] of each unit in the order they were begun."""

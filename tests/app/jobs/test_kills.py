@@ -143,7 +143,7 @@ def test_two_apps_on_one_store(bench: Bench) -> None:
     second.start()
     run_id = bench.measure("shared", 6, 0.4)
     until(lambda: bench.store.runs.get(run_id)["done"] > 0)
-    (worker,) = bench.jobs.status()["workers"]
+    (worker,) = bench.store.workers.list()
     assert not second.keeps_worker
     first.stop()
     assert not alive(worker["pid"])
@@ -172,8 +172,8 @@ def test_a_store_that_is_removed_ends_its_worker(bench: Bench) -> None:
     """No empty one is begun in its place; put back, the work goes on."""
     away = bench.store.folder.with_name("away")
     with Supervisor(bench.store.folder, kinds=KINDS):
-        until(lambda: bench.jobs.status()["workers"])
-        (worker,) = bench.jobs.status()["workers"]
+        until(lambda: bench.store.workers.list())
+        (worker,) = bench.store.workers.list()
         bench.store.folder.rename(away)
         until(lambda: not alive(worker["pid"]))
         time.sleep(1.5)  # a supervisor that starts another does so after 0.5 s and one
@@ -211,7 +211,7 @@ def test_a_disk_that_fills_up(tmp_path: Path) -> None:
         (small / "filler").unlink()
         run = bench.over(run_id)
         if run["state"] == "failed" or "failed" in run["message"]:
-            bench.jobs.retry(run_id)
+            bench.store.runs.retry(run_id)
         assert_done_once(bench, run_id, 6, 6)
     finally:
         print(bench.close())  # noqa: T201

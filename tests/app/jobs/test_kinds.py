@@ -83,7 +83,7 @@ def test_what_the_first_version_asked_is_still_read(kind: str) -> None:
 def test_a_run_of_an_older_version_still_runs(workspace: Workspace) -> None:
     """Specs of version 1 know no `seeds`."""
     spec = {"version": 1, **FIRST["evaluate"]}
-    run = work_off(workspace, workspace.jobs.enqueue("evaluate", spec, "of before"))
+    run = work_off(workspace, workspace.store.runs.create("evaluate", spec, "of before"))
     assert run["state"] == "done"
     (unit,) = workspace.store.runs.units(run["id"])
     assert unit["label"] == f"StarterSTS · {A}"

@@ -9,6 +9,7 @@ import time
 import psutil
 import pytest
 
+from store import forget
 from store.check import JOBS_FILE
 from tests.app.jobs.conftest import Bench, alive, child_of, until
 
@@ -65,8 +66,8 @@ def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
     until(lambda: shared.store.runs.get(first)["state"] == "running")
     runs = [shared.measure(f"moved{n}", 1, 0.01) for n in range(3)]
     until(lambda: not shared.store.runs.not_enqueued())
-    assert shared.jobs.prioritise(runs[2])
-    assert not shared.jobs.prioritise(first)  # it runs already
+    assert shared.store.runs.prioritise(runs[2])
+    assert not shared.store.runs.prioritise(first)  # it runs already
     for run in runs:
         shared.over(run)
     order = [line[0] for line in shared.begun() if line[0].startswith("moved")]
@@ -75,7 +76,7 @@ def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
 
 def test_errors_are_values(shared: Bench) -> None:
     """A unit that goes wrong is told in words, the others go on, the log has the rest."""
-    run = shared.over(shared.jobs.enqueue("failing", {"wrong": ["told", "", "bug"]}, "three"))
+    run = shared.over(shared.store.runs.create("failing", {"wrong": ["told", "", "bug"]}, "three"))
     assert (run["state"], run["message"]) == ("partly failed", "2 of 3 failed.")
     assert (run["done"], run["failed"], run["total"]) == (1, 2, 3)
     assert (run["error"], run["hint"]) == ("The model gives NaN.", "Try float32.")
@@ -93,10 +94,10 @@ def test_errors_are_values(shared: Bench) -> None:
 @pytest.mark.slow
 def test_a_run_without_any_success_failed(shared: Bench) -> None:
     """With the first unit's reason; a retry asks again and the row is the same."""
-    run = shared.over(shared.jobs.enqueue("failing", {"wrong": ["told", "bug"]}, "two"))
+    run = shared.over(shared.store.runs.create("failing", {"wrong": ["told", "bug"]}, "two"))
     expected = ("failed", "The model gives NaN.", "Try float32.")
     assert (run["state"], run["error"], run["hint"]) == expected
-    assert shared.jobs.retry(run["id"]) == run["id"]
+    assert shared.store.runs.retry(run["id"])
     again = shared.over(run["id"])
     assert (again["attempt"], again["state"], again["error"]) == (2, *expected[:2])
 
@@ -105,7 +106,7 @@ def test_a_run_without_any_success_failed(shared: Bench) -> None:
 @pytest.mark.parametrize("spec", [("no such kind", {}), ("failing", {"no": "units"})])
 def test_work_that_cannot_be_read_fails(shared: Bench, spec: tuple[str, dict]) -> None:
     """And harms nothing else."""
-    run = shared.over(shared.jobs.enqueue(*spec, "nonsense"))
+    run = shared.over(shared.store.runs.create(*spec, "nonsense"))
     assert run["state"] == "failed"
     assert run["error"]
 
@@ -114,11 +115,11 @@ def test_work_that_cannot_be_read_fails(shared: Bench, spec: tuple[str, dict]) -
 def test_cancelling_kills_the_tree_within_two_seconds(shared: Bench) -> None:
     """Processes that ignore requests to end included; the next run goes on."""
     pids_file = shared.notes.with_name("pids")
-    run_id = shared.jobs.enqueue("stubborn", {"units": 1, "notes": str(pids_file)}, "stubborn")
+    run_id = shared.store.runs.create("stubborn", {"units": 1, "notes": str(pids_file)}, "stubborn")
     until(lambda: pids_file.exists() and pids_file.read_text().endswith("\n"))
     pids = [int(pid) for pid in pids_file.read_text().split()]
     assert all(map(alive, pids))
-    assert shared.jobs.cancel(run_id)
+    assert shared.store.runs.cancel(run_id)
     start = time.monotonic()
     until(lambda: not any(map(alive, pids)), seconds=2.0)
     assert time.monotonic() - start < 2.0
@@ -131,11 +132,11 @@ def test_a_waiting_run_can_be_cancelled_and_retried(shared: Bench) -> None:
     """It is not begun before, and is done after."""
     first = shared.measure("in the way", 1, 0.8)
     waiting = shared.measure("waiting", 1, 0.01)
-    assert shared.jobs.cancel(waiting)
+    assert shared.store.runs.cancel(waiting)
     shared.over(first)
     assert shared.over(shared.measure("behind", 1, 0.01))["state"] == "done"
     assert "waiting" not in [line[0] for line in shared.begun()]
-    shared.jobs.retry(waiting)
+    shared.store.runs.retry(waiting)
     assert shared.over(waiting)["state"] == "done"
 
 
@@ -150,7 +151,7 @@ def test_a_child_that_crashes(
     """Is replaced twice; then the run fails in words, and the worker lives on."""
     notes = shared.notes.with_name(f"crashes {number.name} {crashes}")
     spec = {"units": 1, "notes": str(notes), "crashes": crashes, "signal": int(number)}
-    run = shared.over(shared.jobs.enqueue("crashing", spec, "crashing"))
+    run = shared.over(shared.store.runs.create("crashing", spec, "crashing"))
     assert run["state"] == state
     assert len(notes.read_text().splitlines()) == 3
     if state == "failed":
@@ -179,7 +180,7 @@ def test_the_queue_holds_json_only(shared: Bench) -> None:
 def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
     """Nor anything it started; the next run has another one."""
     shared.over(shared.measure("before it ends", 1, 0.01))
-    (worker,) = shared.jobs.status()["workers"]
+    (worker,) = shared.store.workers.list()
     child = child_of(psutil.Process(worker["pid"]))
     assert child is not None
     child.kill()
@@ -197,12 +198,12 @@ def test_a_run_that_was_removed_is_gone_from_the_queue_too(bench: Bench) -> None
     first = bench.measure("first", 1, 1.0)
     removed = bench.measure("removed", 1, 0.01)
     until(lambda: not bench.store.runs.not_enqueued())
-    assert bench.jobs.cancel(removed)
-    assert bench.jobs.remove(removed)
+    assert bench.store.runs.cancel(removed)
+    assert forget.run(bench.store, removed)
     assert bench.over(first)["state"] == "done"
     assert bench.over(bench.measure("last", 1, 0.01))["state"] == "done"
     assert {line[0] for line in bench.begun()} == {"first", "last"}
-    assert bench.jobs.remove(first)
+    assert forget.run(bench.store, first)
     worker.kill()
     worker.wait()
     bench.start_worker()
@@ -217,7 +218,7 @@ def test_a_run_that_was_removed_is_gone_from_the_queue_too(bench: Bench) -> None
 
 def test_the_queue_is_watched(shared: Bench) -> None:
     """Pages see that somebody works."""
-    (worker,) = shared.jobs.status()["workers"]
+    (worker,) = shared.store.workers.list()
     assert worker["slot"] == "local-0"
     assert alive(worker["pid"])
 

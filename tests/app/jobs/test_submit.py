@@ -155,7 +155,7 @@ def test_any_job_is_cancelled_from_elsewhere(workspace: Workspace) -> None:
     seen = [next(begun)[2] for _ in range(4)]
     assert seen == [None, 0, 1, 2]
     (run,) = workspace.store.runs.list()
-    workspace.jobs.cancel(run["id"])
+    workspace.store.runs.cancel(run["id"])
     with pytest.raises(StoreError, match="cancelled from elsewhere"):
         list(begun)
     (run,) = workspace.store.runs.list()

@@ -29,7 +29,7 @@ def killed_twice(bench: Bench, kind: str, spec: TrainSpec | DecoderSpec) -> str:
     It went on from its checkpoint both times.
     """
     app = start_app(bench)
-    run_id = bench.jobs.enqueue(kind, spec.to_dict(), "broken")
+    run_id = bench.store.runs.create(kind, spec.to_dict(), "broken")
     until(lambda: checkpoint(spec) > 0, PATIENCE)
     tree(app)[2].kill()
     first = checkpoint(spec)
@@ -58,7 +58,7 @@ def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     run_id = killed_twice(bench, "train", spec)
     assert [row["name"] for row in bench.store.encoders.list()] == [f"dir:{spec.out}"]
     unbroken = small(file, tmp_path / "unbroken", steps=400, dev_every=20)
-    other_id = bench.jobs.enqueue("train", unbroken.to_dict(), "unbroken")
+    other_id = bench.store.runs.create("train", unbroken.to_dict(), "unbroken")
     assert bench.over(other_id, PATIENCE)["state"] == "done"
     ends = [bench.store.events.last(number, "finished") for number in (run_id, other_id)]
     assert ends[0]["best_step"] == ends[1]["best_step"]
@@ -81,7 +81,7 @@ def test_a_unit_that_keeps_crashing(bench: Bench, kind: str, state: str, done: i
     bench.start_worker()
     notes = bench.notes.with_name(kind)
     spec = {"units": 3, "crashes": 99, "signal": signal.SIGKILL, "notes": str(notes)}
-    run = bench.over(bench.jobs.enqueue(kind, spec, kind), PATIENCE)
+    run = bench.over(bench.store.runs.create(kind, spec, kind), PATIENCE)
     assert (run["state"], run["done"]) == (state, done)
     assert len(notes.read_text().splitlines()) == 3
     units = [unit["state"] for unit in bench.store.runs.units(run["id"])]
@@ -96,14 +96,14 @@ def test_a_cancelled_training_is_gone_and_can_go_on(bench: Bench, tmp_path: Path
     file = write_sentences(tmp_path / "sentences.txt")
     spec = small(file, tmp_path / "out", steps=100_000, dev_every=20)
     worker = bench.start_worker()
-    run_id = bench.jobs.enqueue("train", spec.to_dict(), "long")
+    run_id = bench.store.runs.create("train", spec.to_dict(), "long")
     until(lambda: checkpoint(spec) > 0, PATIENCE)
     child = child_of(psutil.Process(worker.pid))
     assert child is not None
-    bench.jobs.cancel(run_id)
+    bench.store.runs.cancel(run_id)
     assert_gone([child])
     kept = checkpoint(spec)
-    bench.jobs.retry(run_id)
+    bench.store.runs.retry(run_id)
     starts = lambda: [e for e in bench.store.events.of(run_id) if e["kind"] == "started"]  # noqa: E731
     until(lambda: len(starts()) == 2, PATIENCE)
     assert starts()[1]["data"]["step"] >= kept

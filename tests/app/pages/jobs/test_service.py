@@ -23,7 +23,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 def queued(workspace: Workspace, kind: str = "evaluate", title: str = "a run") -> str:
     """A run that waits."""
-    return workspace.jobs.enqueue(kind, {"title": title}, title)
+    return workspace.store.runs.create(kind, {"title": title}, title)
 
 
 def begun(workspace: Workspace, kind: str) -> str:
@@ -31,6 +31,15 @@ def begun(workspace: Workspace, kind: str) -> str:
     run = queued(workspace, kind)
     workspace.store.runs.start(run, 1, "local-0", ["a part"])
     return run
+
+
+def test_runs_and_workers_are_counted(workspace: Workspace) -> None:
+    """What is over counts no more."""
+    for title in ("one", "two"):
+        queued(workspace, title=title)
+    begun(workspace, "train")
+    workspace.store.runs.cancel(begun(workspace, "sweep"))
+    assert service.counts(workspace.store) == (2, 1, 0)
 
 
 def test_what_can_be_done_follows_the_state(workspace: Workspace) -> None:
@@ -64,7 +73,7 @@ def test_what_does_not_fit_the_state_is_said(workspace: Workspace) -> None:
                          ("stop", "trains nothing"), ("next", "does not wait")):  # fmt: skip
         with pytest.raises(UserError, match=said):
             service.act(workspace, action, run)
-    workspace.jobs.cancel(run)
+    workspace.store.runs.cancel(run)
     with pytest.raises(UserError, match="over already"):
         service.act(workspace, "cancel", run)
     with pytest.raises(UserError, match="Nothing is called"):

@@ -280,7 +280,7 @@ def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: Decod
     events = here(workspace, replace(spec, epochs=1000.0))
     next(event for event in events if isinstance(event, DecoderStepped))
     (run,) = workspace.store.runs.list()
-    workspace.jobs.cancel(run["id"])
+    workspace.store.runs.cancel(run["id"])
     with pytest.raises(StoreError, match="cancelled from elsewhere"):
         list(events)
 

@@ -140,7 +140,7 @@ def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: Train
     events = here(workspace, replace(spec, steps=100_000))
     past_a_checkpoint(events, spec)
     (run,) = workspace.store.runs.list()
-    workspace.jobs.cancel(run["id"])
+    workspace.store.runs.cancel(run["id"])
     with pytest.raises(StoreError, match="cancelled from elsewhere"):
         list(events)
     assert workspace.store.runs.get(run["id"])["state"] == "cancelled"
@@ -155,7 +155,7 @@ def test_one_at_a_time(workspace: Workspace, spec: TrainSpec) -> None:
     with pytest.raises(StoreError, match=run):
         next(here(workspace, spec))
     assert workspace.store.runs.get(run)["state"] == "running"
-    workspace.jobs.cancel(run)
+    workspace.store.runs.cancel(run)
     mine = here(workspace, spec)
     next(mine)
     with pytest.raises(StoreError, match=run):
@@ -178,7 +178,7 @@ def test_a_terminal_that_died_leaves_a_run_to_go_on_with(
     workspace.store.terminals.end_forsaken()
     (run,) = runs_of.list()
     assert (run["state"], run["error"]) == ("failed", "The terminal that it ran in is gone.")
-    workspace.jobs.retry(run["id"])
+    workspace.store.runs.retry(run["id"])
     assert [row["id"] for row in runs_of.not_enqueued()] == [run["id"]]
 
 
