@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import math
@@ -9,7 +10,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from logging.handlers import RotatingFileHandler
@@ -201,6 +202,40 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
             raise _told(told, as_json) from error
 
     return run
+
+
+def takes(
+    name: str, options: Iterable[inspect.Parameter], make: Callable[..., object]
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Give a verb options in the place of a parameter; it is handed what is made of them.
+
+    Several verbs share the options so, with their defaults and words, and none spells them again.
+
+    Args:
+        name: of the parameter.
+        options: parameters with `typer.Option`.
+        make: is given their values by name.
+    """
+    options = list(options)
+
+    def wrap(command: Callable[..., R]) -> Callable[..., R]:
+        own = inspect.signature(command, eval_str=True).parameters
+
+        @wraps(command)
+        def run(**given: Any) -> R:
+            made = make(**{option.name: given.pop(option.name) for option in options})
+            return command(**given, **{name: made})
+
+        every = [
+            one.replace(kind=one.KEYWORD_ONLY)
+            for parameter in own.values()
+            for one in (options if parameter.name == name else [parameter])
+        ]
+        run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in every}
+        return run
+
+    return wrap
 
 
 def _told(error: UserError | StoreError, as_json: bool) -> typer.Exit:

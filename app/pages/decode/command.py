@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.pages.decode.service import STEPS, offer
+from app.pages.decode.service import STEPS, DecodeOptions, offer
 from app.terminal import (
     DataOption,
     JsonOption,
@@ -17,6 +18,7 @@ from app.terminal import (
     plain_errors,
     progress_bar,
     say,
+    takes,
 )
 from engine.errors import UserError
 
@@ -34,31 +36,42 @@ EncodersOption = Annotated[
         help="A spec string; once for each of several. Default: minilm.",
     ),
 ]  # fmt: skip
-MethodOption = Annotated[
-    str, typer.Option(help="beam, greedy, sample, or vec2sent-ref: the beam of the released code.")
-]
-BeamsOption = Annotated[
-    int, typer.Option(help="Candidates of a beam or of the sampling; the best by cosine is kept.")
-]
-TemperatureOption = Annotated[float, typer.Option(help="Of the sampling.")]
-TopPOption = Annotated[float, typer.Option(help="Of the sampling: the share drawn from.")]
-SeedOption = Annotated[int, typer.Option(help="Of the sampling.")]
-CorrectionsOption = Annotated[
-    int, typer.Option(help="Encode what came again, move by what was missed, keep the best.")
-]
 USUAL = "minilm"
 
 
+def _options(
+    method: Annotated[
+        str,
+        typer.Option(help="beam, greedy, sample, or vec2sent-ref: the beam of the released code."),
+    ] = DecodeOptions.method,
+    beams: Annotated[
+        int,
+        typer.Option(help="Candidates of a beam or of the sampling; the best by cosine is kept."),
+    ] = DecodeOptions.beams,
+    temperature: Annotated[
+        float, typer.Option(help="Of the sampling.")
+    ] = DecodeOptions.temperature,
+    top_p: Annotated[
+        float, typer.Option(help="Of the sampling: the share drawn from.")
+    ] = DecodeOptions.top_p,
+    seed: Annotated[int, typer.Option(help="Of the sampling.")] = DecodeOptions.seed,
+    corrections: Annotated[
+        int, typer.Option(help="Encode what came again, move by what was missed, keep the best.")
+    ] = DecodeOptions.rounds,
+) -> DecodeOptions:
+    """How to decode; its parameters are options of every verb that does."""
+    return DecodeOptions(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
+
+
+takes_options = takes("options", signature(_options, eval_str=True).parameters.values(), _options)
+
+
 @plain_errors
+@takes_options
 def decode(
     sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="It is encoded first.")],
     encoders: EncodersOption = None,
-    method: MethodOption = "beam",
-    beams: BeamsOption = 5,
-    temperature: TemperatureOption = 1.0,
-    top_p: TopPOption = 0.9,
-    seed: SeedOption = 0,
-    corrections: CorrectionsOption = 0,
+    options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -75,7 +88,6 @@ def decode(
     """
     from app.pages.decode import service
 
-    options = service.DecodeOptions(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
     workspace, names = open_workspace(store, data), encoders or [USUAL]
     with progress_bar("decoding"):
         found = [
@@ -85,6 +97,7 @@ def decode(
 
 
 @plain_errors
+@takes_options
 def interpolate(
     first: Annotated[str, typer.Argument(metavar="A", help="The sentence to begin with.")],
     second: Annotated[str, typer.Argument(metavar="B", help="The sentence to end with.")],
@@ -98,12 +111,7 @@ def interpolate(
         typer.Option("--in", metavar="DATASET", help="Tell the nearest sentences of it as well."),
     ] = None,
     near: Annotated[int, typer.Option(help="How many of them.")] = 3,
-    method: MethodOption = "beam",
-    beams: BeamsOption = 5,
-    temperature: TemperatureOption = 1.0,
-    top_p: TopPOption = 0.9,
-    seed: SeedOption = 0,
-    corrections: CorrectionsOption = 0,
+    options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -119,7 +127,6 @@ def interpolate(
     """
     from app.pages.decode import service
 
-    options = service.DecodeOptions(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
     workspace = open_workspace(store, data)
     with progress_bar("decoding"):
         try:
@@ -150,6 +157,7 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 @plain_errors
+@takes_options
 def analogy(
     expression: Annotated[
         str,
@@ -160,12 +168,7 @@ def analogy(
         typer.Option("--let", metavar="NAME=SENTENCE", help="Once for each name."),
     ] = None,
     encoders: EncodersOption = None,
-    method: MethodOption = "beam",
-    beams: BeamsOption = 5,
-    temperature: TemperatureOption = 1.0,
-    top_p: TopPOption = 0.9,
-    seed: SeedOption = 0,
-    corrections: CorrectionsOption = 0,
+    options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
     store: StoreOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -181,7 +184,6 @@ def analogy(
     """
     from app.pages.decode import service
 
-    options = service.DecodeOptions(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
     workspace, names, sentences = open_workspace(store, data), encoders or [USUAL], _named(named)
     with progress_bar("decoding"):
         found = service.calculate(workspace, names, expression, sentences, options)

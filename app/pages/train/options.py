@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from app.terminal import takes
 from engine.training import TrainSpec
 from engine.training.fields import defaults, read, types_of
 
@@ -69,27 +70,8 @@ def takes_settings(spec: Any) -> Callable[[Callable[..., None]], Callable[..., N
     Args:
         spec: whose fields they are; those without a default are the command's own arguments.
     """
-    asked = types_of(spec).keys() - defaults(spec).keys()
 
-    def wrap(command: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        options = _options(spec)
+    def read_those_given(**given: Any) -> dict[str, Any]:
+        return {n: read(spec, n, str(value)) for n, value in given.items() if value is not None}
 
-        @wraps(command)
-        def run(**given: Any) -> None:
-            settings = {option.name: given.pop(option.name) for option in options}
-            given["settings"] = {
-                name: read(spec, name, str(value))
-                for name, value in settings.items()
-                if value is not None
-            }
-            command(**given)
-
-        first = [parameter for parameter in own if parameter.name in asked]
-        rest = [parameter for parameter in own if parameter.name not in (*asked, "settings")]
-        every = [p.replace(kind=p.KEYWORD_ONLY) for p in (*first, *options, *rest)]
-        run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-        return run
-
-    return wrap
+    return takes("settings", _options(spec), read_those_given)

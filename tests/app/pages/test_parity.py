@@ -26,7 +26,7 @@ VERBS: dict[ModuleType, Callable[..., Any]] = {
     arithmetic: cli.decode.analogy,
     ui.diagnose: cli.diagnose.diagnose,
     ui.train: cli.train.train,
-    ui.train_decoder: cli.train_decoder.train_decoder,
+    ui.train_decoder: cli.decoders.train_decoder,
 }
 NOTHING = (None, "", [], (), ui.diagnose.USUAL)
 """No choice: everything there is, or what the service thinks best."""
