@@ -1,5 +1,9 @@
 """Files of rows: CSV, TSV, JSON lines, Parquet and plain lines, read as a stream of cells.
 
+What reads a row is shared with training, whose files may be larger than memory and are read by
+position: `engine.training.examples.rows`.
+
+
 CSV follows RFC 4180 (quotes, line ends inside quotes; `;` or a tab as the separator is noticed).
 TSV is a bare tab split, a quote is text, as in the files of GLUE and SentEval. JSON lines holds an
 object a line; the first one names the columns. Text and TSV in the layout of SentEval's probing
@@ -76,8 +80,11 @@ def _more(table: Table, filename: str) -> Iterator[Row]:
 
 
 def _opened(source: Path | bytes, filename: str, header: bool | None) -> Table:
-    ending, packed = _ending(filename)
-    _check(source, filename, ending, packed)
+    ending, packed = ending_of(filename)
+    size = source.stat().st_size if isinstance(source, Path) else len(source)
+    if size > limits.MAX_BYTES:
+        raise limits.too_large(filename)
+    check_start(source, filename)
     if ending == ".parquet":
         file = ParquetFile(source, filename)
         columns, repeated = _distinct(file.columns)
@@ -95,28 +102,37 @@ def _opened(source: Path | bytes, filename: str, header: bool | None) -> Table:
     if ending in (".jsonl", ".ndjson"):
         return _json(text, filename)
     if ending == ".csv":
-        return _named(_csv(text, first, filename), header)
+        rows = csv_rows(text, separator_of(first), filename)
+        whole = ((n, cells) for n, cells in rows if any(cell.strip() for cell in cells))
+        return _named(whole, header)
     return _named(((n, line.split("\t")) for n, line in _numbered(text)), header)
 
 
-def _ending(filename: str) -> tuple[str, bool]:
-    """Split a name into the format's ending and whether it is gzip."""
+def ending_of(filename: str) -> tuple[str, bool]:
+    """Split a name into the format's ending and whether it is gzip.
+
+    Raises:
+        UserError: an ending that is not known here.
+    """
     lower = filename.lower()
     packed = lower.endswith(".gz")
     ending = Path(lower.removesuffix(".gz")).suffix
     if ending not in ENDINGS or (packed and ending == ".parquet"):
         raise UserError(
             f"{filename} is no format known here.",
-            f"Known are {', '.join(ENDINGS)}; all but Parquet also packed as .gz.",
+            f"Known are {', '.join(ENDINGS)}; all but Parquet also packed as .gz. "
+            "Rename a file with one sentence a line so that it ends in .txt.",
         )
     return ending, packed
 
 
-def _check(source: Path | bytes, filename: str, ending: str, packed: bool) -> None:
-    """Refuse what is too large or, by its first bytes, not what its name says."""
-    size = source.stat().st_size if isinstance(source, Path) else len(source)
-    if size > limits.MAX_BYTES:
-        raise limits.too_large(filename)
+def check_start(source: Path | bytes, filename: str) -> None:
+    """Refuse a file that is empty, or by its first bytes not what its name says.
+
+    Raises:
+        UserError: it is one.
+    """
+    ending, packed = ending_of(filename)
     with open_binary(source, packed=False) as raw:
         start = raw.read(4)
     if not start:
@@ -152,24 +168,37 @@ def _probing(text: Iterator[str]) -> Iterator[Row]:
         yield number, [PROBING_SPLITS.get(split, split), *cells]
 
 
-def _csv(text: Iterator[str], first: str, filename: str) -> Iterator[Row]:
+def csv_rows(
+    lines: Iterator[str], separator: str, filename: str, first: int = 1
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of CSV, each row with the line on which it begins; it may span several.
+
+    No line is read before it is needed: where the lines stand is where the next row begins.
+
+    Args:
+        lines: with their ends.
+        separator: of cells.
+        filename: for people.
+        first: number of the first of these lines.
+
+    Raises:
+        UserError: a broken quote, or a row longer than `limits.MAX_ROW`.
+    """
     # The library's own limit is 131,072 characters a cell; ours is the length of a row.
     csv.field_size_limit(limits.MAX_ROW)
-    separator = next((s for s in ",;\t" if s in first), ",")
     size = 0
 
     def bounded() -> Iterator[str]:
         nonlocal size
-        for number, line in enumerate(text, start=1):
+        for number, line in enumerate(lines, start=first):
             size += len(line)
             if size > limits.MAX_ROW:
                 raise limits.row_too_long(filename, number)
             yield line
 
     reader = csv.reader(bounded(), delimiter=separator, strict=True)
-    start = 1  # a row may span lines: it is named by the line on which it begins
     while True:
-        size = 0
+        start, size = first + reader.line_num, 0
         try:
             cells = next(reader, None)
         except csv.Error as error:
@@ -179,9 +208,12 @@ def _csv(text: Iterator[str], first: str, filename: str) -> Iterator[Row]:
             ) from error
         if cells is None:
             return
-        if any(cell.strip() for cell in cells):
-            yield start, list(cells)
-        start = reader.line_num + 1
+        yield start, cells
+
+
+def separator_of(line: str) -> str:
+    """What separates the cells of a CSV file, by its first line."""
+    return next((s for s in ",;\t" if s in line), ",")
 
 
 def _json(text: Iterator[str], filename: str) -> Table:
@@ -195,20 +227,27 @@ def _json(text: Iterator[str], filename: str) -> Table:
 
 
 def _objects(text: Iterator[str], filename: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, raw in _numbered(text):
-        try:
-            value = json.loads(raw)
-        except (ValueError, RecursionError) as error:
-            raise UserError(
-                f"{filename}, line {line} is not JSON ({error}).",
-                "JSON lines holds one whole object on every line.",
-            ) from error
-        if not isinstance(value, dict):
-            raise UserError(
-                f"{filename}, line {line} holds a JSON {type(value).__name__}, not an object.",
-                'Every line looks like {"text": "A sentence.", "label": "topic"}.',
-            )
-        yield line, value
+    return ((n, json_object(line, f"{filename}, line {n}")) for n, line in _numbered(text))
+
+
+def json_object(line: str, place: str) -> dict[str, Any]:
+    """Read a line of JSON lines.
+
+    Raises:
+        UserError: it is no object; `place` says where it stands.
+    """
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            f"{place} is not JSON ({error}).", "JSON lines holds one whole object on every line."
+        ) from error
+    if not isinstance(value, dict):
+        raise UserError(
+            f"{place} holds a JSON {type(value).__name__}, not an object.",
+            'Every line looks like {"text": "A sentence.", "label": "topic"}.',
+        )
+    return value
 
 
 def _named(rows: Iterator[Row], header: bool | None) -> Table:

@@ -13,6 +13,7 @@ from app.pages.train.settings import ENCODER, NONE, OBJECTIVES, Values
 from app.pages.train.sweep import LEAVE, Sweep
 from app.web import parts
 from app.web.controls import Answer, Control, on
+from engine.datasets.formats import ENDINGS
 from engine.training.presets import STARTER
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ DESCRIPTION = (
     "Train a sentence encoder with the objectives of SimCSE. It runs in the background, its curves "
     "are on Trainings, and when it is done it stands among the encoders."
 )
-ENDINGS = [".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz"]
 OBJECTIVE = Control("objective", "Objective", gr.Radio, "unsup", choices=OBJECTIVES)
 BASES = (
     Control("base_kind", "Base", gr.Radio, "known", options={"elem_id": "base-kind"},
@@ -109,7 +109,9 @@ def _place_data(form: Form, workspace: Workspace) -> Any | None:
     with gr.Column(visible=False) as form.boxes["uploading"]:
         if own:
             about = "One sentence a line, or a table with sent0, sent1, hard_neg; .gz too"
-            upload = gr.File(label=about, file_types=ENDINGS, height=120, elem_id="upload")
+            upload = gr.File(
+                label=about, file_types=[*ENDINGS, ".gz"], height=120, elem_id="upload"
+            )
     form.aside.render("file")
     return upload
 

@@ -334,7 +334,7 @@ def check_examples(workspace: Workspace, train: str, objective: Any, **options: 
     """
     from engine.training.examples import open_examples
 
-    if train.endswith(".gz"):
+    if train.endswith((".gz", ".parquet")):
         return  # it would have to be unpacked first
     with TemporaryDirectory(prefix="theodolite-") as folder:
         open_examples(train, objective, workspace.catalog, limit=CHECKED, folder=Path(folder),

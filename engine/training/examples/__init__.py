@@ -20,10 +20,10 @@ from pathlib import Path
 
 from engine.datasets import hub
 from engine.datasets.catalog import Catalog
+from engine.datasets.formats import ENDINGS, ending_of
 from engine.errors import UserError
 from engine.training.examples import data_sets, tables, texts
 from engine.training.examples.base import Examples, ExamplesSpec
-from engine.training.examples.rows import ENDINGS, ending
 from engine.training.spec import ObjectiveName, TrainSpec
 
 __all__ = ["Examples", "examples_of", "is_file", "open_examples"]
@@ -42,15 +42,16 @@ def open_examples(
     """Open training data.
 
     Args:
-        name: a file (`.txt`, `.csv`, `.tsv`, `.jsonl`, each also `.gz`) or a data set of the
-            catalog (`unlabelled/brown`, `nli`, `upload:mine`; `starter` for the shipped ones).
+        name: a file (`.parquet`, or `.txt`, `.csv`, `.tsv`, `.jsonl`, each also `.gz`) or a data
+            set of the catalog (`unlabelled/brown`, `nli`, `upload:mine`; `starter` for the shipped
+            ones).
         objective: decides what an example is.
         catalog: where data sets come from.
         hard_negatives: keep the third column of `sup`, if there is one. Without it inference data
             give every entailment, not only those whose premise has a contradiction.
         next_sentences: how many of those that follow belong to an example of `next-sentence`.
         limit: keep the first so many examples only; None for all.
-        folder: a `.gz` is unpacked there, once.
+        folder: a `.gz` or Parquet is unpacked there, once.
 
     Raises:
         UserError: no such file or data set, one that does not fit the objective, one that is broken
@@ -59,7 +60,7 @@ def open_examples(
     wanted = ExamplesSpec(objective, hard_negatives, next_sentences, limit)
     if not is_file(name):
         examples = data_sets.examples(name, wanted, catalog)
-    elif ending(name) == ".txt":
+    elif ending_of(name)[0] == ".txt":
         examples = texts.examples(Path(name).expanduser(), wanted, folder)
     else:
         examples = tables.examples(Path(name).expanduser(), wanted, folder)

@@ -1,14 +1,12 @@
 """Files of training rows read by number: where each row begins is all that stays in memory.
 
-Text (one sentence a line), CSV (RFC 4180: quotes, line ends inside quotes; `;` or a tab as the
-separator is noticed), TSV (a bare tab split) and JSON lines, each also as `.gz`, which is unpacked
-once because nothing can be found by position in a packed file. Knows nothing of what a column
-means.
+Text (one sentence a line), CSV, TSV and JSON lines, by the rules of `engine.datasets.formats`.
+Nothing can be found by position in a packed file: a `.gz` is unpacked once, and a Parquet file
+becomes JSON lines. Knows nothing of what a column means.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
 import hashlib
 import json
@@ -30,16 +28,15 @@ from engine.datasets.files import (
     not_whole_gzip,
     where,
 )
+from engine.datasets.formats import check_start, csv_rows, ending_of, json_object, separator_of
 from engine.datasets.limits import MAX_ROW, Unpacking, check_columns, row_too_long
+from engine.datasets.parquet import Opaque, ParquetFile
 from engine.errors import UserError
-
-ENDINGS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson")
-"""What a training file may end in; all also with `.gz`."""
 
 _MACINTOSH = "Files of old Macintosh programs end their lines in a carriage return alone."
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """A row of a file.
 
     Attributes:
@@ -72,14 +69,17 @@ class RowFile:
 
     def __init__(self, path: Path, folder: Path) -> None:
         self.name = where(path)
-        self.ending = ending(path.name)
+        ending, packed = ending_of(self.name)
         if not path.is_file():
             raise UserError(f"There is no file {path}.", "Give the training file's path.")
-        _check_start(path)
-        self._file = (unpack(path, folder) if path.suffix == ".gz" else path).open("rb")
+        check_start(path, self.name)
+        unpacked = unpack(path, folder) if packed or ending == ".parquet" else path
+        self.ending = unpacked.suffix.lower()
+        self._file = unpacked.open("rb")
         weakref.finalize(self, self._file.close)
         self._lock = Lock()  # the trainer and whoever looks on may ask from several threads
-        self._separator = self._guess_separator() if self.ending == ".csv" else "\t"
+        first = self._file.readline(MAX_ROW).decode("utf-8", "replace")
+        self._separator = separator_of(first)
         self._lines = _Lines(self._file, self.name)
         self._body = (0, 0)  # where the rows begin after the names: byte, lines before it
         self.columns, self._chosen = self._names(), tuple[int, ...]()
@@ -93,7 +93,7 @@ class RowFile:
         self._chosen = tuple(self.columns.index(column) for column in columns)
         self._needed = max(self._chosen) + 1
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[FileRow]:
         """Yield every row from the first, empty lines as rows without cells.
 
         Raises:
@@ -102,7 +102,7 @@ class RowFile:
         """
         self._lines.go(*self._body)
         for offset, line, cells in self._scan():
-            yield Row(offset, line, self._picked(cells), len(cells))
+            yield FileRow(offset, line, self._picked(cells), len(cells))
 
     def at(self, offset: int) -> list[str]:
         """Return the chosen cells of the row that begins at this byte."""
@@ -122,7 +122,7 @@ class RowFile:
             self._body = (self._lines.offset, self._lines.number)
             return tuple(cell.strip() for cell in first)
         line = next((line for line in self._lines if line.strip()), "{}")
-        columns = tuple(self._object(line))
+        columns = tuple(json_object(line, f"{self.name}, line {self._lines.number}"))
         check_names(self.name, columns)
         return columns
 
@@ -133,8 +133,7 @@ class RowFile:
     def _scan_lines(self) -> Iterator[tuple[int, int, list[str]]]:
         lines = self._lines
         while True:
-            offset = lines.begin_row()
-            line = next(lines, None)
+            offset, line = lines.offset, next(lines, None)
             if line is None:
                 return
             text = line.rstrip("\r\n")
@@ -148,48 +147,22 @@ class RowFile:
 
     def _values(self, text: str) -> list[str]:
         """Return the values of a JSON object by the names of the first one."""
-        value, place = self._object(text), f"{self.name}, line {self._lines.number}"
+        place = f"{self.name}, line {self._lines.number}"
+        value = json_object(text, place)
         return [
             _as_text(value.get(column), place, column) if i in self._chosen else ""
             for i, column in enumerate(self.columns)
         ]
 
-    def _object(self, text: str) -> dict[str, Any]:
-        place = f"{self.name}, line {self._lines.number}"
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise UserError(
-                f"{place} is not JSON ({error}).", "JSON lines holds one whole object on each line."
-            ) from error
-        if not isinstance(value, dict):
-            raise UserError(
-                f"{place} holds a JSON {type(value).__name__}, not an object.",
-                'Every line looks like {"premise": "…", "hypothesis": "…", "label": "entailment"}.',
-            )
-        return value
-
     def _scan_csv(self) -> Iterator[tuple[int, int, list[str]]]:
         lines = self._lines
-        csv.field_size_limit(MAX_ROW)  # the library's own is 131,072 characters
-        reader = csv.reader(lines, delimiter=self._separator, strict=True)
+        rows = csv_rows(lines, self._separator, self.name, lines.number + 1)
         while True:
-            offset, line = lines.begin_row(), lines.number + 1
-            try:
-                cells = next(reader, None)
-            except csv.Error as error:
-                raise UserError(
-                    f"{self.name}: the row that begins on line {line} has a broken quote "
-                    f"({error}).",
-                    'In CSV a quote inside a quoted cell is written twice: "She said ""yes""."',
-                ) from error
-            if cells is None:
+            offset = lines.offset
+            if (row := next(rows, None)) is None:
                 return
+            line, cells = row
             yield offset, line, cells if any(cell.strip() for cell in cells) else []
-
-    def _guess_separator(self) -> str:
-        first = self._file.readline(MAX_ROW)
-        return next((s for s in ",;\t" if s.encode() in first), ",")
 
 
 class _Lines:
@@ -202,15 +175,10 @@ class _Lines:
     def go(self, offset: int, number: int = 0) -> None:
         """Continue at this byte, `number` lines into the file if anyone wants to know."""
         self._file.seek(offset)
-        self.offset, self.number, self._row = offset, number, offset
+        self.offset, self.number = offset, number
         if offset == 0 and self._file.read(3) == b"\xef\xbb\xbf":  # the mark of UTF-8
-            self.offset = self._row = 3
+            self.offset = 3
         self._file.seek(self.offset)
-
-    def begin_row(self) -> int:
-        """Count the bytes of a row from here, and say where that is."""
-        self._row = self.offset
-        return self.offset
 
     def __iter__(self) -> _Lines:
         return self
@@ -220,7 +188,7 @@ class _Lines:
         if not raw:
             raise StopIteration
         self.number += 1
-        if self.offset + len(raw) - self._row > MAX_ROW:
+        if len(raw) > MAX_ROW:
             raise row_too_long(self._name, self.number, _MACINTOSH)
         try:
             text = raw.decode("utf-8")
@@ -232,37 +200,8 @@ class _Lines:
         return text
 
 
-def ending(filename: str) -> str:
-    """Return what the name of a training file ends in, without `.gz`.
-
-    Raises:
-        UserError: an ending not known here.
-    """
-    found = Path(filename.lower().removesuffix(".gz")).suffix
-    if found not in ENDINGS:
-        raise UserError(
-            f"{filename} is no format that training reads.",
-            f"Known are {', '.join(ENDINGS)}, also packed as .gz. "
-            "Rename a file with one sentence a line so that it ends in .txt.",
-        )
-    return found
-
-
-def _check_start(path: Path) -> None:
-    """Refuse a file whose first bytes are not what its name says."""
-    with path.open("rb") as raw:
-        start = raw.read(2)
-    if not start:
-        raise UserError(f"{where(path)} is empty.", "Give a file with at least two sentences.")
-    if (start == b"\x1f\x8b") != (path.suffix == ".gz"):
-        told = "a gzip file, but its name does not end" if path.suffix != ".gz" else (
-            "no gzip file, but its name ends"
-        )  # fmt: skip
-        raise UserError(f"{where(path)} is {told} in .gz.", "Rename it to what it is.")
-
-
 def unpack(path: Path, folder: Path) -> Path:
-    """Unpack a `.gz` into a folder, unless it was unpacked there before, and return the file.
+    """Unpack a `.gz` or Parquet into a folder, unless it was before, and return the file.
 
     Of several processes one unpacks, and the others wait for it.
 
@@ -272,7 +211,8 @@ def unpack(path: Path, folder: Path) -> Path:
     state = path.stat()
     facts = f"{path.resolve()}\0{state.st_size}\0{state.st_mtime_ns}"
     key = hashlib.blake2b(facts.encode(), digest_size=8).hexdigest()
-    target = folder / f"unpacked-{key}{Path(path.stem).suffix}"
+    ending = Path(path.stem).suffix if _is_gzip(path) else ".jsonl"
+    target = folder / f"unpacked-{key}{ending}"
     lock = target.with_name(target.name + ".lock")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -291,17 +231,36 @@ def unpack(path: Path, folder: Path) -> Path:
 
 def _unpacked(path: Path, target: Path) -> Path:
     partial = target.with_name(target.name + ".part")
-    unpacking = Unpacking(where(path), path.stat().st_size)
     try:
-        with gzip.open(path) as packed, partial.open("wb") as plain:
-            while piece := packed.read(2**20):
-                unpacking.add(len(piece))
-                plain.write(piece)
+        with partial.open("wb") as plain:
+            plain.writelines(_pieces(path) if _is_gzip(path) else _json_lines(path))
         return partial.replace(target)
     except BROKEN_GZIP as error:
         raise not_whole_gzip(where(path), error) from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _is_gzip(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    unpacking = Unpacking(where(path), path.stat().st_size)
+    with gzip.open(path) as packed:
+        while piece := packed.read(2**20):
+            unpacking.add(len(piece))
+            yield piece
+
+
+def _json_lines(path: Path) -> Iterator[bytes]:
+    """The rows of a Parquet file, an object each; without columns of neither text nor numbers."""
+    file = ParquetFile(path, where(path))
+    for batch in file.batches():
+        for cells in zip(*batch, strict=True):
+            row = dict(zip(file.columns, cells, strict=True))
+            plain = {name: cell for name, cell in row.items() if not isinstance(cell, Opaque)}
+            yield json.dumps(plain, default=str).encode() + b"\n"
 
 
 def _as_text(value: Any, place: str, column: str) -> str:

@@ -35,7 +35,7 @@ from engine.training.examples.base import (
     no_running_text,
 )
 from engine.training.examples.nli import Premises, class_of
-from engine.training.examples.rows import Row, RowFile
+from engine.training.examples.rows import FileRow, RowFile
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class _Rows:
         self._empty = self._short = self._blank = 0
         self._first_short = 0
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[FileRow]:
         width = len(self.file.columns)
         for row in self.file.rows():
             if row.width == 0:

@@ -117,8 +117,8 @@ def test_graded_pairs_count_from_four_fifths_of_the_scale(tmp_path):
         ("a.txt", "One.\nTwo.\n".encode("utf-16-le"), "NUL byte"),
         ("a.txt", b"word " * 300_000, "longer than a megabyte"),
         ("a.csv", b'sent0,sent1\n"' + b"a,b\n" * 400_000, "longer than a megabyte|broken quote"),
-        ("a.txt", gzip.compress(b"One.\nTwo.\n", mtime=0), "does not end in .gz"),
-        ("a.doc", b"One.\nTwo.\n", "no format that training reads"),
+        ("a.txt", gzip.compress(b"One.\nTwo.\n", mtime=0), "first bytes are those of a gzip file"),
+        ("a.doc", b"One.\nTwo.\n", "no format known here"),
         ("a.jsonl", b'{"text": "a"}\n{"text": \n', "line 2 is not JSON"),
         ("a.jsonl", b'{"text": "a"}\n["b"]\n', "line 2 holds a JSON list"),
         ("a.jsonl", b'{"text": "a"}\n{"text": ["b"]}\n', "line 2: 'text' is a JSON list"),
@@ -136,7 +136,10 @@ def test_what_cannot_be_read_is_refused(tmp_path, name, content, message):
 def test_a_broken_or_mislabelled_archive_is_refused_and_leaves_nothing(tmp_path):
     """A broken or mislabelled archive is refused and leaves nothing."""
     whole = gzip.compress(b"One.\nTwo.\n" * 1000)
-    for content, message in ((whole[:-20], "not a whole gzip"), (b"One.\n", "no gzip file")):
+    for content, message in (
+        (whole[:-20], "not a whole gzip"),
+        (b"One.\n", "should be a gzip"),
+    ):
         path = tmp_path / "a.txt.gz"
         path.write_bytes(content)
         with pytest.raises(UserError, match=message):

@@ -9,6 +9,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from engine.errors import UserError
@@ -209,7 +211,17 @@ def test_the_format_makes_no_difference(tmp_path):
         examples = opened(written(tmp_path, name, content), "sup")
         assert list(examples) == rows
         hashes.add(examples.hash)
+    columns = {
+        name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    parquet = tmp_path / "h.parquet"
+    pq.write_table(pa.table(columns | {"aside": [[1, 2], []]}), parquet)
+    for _ in range(2):  # the second time it is unpacked already
+        examples = opened(parquet, "sup")
+        assert (examples[1], examples[0]) == (rows[1], rows[0])
+        hashes.add(examples.hash)
     assert len(hashes) == 1
+    assert len(list((tmp_path / "working").glob("*.jsonl"))) == 1
 
 
 def test_columns_have_other_names_too(tmp_path):
