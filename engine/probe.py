@@ -7,10 +7,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+    from engine.training.precision import Precision
 
 _BLOCK = 64
 """Sentences encoded between two looks at the clock."""
@@ -18,6 +24,8 @@ _WARM = 8
 """Sentences encoded before, for what is only done once."""
 SAMPLE = _WARM + _BLOCK
 """Sentences that give a first idea of the speed."""
+_FIRST = 8
+"""Examples of the first batch that is timed; a quarter of them warm up."""
 
 
 class _Encodes(Protocol):
@@ -53,6 +61,84 @@ def spread(sentences: Sequence[str], most: int = SAMPLE) -> list[str]:
     """Some from all over: what a cache holds is among them in its share."""
     places = np.linspace(0, len(sentences) - 1, min(most, len(sentences))).astype(int)
     return [sentences[i] for i in np.random.default_rng(0).permutation(places)]
+
+
+class _Trains(Protocol):
+    precision: Precision
+
+    def batches(self, start: int, /) -> Iterator[np.ndarray]: ...
+
+    def update(self, batch: np.ndarray, /) -> object: ...
+
+
+def timed_updates(
+    trainer: _Trains, whole: int, seconds: float
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Make updates from real batches until the time is up: one to warm up, and at least one more.
+
+    Each batch is twice as large as the one before, until it is whole.
+
+    Args:
+        trainer: of an encoder or a decoder, with batches in the order of the run.
+        whole: examples of a whole batch.
+        seconds: about how long; a single update may take longer.
+
+    Yields:
+        The examples of an update and its seconds; the first pays for what is only made once.
+    """
+    size, points = min(_FIRST, whole), list[tuple[int, float]]()
+    began = time.perf_counter()
+    batches = (batch for _ in count() for batch in trainer.batches(0))  # again when it is over
+    for number, batch in enumerate(batches):
+        part = batch[: size if number else _FIRST // 4]
+        start = time.perf_counter()
+        trainer.update(part)
+        _wait(trainer.precision.device)
+        took = time.perf_counter() - start
+        yield part, took
+        if number:
+            points.append((len(part), took))
+            size = min(2 * size, whole)
+            if time.perf_counter() - began + extended(size, points) > seconds:
+                return
+
+
+def _wait(device: torch.device) -> None:
+    """Wait until the device has done what it was given."""
+    if device.type == "cuda":
+        import torch
+
+        torch.cuda.synchronize(device)
+
+
+def extended(size: int, points: list[tuple[int, float]]) -> float:
+    """Continue what was measured at smaller sizes in a straight line.
+
+    Args:
+        size: to continue to.
+        points: (size, what was measured there), sizes rising.
+
+    Returns:
+        The median at this size where it was measured; else the line through the medians at the
+        two largest sizes, or, where that falls or starts below 0, the one through the largest
+        and 0.
+
+    Examples:
+        >>> extended(64, [(8, 1.0), (16, 1.5), (32, 2.5)])
+        4.5
+        >>> extended(64, [(32, 2.0)])
+        4.0
+    """
+    sizes = sorted({at for at, _ in points})
+    medians = [float(np.median([value for at, value in points if at == s])) for s in sizes]
+    last, value = sizes[-1], medians[-1]
+    if last >= size:
+        return value
+    if len(sizes) > 1:
+        slope = (value - medians[-2]) / (last - sizes[-2])
+        if slope >= 0 and value - slope * last >= 0:
+            return value + slope * (size - last)
+    return value * size / last
 
 
 @contextmanager

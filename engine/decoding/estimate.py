@@ -6,12 +6,10 @@ is the one that answers, with whatever else it does meanwhile.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from engine.datasets.catalog import Catalog
 from engine.decoding.dataset import sentences_of, with_vectors
@@ -19,14 +17,12 @@ from engine.decoding.folder import vocabulary_of
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.trainer import EVALUATIONS, DecoderTrainer
 from engine.encoders.base import Encoder
-from engine.probe import sentences_per_second, spread, trial
+from engine.probe import sentences_per_second, spread, timed_updates, trial
 
 _TRIED = 3000
 """Sentences that the updates of the probe are made of."""
 _READ = 50_000
 """Sentences that its vocabulary is learned from: of fewer it would be smaller, and so quicker."""
-_TOKENS = 512
-"""Of an update of the probe, about: the largest decoder makes one in some seconds."""
 
 
 @dataclass(frozen=True)
@@ -96,19 +92,11 @@ def _trainer(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> Decod
 
 
 def _speed(trainer: DecoderTrainer, seconds: float) -> float:
-    """Tokens a second over parts of batches: small ones, which are a little slower than whole."""
-    rows = max(8, int(_TOKENS / _mean_tokens(trainer)))
-    batches = (batch[:rows] for batch in trainer.batches(0))
-    trainer.update(next(batches)[:4])  # pays for what is made once
-    tokens, began = 0, time.perf_counter()
-    for batch in batches:
-        trainer.update(batch)
-        tokens += sum(len(trainer.dataset.tokens[i]) - 1 for i in batch)
-        if time.perf_counter() - began > seconds:
-            break
-    if trainer.precision.device.type == "cuda":
-        torch.cuda.synchronize()
-    return max(1, tokens) / max(time.perf_counter() - began, 1e-6)
+    """Tokens a second; small batches, which are a little slower than whole ones, count less."""
+    whole = max(1, int(trainer.spec.batch_tokens / _mean_tokens(trainer)))
+    _, *updates = timed_updates(trainer, whole, seconds)
+    tokens = sum(len(trainer.dataset.tokens[i]) - 1 for batch, _ in updates for i in batch)
+    return max(1, tokens) / max(sum(took for _, took in updates), 1e-6)
 
 
 def _mean_tokens(trainer: DecoderTrainer) -> float:

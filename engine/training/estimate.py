@@ -1,8 +1,7 @@
 """What a training run will take, before it is begun: a few real updates, timed and then forgotten.
 
-Batches of real examples pass through the real model, each twice as large as the one before, until
-the time is up or the batch is whole; time and memory of a whole batch follow from the last two in
-a straight line. The machine is the one that answers, with whatever else it does meanwhile.
+Time and memory of a whole batch follow from those of growing parts in a straight line. The machine
+is the one that answers, with whatever else it does meanwhile.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.datasets.catalog import Catalog
-from engine.probe import sentences_per_second, spread, trial
+from engine.probe import extended, sentences_per_second, spread, timed_updates, trial
 from engine.training.examples import Examples, examples_of
 from engine.training.spec import TrainSpec
 
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
     from engine.training.dev import DevSet
     from engine.training.encoder import EncoderTrainer
 
-_WARM = 2
-"""Examples of the first batch, which pays for what is only made once."""
-_FIRST = 8
-"""Examples of the first batch that is timed."""
 _VOCABULARY_FROM = 5_000
 """Examples that a new vocabulary is learned from here; the run takes all of them."""
 _PROCESS = 500 * 10**6
@@ -123,8 +118,8 @@ def _probed(spec: TrainSpec, catalog: Catalog, folder: Path, seconds: float) -> 
     notes = [*examples.notes]
     if spec.compile:
         notes.append("Measured without compiling, which takes a minute first and is faster then.")
-    with memory.watched():
-        measured = _measure(trainer, seconds, memory, notes)
+    measured = _measure(trainer, seconds, memory)
+    notes += trainer.state.notes
     whole = min(spec.batch_size, len(examples))
     step = extended(whole, [(m.examples, m.seconds) for m in measured[1:]])
     columns = len(trainer.objective.columns([examples[0]], trainer.model, trainer.rng))
@@ -158,70 +153,15 @@ def _for_vocabulary(spec: TrainSpec, examples: Examples) -> Examples:
     return replace(examples, count=few) if spec.base.startswith("new:") else examples
 
 
-def _measure(
-    trainer: EncoderTrainer, seconds: float, memory: _Memory, notes: list[str]
-) -> list[_Measured]:
-    """Make updates of growing batches until the time is up: a first one, and at least one more."""
-    whole = min(trainer.spec.batch_size, len(trainer.examples))
-    size, found = min(_FIRST, whole), list[_Measured]()
-    began = time.perf_counter()
-    for batch in _batches(trainer):
-        warm = not found
-        found.append(_update(trainer, batch[: _WARM if warm else size], memory, notes))
-        if warm:
-            continue
-        size = min(2 * size, whole)
-        expected = extended(size, [(m.examples, m.seconds) for m in found[1:]])
-        if time.perf_counter() - began + expected > seconds:
-            break
+def _measure(trainer: EncoderTrainer, seconds: float, memory: _Memory) -> list[_Measured]:
+    """Make updates of growing batches until the time is up, the memory watched."""
+    found = []
+    with memory.watched():
+        whole = min(trainer.spec.batch_size, len(trainer.examples))
+        for batch, took in timed_updates(trainer, whole, seconds):
+            at_once = min(trainer.state.micro_batch or len(batch), len(batch))
+            found.append(_Measured(len(batch), at_once, took, memory.most))
     return found
-
-
-def _batches(trainer: EncoderTrainer) -> Iterator[np.ndarray]:
-    """Batches in the order of the run, from the start again when it is over."""
-    while True:
-        yield from trainer.batches(0)
-
-
-def _update(
-    trainer: EncoderTrainer, batch: np.ndarray, memory: _Memory, notes: list[str]
-) -> _Measured:
-    began = time.perf_counter()
-    notes += [noted.message for noted in trainer.update(batch)]
-    memory.wait()
-    seconds = time.perf_counter() - began
-    at_once = min(trainer.state.micro_batch or len(batch), len(batch))
-    return _Measured(len(batch), at_once, seconds, memory.most)
-
-
-def extended(size: int, points: list[tuple[int, float]]) -> float:
-    """Continue what was measured at smaller sizes in a straight line.
-
-    Args:
-        size: to continue to.
-        points: (size, what was measured there), sizes rising.
-
-    Returns:
-        The median at this size where it was measured; else the line through the medians at the
-        two largest sizes, or, where that falls or starts below 0, the one through the largest
-        and 0.
-
-    Examples:
-        >>> extended(64, [(8, 1.0), (16, 1.5), (32, 2.5)])
-        4.5
-        >>> extended(64, [(32, 2.0)])
-        4.0
-    """
-    sizes = sorted({at for at, _ in points})
-    medians = [float(np.median([value for at, value in points if at == s])) for s in sizes]
-    last, value = sizes[-1], medians[-1]
-    if last >= size:
-        return value
-    if len(sizes) > 1:
-        slope = (value - medians[-2]) / (last - sizes[-2])
-        if slope >= 0 and value - slope * last >= 0:
-            return value + slope * (size - last)
-    return value * size / last
 
 
 def _bytes(trainer: EncoderTrainer, memory: _Memory, measured: list[_Measured], whole: int) -> int:
@@ -294,13 +234,6 @@ class _Memory:
         finally:
             self._over.set()
             watcher.join()
-
-    def wait(self) -> None:
-        """Wait until the device has done what it was given."""
-        if self._gpu:
-            import torch
-
-            torch.cuda.synchronize(self._device)
 
     def _watch(self) -> None:
         while not self._over.wait(0.005):

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from engine.errors import UserError
+from engine.probe import extended
 from engine.train import train
-from engine.training.estimate import estimate, extended
+from engine.training.estimate import estimate
 from engine.training.events import Finished
 from engine.training.model import TrainingModel
 from engine.training.spec import TrainSpec
