@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.training.precision import Precision
 
 _BLOCK = 64
-"""Sentences encoded between two looks at the clock."""
+"""Sentences encoded between two readings of the clock."""
 _WARM = 8
 """Sentences encoded before, for what is only done once."""
 SAMPLE = _WARM + _BLOCK

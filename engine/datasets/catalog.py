@@ -19,7 +19,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 from engine.datasets import coco, folders, hub, labelled_pairs, probing, senteval, starter, transfer
-from engine.datasets.files import Source
+from engine.datasets.files import DatasetSource
 from engine.datasets.tables import Mapping, read
 from engine.datasets.types import Dataset, DatasetInfo, Sentences
 from engine.errors import UserError
@@ -175,7 +175,7 @@ class Catalog:
             raise self._unknown(name)
         return (name, source.stamp), source.read
 
-    def _sources(self) -> dict[str, Source]:
+    def _sources(self) -> dict[str, DatasetSource]:
         found = starter.sources()
         if self.root is not None:
             for reader in (senteval, transfer, labelled_pairs, coco, probing, folders):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from engine.datasets import pickles
-from engine.datasets.files import Source, existing, shorten, where
+from engine.datasets.files import DatasetSource, existing, shorten, where
 from engine.datasets.senteval import downstream
 from engine.datasets.transfer import joined
 from engine.datasets.types import CAPTIONS, CaptionPart, Captions, DatasetInfo
@@ -36,7 +36,7 @@ Progress = Callable[[float, str], None]
 """Called as (share of the work, 0 to 1; what is being done)."""
 
 
-def sources(root: Path) -> list[Source]:
+def sources(root: Path) -> list[DatasetSource]:
     """List COCO when any of its files lie under a data folder, converted or not."""
     base = downstream(root)
     if base is None:
@@ -49,7 +49,7 @@ def sources(root: Path) -> list[Source]:
     info = DatasetInfo(
         NAME, "captions", "folder", about, "captions CC BY 4.0", task="ImageCaptionRetrieval"
     )
-    return [Source(info, partial(read, folder))]
+    return [DatasetSource(info, partial(read, folder))]
 
 
 def read(folder: Path) -> Captions:

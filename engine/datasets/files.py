@@ -30,7 +30,7 @@ _PIECE = 2**16
 
 
 @dataclass(frozen=True)
-class Source:
+class DatasetSource:
     """A data set that is there: what a list shows of it, and how to read it."""
 
     info: DatasetInfo

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.datasets.files import Source, existing, find, lines, number, where
+from engine.datasets.files import DatasetSource, existing, find, lines, number, where
 from engine.datasets.tables import read_columns
 from engine.datasets.types import (
     DatasetInfo,
@@ -29,7 +29,7 @@ _SPLITS = ("train", "dev", "val", "test", "testall")
 _FLICKR_LICENCE = "non-commercial research and educational use"
 
 
-def sources(root: Path) -> list[Source]:
+def sources(root: Path) -> list[DatasetSource]:
     """List the sets that lie under a data folder."""
     return [
         *_pairs(root / "mteb" / "sts"),
@@ -64,7 +64,7 @@ def _info(name: str, kind: Kind, description: str, licence: str = "") -> Dataset
 # --- captions, unlabelled text, triplets -----------------------------------------------------
 
 
-def _captions(folder: Path) -> list[Source]:
+def _captions(folder: Path) -> list[DatasetSource]:
     """List Flickr30k (`SPLIT.LANGUAGE.token`) and COCO (`SPLIT_caps.txt`), whole and by split."""
     flickr = _by_split(folder / "flickr30k", "*.en.token*", "train", "val", "test")
     german = _by_split(folder / "flickr30k", "*.de.token*", "val", "test")
@@ -80,7 +80,7 @@ def _captions(folder: Path) -> list[Source]:
             what = f"{label}, {split[1:]} split" if split else f"{label}, every split here"
             full = f"{name}{split}{suffix}"
             info = _info(full, "sentences", f"{what}, five an image", licence)
-            found.append(Source(info, partial(read_captions, full, paths)))
+            found.append(DatasetSource(info, partial(read_captions, full, paths)))
     return found
 
 
@@ -95,10 +95,10 @@ def read_captions(name: str, paths: list[Path]) -> Sentences:
     return Sentences(name, [caption for caption in captions if caption])
 
 
-def _unlabelled(folder: Path) -> list[Source]:
+def _unlabelled(folder: Path) -> list[DatasetSource]:
     stems = _stems(folder, ".txt")
     return [
-        Source(
+        DatasetSource(
             _info(f"unlabelled/{stem}", "sentences", "Plain sentences without labels, one a line"),
             partial(read_lines, f"unlabelled/{stem}", path),
         )
@@ -117,7 +117,7 @@ def read_lines(name: str, path: Path) -> Sentences:
     return Sentences(name, [line.strip() for line in lines(path) if line.strip()])
 
 
-def _nli(folder: Path) -> list[Source]:
+def _nli(folder: Path) -> list[DatasetSource]:
     """List `nli` (the training triplets together) and each file of triplets."""
     files = _stems(folder, ".csv") | _stems(folder / "triplets", ".csv")
     # Triplets made of test sentences stay out of `nli`: what is fitted on it has seen none.
@@ -129,7 +129,7 @@ def _nli(folder: Path) -> list[Source]:
         warning = "; made of dev or test pairs" if stem in held_out else ""
         named[f"nli/{stem}"] = ([path], what + warning)
     return [
-        Source(_info(name, "triplets", about), partial(read_triplets, name, paths))
+        DatasetSource(_info(name, "triplets", about), partial(read_triplets, name, paths))
         for name, (paths, about) in named.items()
     ]
 
@@ -149,17 +149,17 @@ def read_triplets(name: str, paths: list[Path]) -> Triplets:
 # --- mteb ------------------------------------------------------------------------------------
 
 
-def _pairs(folder: Path) -> list[Source]:
+def _pairs(folder: Path) -> list[DatasetSource]:
     found = []
     if (folder / "biosses").is_dir():
         info = _info("biosses", "pairs", "BIOSSES: biomedical sentence pairs graded 0 to 4")
-        found.append(Source(info, partial(read_biosses, folder / "biosses")))
+        found.append(DatasetSource(info, partial(read_biosses, folder / "biosses")))
     files = _stems(folder / "stsb_multi_mt", ".csv")  # stsb-de-test.csv
     for language in sorted({stem.split("-", 1)[1].rsplit("-", 1)[0] for stem in files}):
         name = f"stsb_multi_mt/{language}"
         splits = {s: files[key] for s in _SPLITS if (key := f"stsb-{language}-{s}") in files}
         info = _info(name, "pairs", f"STS Benchmark in {language}, pairs graded 0 to 5")
-        found.append(Source(info, partial(read_stsb_multi, name, splits)))
+        found.append(DatasetSource(info, partial(read_stsb_multi, name, splits)))
     return found
 
 
@@ -202,9 +202,9 @@ def _labelled(name: str, parts: dict[str, _Rows]) -> LabelledSentences:
     return LabelledSentences(name, texts, labels, splits if any(splits) else [])
 
 
-def _classification(folder: Path) -> list[Source]:
+def _classification(folder: Path) -> list[DatasetSource]:
     return [
-        Source(_info(name, "labels", what, licence), partial(reader, folder / name))
+        DatasetSource(_info(name, "labels", what, licence), partial(reader, folder / name))
         for name, (what, licence, reader) in _CLASSIFICATION.items()
         if (folder / name).is_dir()
     ]
@@ -269,18 +269,20 @@ _SHORT = {
 """Folder under `mteb/clustering/` -> its file of `label TAB text`, and what it is."""
 
 
-def _clustering(folder: Path) -> list[Source]:
+def _clustering(folder: Path) -> list[DatasetSource]:
     found = []
     if (folder / "stackoverflow").is_dir():
         info = _info("stackoverflow", "labels", "Titles of programming questions, 20 subjects")
-        found.append(Source(info, partial(read_stackoverflow, folder / "stackoverflow")))
+        found.append(DatasetSource(info, partial(read_stackoverflow, folder / "stackoverflow")))
     if find(folder / "bbc_news" / "bbc_news.jsonl"):
         info = _info("bbc_news", "labels", "BBC news articles, 5 sections", "research use")
-        found.append(Source(info, partial(read_bbc, folder / "bbc_news")))
+        found.append(DatasetSource(info, partial(read_bbc, folder / "bbc_news")))
     for name, (file, what) in _SHORT.items():
         path = find(folder / name / file)
         if path is not None:
-            found.append(Source(_info(name, "labels", what), partial(read_short, name, path)))
+            found.append(
+                DatasetSource(_info(name, "labels", what), partial(read_short, name, path))
+            )
     return found
 
 

@@ -29,7 +29,7 @@ from engine.errors import UserError
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet")
 """What a file name may end in; all but Parquet also with `.gz`."""
 
-Row = tuple[int, list[Any]]
+TableRow = tuple[int, list[Any]]
 """Where a row stands (line of a text file, row of Parquet; from 1) and its cells."""
 
 _LINE = 16
@@ -49,7 +49,7 @@ class Table:
     """
 
     columns: tuple[str, ...]
-    rows: Iterator[Row]
+    rows: Iterator[TableRow]
     header: bool = True
     unit: str = "line"
     repeated: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def open_table(source: Path | bytes, filename: str, header: bool | None = None) 
     return replace(table, rows=chain(islice(table.rows, limits.MAX_ROWS), _more(table, filename)))
 
 
-def _more(table: Table, filename: str) -> Iterator[Row]:
+def _more(table: Table, filename: str) -> Iterator[TableRow]:
     """Refuse rows beyond those that are taken."""
     for _ in table.rows:
         raise limits.too_many_rows(filename)
@@ -162,7 +162,7 @@ def _numbered(text: Iterator[str]) -> Iterator[tuple[int, str]]:
     return ((n, line) for n, line in enumerate(text, start=1) if line.strip())
 
 
-def _probing(text: Iterator[str]) -> Iterator[Row]:
+def _probing(text: Iterator[str]) -> Iterator[TableRow]:
     for number, line in _numbered(text):
         split, *cells = line.split("\t")
         yield number, [PROBING_SPLITS.get(split, split), *cells]
@@ -250,7 +250,7 @@ def json_object(line: str, place: str) -> dict[str, Any]:
     return value
 
 
-def _named(rows: Iterator[Row], header: bool | None) -> Table:
+def _named(rows: Iterator[TableRow], header: bool | None) -> Table:
     """Take the first row as names, or make names up when it holds data."""
     first = next(rows, None)
     if first is None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from engine.datasets.files import Source, existing, find, lines, where
+from engine.datasets.files import DatasetSource, existing, find, lines, where
 from engine.datasets.senteval import downstream
 from engine.datasets.transfer import bad_line, joined
 from engine.datasets.types import DatasetInfo, Extent, LabelledPairs
@@ -35,7 +35,7 @@ _Row = tuple[str, str, str]
 """Left, right, label."""
 
 
-def sources(root: Path) -> list[Source]:
+def sources(root: Path) -> list[DatasetSource]:
     """List the sets that lie under a data folder."""
     base = downstream(root)
     if base is None:
@@ -43,10 +43,10 @@ def sources(root: Path) -> list[Source]:
     found = []
     for name, (what, files, _) in _TABLES.items():
         if any(find(base / file) for file in files.values()):
-            found.append(Source(_info(name, what), partial(read_table, base, name)))
+            found.append(DatasetSource(_info(name, what), partial(read_table, base, name)))
     if any(find(base / file) for file in _SNLI.values()):
         what = "Stanford inference corpus: pairs by entailment, 3 classes"
-        found.append(Source(_info("SNLI", what), partial(read_snli, base)))
+        found.append(DatasetSource(_info("SNLI", what), partial(read_snli, base)))
     return found
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.datasets.columns import PROBING_SPLITS
-from engine.datasets.files import Source, find, lines, shorten, where
+from engine.datasets.files import DatasetSource, find, lines, shorten, where
 from engine.datasets.transfer import Labelled, bad_line, joined, labelled
 from engine.datasets.types import DatasetInfo, Extent, LabelledSentences
 from engine.errors import UserError
@@ -36,13 +36,13 @@ _PLACES = ("probing", "senteval/probing", "senteval/probing_derived")
 _MULTILINGUAL = ("probing_multilingual", "senteval/probing_multilingual")
 
 
-def sources(root: Path) -> list[Source]:
+def sources(root: Path) -> list[DatasetSource]:
     """List the probing sets; the official files come before stand-ins of the same format.
 
     A file that is none of the ten is a set named by its place: `probing/my_probe`,
     `probing_multilingual/ru/voice`.
     """
-    found: dict[str, Source] = {}
+    found: dict[str, DatasetSource] = {}
     for place in _PLACES:
         for name, (stem, what) in TEN.items():
             path = find(root / place / f"{stem}.txt")
@@ -52,11 +52,11 @@ def sources(root: Path) -> list[Source]:
             info = DatasetInfo(
                 name, "labels", "folder", f"Sentences by {what} ({kind}).", task=name
             )
-            found[name] = Source(info, partial(read, path, name))
+            found[name] = DatasetSource(info, partial(read, path, name))
     for name, path in _others(root):
         about = f"Sentences by {path.name.partition('.')[0].replace('_', ' ')} (probing)."
         info = DatasetInfo(name, "labels", "folder", about, task=f"{name}/probe")
-        found.setdefault(name, Source(info, partial(read, path, name)))
+        found.setdefault(name, DatasetSource(info, partial(read, path, name)))
     return list(found.values())
 
 

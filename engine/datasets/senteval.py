@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.datasets.files import Source, existing, find, lines, number, where
+from engine.datasets.files import DatasetSource, existing, find, lines, number, where
 from engine.datasets.types import DatasetInfo, PairPart, ScoredPairs
 from engine.errors import UserError
 
@@ -48,7 +48,7 @@ def downstream(root: Path) -> Path | None:
     return next((folder for folder in candidates if folder.is_dir()), None)
 
 
-def sources(root: Path) -> list[Source]:
+def sources(root: Path) -> list[DatasetSource]:
     """List the STS data sets that lie under a data folder."""
     base = downstream(root)
     if base is None:
@@ -58,15 +58,19 @@ def sources(root: Path) -> list[Source]:
         folder = base / PLACES[year]
         if any(find(folder / f"STS.input.{subset}.txt") for subset in subsets):
             what = f"SemEval 20{year[3:]} sentence pairs graded 0 to 5, in {len(subsets)} subsets"
-            found.append(Source(_info(year, what, _STS_LICENCE), partial(read_year, folder, year)))
+            found.append(
+                DatasetSource(_info(year, what, _STS_LICENCE), partial(read_year, folder, year))
+            )
     stsb, sick = base / PLACES["STSBenchmark"], base / PLACES["SICKRelatedness"]
     if any(find(stsb / file) for file in _STSB.values()):
         what = "STS Benchmark: sentence pairs graded 0 to 5, with train, dev and test splits"
-        found.append(Source(_info("STSBenchmark", what, _STS_LICENCE), partial(read_stsb, stsb)))
+        found.append(
+            DatasetSource(_info("STSBenchmark", what, _STS_LICENCE), partial(read_stsb, stsb))
+        )
     if any(find(sick / file) for file in _SICK.values()):
         what = "SICK: pairs about images and videos graded 1 to 5, with train, dev and test splits"
         info = _info("SICKRelatedness", what, "CC BY-NC-SA 3.0")
-        found.append(Source(info, partial(read_sick, sick)))
+        found.append(DatasetSource(info, partial(read_sick, sick)))
     return found
 
 

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 
 import numpy as np
 
-from engine.datasets.files import Source
+from engine.datasets.files import DatasetSource
 from engine.datasets.types import DatasetInfo, LabelledSentences, PairPart, ScoredPairs
 
 _FOLDER = files("engine.datasets") / "starter"
@@ -36,9 +36,9 @@ TOPICS = DatasetInfo(
 )
 
 
-def sources() -> list[Source]:
+def sources() -> list[DatasetSource]:
     """List the two shipped data sets."""
-    return [Source(PAIRS, read_pairs), Source(TOPICS, read_topics)]
+    return [DatasetSource(PAIRS, read_pairs), DatasetSource(TOPICS, read_topics)]
 
 
 def rubric() -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.datasets.columns import ROLES, guess, is_number
 from engine.datasets.files import is_unicode, listed
-from engine.datasets.formats import Row, Table, open_table
+from engine.datasets.formats import Table, TableRow, open_table
 from engine.datasets.parquet import Opaque
 from engine.datasets.types import (
     Dataset,
@@ -167,9 +167,9 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     return Preview(table.columns, shown, count, kind, guesses, problems, table.header)
 
 
-def _sampled(table: Table) -> list[Row]:
+def _sampled(table: Table) -> list[TableRow]:
     """The first rows of a table, cut: some kilobytes of JSON may be lists by the million."""
-    sample: list[Row] = []
+    sample: list[TableRow] = []
     size = 0
     for number, cells in islice(table.rows, _SAMPLE):
         cut = [_cut(cell) for cell in cells]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from engine.datasets.files import Source, existing, find, lines, where
+from engine.datasets.files import DatasetSource, existing, find, lines, where
 from engine.datasets.senteval import downstream
 from engine.datasets.types import DatasetInfo, Extent, LabelledSentences
 from engine.errors import UserError
@@ -63,7 +63,7 @@ PLACES: dict[str, str] = {
 """Data set -> its folder under `downstream/`."""
 
 
-def sources(root: Path) -> list[Source]:
+def sources(root: Path) -> list[DatasetSource]:
     """List the sets that lie under a data folder."""
     base = downstream(root)
     found = []
@@ -71,7 +71,7 @@ def sources(root: Path) -> list[Source]:
         if base is not None and any(find(base / file) for file in files.values()):
             info = DatasetInfo(name, "labels", "folder", f"{what}.", task=name)
             read = read_binary if name in _BINARY else read_split
-            found.append(Source(info, partial(read, base, name)))
+            found.append(DatasetSource(info, partial(read, base, name)))
     return found
 
 

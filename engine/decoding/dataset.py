@@ -26,7 +26,7 @@ AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
-class Sentences:
+class DecoderTexts:
     """Distinct sentences in a random order that the seed decides.
 
     Attributes:
@@ -82,7 +82,7 @@ class DecoderDataset:
         return out
 
 
-def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> Sentences:
+def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> DecoderTexts:
     """Read, tidy and shuffle the sentences of a training.
 
     Args:
@@ -112,7 +112,7 @@ def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> Sentences
     order = np.random.default_rng(spec.seed).permutation(len(found))
     texts = [found[i] for i in order]
     digest = hashlib.blake2b("\n".join(texts).encode("utf-8", "surrogatepass"), digest_size=16)
-    return Sentences(texts, digest.hexdigest(), tuple(notes))
+    return DecoderTexts(texts, digest.hexdigest(), tuple(notes))
 
 
 def encoded(

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 
 from engine.datasets.catalog import Catalog
 from engine.decoding import folder as folders
-from engine.decoding.dataset import Sentences, encoded, sentences_of, with_vectors
+from engine.decoding.dataset import DecoderTexts, encoded, sentences_of, with_vectors
 from engine.decoding.events import DecoderFinished, finished
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.trainer import DecoderTrainer
@@ -66,7 +66,7 @@ def train_decoder(
 
 
 def _trained(
-    spec: DecoderSpec, sentences: Sentences, encoder: Encoder, stop: Callable[[], bool]
+    spec: DecoderSpec, sentences: DecoderTexts, encoder: Encoder, stop: Callable[[], bool]
 ) -> Iterator[Event]:
     yield from (Noted(0, note) for note in sentences.notes)
     vectors = yield from encoded(sentences.texts, encoder, stop)
@@ -83,7 +83,7 @@ def _trained(
     yield from trainer.events(stop)
 
 
-def _finished(spec: DecoderSpec, sentences: Sentences) -> DecoderFinished | None:
+def _finished(spec: DecoderSpec, sentences: DecoderTexts) -> DecoderFinished | None:
     """What a training said last that was killed, or is asked for again, after it had written."""
     out = spec.out_folder
     if not out.exists():

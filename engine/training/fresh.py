@@ -101,7 +101,7 @@ def fresh_config(shape: dict[str, int], vocabulary: int) -> Any:
     )
 
 
-class Sentences(Iterable[str]):
+class SentenceIterator(Iterable[str]):
     """Every sentence of training examples, as often as one likes."""
 
     def __init__(self, examples: Iterable[tuple[str, ...]]) -> None:

@@ -234,10 +234,10 @@ def needs_mlm(spec: TrainSpec) -> bool:
 def _fresh(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Base:
     from transformers import BertForMaskedLM
 
-    from engine.training.fresh import Sentences, fresh_config, fresh_tokenizer, shape_of
+    from engine.training.fresh import SentenceIterator, fresh_config, fresh_tokenizer, shape_of
 
     shape = shape_of(spec.base)
-    tokenizer = fresh_tokenizer(Sentences(examples), shape["vocab"], shape["positions"])
+    tokenizer = fresh_tokenizer(SentenceIterator(examples), shape["vocab"], shape["positions"])
     config = fresh_config(shape, len(tokenizer))
     dropouts = _set_dropout(config, spec.dropout)
     whole = BertForMaskedLM(config)

@@ -10,8 +10,7 @@ import torch
 
 from engine.encoders.transformer import default_device
 from engine.errors import UserError
-from engine.training.spec import Precision as Asked
-from engine.training.spec import TrainSpec
+from engine.training.spec import PrecisionName, TrainSpec
 
 _HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -38,7 +37,11 @@ class Precision:
 
     @classmethod
     def on(
-        cls, asked: str | None, precision: Asked = "auto", local_rank: int = 0, world_size: int = 1
+        cls,
+        asked: str | None,
+        precision: PrecisionName = "auto",
+        local_rank: int = 0,
+        world_size: int = 1,
     ) -> Precision:
         """A device and what is precise enough on it.
 

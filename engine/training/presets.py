@@ -3,9 +3,9 @@
     for preset in presets(Catalog()):
         spec = TrainSpec.from_dict(preset.changes | {"out": "my-encoder"})
 
-The paper's are those of table A.1 and section 6.3, with what only the released scripts say: looks
-at the dev set every 125 updates, sentences cut at 32 tokens, no warm-up, no weight decay. Batches
-that the memory does not hold pass through in micro-batches, which changes no gradient.
+The paper's are those of table A.1 and section 6.3, with what only the released scripts say: an
+evaluation every 125 updates, sentences cut at 32 tokens, no warm-up, no weight decay. Batches that
+the memory does not hold pass through in micro-batches, which changes no gradient.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ Similarity = Literal["cosine", "dot"]
 Augmentation = Literal["none", "crop", "delete", "delete-one", "mlm"]
 Pooling = Literal["cls_token", "avg", "avg_first_last", "avg_top2", "max"]
 Head = Literal["none", "mlp", "mlp-train-only"]
-Precision = Literal["auto", "fp32", "bf16", "fp16"]
+PrecisionName = Literal["auto", "fp32", "bf16", "fp16"]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class TrainSpec(BaseSpec):
     dev: str | None = "STSBenchmark"
     dev_every: int = 125
     patience: int | None = None
-    precision: Precision = "auto"
+    precision: PrecisionName = "auto"
     compile: bool = False
     gradient_checkpointing: bool = False
     device: str | None = None

@@ -9,7 +9,7 @@ import torch
 
 from engine.errors import UserError
 from engine.training import TrainSpec
-from engine.training.fresh import Sentences, fresh_tokenizer, shape_of
+from engine.training.fresh import SentenceIterator, fresh_tokenizer, shape_of
 from engine.training.model import open_model
 
 TEXT = [
@@ -77,7 +77,7 @@ def digest(seed):
 
 def test_every_column_is_read():
     """A word that stands only in the second is known."""
-    found = list(Sentences([("one", "two"), ("three",)]))
+    found = list(SentenceIterator([("one", "two"), ("three",)]))
     assert found == ["one", "two", "three"]
 
 
