@@ -22,7 +22,7 @@ _RANGES: Ranges = {
     "words": (lambda v: v >= 2, "at least 2"),
     "limit": (lambda v: v >= 2, "at least 2, or none for all"),
     "held_out": (lambda v: v >= 1, "at least 1"),
-    "vocabulary": (lambda v: v >= 260, "at least 260: every byte is a piece"),
+    "vocabulary": (lambda v: v >= 260, "at least 260: every byte is a token"),
     "width": (lambda v: v >= HEADS and v % HEADS == 0, f"a multiple of {HEADS}"),
     "layers": (lambda v: v >= 1, "at least 1"),
     "epochs": (lambda v: 0 < v < math.inf, "more than 0"),
@@ -49,11 +49,11 @@ class DecoderSpec(BaseSpec):
         words: sentences of more words are cut into clauses, or left out.
         clauses: whether they are cut.
         limit: train on the first so many sentences only; None for all.
-        held_out: sentences kept apart: of their losses the lowest decides which weights are kept.
-        vocabulary: pieces.
+        held_out: held-out sentences: of their losses the lowest decides which weights are kept.
+        vocabulary: tokens.
         width, layers: of the hidden states; None for the architecture's own.
-        epochs: passes over the sentences.
-        batch_tokens: pieces of an update.
+        epochs: over the sentences; fractions allowed.
+        batch_tokens: tokens of an update.
         learning_rate: the highest, after `warmup` updates; then falling to 0 along a cosine. The
             weights of a base learn at a twentieth of it.
         warmup: updates.

@@ -215,12 +215,12 @@ class _Memory:
             import torch
 
             return torch.cuda.max_memory_allocated(self._device)
-        self._look()
+        self._read()
         return self._most - self._before
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Look every few milliseconds: memory of an update is given back before it ends."""
+        """Read every few milliseconds: memory of an update is given back before it ends."""
         if self._gpu:
             import torch
 
@@ -237,7 +237,7 @@ class _Memory:
 
     def _watch(self) -> None:
         while not self._over.wait(0.005):
-            self._look()
+            self._read()
 
-    def _look(self) -> None:
+    def _read(self) -> None:
         self._most = max(self._most, self._process.memory_info().rss)

@@ -37,8 +37,8 @@ class TrainSpec(BaseSpec):
         base: what is trained: `dir:FOLDER`, `hf:NAME`, a packaged encoder such as `minilm`, or
             `new:layers=4,hidden=256,heads=4,vocab=8000`, a BERT with random weights and its own
             vocabulary, learned from the training sentences.
-        train: a file (one sentence a line, csv or tsv columns, NLI as JSON lines), or the name
-            of a data set of the catalog.
+        train: a file (one sentence a line, or columns as csv, tsv, JSON lines or Parquet), or the
+            name of a data set of the catalog.
         out: the folder that becomes the encoder.
         seed: decides order, dropout, augmentation and fresh weights.
         batch_size: examples that are each other's negatives.

@@ -44,7 +44,7 @@ BaseArgument = Annotated[
 TrainOption = Annotated[
     str,
     typer.Option(
-        "--train", metavar="FILE", help="One sentence a line, csv, tsv or NLI as JSON lines, or "
+        "--train", metavar="FILE", help="One sentence a line, csv, tsv, JSON lines or Parquet, or "
         "the name of a data set: see `theodolite data list`.",
     ),
 ]  # fmt: skip

@@ -98,13 +98,13 @@ class _Followed:
             return {read: named, self._card: decoder_list.card(self._workspace, named),
                     **self._drawn(run)}  # fmt: skip
 
-        def look(run: str, known: list[Any]) -> Answer:
+        def polled(run: str, known: list[Any]) -> Answer:
             return None if views.marks(self._workspace, run) == known else self._drawn(run)
 
         views_of_run = [opened, self._listing, self._curve, self._samples, self._installed,
                         self._seen]  # fmt: skip
         loaded = on_load(load, [read, self._card, *views_of_run], self._notice)
-        poll(POLL_SECONDS, loaded, look, [opened, self._seen], views_of_run)
+        poll(POLL_SECONDS, loaded, polled, [opened, self._seen], views_of_run)
         on(self._listing.act, self._act, [opened], views_of_run, self._notice, **HIDE_PROGRESS)
         on(self._installed.act, self._handle, [read], [read, self._card, self._installed],
            self._removed, **HIDE_PROGRESS)  # fmt: skip

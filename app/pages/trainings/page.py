@@ -56,7 +56,7 @@ def build(workspace: Workspace) -> None:
         rows = service.table(workspace, LISTED)
         return drawn(rows, *_named(rows, request))
 
-    def look(kept: str, sweep: str, known: list[Any]) -> Answer:
+    def polled(kept: str, sweep: str, known: list[Any]) -> Answer:
         rows, keys = service.table(workspace, LISTED), _keys(kept)
         if _marks(workspace, rows, keys, sweep) == known:
             return None
@@ -72,7 +72,7 @@ def build(workspace: Workspace) -> None:
         return {**drawn(rows, keys, sweep), notice: parts.say(said) if said else ""}
 
     loaded = on_load(load, every, notice)
-    poll(POLL_SECONDS, loaded, look, [chosen, opened, seen], [*shown.values()])
+    poll(POLL_SECONDS, loaded, polled, [chosen, opened, seen], [*shown.values()])
     on(listing.act, act, [chosen, opened], every, notice, **HIDE_PROGRESS)
     address.keep({"run": chosen, "sweep": opened})
 
