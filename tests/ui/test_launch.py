@@ -81,7 +81,8 @@ def test_our_routes_stand_behind_the_same_login(tmp_path):
     demo = ui.launch(workspace, open_browser=False, block=False, auth=("ada", "lovelace"))
     try:
         with httpx.Client(base_url=demo.local_url) as client:
-            for path in (f"/{PLOTLY_JS}", "/theodolite/mark.svg", "/config"):
+            ours = ("/theodolite/mark.svg", "/theodolite/places.json", "/theodolite/live.json")
+            for path in (f"/{PLOTLY_JS}", *ours, "/config"):
                 assert client.get(path).status_code == 401
             assert client.post(
                 "/login", data={"username": "ada", "password": "lovelace"}
