@@ -45,7 +45,7 @@ from app.pages.spaces import page as spaces
 from app.pages.train import decoder_page as train_decoder
 from app.pages.train import page as train
 from app.pages.trainings import page as runs
-from app.web import frame, palette, theme
+from app.web import frame, palette, template, theme
 from app.web.blocks import Pages, keep_signatures
 from app.web.frame import Entry, one
 from app.web.guard import links
@@ -112,26 +112,32 @@ def _lay_out(entry: Entry, page: Any, workspace: Workspace) -> None:
 
 
 def head() -> str:
-    """What goes into the head of every page: our style, our small script, the icon.
+    """What Gradio adds to the head of every page: our style, the icon.
 
-    Inline, so that the first paint is the right one. Requests do not carry the page's address
-    along: it holds what a person wrote, and a long one would be refused as a header.
+    Requests do not carry the page's address along: it holds what a person wrote, and a long one
+    would be refused as a header.
     """
-    script = (theme.STATIC / "theodolite.js").read_text(encoding="utf-8")
     return (
         '<meta name="referrer" content="origin">'
         f"<style>{theme.css()}</style>"
-        f'<script type="application/json" id="t-frame">{_drawn()}</script>'
-        f"<script>{script}</script>"
         '<link rel="icon" type="image/svg+xml" href="./theodolite/mark.svg">'
     )
 
 
-def _drawn() -> str:
-    """What the script draws of the frame: the rail, and each page's title."""
+def first_painted() -> str:
+    """What every page begins with: the rail, its style, and our small script, which draws it.
+
+    Inline, so that it is there at once and nothing moves when the page comes.
+    """
     titles = {page.PATH: page.TITLE for page in PAGES}
     drawn = {"rail": frame.rail(RAIL), "titles": titles, "modules": f"./{modules.BASE}/"}
-    return json.dumps(drawn).replace("<", "\\u003c")
+    script = (theme.STATIC / "theodolite.js").read_text(encoding="utf-8")
+    return (
+        f"<style>{theme.frame_css()}</style>"
+        '<script type="application/json" id="t-frame">'
+        f"{json.dumps(drawn).replace('<', chr(92) + 'u003c')}</script>"
+        f"<script>{script}</script>"
+    )
 
 
 def launch(
@@ -167,6 +173,7 @@ def launch(
     _refuse_open_doors(host, share, auth, workspace.read_only)
     _check_port(host, port)
     demo = build(workspace)
+    template.begin_with(first_painted())
     demo.launch(
         server_name=host,
         server_port=port,  # None: Gradio looks for one, and again when another app was faster

@@ -1,6 +1,6 @@
 """The frame around every page: the rail of pages at the left, and the tabs of pages that are one.
 
-The rail is drawn by the script in the head of every page, before Gradio lays the page out: it is
+The rail is drawn by the script that every page begins with, before Gradio lays the page out: it is
 the same everywhere, and nothing moves when the page comes.
 """
 

@@ -182,12 +182,17 @@ def theme() -> gr.themes.Base:
     )
 
 
-def css() -> str:
-    """Return the palette as css variables followed by every style sheet of ours."""
+def frame_css() -> str:
+    """Return what the rail looks like, which is painted before the page."""
     light = "".join(f"--t-{name}:{pair[0]};" for name, pair in PALETTE.items())
     dark = "".join(f"--t-{name}:{pair[1]};" for name, pair in PALETTE.items())
-    frame = (STATIC / f"{name}.css" for name in ("theodolite", "rail", "bar"))
-    sheets = [*frame, *sorted((APP / "components").glob("*.css")),
+    rail = (STATIC / "rail.css").read_text(encoding="utf-8")
+    return f":root{{{light}color-scheme:light}}.dark{{{dark}color-scheme:dark}}\n{rail}"
+
+
+def css() -> str:
+    """Return the palette as css variables followed by every style sheet of ours."""
+    sheets = [STATIC / "theodolite.css", STATIC / "bar.css",
+              *sorted((APP / "components").glob("*.css")),
               *sorted((APP / "pages").glob("*/*.css"))]  # fmt: skip
-    text = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
-    return f":root{{{light}color-scheme:light}}.dark{{{dark}color-scheme:dark}}\n{text}"
+    return "\n".join([frame_css(), *(sheet.read_text(encoding="utf-8") for sheet in sheets)])

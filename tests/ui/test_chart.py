@@ -13,15 +13,16 @@ from playwright.sync_api import expect
 
 from app import ui
 from app.components.chart import chart, drawing, plain
-from app.web import parts, theme
+from app.web import palette, parts, template, theme
 from app.web.routes import routes
+from app.workspace import Workspace
 
 HOSTILE = "<b>bold</b> & <img src=x>"
 
 
 @pytest.fixture(scope="module")
-def alone() -> Iterator[str]:
-    """A page with nothing but a chart and what it last sent."""
+def alone(workspace: Workspace) -> Iterator[str]:
+    """A page with nothing but a chart and what it last sent, in the frame."""
     figure = go.Figure(go.Scatter(x=np.arange(4) / 2, y=[0.0, 1.0, 4.0, 9.0], mode="markers"))
     figure.data[0].update(name=plain(HOSTILE), showlegend=True, marker_size=14)
     figure.update_layout(xaxis_title="cosine", yaxis_title="density")
@@ -34,9 +35,11 @@ def alone() -> Iterator[str]:
             return f"{event.points[0]['index']} at {event.points[0]['y']}"
 
         drawn.click(hear, None, heard)
+    template.begin_with(ui.first_painted())
     demo.launch(
         prevent_thread_lock=True, quiet=True, theme=theme.theme(), head=ui.head(),
-        footer_links=[], run_history=False, app_kwargs={"routes": routes()},
+        footer_links=[], run_history=False,
+        app_kwargs={"routes": [*routes(), *palette.routes(workspace, ui.RAIL)]},
     )  # fmt: skip
     yield str(demo.local_url).rstrip("/")
     demo.close()

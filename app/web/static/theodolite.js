@@ -3,15 +3,17 @@
 (() => {
   if (window.theodolite) return;
   const KEY = "theodolite:theme";
-  const asked = new URLSearchParams(location.search).get("__theme");
+  let asked = new URLSearchParams(location.search).get("__theme");
 
   function setTheme(theme) {
     document.body.classList.toggle("dark", theme === "dark");
   }
 
-  // The choice made with the button stands, unless the address itself asks for a theme.
-  const chosen = localStorage.getItem(KEY);
-  if (chosen && !asked) setTheme(chosen);
+  // The choice made with the button stands, unless the address itself asks for a theme. Gradio sets the
+  // system's when it has loaded.
+  const chosen = () => asked ?? localStorage.getItem(KEY);
+  setTheme(chosen() ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+  new MutationObserver(() => chosen() && setTheme(chosen())).observe(document.body, { attributeFilter: ["class"] });
   document.documentElement.lang = "en-GB";
 
   // The rail of pages: here before the page is, so that nothing moves. On a narrow window it is folded
@@ -82,7 +84,7 @@
   const WELCOME = "theodolite:welcomed";
   const root = document.documentElement.classList;
   root.toggle("t-welcomed", localStorage.getItem(WELCOME) !== null);
-  drawRail();
+  if (!window.gradio_config?.auth_required) drawRail(); // else this is the form for the login
 
   // Gradio gives every radio a name of its own, and a new one at every change. Under one name they are a
   // group to the browser: one stop of the Tab key, the arrow keys move the choice.
@@ -113,6 +115,7 @@
     toggleTheme() {
       const theme = document.body.classList.contains("dark") ? "light" : "dark";
       localStorage.setItem(KEY, theme);
+      asked = null;
       setTheme(theme);
     },
 
