@@ -4,10 +4,10 @@
 
 The sentences are the distinct lines of the unlabelled collection `sentences_mix`. Each round runs
 both once, in turn, so that a busy machine slows both; ratios are of the CPU seconds of one round,
-for wall seconds say more of what else runs; both are printed. Both are warm: each has compiled on
-some thousands of the same vectors before, once unseeded and once seeded, and what that took stands
-in its own column. The first principal components are timed from vectors in memory
-to points and density, as the page draws them.
+for wall seconds say more of what else runs; both are printed. Both are warm: umap-learn, which is
+in the extra `bench`, has compiled on some thousands of the same vectors before, once unseeded and
+once seeded, and what that first call took stands in its own column. The first principal components
+are timed from vectors in memory to points and density, as the page draws them.
 """
 
 from __future__ import annotations

@@ -1,0 +1,186 @@
+"""What a newcomer waits for: the example on each page, the first map of their own, and Compare.
+
+    python -m benchmarks.first_look [--only pages|map|compare] [--page PATH ...] [--rounds N]
+
+Times are those of Chromium. `theodolite serve` is launched on an empty store, its worker with it.
+
+- Pages: from the navigation until what people came for (the class `t-answer`) is seen and says
+  something. The frame is in the browser's cache; each page is opened for the first time.
+- The first map: a collection that was added before the launch is opened with `wordllama`, whose
+  vectors are there then; from the click on Compute map until the UMAP with its trust is drawn. Each
+  size has a launch of its own.
+- Compare: three encoders, and a hundred on fifty tasks, from the navigation to the last picture:
+  first and last, of a launch of its own.
+
+There is no peer for any of it: the ratio is the aim over the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import permutations
+from pathlib import Path
+from urllib.parse import urlencode
+
+from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import TimeoutError as TookTooLong
+
+from app.pages.data.service import keep
+from app.ui import PAGES
+from app.workspace import Workspace
+from benchmarks.claims import within
+from benchmarks.compare import fill
+from benchmarks.startup import chromium, served
+from engine.datasets import Catalog
+from engine.datasets.tables import preview
+
+SERVE = """
+import sys
+from app.cli import main
+port, store = sys.argv[1:]
+sys.argv = ["theodolite", "serve", "--no-browser", "--port", port, "--store", store]
+main()
+"""
+ANSWERED = """() => [...document.querySelectorAll(".t-answer")].some((node) => {
+  const { width, height } = node.getBoundingClientRect();
+  const says = node.innerText.trim() || node.querySelector("canvas, svg");
+  return width && height && says && !node.querySelector(".t-empty, progress, [role=progressbar]");
+})"""
+DRAWN = """() => document.querySelector("#trust")?.innerText.includes("principal components")"""
+MAPPED = """() => document.querySelector("#trust")?.innerText.includes("Trustworthiness")"""
+COMPARED = """() => document.querySelector("#rank-intervals .main-svg")"""
+PAGE_SECONDS = 1.0
+MAP_SECONDS = {2_000: 3.0, 20_000: 10.0}
+COMPARE_SECONDS = {"3 encoders, cold": 1.0, "100 encoders, cold": 3.0, "100 encoders, again": 1.0}
+PATIENCE = 60.0
+SETTLED = 8.0
+"""Seconds a person looks at a page that has just been launched before the first click."""
+SIZE = {"width": 1440, "height": 900}
+
+
+def opened(page: Page, address: str, answered: str) -> float:
+    """Seconds from the navigation until something holds in the page, at most PATIENCE."""
+    began = time.perf_counter()
+    page.goto(address, wait_until="commit")
+    return waited(page, answered, began)
+
+
+def waited(page: Page, answered: str, began: float) -> float:
+    """Seconds until something holds."""
+    try:
+        page.wait_for_function(answered, timeout=PATIENCE * 1000, polling=20)
+    except TookTooLong:
+        return PATIENCE
+    return time.perf_counter() - began
+
+
+@contextmanager
+def launched(browser: Browser, store: Path) -> Iterator[tuple[Page, str]]:
+    """The app on a store, its first page open in a browser that was not here before."""
+    with served(SERVE, store) as address:
+        context = browser.new_context(viewport=SIZE)
+        page = context.new_page()
+        opened(page, address, "() => document.querySelector('h1')")
+        yield page, address
+        context.close()
+
+
+def pages(browser: Browser, folder: Path, only: Sequence[str]) -> dict[str, float]:
+    """Path -> seconds to its example."""
+    found = {}
+    with launched(browser, folder) as (page, address):
+        time.sleep(SETTLED)
+        for module in PAGES:
+            if not only or module.PATH in only:
+                seconds = opened(page, address + module.PATH, ANSWERED)
+                found[module.PATH or "overview"] = seconds
+    return found
+
+
+def first_map(browser: Browser, folder: Path, n: int) -> float:
+    """Seconds from the click to the UMAP of n sentences that no map was made of."""
+    workspace = Workspace(folder)
+    file = folder / "new.txt"
+    file.write_text("\n".join(sentences(n)) + "\n", encoding="utf-8")
+    keep(workspace, file, file.name, "new", preview(file, file.name).mapping)
+    workspace.close()
+    query = urlencode({"encoder": "wordllama", "in": "upload:new"})
+    with launched(browser, folder) as (page, address):
+        opened(page, f"{address}map?{query}", DRAWN)
+        time.sleep(SETTLED)
+        began = time.perf_counter()
+        page.locator("#make-map").click()
+        return waited(page, MAPPED, began)
+
+
+def sentences(n: int) -> list[str]:
+    """As many sentences as asked, each two of the starter set, so that no data is needed."""
+    known, _ = Catalog(None).sentences("starter-topics")
+    pairs = permutations(known[: 2 + int(n**0.5)], 2)
+    return [f"{first} {second}" for first, second in pairs][:n]
+
+
+def compare(browser: Browser, folder: Path) -> dict[str, float]:
+    """What is compared -> seconds."""
+    workspace = Workspace(folder)
+    names = fill(workspace, 100, 50)
+    workspace.close()
+    found = {}
+    for label, some in (("3 encoders", names[:3]), ("100 encoders", names)):
+        query = urlencode([("encoder", name) for name in some])
+        with launched(browser, folder) as (page, address):
+            for when in ("cold", "again"):
+                found[f"{label}, {when}"] = opened(page, f"{address}compare?{query}", COMPARED)
+    return found
+
+
+def main() -> int:
+    """Measure, print a table, then a JSON line a claim; 1 when a limit is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=("pages", "map", "compare"))
+    parser.add_argument("--page", nargs="*", default=[], help="paths; all without")
+    parser.add_argument("--rounds", type=int, default=1)
+    options = parser.parse_args()
+    rounds: list[dict[str, float]] = []
+    with sync_playwright() as playwright:
+        browser = chromium(playwright)
+        for _ in range(options.rounds):
+            found: dict[str, float] = {}
+            if options.only in (None, "pages"):
+                with tempfile.TemporaryDirectory() as folder:
+                    seen = pages(browser, Path(folder), options.page)
+                    found |= {f"page.{name}": seconds for name, seconds in seen.items()}
+            for n in MAP_SECONDS if options.only in (None, "map") else ():
+                with tempfile.TemporaryDirectory() as folder:
+                    found[f"map.{n}"] = first_map(browser, Path(folder), n)
+            if options.only in (None, "compare"):
+                with tempfile.TemporaryDirectory() as folder:
+                    seen = compare(browser, Path(folder))
+                    found |= {f"compare.{name}": seconds for name, seconds in seen.items()}
+            rounds.append(found)
+        browser.close()
+    return report(rounds)
+
+
+def report(rounds: Sequence[dict[str, float]]) -> int:
+    """The table, then the lines."""
+    aims = {f"map.{n}": aim for n, aim in MAP_SECONDS.items()}
+    aims |= {f"compare.{name}": aim for name, aim in COMPARE_SECONDS.items()}
+    aims |= {name: PAGE_SECONDS for name in rounds[0] if name.startswith("page.")}
+    print(f"{'':34}{'seconds':>9}{'aim':>7}")
+    for name in rounds[0]:
+        seconds = sorted(found[name] for found in rounds)
+        words = "never" if seconds[0] >= PATIENCE else f"{seconds[len(seconds) // 2]:.2f}"
+        print(f"{name:34}{words:>9}{aims.get(name, ''):>7}")
+    met = [within(f"first_look.{name}", aims[name], [found[name] for found in rounds])
+           for name in rounds[0] if name in aims]  # fmt: skip
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
