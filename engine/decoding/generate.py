@@ -6,12 +6,13 @@ A decoder here is anything with `begin(vectors)`, `step(state, last)` and `chose
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, nlargest
 from itertools import count
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -169,7 +170,7 @@ def beam(
     most = ((5 + longest + 1) / 6) ** penalty
     for place in range(longest + 1):
         logits, state = model.step(state, last)
-        total = _totals(logits, torch.tensor([row.score for row in rows], device=device))
+        total = _totals(logits, _tensor([row.score for row in rows], np.float32, device))
         if words:
             total = words.hold(total, [row.beginning for row in rows])
         found = _best(total, min(width, total.shape[1])).tolist()
@@ -184,7 +185,8 @@ def beam(
         chosen = [one for one in chosen if one[0] / most > _bar(done[rows[one[1]].owner], width)]
         if not chosen:
             break
-        origin, last = torch.tensor([one[1:] for one in chosen], device=device).T
+        last = _tensor([token for _, _, token in chosen], np.int64, device)
+        origin = _tensor([row for _, row, _ in chosen], np.int64, device)
         rows = [_longer(rows[row], token, score, words) for score, row, token in chosen]
         state = model.chosen(state, origin)
     if place == longest:  # the best of what had no time to end may still be better, and says so
@@ -208,6 +210,12 @@ def _best(total: Tensor, width: int) -> Tensor:
     total[:, 2] = -torch.inf
     scores, tokens = total.topk(width, -1)
     return torch.cat([end, scores, tokens], 1).double()
+
+
+def _tensor(values: Sequence[float], kind: type[np.generic], device: torch.device) -> Tensor:
+    """A tensor on a device; on the CPU made without a call that gives Python's lock back."""
+    made = torch.from_numpy(np.array(values, kind))
+    return made if device.type == "cpu" else made.to(device)
 
 
 def _continued(

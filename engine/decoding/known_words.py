@@ -91,11 +91,10 @@ class KnownWords:
         following = [self._following(one) for one in beginnings]
         rows = np.repeat(np.arange(len(beginnings)), [len(one) for one in following])
         tokens = np.concatenate(following)
-        ending, *at = (
-            tensor.to(scores.device)
-            for tensor in (self._ending, *map(torch.from_numpy, (complete, rows, tokens)))
-        )
-        return _held(scores, ending, *at)
+        given = [self._ending, *map(torch.from_numpy, (complete, rows, tokens))]
+        if scores.device.type != "cpu":  # without a call that gives Python's lock back
+            given = [tensor.to(scores.device) for tensor in given]
+        return _held(scores, *given)
 
     def _complete(self, beginning: str) -> bool:
         """Whether the word may end here."""

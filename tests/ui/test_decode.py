@@ -113,13 +113,16 @@ def test_a_long_sentence_is_said_to_be_cut(visit):
 
 def test_a_link_opens_the_same_view(visit):
     """Method and options too; greedy has one candidate."""
-    page = visit.open(f"decode?encoder={ENCODER}&q={quote(FIRST)}&method=greedy&corrections=2")
+    page = visit.open(
+        f"decode?encoder={ENCODER}&q={quote(FIRST)}&method=greedy&corrections=2&known-words=false"
+    )
     expect(card(page).locator(".t-sentence")).to_have_text(FIRST)
     expect(card(page).locator(".t-others")).to_have_count(0)
     page.get_by_role("button", name="How it is decoded").click()
     expect(page.get_by_role("radio", name="Greedy")).to_be_checked()
     expect(page.locator("#corrections input")).to_have_value("2")
     expect(page.locator("#beams")).to_be_hidden()
+    expect(page.get_by_role("checkbox", name="Known words only")).not_to_be_checked()
     page.get_by_role("radio", name="Sampling").check()
     expect(page.locator("#temperature")).to_be_visible()
     address_of(page, "method=sample")

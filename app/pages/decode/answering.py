@@ -79,7 +79,7 @@ def _decoded(
 
     given: dict[str, Any] = {
         "method": options.method, "beams": options.beams, "temperature": options.temperature,
-        "top_p": options.top_p, "seed": options.seed,
+        "top_p": options.top_p, "seed": options.seed, "known_words": options.known_words,
     }  # fmt: skip
     with one_thread():  # its steps are so small that a second thread only waits
         if options.rounds:

@@ -58,9 +58,17 @@ def _options(
     corrections: Annotated[
         int, typer.Option(help="Encode what came again, move by what was missed, keep the best.")
     ] = DecodeOptions.rounds,
+    known_words: Annotated[
+        bool,
+        typer.Option(
+            "--known-words/--any-words",
+            help="Write only words of the decoder's training text, or any.",
+        ),
+    ] = DecodeOptions.known_words,
 ) -> DecodeOptions:
     """How to decode; its parameters are options of every verb that does."""
-    return DecodeOptions(method, beams, temperature, top_p, seed, corrections)  # type: ignore[arg-type]
+    how = (temperature, top_p, seed, corrections, known_words)
+    return DecodeOptions(method, beams, *how)  # type: ignore[arg-type]
 
 
 takes_options = takes("options", signature(_options, eval_str=True).parameters.values(), _options)

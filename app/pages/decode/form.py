@@ -52,6 +52,9 @@ OPTIONS = (
     _number("top_p", "Top-p", "The share of the likeliest tokens drawn from.", 0.01, 1, "share",
             visible=False),
     _number("seed", "Random seed", "Draws the same again.", 0, 2**31 - 1, visible=False),
+    Control("known_words", "Known words only", gr.Checkbox, DEFAULTS.known_words,
+            "No word but those of the decoder's training text.", key="known-words",
+            options={"elem_id": "known-words", "container": False, "elem_classes": "t-flag"}),
 )  # fmt: skip
 """The fields of `DecodeOptions`."""
 
@@ -63,12 +66,18 @@ def render(controls: Controls) -> None:
             controls.render("method", "rounds")
         with gr.Row():
             controls.render("beams", "temperature", "top_p", "seed")
+        controls.render("known_words")
     sampled = [controls[name] for name in ("temperature", "top_p", "seed")]
 
     def fitting(method: str) -> dict[Any, Any]:
         drawn = gr.update(visible=method == "sample")
         beams = gr.update(visible=method in ("beam", "sample"))
-        return {controls["beams"]: beams, **dict.fromkeys(sampled, drawn)}
+        words = gr.update(visible=method != "vec2sent-ref")
+        return {
+            controls["beams"]: beams,
+            controls["known_words"]: words,
+            **dict.fromkeys(sampled, drawn),
+        }
 
     shape(fitting, {controls["method"]: [way for _, way in METHODS]})
 

@@ -49,6 +49,7 @@ class DecodeOptions:
         top_p: of the sampling.
         seed: of the sampling.
         rounds: corrections after the first decoding; 0 for none.
+        known_words: whether only words of the decoder's training text are written.
     """
 
     method: Method = "beam"
@@ -57,6 +58,7 @@ class DecodeOptions:
     top_p: float = 0.9
     seed: int = 0
     rounds: int = 0
+    known_words: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot be decoded by, before a model is loaded.

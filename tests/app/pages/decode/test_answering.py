@@ -16,6 +16,8 @@ from app.pages.decode import service as decode
 from app.pages.decode.service import DecodeOptions
 from app.workspace import Workspace
 from engine.decode import Decoded, Decoder, open_decoder
+from engine.decoding.folder import with_known_words
+from engine.decoding.known_words import words_of
 from engine.encoders.base import Encoder
 from engine.errors import UserError
 from tests.fakes.decoders import known_sentences
@@ -127,6 +129,19 @@ def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Enc
     drawn = decoder.decode(points, encoder=encoder, method="sample", beams=3, temperature=1.0,
                            top_p=0.9, seed=0)  # fmt: skip
     assert [one.sentence for one in found] == [one.sentence for one in drawn]
+
+
+def test_any_word_can_be_asked_for(decoder: Counting, encoder: Encoder) -> None:
+    """Held to the words of its text by default; lifted, it is another answer."""
+    decoder.go.set()
+    sentences = known_sentences()
+    decoder.vocabulary = with_known_words(decoder.vocabulary, sentences, sentences)
+    points = np.random.default_rng(0).normal(0, 0.5, (12, 64)).astype(np.float32)
+    for known_words in (True, False):
+        found = answering.decode(decoder, encoder, points, DecodeOptions(known_words=known_words))
+        said = [one.sentence for one in found]
+        strange = set(words_of(said)) - set(words_of(sentences))
+        assert bool(strange) != known_words
 
 
 @pytest.mark.slow

@@ -343,7 +343,7 @@ def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
 def test_page_and_verb_have_the_same_defaults(verb):
     """Those of `DecodeOptions`; of an interpolation its steps and real sentences too."""
     given = {name: one.default for name, one in inspect.signature(verb).parameters.items()}
-    names = ("method", "beams", "temperature", "top_p", "seed", "corrections")
+    names = ("method", "beams", "temperature", "top_p", "seed", "corrections", "known_words")
     assert tuple(given[name] for name in names) == astuple(decode.DEFAULTS)
     assert {option.name: option.default for option in form.OPTIONS} == vars(decode.DEFAULTS)
     assert given.get("steps", decode.STEPS) == decode.STEPS
