@@ -51,8 +51,8 @@ ANSWERED = """() => [...document.querySelectorAll(".t-answer")].some((node) => {
   const says = node.innerText.trim() || node.querySelector("canvas, svg");
   return width && height && says && !node.querySelector(".t-empty, progress, [role=progressbar]");
 })"""
-DRAWN = """() => document.querySelector("#trust")?.innerText.includes("principal components")"""
-MAPPED = """() => document.querySelector("#trust")?.innerText.includes("Trustworthiness")"""
+DRAWN = """() => document.querySelector("#trust")?.textContent.includes("principal components")"""
+MAPPED = """() => document.querySelector("#trust")?.textContent.includes("Trustworthiness")"""
 COMPARED = """() => document.querySelector("#rank-intervals .main-svg")"""
 PAGE_SECONDS = 1.0
 MAP_SECONDS = {2_000: 3.0, 20_000: 10.0}
