@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 RAIL = (
     (one("overview", overview),),
     (one("data", data), one("encoders", encoders)),
-    (one("evaluate", evaluate), Entry("Compare", "compare", {"Scores": compare,
+    (one("evaluate", evaluate), Entry("Compare", "compare", {"Differences": compare,
                                                              "Fairness": fair_play})),
     (one("search", search), one("map", map), one("spaces", spaces),
      Entry("Geometry", "geometry", {"Geometry": geometry, "Distributions": distributions}),

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from app.web import icons, parts
+import gradio as gr
+
+from app.web import icons
 
 _JUMP = 'aria-haspopup="dialog" onclick="theodolite.jump()"'
 
@@ -81,12 +83,23 @@ def _line(entry: Entry) -> str:
 
 
 def tabs(entry: Entry, here: Any) -> None:
-    """Place the tabs of an entry of several pages above the page that is being built."""
+    """Place the tabs of an entry of several pages above the page that is being built.
+
+    A page may have tabs of its own, its `VIEWS`: label -> the view in its address. The script
+    takes the question along from tab to tab, and shows a view of the same page in place.
+    """
     if len(entry.pages) < 2:
         return
-    links = "".join(
-        f'<a href="./{escape(page.PATH)}"{" aria-current=page" if page is here else ""}>'
-        f"{escape(label)}</a>"
-        for label, page in entry.pages.items()
-    )
-    parts.static(f'<nav aria-label="{escape(entry.title)}">{links}</nav>', elem_classes=["t-tabs"])
+    links = ""
+    for label, page in entry.pages.items():
+        views = {label: ""} | getattr(page, "VIEWS", {})
+        for name, view in views.items():
+            mark = " aria-current=page" if page is here and not view else ""
+            links += (
+                f'<a href="./{escape(page.PATH)}" data-view="{escape(view)}"{mark}>'
+                f"{escape(name)}</a>"
+            )
+    gr.HTML(
+        f'<nav aria-label="{escape(entry.title)}">{links}</nav>',
+        elem_classes=["t-tabs"], js_on_load="theodolite.tabs(element)", apply_default_css=False,
+    )  # fmt: skip

@@ -129,7 +129,7 @@ def test_verdicts_and_ties_say_how_they_were_found(visitor, classified):
 
 def test_ranks_have_intervals_of_two_kinds(visitor, classified):
     """Examples resampled, and the tasks too; the choice is in the address."""
-    page = visitor(classified).open(THREE)
+    page = visitor(classified).open(f"{THREE}&view=ranks")
     page.wait_for_selector("#rank-intervals .main-svg")
     expect(page.locator("#ranks")).to_contain_text("is first in")
     page.get_by_label("Resample examples and tasks").check()
@@ -144,7 +144,12 @@ def test_ranks_have_intervals_of_two_kinds(visitor, classified):
 def test_the_order_under_another_classifier(visitor, classified):
     """What turns is said in words; what is not measured leads to Evaluate."""
     page = visitor(classified).open(THREE)
+    expect(page.locator("#stability")).to_be_hidden()
+    tabs = page.get_by_role("navigation", name="Compare")
+    tabs.get_by_role("link", name="Stability").click()
+    expect(page).to_have_url(re.compile("view=stability"))
     page.wait_for_selector("#bump .main-svg")
+    expect(page.locator("#forest")).to_be_hidden()
     expect(page.locator("#stability")).to_contain_text(
         "The order of random:256 and random:64 turns with the classifier on MRPC"
     )
@@ -153,6 +158,13 @@ def test_the_order_under_another_classifier(visitor, classified):
     page.get_by_label("Size", exact=True).check()
     expect(page.locator("#stability")).to_contain_text("Nothing to compare by size yet")
     expect(page.locator("#agreement a")).to_have_attribute("href", re.compile("fair-play"))
+    tabs.get_by_role("link", name="Fairness").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Fairness")
+    assert "random%3A256" in page.url and "view" not in page.url
+    expect(page.locator("#encoders")).to_contain_text("random:64")
+    tabs.get_by_role("link", name="Ranks").click()
+    page.wait_for_selector("#rank-intervals .main-svg")
+    expect(page.locator("#ranks")).to_contain_text("is first in")
 
 
 def test_a_protocol_for_all_tasks(visitor, classified):
@@ -176,27 +188,67 @@ def test_many_encoders_are_a_row_each_with_marks_for_verdicts(visitor, classifie
     """The best first; the frame scrolls by keyboard, with encoders and tasks staying in view."""
     visit = visitor(classified)
     page = visit.open("compare?" + "&".join(f"encoder={name}" for name in MANY))
-    rows = page.locator("#comparison tbody tr")
-    expect(rows).to_have_count(len(MANY))
-    assert rows.first.locator("th").inner_text().startswith(MANY[-1])
+    rows = page.locator("#board tbody tr:not(.t-gap)")
+    expect(page.locator("#board table")).to_have_attribute("aria-rowcount", str(len(MANY) + 1))
+    expect(page.locator("#board table")).to_have_attribute("aria-colcount", "4")
+    expect(rows.first.locator("th")).to_have_text(MANY[-1])
     expect(page.locator("#headline")).to_contain_text("By their mean over 2 tasks")
     assert rows.first.locator("td.t-up").count() == 3
     assert "; p " in (rows.first.locator("td").nth(1).get_attribute("title") or "")
-    for chart in ("forest", "rank-intervals", "bump"):
-        ticks = page.locator(f"#{chart} .yaxislayer-above text")
-        expect(ticks.first).to_be_visible()
-        texts = " ".join(ticks.all_text_contents())
-        assert all(name in texts for name in MANY[1:]), chart
+    ticks = page.locator("#forest .yaxislayer-above text")
+    expect(ticks.first).to_be_visible()
+    assert all(name in " ".join(ticks.all_text_contents()) for name in MANY[1:])
     page.locator("#forest summary").click()
-    expect(page.locator("#forest .t-twin tbody tr")).to_have_count(3 * len(MANY))
-    frame = page.locator("#comparison .t-board")
+    expect(page.locator("#forest .t-twin tbody tr")).to_have_count(len(MANY))
+    frame = page.locator("#board .t-board")
     frame.focus()
     page.keyboard.press("End")
-    page.wait_for_function("document.querySelector('#comparison .t-board').scrollTop > 0")
-    assert rows.last.locator("th").is_visible()
-    head, top = page.locator("#comparison thead th").first, frame.bounding_box()
+    expect(rows.last.locator("th")).to_contain_text(MANY[0])
+    expect(rows.last).to_have_attribute("aria-rowindex", str(len(MANY) + 1))
+    head, top = page.locator("#board thead th").first, frame.bounding_box()
     assert abs(head.bounding_box()["y"] - top["y"]) < 3
     visit.picture("compare-many")
+    page.get_by_role("button", name="Encoder", exact=True).press("Enter")
+    expect(page.locator("#board th[aria-sort=ascending]")).to_have_text("Encoder")
+    page.keyboard.press("Enter")
+    frame.evaluate("(frame) => frame.scrollTo(0, 0)")
+    expect(rows.first.locator("th")).to_have_text(MANY[-1])
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download all numbers").click()
+    text = saved.value.path().read_text(encoding="utf-8")
+    assert text.startswith("task,encoder,score") and len(text.splitlines()) == 1 + 3 * len(MANY)
+    for view, picture in (("ranks", "rank-intervals"), ("stability", "bump")):
+        page.get_by_role("link", name=view.capitalize()).click()
+        ticks = page.locator(f"#{picture} .yaxislayer-above text")
+        expect(ticks.first).to_be_visible()
+        assert all(name in " ".join(ticks.all_text_contents()) for name in MANY), view
+
+
+def test_of_a_large_table_only_what_is_in_view_is_drawn(visitor, tmp_path):
+    """A hundred rows of fifty columns; scrolled both ways, the right cells stand there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path / "store")
+    tasks = [f"Own{place}" for place in range(40)]
+    for name in MANY:
+        for task in tasks:
+            invent(made, name, task, 0.6, n=20)
+    demo = ui.launch(made, open_browser=False, block=False)
+    try:
+        page = visitor(str(demo.local_url).rstrip("/"), size=(1024, 768)).open(
+            "compare?" + "&".join(f"encoder={name}" for name in MANY)
+        )
+        cells = page.locator("#board tbody td:not(.t-gap)")
+        expect(cells.first).to_be_visible()
+        assert cells.count() < len(MANY) * len(tasks) / 2
+        page.locator("#board .t-board").evaluate("(f) => f.scrollTo(f.scrollWidth, f.scrollHeight)")
+        head = page.locator("#board thead th").locator("visible=true").last
+        expect(head).to_have_attribute("aria-colindex", str(len(tasks) + 2))
+        box, below = head.bounding_box(), cells.last.bounding_box()
+        assert abs(box["x"] - below["x"]) < 1 and abs(box["width"] - below["width"]) < 1
+    finally:
+        demo.close()
+        made.close()
 
 
 @pytest.mark.parametrize("dark", PHONES)
@@ -204,10 +256,11 @@ def test_on_a_phone_nothing_is_wider_than_the_page(visitor, classified, dark):
     """Wide tables scroll inside their frames."""
     visit = visitor(classified, dark=dark, size=(390, 844))
     page = visit.open(THREE)
-    page.wait_for_selector("#bump .main-svg")
+    page.wait_for_selector("#forest .main-svg")
     assert not visit.scrolls_sideways()
+    assert page.locator("#forest").bounding_box()["y"] < 420
     visit.picture(f"compare-phone-{'dark' if dark else 'light'}")
     page = visit.open("compare?" + "&".join(f"encoder={name}" for name in MANY))
-    page.wait_for_selector("#bump .main-svg")
+    page.wait_for_selector("#forest .main-svg")
     assert not visit.scrolls_sideways()
-    assert page.locator("#encoders").bounding_box()["height"] < 400
+    assert page.locator("#encoders").bounding_box()["height"] < 120

@@ -49,10 +49,15 @@ def test_the_starter_set_is_labelled_as_ours_and_shows_its_rubric(visit):
 def test_find_narrows_the_list_and_stays_in_the_address(visit):
     """Of the two starter sets one holds topics."""
     page = visit.open("data")
-    expect(page.locator(".t-sets li")).to_have_count(2)
+    lines = page.locator(".t-sets li").locator("visible=true")
+    expect(lines).to_have_count(2)
     page.locator("#find input").fill("topics")
-    expect(page.locator(".t-sets li")).to_have_count(1)
+    expect(lines).to_have_count(1)
     address_of(page, "find=topics")
+    page.locator("#find input").fill("nothing of this kind")
+    expect(page.get_by_role("heading", name="No data set matches")).to_be_visible()
+    page = visit.open("data?find=topics")
+    expect(page.locator(".t-sets li").locator("visible=true")).to_have_count(1)
 
 
 def test_a_file_becomes_a_data_set_and_its_text_stays_text(form, workspace):

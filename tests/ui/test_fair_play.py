@@ -1,4 +1,4 @@
-"""The page Fair play: advice with nothing measured and with results, evidence, runs."""
+"""The tab Fairness of Compare: advice with nothing measured and with results, evidence, runs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_below_six_encoders_no_correlation_is_shown(visitor, place):
     page = opened(visitor(place))
     relations = page.locator("#transfer-probing")
     expect(relations).to_contain_text("0.09")
-    page.locator("#encoders input").last.uncheck()
+    page.locator("#encoders .token-remove:not(.remove-all)").last.click()
     expect(relations).to_contain_text("over 5 encoders means nothing")
     expect(relations).not_to_contain_text("0.09")
     expect(relations.locator(".t-evidence")).to_be_hidden()
@@ -127,7 +127,7 @@ def test_the_button_queues_what_is_missing(visit, workspace):
     """The variants of one size, not listed; the run is followed on the page."""
     page = opened(visit, "?encoder=random:256&encoder=random:64")
     page.locator("#size").get_by_role("button", name="Measure").click()
-    expect(page.locator("#following")).to_contain_text("Fair play, size")
+    expect(page.locator("#following")).to_contain_text("Fairness, size")
     address_of(page, "run=")
     runs = [run for run in workspace.store.runs.list() if run["kind"] == "evaluate"]
     specs = {spec for run in runs for spec in run["spec"]["encoders"]}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
+from html import unescape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
+from app.components.board import Cell, Line, value
 from app.pages.compare import letters
 from app.pages.compare.table import Spreads, about, means, untested
 
@@ -21,29 +22,18 @@ READING = (
     "baseline, after Holm’s correction over the tasks of its row; no mark is a tie. Bold scores "
     "tie with the best of their column when all its pairs are tested, with Holm’s correction over "
     "the pairs: another question than that of the marks. Point at a score for its interval, and "
-    "for what bold was tested on where it and the mark disagree; the numbers under the picture "
-    "hold them all."
+    "for what bold was tested on where it and the mark disagree; the file of all numbers "
+    "holds them all."
 )
 
 
 def table(report: Comparison, printed: Sequence[Reference], spreads: Spreads) -> str:
-    """The whole table as HTML; scrolls inside its frame, encoders and tasks stay in view."""
-    heads = [
-        '<th scope="col">Encoder</th>',
-        f'<th scope="col">Mean<small>{means(report)}</small></th>',
-    ]
-    heads += [
-        f'<th scope="col">{escape(task)}<small>{about(report, task)}</small></th>'
-        for task in report.tasks
-    ]
+    """The whole table, drawn as it is scrolled to."""
+    heads = [("Encoder", ""), ("Mean", unescape(means(report)))]
+    heads += [(task, unescape(about(report, task))) for task in report.tasks]
     rows = [_row(report, name, spreads) for name in best_first(report)]
     rows += [_published(report, reference) for reference in printed]
-    return (
-        '<div class="t-scroll t-board" role="region" tabindex="0" aria-label="Scores">'
-        f'<table class="t-table t-compare"><thead><tr>{"".join(heads)}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-        f'<p class="t-small t-muted t-reading">{escape(READING)}</p>'
-    )
+    return value("Scores", heads, rows, READING)
 
 
 def best_first(report: Comparison) -> list[str]:
@@ -53,26 +43,24 @@ def best_first(report: Comparison) -> list[str]:
     return sorted(report.encoders, key=lambda name: -(report.averages[name].score or 0.0))
 
 
-def _row(report: Comparison, name: str, spreads: Spreads) -> str:
+def _row(report: Comparison, name: str, spreads: Spreads) -> Line:
     found = report.average_differences.get(name)
-    mean = "<td></td>"
+    mean: Cell = ("", "", "", False)
     if report.common:
         told = "" if found is None else _told(report, name, None, found, found.p)
         group = report.average_groups.get(name, "")
         verdict = "tie" if found is None else found.verdict
         mean = _scored(report.averages[name].score, group, verdict, told)
-    small = "<small>baseline</small>" if name == report.encoders[0] else ""
-    cells = "".join(_cell(report, name, task, spreads) for task in report.tasks)
-    head = f'<th scope="row"><span class="t-spec">{escape(name)}</span>{small}</th>'
-    return f"<tr>{head}{mean}{cells}</tr>"
+    small = "baseline" if name == report.encoders[0] else ""
+    return name, small, [mean, *(_cell(report, name, task, spreads) for task in report.tasks)]
 
 
-def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> str:
+def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> Cell:
     row: Mapping[str, Any] | None = report.cells.get((name, task))
     if row is None:
-        return f'<td class="t-muted" title="not measured">{formats.MISSING}</td>'
+        return formats.MISSING, "t-muted", "not measured", False
     if row["error"] is not None:
-        return f'<td class="t-bad" title="{escape(row["error"])}">error</td>'
+        return "error", "t-bad", row["error"], False
     told, marked = "", "tie"
     difference = report.differences.get((name, task))
     if difference is not None:
@@ -85,12 +73,8 @@ def _cell(report: Comparison, name: str, task: str, spreads: Spreads) -> str:
     return _scored(row["score"], report.groups.get(task, {}).get(name, ""), marked, told)
 
 
-def _scored(score: float | None, group: str, verdict: str, told: str) -> str:
-    shown = formats.score(score)
-    inner = f"<b>{shown}</b>" if group == "a" else shown
-    css = f' class="{_CSS[verdict]}"' if _CSS[verdict] else ""
-    title = f' title="{escape(told)}"' if told else ""
-    return f"<td{css}{title}>{inner}</td>"
+def _scored(score: float | None, group: str, verdict: str, told: str) -> Cell:
+    return formats.score(score), _CSS[verdict], told, group == "a"
 
 
 def _told(report: Comparison, name: str, task: str | None, difference: Difference, p: float) -> str:
@@ -100,8 +84,7 @@ def _told(report: Comparison, name: str, task: str | None, difference: Differenc
     return "; ".join(filter(None, (told, letters.note(report, name, task, "column"))))
 
 
-def _published(report: Comparison, reference: Reference) -> str:
+def _published(report: Comparison, reference: Reference) -> Line:
     scores = [reference.mean(report), *(reference.score(report, task) for task in report.tasks)]
-    cells = "".join(f'<td class="t-printed">{formats.score(score)}</td>' for score in scores)
-    head = f'<th scope="row">{escape(reference.row.model)}<small>published</small></th>'
-    return f"<tr>{head}{cells}</tr>"
+    cells: list[Cell] = [(formats.score(score), "t-printed", "", False) for score in scores]
+    return reference.row.model, "published", cells

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from app.components.board import board
 from app.components.chart import chart
 from app.pages.compare import published, ranking_view, service, views
 from app.pages.compare.stability import KINDS
-from app.pages.compare.views import MOST_COMPARED, PARTS, RANKS, STABLE
+from app.pages.compare.views import DIFFERENCES, FINDING, MOST_COMPARED, RANKS, STABLE
 from app.pages.encoders import choices
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
-from app.web.parts import ALWAYS_LAST
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -25,11 +26,18 @@ DESCRIPTION = (
     "Every task with the difference to a baseline and its 95 % interval, and every rank with its "
     "own. A difference that does not survive all the tests is a tie, however large it looks."
 )
+VIEWS = {"Ranks": "ranks", "Stability": "stability"}
+"""Tabs of this page beside its first: what they say is below the finding, one at a time."""
 OWN = ""
+SAVE = """(numbers) => {
+  const { csv, download } = window.theodolite;
+  if (numbers) download("theodolite-comparison.csv", csv(JSON.parse(numbers)));
+  return "";
+}"""
 BARE = {"show_label": False, "container": False}
 CONTROLS = (
-    choices.ENCODERS,
-    Control("baseline", "Baseline", gr.Dropdown, choices=(), options={"min_width": 200}),
+    choices.CHIPS,
+    Control("baseline", "Baseline", gr.Dropdown, choices=()),
     Control("protocol", "Protocol", gr.Dropdown, OWN, options={"choices": [], "min_width": 200,
                                                               "value": None}),
     Control("tasks", "Tasks", gr.CheckboxGroup, (), "None ticked: every task that was measured.",
@@ -47,18 +55,18 @@ CONTROLS = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(*CONTROLS)
-    with gr.Row():
-        controls.render("encoder", scale=3, show_select_all=True)
-        controls.render("baseline", "protocol")
-    with gr.Accordion("Tasks and published rows", open=False, elem_id="more"):
-        controls.render("tasks", "published")
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("encoder", "baseline")
+        with parts.more():
+            controls.render("protocol", "tasks", "published")
     notice = parts.notice()
     boxes = _parts(controls)
+    numbers = _numbers(workspace, controls, notice)
 
     def filled(shown: views.Shown) -> dict[Any, Any]:
-        return {boxes[part]: value for part, value in shown.items()}
+        many = {numbers: gr.update(visible=bool(shown["board"]))} if "board" in shown else {}
+        return {boxes[part]: value for part, value in shown.items()} | many
 
     def load(request: gr.Request) -> Answer:
         return _loaded(workspace, controls, request)
@@ -78,7 +86,7 @@ def build(workspace: Workspace) -> None:
     def restage(asked: Values) -> Answer:
         return filled(views.stable(workspace, asked))
 
-    every = (show, controls, list(boxes.values()), notice)
+    every = (show, controls, [*boxes.values(), numbers], notice)
     opened = on_load(load, controls.values(), notice)
     on(opened.then, *every, **ALWAYS_LAST)
     chosen = on(controls["encoder"].input, rebase, controls, [controls["baseline"]], notice,
@@ -94,20 +102,40 @@ def build(workspace: Workspace) -> None:
 
 
 def _parts(controls: Controls) -> dict[str, Any]:
-    """Lay out what is below the controls, part by part."""
+    """Lay out what is below the controls: the finding, and a column for each tab."""
 
     def part(name: str) -> Any:
-        return chart(elem_id=name) if name in views.CHARTS else parts.static("", elem_id=name)
+        if name == "board":
+            return board(elem_id=name)
+        if name in views.CHARTS:
+            return chart(elem_id=name, elem_classes=["t-answer"] if name == "forest" else [])
+        return parts.static("", elem_id=name)
 
-    boxes = {name: part(name) for name in PARTS if name not in (*RANKS, *STABLE)}
-    with gr.Column(elem_id="below"):  # hidden by css while there is nothing to say
+    boxes = {name: part(name) for name in FINDING}
+    with gr.Column(elem_classes=["t-view", "t-differences"]):
+        boxes |= {name: part(name) for name in DIFFERENCES}
+    with gr.Column(elem_classes=["t-view", "t-ranks"]):
         parts.section("Confidence intervals of the ranks", ranking_view.RANKS_LEAD)
         controls.render("drawn")
         boxes |= {name: part(name) for name in RANKS}
+    with gr.Column(elem_classes=["t-view", "t-stability"]):
         parts.section("Ranking stability", ranking_view.STABILITY_LEAD)
         controls.render("stability")
         boxes |= {name: part(name) for name in STABLE}
     return boxes
+
+
+def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:
+    """The button for all numbers of a large table; they are fetched when it is pressed."""
+    button = gr.Button("Download all numbers as CSV", size="md", visible=False, elem_id="numbers")
+    fetched = gr.Textbox(visible="hidden", label="Numbers")
+
+    def fetch(asked: Values) -> Answer:
+        return {fetched: views.numbers(workspace, asked)}
+
+    done = on(button.click, fetch, controls, [fetched], notice, **HIDE_PROGRESS)
+    done.then(None, fetched, fetched, js=SAVE)
+    return button
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from engine.stats.ranks import RankInterval
 
 FEW_TASKS = 5
+MOST_NAMED = 12
+"""Tasks named one by one: more are in the table."""
 DRAWS = (("Resample examples", "within"), ("Resample examples and tasks", "over"))
 RANKS_LEAD = (
     "Each encoder's rank by its mean over the tasks that all share, and the ranks that hold 95 % "
@@ -44,7 +46,8 @@ def ranks(report: Comparison, drawn: str) -> tuple[str, Any]:
         return parts.say("Resampling tasks needs at least two that all of them share."), None
     said = rank_figures.headline(rows)
     number = len(report.common)
-    note = f"By the mean over {formats.plural(number, 'task')}: {', '.join(report.common)}."
+    note = f"By the mean over {formats.plural(number, 'task')}"
+    note += "." if number > MOST_NAMED else f": {', '.join(report.common)}."
     if drawn == "over" and number < FEW_TASKS:
         note += f" {number} tasks are few to resample: these intervals are a rough guide."
     html = f'<p class="t-said">{escape(said)}.</p><p class="t-small t-muted">{escape(note)}</p>'

@@ -78,9 +78,11 @@ class Comparison:
         The last ones are the means, where at least two tasks are shared: with rank intervals.
         """
         rows = [self._row(task, name) for task in self.tasks for name in self.encoders]
-        if self.average_differences:
-            rows += [self._mean_row(name) for name in self.encoders]
-        return rows
+        return [*rows, *self.mean_rows()]
+
+    def mean_rows(self) -> list[dict[str, Any]]:
+        """The last of `rows` alone."""
+        return [self._mean_row(name) for name in self.encoders if self.average_differences]
 
     def _row(self, task: str, name: str) -> dict[str, Any]:
         cell = self.cells.get((name, task), {})

@@ -33,7 +33,10 @@ NONE_SHARED = "No task is shared by all of them, so no mean is drawn: see the ta
 RANKS = ("ranks", "rank-intervals")
 STABLE = ("stability", "bump", "agreement")
 CHARTS = ("forest", "rank-intervals", "bump")
-PARTS = ("busy", "headline", "comparison", "cautions", "forest", *RANKS, *STABLE)
+EMPTY = (*CHARTS, "board")
+FINDING = ("busy", "headline")
+DIFFERENCES = ("forest", "comparison", "board", "cautions")
+PARTS = (*FINDING, *DIFFERENCES, *RANKS, *STABLE)
 """Everything below the controls."""
 
 Shown = dict[str, Any]
@@ -43,19 +46,23 @@ Shown = dict[str, Any]
 def below(workspace: Workspace, asked: Values) -> Iterator[Shown]:
     """Fill every part; say how long it takes while the bootstrap is not remembered yet."""
     if len(asked.encoder) < 2:
-        hint = "Tick two above. Those without results yet are measured on the page Evaluate."
+        hint = "Add them above. Those without results yet are measured on the page Evaluate."
         nothing = parts.empty("Choose two encoders", hint, ("Evaluate", address.link("evaluate")))
-        yield {part: None if part in CHARTS else "" for part in PARTS} | {"busy": nothing}
+        yield {part: None if part in EMPTY else "" for part in PARTS} | {"busy": nothing}
         return
     question = _question(workspace, asked)
     for said in _waiting(service.resampling(question)):
         yield {"busy": said}
-    yield {
-        "busy": "",
-        **_compared(question, tuple(asked.published)),
-        **ranks(workspace, asked),
-        **stable(workspace, asked),
-    }
+    yield {"busy": "", **_compared(question, tuple(asked.published))}  # what is seen first
+    yield {**ranks(workspace, asked), **stable(workspace, asked)}
+
+
+def numbers(workspace: Workspace, asked: Values) -> str:
+    """Everything that was worked out, as JSON: names of the columns, then the rows."""
+    from plotly.io.json import to_json_plotly
+
+    columns, rows = _table(service.answer(_question(workspace, asked)))
+    return str(to_json_plotly([columns, *rows]))
 
 
 def ranks(workspace: Workspace, asked: Values) -> Shown:
@@ -99,10 +106,11 @@ def _compared(question: ComparisonSpec, rows: tuple[str, ...]) -> Shown:
     spreads = {key: spread.words(found) for key, found in spread.spreads(question.rows).items()}
     cautions = ranking_view.panel([*report.cautions, *published.cautions(report, printed)])
     if len(report.encoders) - 1 > MOST_DRAWN:
-        table = compare_board.table(report, printed, spreads)
+        table, board = "", compare_board.table(report, printed, spreads)
         intervals, said = _of_means(report)
     else:
         table = compare_table.table(report, printed, spreads) + compare_table.reading(report)
+        board = None
         intervals, said = _of_tasks(report)
     headline = parts.say(said or NOTHING_ALIKE)
     if intervals:
@@ -110,6 +118,7 @@ def _compared(question: ComparisonSpec, rows: tuple[str, ...]) -> Shown:
     return {
         "headline": headline,
         "comparison": table,
+        "board": board,
         "cautions": cautions,
         "forest": _picture(report, intervals, said) if intervals else None,
     }
@@ -160,13 +169,21 @@ def _of_means(report: Comparison) -> tuple[list[figures.Interval], str]:
 
 
 def _picture(report: Comparison, intervals: Sequence[figures.Interval], said: str) -> Any:
-    rows = report.rows()
-    columns = list(dict.fromkeys(key for row in rows for key in row))
+    """The intervals; of many encoders its table has the means alone, the rest is fetched."""
+    many = len(report.encoders) - 1 > MOST_DRAWN
+    columns, rows = _table(report, means=many)
     return drawing(
         figures.forest(intervals, report.encoders[0]),
         "Differences to the baseline with their 95 % intervals. A filled mark is a real "
         f"difference, a hollow one a tie. {said}",
         name="theodolite-comparison",
         columns=columns,
-        rows=[[row.get(column) for column in columns] for row in rows],
+        rows=rows,
     )
+
+
+def _table(report: Comparison, means: bool = False) -> tuple[list[str], list[list[Any]]]:
+    """The names of the columns, and all rows or those of the means."""
+    rows = (means and report.mean_rows()) or report.rows()
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    return columns, [[row.get(column) for column in columns] for row in rows]

@@ -28,6 +28,7 @@ CONTROLS = (
         options={"placeholder": "A name, a kind, a word", "max_lines": 1},
     ),
 )
+NARROW = """(words) => requestAnimationFrame(() => theodolite.narrow("#datasets", words))"""
 LINE = {"max_lines": 1}
 HUB = (
     Control("repository", "Data set", default="", hint="Owner and name.",
@@ -56,42 +57,39 @@ def build(workspace: Workspace) -> None:
     opened = controls.add("opened", gr.State(""))
     shown = [listing, card, opened]
 
-    def drawn(words: str, name: str, asking: bool = False) -> dict[Any, Any]:
+    def drawn(name: str, asking: bool = False) -> dict[Any, Any]:
         preview = views.preview(workspace, name, asking) if name else ""
-        return {listing: views.listing(workspace, words, name), card: preview, opened: name}
+        return {listing: views.listing(workspace, name), card: preview, opened: name}
 
     def load(request: gr.Request) -> Answer:
         words, name = address.first(request, "find"), address.first(request, "set")
         try:
-            return {find: words, **drawn(words, name)}
+            return {find: words, **drawn(name)}
         except UserError as error:
-            return {find: words, **drawn(words, ""), notice: parts.problem(error)}
-
-    def narrow(asked: Values) -> Answer:
-        return {listing: views.listing(workspace, asked.find, asked.opened)}
+            return {find: words, **drawn(""), notice: parts.problem(error)}
 
     def act(asked: Values, event: PageEvent) -> Answer:
         if event.act == "remove":
             service.remove(workspace, event.id)
             said = parts.say(f"{event.id} is gone. Its results stay.")
-            return {**drawn(asked.find, ""), notice: said}
+            return {**drawn(""), notice: said}
         if event.act == "open":
-            return drawn(asked.find, "" if event.id == asked.opened else event.id)
-        return drawn(asked.find, event.id, asking=event.act == "ask")
+            return drawn("" if event.id == asked.opened else event.id)
+        return drawn(event.id, asking=event.act == "ask")
 
     on_load(load, [find, *shown], notice)
-    on(find.change, narrow, controls, [listing], notice, **ALWAYS_LAST)
+    gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
     on(listing.act, act, controls, shown, notice, scroll_to_output=True, **HIDE_PROGRESS)
     on(card.act, act, controls, shown, notice, **HIDE_PROGRESS)
     controls.keep()
     if brought is not None:
         kept, read, named, hub = brought
-        on(kept.change, drawn, [find, kept], shown, notice, **ALWAYS_LAST)
+        on(kept.change, drawn, [kept], shown, notice, **ALWAYS_LAST)
         kept.change(None, kept, js=address.writer(["set"]))
 
         def from_hub(asked: Values) -> Answer:
             name = service.hub_name(asked.repository, asked.revision, asked.file, asked.columns)
-            return {named: name, **drawn(asked.find, name)}
+            return {named: name, **drawn(name)}
 
         on([read.click, hub["columns"].submit], from_hub, {**controls, **hub}, [named, *shown],
            notice, show_progress="full", show_progress_on=read)  # fmt: skip

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from engine.datasets.types import Dataset, DatasetInfo
 
 ROWS = 20
+FAMILY = 3
+"""Sets of one benchmark from which on they are one line."""
 CELL = 400
 KINDS = {
     "pairs": "scored pairs",
@@ -36,30 +38,20 @@ ORIGINS = (
 )  # fmt: skip
 
 
-def listing(workspace: Workspace, find: str, opened: str) -> str:
-    """All data sets by origin; with `find`, those whose name or description holds it."""
-    infos = workspace.catalog.list()
-    shown = [info for info in infos if _matches(info, find)]
-    if not shown:
-        return parts.empty(f"No data set matches {find!r}", "Clear the box to see all of them.")
-    sizes = _sizes(workspace)
+def listing(workspace: Workspace, opened: str) -> str:
+    """All data sets by origin, families folded; the browser narrows it to what is looked for."""
+    infos, sizes = workspace.catalog.list(), _sizes(workspace)
     groups = "".join(
-        _group(title, lead, [info for info in shown if info.origin == origin], sizes, opened)
+        _group(title, lead, [info for info in infos if info.origin == origin], sizes, opened)
         for origin, title, lead in ORIGINS
     )
+    none = parts.empty("No data set matches", "Clear the box to see all of them.")
     unread = workspace.catalog.unread()
-    if not unread or find.strip():
-        return groups
-    return groups + (
-        f'<p class="t-muted">In the data folder, but of a kind that cannot be read yet: '
-        f"{escape(', '.join(unread))}.</p>"
+    more = (
+        '<p class="t-muted t-unread" data-text="">In the data folder, but of a kind that cannot be '
+        f"read yet: {escape(', '.join(unread))}.</p>"
     )
-
-
-def _matches(info: DatasetInfo, find: str) -> bool:
-    words = find.casefold().split()
-    text = f"{info.name} {info.kind} {KINDS[info.kind]} {info.description}".casefold()
-    return all(word in text for word in words)
+    return f"{groups}<div data-nothing hidden>{none}</div>{more if unread else ''}"
 
 
 def _group(
@@ -67,31 +59,99 @@ def _group(
 ) -> str:
     if not infos:
         return ""
-    rows = "".join(_entry(info, sizes.get(info.name), info.name == opened) for info in infos)
-    return (
-        f'<div class="t-section"><h2>{escape(title)} <small class="t-muted">{len(infos)}</small>'
-        f"</h2><p>{escape(lead)}</p></div>"
-        f'<ul class="t-sets" aria-label="{escape(title)}">{rows}</ul>'
+    rows = "".join(
+        _entry(found[0], sizes.get(found[0].name), found[0].name == opened)
+        if len(found) < FAMILY
+        else _folded(family, found, opened)
+        for family, found in _families(infos).items()
     )
+    return (
+        f'<section><div class="t-section"><h2>{escape(title)} '
+        f'<small class="t-muted">{len(infos)}</small></h2><p>{escape(lead)}</p></div>'
+        f'<ul class="t-sets" aria-label="{escape(title)}">{rows}</ul></section>'
+    )
+
+
+def _families(infos: Sequence[DatasetInfo]) -> dict[str, list[DatasetInfo]]:
+    """The sets that are parts of one, by what stands before the first slash; others by name."""
+    found: dict[str, list[DatasetInfo]] = {}
+    for info in infos:
+        found.setdefault(info.name.split("/")[0], []).append(info)
+    folded: dict[str, list[DatasetInfo]] = {}
+    for family, mine in found.items():
+        folded |= {family: mine} if len(mine) >= FAMILY else {info.name: [info] for info in mine}
+    return folded
+
+
+def _searched(*infos: DatasetInfo) -> str:
+    """What the search looks at."""
+    return " ".join(
+        f"{info.name} {info.kind} {KINDS[info.kind]} {info.description} {info.task or ''}"
+        for info in infos
+    ).casefold()
+
+
+def _open(info: DatasetInfo, label: str, opened: bool) -> str:
+    return button(
+        label, "open", info.name, about=f"Preview {info.name}", kind="link",
+        param=("set", "" if opened else info.name),
+    )  # fmt: skip
+
+
+def _folded(family: str, infos: Sequence[DatasetInfo], opened: str) -> str:
+    """A family as one line, with the choice of its sets."""
+    choice = ""
+    for info in infos:
+        here, label = info.name == opened, info.name.partition("/")[2]
+        css = ' class="t-open"' if here else ""
+        choice += (
+            f'<span data-text="{escape(_searched(info))}"{css}>{_open(info, label, here)}</span>'
+        )
+    kinds = " and ".join(dict.fromkeys(KINDS[info.kind] for info in infos))
+    return _line(
+        f'<span class="t-spec">{escape(family)}</span><small>{len(infos)} sets</small>',
+        f'{escape(_alike([info.description for info in infos]))}<div class="t-choice">'
+        f"{choice}</div>",
+        kinds,
+        "a task each" if all(info.task for info in infos) else "",
+        _searched(*infos),
+    )
+
+
+def _alike(texts: Sequence[str]) -> str:
+    """What some sentences begin and end with alike, and an ellipsis between."""
+    if len(set(texts)) == 1:
+        return texts[0]
+    words = [text.split() for text in texts]
+    shortest = min(map(len, words))
+    same = [len({tuple(w[:i]) for w in words}) == 1 for i in range(1, shortest + 1)]
+    head = same.index(False) if False in same else shortest
+    tail = 0
+    while tail < shortest - head - 1 and len({w[-1 - tail] for w in words}) == 1:
+        tail += 1
+    return " ".join([*words[0][:head], "…", *(words[0][-tail:] if tail else [])])
 
 
 def _entry(info: DatasetInfo, size: int | None, opened: bool) -> str:
     """One data set as a line: name, what it is, kind and size, licence, task."""
-    name = button(
-        info.name, "open", info.name, about=f"Preview {info.name}", kind="link",
-        param=("set", "" if opened else info.name),
-    )  # fmt: skip
     holds = KINDS[info.kind]
     if size is not None and info.kind in ("labels", "sentences"):
         holds = f"{formats.count(size)} {holds}"
     elif size is not None:
         holds = f"{holds}, {formats.plural(size, 'sentence')}"
-    task = parts.tag(info.task, "live") if info.task else ""
     licence = f"<small>{escape(info.licence)}</small>" if info.licence else ""
+    return _line(
+        _open(info, info.name, opened), escape(info.description) + licence, holds,
+        info.task or "", _searched(info), opened,
+    )  # fmt: skip
+
+
+def _line(name: str, about: str, holds: str, task: str, searched: str, opened: bool = False) -> str:
+    """Cells of the list; the first two are HTML."""
+    tag = f'<span class="t-task" title="{escape(task)}">{escape(task)}</span>' if task else ""
     return (
-        f'<li class="{"t-open" if opened else ""}"><div>{name}</div>'
-        f"<div>{escape(info.description)}{licence}</div>"
-        f"<div>{escape(holds)}</div><div>{task}</div></li>"
+        f'<li class="{"t-open" if opened else ""}" data-text="{escape(searched)}"><div>{name}</div>'
+        f"<div>{about}</div><div>{escape(holds)}</div><div>{tag}</div></li>"
     )
 
 

@@ -26,6 +26,12 @@ ENCODERS = Control(
 )
 """The checkboxes, still empty."""
 
+CHIPS = Control(
+    "encoder", "Encoders", gr.Dropdown, (), choices=(),
+    options={"multiselect": True, "elem_id": "encoders", "elem_classes": ["t-wide", "t-chips"]},
+)  # fmt: skip
+"""The same in a page's first row: a chip each, still empty."""
+
 ENCODER = Control(
     "encoder", "Encoder", gr.Dropdown, options={"choices": [], "min_width": 220}
 )  # fmt: skip

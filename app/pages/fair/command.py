@@ -1,4 +1,4 @@
-"""`theodolite fair`: the advice of the page Fair play, from a terminal."""
+"""`theodolite fair`: the advice of the page Fairness, from a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page *Fair play*: what makes a comparison of encoders unfair, in words, with the evidence."""
+"""The tab *Fairness* of Compare: what makes a comparison unfair, in words, with the evidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-TITLE = "Fair play"
+TITLE = "Fairness"
 PATH = "fair-play"
 DESCRIPTION = (
     "Seven ways in which a comparison of sentence encoders misleads, checked on yours. After Eger, "
@@ -32,7 +32,7 @@ CHARTS = {"size": 2, "normalisation": 1, "classifier": 2, "similarity": 1, "base
           "transfer-probing": 1, "seeds": 1}  # fmt: skip
 """Point -> how many pictures its evidence has room for."""
 CONTROLS = (
-    choices.ENCODERS,
+    choices.CHIPS,
     Control("tasks", "Tasks", gr.CheckboxGroup, (),
             "None ticked: what was measured, and the usual suites whose data is here.", (),
             key="task"),
@@ -49,11 +49,11 @@ SWITCHES = {"size": ("projection", "curve"), "transfer-probing": ("classifier",)
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(*CONTROLS)
-    controls.render("encoder")
-    with gr.Accordion("Tasks", open=False, elem_id="fair-tasks"):
-        controls.render("tasks")
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("encoder")
+        with parts.more():
+            controls.render("tasks")
     notice = parts.notice()
     summary = parts.static("", elem_id="advice")
     panel = RunPanel(workspace)
@@ -68,7 +68,7 @@ def build(workspace: Workspace) -> None:
     def show(asked: Values) -> Iterator[Answer]:
         """Words first; the pictures of the evidence follow."""
         if not asked.encoder:
-            nothing = parts.empty("No encoder is chosen", "Tick the ones you would compare.",
+            nothing = parts.empty("No encoder is chosen", "Choose the ones you would compare.",
                                   ("Encoders", address.link("encoders")))  # fmt: skip
             yield {summary: nothing} | dict.fromkeys(cards.values(), "") | dict.fromkeys(pictures)
             return
@@ -106,7 +106,7 @@ def _points(controls: Controls) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """
     cards, charts = {}, {}
     for key, count in CHARTS.items():
-        with gr.Column(elem_classes=["t-point"], elem_id=key):
+        with gr.Column(elem_classes=["t-point", "t-answer"], elem_id=key):
             cards[key] = actions()
             about = "The evidence and its choices" if key in SWITCHES else "The evidence"
             parts.static(f'<details class="t-evidence"><summary>{about}</summary></details>')

@@ -1,7 +1,7 @@
 """Whether a comparison of encoders is fair: seven points of advice from what was measured.
 
 After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings. Used by the
-page *Fair play* and by `theodolite fair`. Computes nothing that `engine.stats.agreement` could.
+page *Fairness* and by `theodolite fair`. Computes nothing that `engine.stats.agreement` could.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def measure(workspace: Workspace, advice: Advice, key: str) -> str:
         raise UserError(f"There is no advice {key[:40]!r}.", "Load the page again.")
     run = ""
     for wanted in point.wanted:
-        title = f"Fair play, {point.title.lower()}: {formats.plural(wanted.results, 'result')}"
+        title = f"Fairness, {point.title.lower()}: {formats.plural(wanted.results, 'result')}"
         run = queue_evaluation(
             workspace, wanted.encoders, wanted.tasks, wanted.protocol, title=title,
             seeds=wanted.seeds, listed=wanted.listed,

@@ -204,6 +204,49 @@
       main.focus();
     },
 
+    // Tabs of pages that are one: the question goes along, and a view of the same page is shown in place.
+    tabs(element) {
+      const links = [...element.querySelectorAll("a")];
+      const show = (view) => {
+        document.documentElement.dataset.view = view;
+        const here = (link) => link.pathname === location.pathname && link.dataset.view === view;
+        links.forEach((link) => (here(link) ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
+      };
+      const aimed = (link) => {
+        const url = new URL(link.href);
+        new URLSearchParams(location.search).forEach((value, key) => key !== "view" && key !== "run" && url.searchParams.append(key, value));
+        if (link.dataset.view) url.searchParams.set("view", link.dataset.view);
+        return url;
+      };
+      show(new URLSearchParams(location.search).get("view") ?? "");
+      element.addEventListener("click", (event) => {
+        const link = event.target.closest("a");
+        if (!link) return;
+        const url = aimed(link);
+        if (link.pathname !== location.pathname || event.ctrlKey || event.metaKey) {
+          link.search = url.search; // the browser follows it
+          return;
+        }
+        event.preventDefault();
+        history.replaceState(history.state, "", url);
+        show(link.dataset.view);
+      });
+    },
+
+    // Show of a list what holds all words: of its lines, of the choices in a line, and of its sections.
+    narrow(place, words) {
+      const list = document.querySelector(place);
+      const wanted = (words ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+      // Two letters are those that a word begins with: of a language, and not of the middle of any word.
+      const has = (text, word) => (word.length > 2 ? text.includes(word) : ` ${text}`.replace(/[^\p{L}\p{N}]/gu, " ").includes(` ${word}`));
+      for (const line of list.querySelectorAll("[data-text]")) {
+        line.hidden = !wanted.every((word) => has(line.dataset.text, word));
+      }
+      for (const part of list.querySelectorAll("section")) part.hidden = !part.querySelector("li:not([hidden])");
+      const nothing = list.querySelector("[data-nothing]");
+      if (nothing) nothing.hidden = list.querySelector("li:not([hidden])") !== null;
+    },
+
     dismissWelcome() {
       localStorage.setItem(WELCOME, "1");
       root.add("t-welcomed");

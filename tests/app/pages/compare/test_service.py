@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -171,6 +172,12 @@ def asked(chosen: list[str], base: str, tasks: Sequence[str] = ()) -> Values:
     return Values(**usual | {"encoder": chosen, "baseline": base, "tasks": tasks})
 
 
+def shown_of(workspace: Workspace, values: Values) -> dict[str, Any]:
+    """Everything that the page shows in the end, by the name of its part."""
+    steps = views.below(workspace, values)
+    return {part: value for step in steps for part, value in step.items()}
+
+
 def test_of_many_encoders_the_means_are_drawn(workspace: Workspace) -> None:
     """A row an encoder, the best first; the table and the numbers still hold every task."""
     names = [f"random:{width}" for width in range(40, 51)]
@@ -178,17 +185,25 @@ def test_of_many_encoders_the_means_are_drawn(workspace: Workspace) -> None:
         for task in TASKS:
             invent(workspace, name, task, 0.55 + 0.03 * place)
     chosen = [A, *names]
-    *_, shown = views.below(workspace, asked(chosen, A))
-    headline, table, picture = (shown[part] for part in ("headline", "comparison", "forest"))
+    shown = shown_of(workspace, asked(chosen, A))
+    headline, picture, table = shown["headline"], shown["forest"], json.loads(shown["board"])
     assert "By their mean over 4 tasks" in headline and "of 11 encoders" in headline
-    assert table.count('<th scope="row">') == len(chosen)
-    assert table.count("<td") == len(chosen) * (len(TASKS) + 1)
-    assert table.index(names[-1]) < table.index(names[0]), "the best mean first"
+    assert [head for head, _ in table["heads"]] == ["Encoder", "Mean", *TASKS]
+    assert sorted(name for name, _, _ in table["rows"]) == sorted(chosen)
+    assert all(len(cells) == len(TASKS) + 1 for _, _, cells in table["rows"])
+    means = [float(cells[0][0]) for _, _, cells in table["rows"]]
+    assert means == sorted(means, reverse=True), "the best mean first"
     (trace,) = json.loads(picture["figure"])["data"]
     assert len(trace["x"]) == 11 and list(trace["x"]) == sorted(trace["x"], reverse=True)
-    assert len(json.loads(picture["table"])["rows"]) == len(chosen) * (len(TASKS) + 1)
-    few = views.below(workspace, asked([A, *names[:8]], A))
-    assert len(json.loads(list(few)[-1]["forest"]["figure"])["data"]) == 8
+    assert len(json.loads(picture["table"])["rows"]) == len(chosen)
+    columns, *rows = json.loads(views.numbers(workspace, asked(chosen, A)))
+    report = comparison.compare(workspace, chosen)
+    assert [dict(zip(columns, row, strict=True))["score"] for row in rows] == [
+        row["score"] for row in report.rows()
+    ]
+    few = shown_of(workspace, asked([A, *names[:8]], A))
+    assert few["board"] is None and few["comparison"].count('<th scope="row">') == len(TASKS) + 1
+    assert len(json.loads(few["forest"]["figure"])["data"]) == 8
 
 
 def test_a_cell_among_many_says_what_its_mark_stands_on(workspace: Workspace) -> None:
@@ -196,16 +211,15 @@ def test_a_cell_among_many_says_what_its_mark_stands_on(workspace: Workspace) ->
     names = [f"random:{width}" for width in range(40, 50)]
     for place, name in enumerate(names):
         invent(workspace, name, "MR", 0.55 + 0.03 * place)
-    *_, shown = views.below(workspace, asked([A, *names], A, ["MR"]))
-    headline, table = shown["headline"], shown["comparison"]
-    assert "On MR " in headline
-    worst = table[table.index(">random:40<") :]
-    cell = worst[worst.index("<td", worst.index("</td>")) :].split("</td>")[0]
+    shown = shown_of(workspace, asked([A, *names], A, ["MR"]))
+    assert "On MR " in shown["headline"]
+    cells = {name: cells[1] for name, _, cells in json.loads(shown["board"])["rows"]}
+    _, css, told, _ = cells["random:40"]
     report = comparison.compare(workspace, [A, *names], ["MR"])
     gap = report.differences["random:40", "MR"]
-    assert 't-down"' in cell and f"−{-gap.delta:.2f}, −{-gap.low:.2f} to" in cell
+    assert css == "t-bad t-down" and f"−{-gap.delta:.2f}, −{-gap.low:.2f} to" in told
     best = max(report.averages, key=lambda name: report.averages[name].score or 0.0)
-    assert "<b>" in table[table.index(f">{best}<") :].split("</tr>")[0]
+    assert cells[best][-1] and not cells["random:40"][-1], "bold"
 
 
 def test_many_without_a_task_they_share_have_a_table_and_no_mean(workspace: Workspace) -> None:
@@ -213,10 +227,9 @@ def test_many_without_a_task_they_share_have_a_table_and_no_mean(workspace: Work
     names = [f"random:{width}" for width in range(40, 50)]
     for place, name in enumerate(names):
         invent(workspace, name, ("MR", "CR")[place % 2], 0.6)
-    *_, shown = views.below(workspace, asked(names, names[0]))
-    headline, table, picture = (shown[part] for part in ("headline", "comparison", "forest"))
-    assert "No task is shared" in headline and picture is None
-    assert "not measured" in table
+    shown = shown_of(workspace, asked(names, names[0]))
+    assert "No task is shared" in shown["headline"] and shown["forest"] is None
+    assert "not measured" in shown["board"]
 
 
 def test_there_is_a_letter_for_every_group() -> None:

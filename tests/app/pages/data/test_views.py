@@ -8,7 +8,7 @@ import numpy as np
 
 from app.pages.data import views as data_views
 from engine.datasets import CaptionPart, Captions, LabelledPairs
-from engine.datasets.types import Kind
+from engine.datasets.types import DatasetInfo, Kind
 
 
 def test_every_kind_has_words() -> None:
@@ -32,3 +32,30 @@ def test_captions_count_their_images() -> None:
     part = CaptionPart(("a", "b", "c", "d", "e"), np.zeros((1, 3), np.float32))
     facts = data_views._facts(Captions("COCO", {"train": part, "dev": part}), None)
     assert ("images", "train 1, dev 1") in facts
+
+
+def info(name: str, about: str) -> DatasetInfo:
+    """A set of scored pairs in the data folder."""
+    return DatasetInfo(name, "pairs", "folder", about, task=name)
+
+
+def test_sets_of_one_benchmark_are_one_line() -> None:
+    """From three on; their names and what differs stay to be found and chosen."""
+    languages = [info(f"bench/{code}", f"Pairs in {code}, graded.") for code in ("de", "fr", "ja")]
+    others = [info("other/de", "Two."), info("other/fr", "Two."), info("STS12", "Pairs.")]
+    found = data_views._families([*languages, *others])
+    assert list(found) == ["bench", "other/de", "other/fr", "STS12"]
+    line = data_views._folded("bench", languages, "bench/fr")
+    assert line.count("<li") == 1 and "3 sets" in line and "Pairs in … graded." in line
+    assert 'aria-label="Preview bench/ja"' in line and line.count('class="t-open"') == 1
+    assert 'data-text="bench/ja pairs' in line
+
+
+def test_descriptions_are_told_once() -> None:
+    """What is alike at both ends, and an ellipsis between; of one, itself."""
+    assert data_views._alike(["Same.", "Same."]) == "Same."
+    assert (
+        data_views._alike(["By voice (probing).", "By the tense (probing)."]) == "By … (probing)."
+    )
+    assert data_views._alike(["a b", "a b c"]) == "a b …"
+    assert data_views._alike(["x", "y"]) == "…"

@@ -1,4 +1,4 @@
-"""The advice of Fair play on a store of invented results: what it says, and what it asks for."""
+"""The advice on fairness on a store of invented results: what it says, and what it asks for."""
 
 from __future__ import annotations
 

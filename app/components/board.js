@@ -1,0 +1,103 @@
+// The body of a Gradio `js_on_load`: element, props and watch are given.
+// A table of which only what is in view, and a little around it, is in the page.
+const { el } = window.theodolite;
+const ROW = 34; // as in board.css
+const WIDTH = 124;
+const AROUND = 6;
+
+const region = el("div", { class: "t-scroll t-board", role: "region", tabindex: "0" });
+const table = el("table", { class: "t-table" });
+const reading = el("p", { class: "t-small t-muted t-reading" });
+region.append(table);
+element.replaceChildren(region, reading);
+region.hidden = reading.hidden = true;
+
+let data = null;
+let order = []; // places of the rows as they are shown
+let sorted = null; // [column, from the best down]
+let seen = ""; // the part that is drawn
+
+const number = (text) => Number.parseFloat(text.replace("−", "-"));
+const name = (place) => data.rows[place][0];
+
+function sort(column) {
+  const down = sorted?.[0] === column ? !sorted[1] : column > 0;
+  sorted = [column, down];
+  const value = (place) => (column ? number(data.rows[place][2][column - 1][0]) : name(place));
+  const first = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+  order = data.rows.map((_, place) => place);
+  order.sort((a, b) => {
+    const [x, y] = [value(a), value(b)];
+    if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y); // nothing comes last
+    return down ? first(y, x) : first(x, y);
+  });
+  draw(true);
+  region.querySelector(`th[aria-colindex="${column + 1}"] button`)?.focus();
+}
+
+function head(column) {
+  const [title, small] = data.heads[column];
+  const how = sorted?.[0] === column ? (sorted[1] ? "descending" : "ascending") : null;
+  const button = el("button", { type: "button", title: `Sort by ${title}` }, title);
+  button.addEventListener("click", () => sort(column));
+  return el("th", { scope: "col", "aria-colindex": column + 1, "aria-sort": how }, button,
+    small ? el("small", { title: small }, small) : null);
+}
+
+function cell([text, css, title, bold], column) {
+  return el("td", { class: css || null, title: title || null, "aria-colindex": column + 1 },
+    bold ? el("b", {}, text) : text);
+}
+
+const gap = (width) => (width > 0 ? el("td", { class: "t-gap", "aria-hidden": "true", style: `min-width:${width}px` }) : null);
+
+function draw(anew = false) {
+  if (!data) return;
+  const columns = data.heads.length - 1;
+  const named = table.tHead?.rows[0]?.cells[0]?.offsetWidth ?? 240;
+  const left = Math.max(0, Math.floor(region.scrollLeft / WIDTH) - 2);
+  const right = Math.min(columns, left + Math.ceil((region.clientWidth - named) / WIDTH) + 4);
+  const top = Math.max(0, Math.floor(region.scrollTop / ROW) - AROUND);
+  const bottom = Math.min(order.length, top + Math.ceil(region.clientHeight / ROW) + 2 * AROUND);
+  const now = [left, right, top, bottom].join();
+  if (now === seen && !anew) return;
+  seen = now;
+  const before = left * WIDTH;
+  const behind = (columns - right) * WIDTH;
+  const shown = Array.from({ length: right - left }, (_, i) => left + i + 1);
+  const spacer = (rows) => (rows > 0 ? el("tr", { class: "t-gap", "aria-hidden": "true", style: `height:${rows * ROW}px` }) : null);
+  const line = (place, i) => {
+    const [title, small, cells] = data.rows[place];
+    return el("tr", { "aria-rowindex": top + i + 2 },
+      el("th", { scope: "row", "aria-colindex": 1, title }, el("span", { class: "t-spec" }, title), small ? el("small", {}, small) : null),
+      gap(before), ...shown.map((column) => cell(cells[column - 1], column)), gap(behind));
+  };
+  const rows = order.slice(top, bottom).map(line);
+  table.setAttribute("aria-rowcount", order.length + 1);
+  table.setAttribute("aria-colcount", columns + 1);
+  table.replaceChildren(
+    el("thead", {}, el("tr", { "aria-rowindex": 1 }, head(0), gap(before), ...shown.map(head), gap(behind))),
+    el("tbody", {}, spacer(top), ...rows, spacer(order.length - bottom)),
+  );
+}
+
+function fill() {
+  data = props.value ? JSON.parse(props.value) : null;
+  region.hidden = reading.hidden = !data;
+  if (!data) return;
+  region.setAttribute("aria-label", data.label);
+  reading.textContent = data.reading;
+  sorted = null;
+  order = data.rows.map((_, place) => place);
+  region.scrollTo(0, 0);
+  draw(true);
+}
+
+let waiting = 0;
+region.addEventListener("scroll", () => {
+  cancelAnimationFrame(waiting);
+  waiting = requestAnimationFrame(() => draw());
+});
+new ResizeObserver(() => draw()).observe(region);
+watch("value", fill);
+fill();

@@ -1,0 +1,41 @@
+"""A large table of short texts, whose rows and columns are drawn as they are scrolled to.
+
+Its first row and column stay in view; a head sorts by its column. It knows nothing of what stands
+in it. What screen readers are told of rows and columns counts all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+_JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+Cell = tuple[str, str, str, bool]
+"""Text, css class, what pointing at it says, whether it is bold."""
+Line = tuple[str, str, Sequence[Cell]]
+"""Name of a row, what stands small beside it, its cells."""
+
+
+def board(**kwargs: Any) -> gr.HTML:
+    """Make the component. A function: Gradio writes a stub file beside every subclass of its own.
+
+    Args:
+        **kwargs: as `gr.HTML` takes them: `elem_id`, …
+    """
+    return gr.HTML(None, html_template="", js_on_load=_JS, apply_default_css=False, **kwargs)
+
+
+def value(label: str, heads: Sequence[tuple[str, str]], rows: Sequence[Line], reading: str) -> str:
+    """The value of a board: plain texts, as JSON, since the browser would wrap every cell of it.
+
+    Args:
+        label: what it holds, for screen readers.
+        heads: of its columns, each with what stands small below it.
+        rows: in the order in which they are shown first.
+        reading: how to read it, below.
+    """
+    return json.dumps({"label": label, "heads": heads, "rows": rows, "reading": reading})
