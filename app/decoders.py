@@ -113,6 +113,14 @@ def decoder_of(workspace: Workspace, encoder: str) -> DecoderRow | None:
     return next((replace(row, encoder=name) for row in fitting if row.dim == loaded.dim), None)
 
 
+def mark_of(workspace: Workspace, encoder: str) -> str | None:
+    """What changes when an encoder gets another decoder; None without one. No weights are read."""
+    from engine.encoders.fingerprint import file_sha256
+
+    row = decoder_of(workspace, encoder)
+    return None if row is None else file_sha256(row.folder / FACTS)
+
+
 def opened(workspace: Workspace, row: DecoderRow) -> tuple[Decoder, Encoder]:
     """A decoder and its encoder, ready to use; the last few stay in memory.
 

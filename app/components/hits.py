@@ -36,6 +36,8 @@ class Column:
         instead: HTML shown in place of hits, such as progress; escaped by the caller.
         note: a word on how it was found. Plain text.
         above: HTML shown above the hits, such as how many more sentences come; escaped likewise.
+        shipped: whether it is an answer of `app.examples`.
+        by_encoder: whether an encoder found them.
     """
 
     encoder: str
@@ -44,6 +46,8 @@ class Column:
     instead: str = ""
     note: str = ""
     above: str = ""
+    shipped: bool = False
+    by_encoder: bool = True
 
 
 def hits(**kwargs: Any) -> gr.HTML:
@@ -113,8 +117,10 @@ def _column(
     elsewhere: dict[int, list[tuple[str, int]]],
     more: More,
 ) -> str:
-    time = "" if column.seconds is None else f"<small>{_time(column.seconds)}</small>"
-    head = f'<header><span class="t-spec">{escape(column.encoder)}</span>{time}</header>'
+    time = parts.SHIPPED if column.shipped else ""
+    if column.seconds is not None:
+        time = f"<small>{_time(column.seconds)}</small>"
+    head = f"<header>{_head(column)}{time}</header>"
     note = f'<p class="t-note">{escape(column.note)}</p>' if column.note else ""
     if column.instead:
         return f'<div class="t-column">{head}{note}{column.instead}</div>'
@@ -123,6 +129,21 @@ def _column(
         for rank, hit in enumerate(column.hits[place], 1)
     )
     return f'<div class="t-column">{head}{note}{column.above}<ol>{items}</ol></div>'
+
+
+def change(encoder: str) -> str:
+    """The name of an encoder above what it found; pressed, the panel with all of them opens."""
+    return (
+        '<button type="button" class="t-spec t-change" data-of="more" title="Change the encoders" '
+        f'onclick="theodolite.more(event)">{escape(encoder)}</button>'
+    )
+
+
+def _head(column: Column) -> str:
+    """Its encoder, or what was looked for without one."""
+    if column.by_encoder:
+        return change(column.encoder)
+    return f'<span class="t-spec">{escape(column.encoder)}</span>'
 
 
 def _hit(
@@ -136,14 +157,16 @@ def _hit(
         marks += "".join(
             f"<span>{escape(_shift(rank, name, there))}</span>" for name, there in others
         )
-    marks += "".join(
-        f'<a href="{escape(to)}" aria-label="{escape(f"{words}: {hit.sentence[:80]}")}">{words}</a>'
+    links = "".join(
+        f'<a href="{escape(to)}" title="{words}" '
+        f'aria-label="{escape(f"{words}: {hit.sentence[:80]}")}">{words.split()[0]}</a>'
         for words, to in more(hit.sentence)
     )
     below = f'<div class="t-also">{letter}{marks}</div>' if letter or marks else ""
     return (
         f'<li data-hit="{hit.index}"{extra}><span class="t-rank">{rank}</span>'
-        f'<div><p dir="auto">{_text(hit)}</p>{below}</div>{_cosine(hit.cosine)}</li>'
+        f'<div><p dir="auto">{_text(hit)}</p>{below}</div>'
+        f'<div class="t-aside">{_cosine(hit.cosine)}{links}</div></li>'
     )
 
 

@@ -13,13 +13,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.examples import geometry, maps, shipped
+from app.pages.decode import example as decode
+from app.pages.diagnose import example as diagnose
+from app.pages.search import example as search
+from app.pages.trainings import example as trainings
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
 MAKERS: dict[str, Callable[[Workspace], None]] = {
-    "map": maps.make_map, "spaces": maps.make_spaces, "geometry": geometry.make,
-}  # fmt: skip
+    "map": maps.make_map,
+    "spaces": maps.make_spaces,
+    "geometry": geometry.make,
+    "search": search.make,
+    "decode": decode.make_decode,
+    "interpolate": decode.make_interpolate,
+    "arithmetic": decode.make_arithmetic,
+    "diagnose": diagnose.make,
+    "trainings": trainings.make,
+}
 """Name -> what makes and writes that example."""
 
 

@@ -14,12 +14,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.errors import UserError
 from store.hashing import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import numpy as np
+
+    from app.workspace import Workspace
 
 FOLDER = Path(__file__).parent
 
@@ -30,6 +33,24 @@ class Example:
 
     facts: dict[str, Any]
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def answer(self) -> Any:
+        """What `write_answer` wrote."""
+        return self.facts["answer"]
+
+    def is_of(self, workspace: Workspace, *encoders: str) -> bool:
+        """Whether `write_answer` had these very encoders, and the data as they are here."""
+        try:
+            return all(
+                workspace.catalog.sentences(name)[1] == hashed
+                for name, hashed in self.facts["data"].items()
+            ) and all(
+                workspace.load(name).fingerprint == self.facts["encoders"].get(name)
+                for name in encoders
+            )
+        except UserError:  # not here, or not for visitors
+            return False
 
 
 @lru_cache(maxsize=16)
@@ -65,3 +86,14 @@ def forget(name: str) -> None:
     for suffix in (".json", ".npz"):
         (FOLDER / f"{name}{suffix}").unlink(missing_ok=True)
     read.cache_clear()
+
+
+def write_answer(
+    workspace: Workspace, name: str, answer: Any, encoders: Iterable[str], data: Iterable[str] = ()
+) -> None:
+    """Keep what a page shows, with the fingerprints and the hashes that it was made with."""
+    write(name, {
+        "answer": answer,
+        "encoders": {encoder: workspace.load(encoder).fingerprint for encoder in encoders},
+        "data": {dataset: workspace.catalog.sentences(dataset)[1] for dataset in data},
+    })  # fmt: skip

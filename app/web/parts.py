@@ -30,6 +30,11 @@ ALWAYS_LAST: dict[str, Any] = {**HIDE_PROGRESS, "trigger_mode": "always_last"}
 ONE_AT_A_TIME: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 1}
 """Of one that many controls fire, some at the same moment: a later answer never comes before an
 earlier one. Visitors wait for each other, so it has to be quick."""
+SHIPPED = (
+    '<small class="t-shipped" title="Made with this very encoder before Theodolite was shipped">'
+    "shipped example</small>"
+)
+"""Beside an answer of `app.examples`, where another says how long it took."""
 
 
 def header(title: str, lead: str = "") -> gr.HTML:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from app import decoders
 from app.examples import shipped
+from app.pages.decode import example as decode
+from app.pages.decode import service as decoding
+from app.pages.decode.service import DEFAULTS, STEPS, DecodeOptions
 from app.pages.geometry import densities
 from app.pages.geometry import service as geometry
 from app.pages.map import service as maps
 from app.pages.map.job import MapJob
+from app.pages.search import example as search
+from app.pages.search import service as searching
 from app.pages.spaces.service import SpacesJob
+from app.pages.trainings import example as trainings
+from app.pages.trainings.service import table
 from app.workspace import STARTER_ENCODERS, Workspace
+
+WAY = (decode.WALKED, decode.ENDS, STEPS, "linear", decode.COLLECTION)
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +92,66 @@ def test_a_geometry_that_ships_is_the_one_measured_here(fresh):
     assert np.allclose(arrays["cosine"], shipped_one.cosine, atol=1e-5)
     for name in ("uniformity", "alignment_over", "isoscore", "hub_skew"):
         assert info[name] == pytest.approx(shipped_one.info[name], rel=1e-3)
+
+
+def test_the_query_of_search_is_answered_by_each_encoder_that_ships(fresh):
+    """As the search itself answers it; nothing for another question, encoder or collection."""
+    usual = searching.spec([search.QUERY], encoders=STARTER_ENCODERS)
+    found = search.known(fresh, usual)
+    assert list(found) == list(STARTER_ENCODERS)
+    asked = searching.nearest(fresh, "random:256", usual.collection, [search.QUERY], usual.k)
+    assert [hit.sentence for hit in found["random:256"][0]] == [hit.sentence for hit in asked[0]]
+    for other in (replace(usual, k=3), replace(usual, queries=("rain",)),
+                  replace(usual, collection="starter-pairs"),
+                  replace(usual, encoders=("random:64",))):  # fmt: skip
+        assert search.known(fresh, other) == {}
+
+
+def test_what_ships_of_the_decoders_is_of_these_decoders(fresh):
+    """If this fails, run `python -m app.examples.make decode interpolate arithmetic`."""
+    assert set(decode.decoded(fresh, STARTER_ENCODERS, decode.SENTENCE, DEFAULTS)) == {
+        *STARTER_ENCODERS
+    }
+    lines = decode.ANALOGY.lines
+    found = decode.calculated(fresh, STARTER_ENCODERS, "a - b + c", lines, DEFAULTS)
+    assert set(found) == {*STARTER_ENCODERS}
+    assert found["minilm"].sentence == decode.ANALOGY.answer
+    assert len(decode.interpolated(fresh, *WAY, DEFAULTS)) == STEPS
+
+
+def test_nothing_ships_for_another_question_or_way_of_decoding(fresh):
+    """Neither is it shown where the encoder has another decoder by now."""
+    names = STARTER_ENCODERS
+    assert decode.decoded(fresh, names, "A cat.", DEFAULTS) == {}
+    assert decode.decoded(fresh, names, decode.SENTENCE, DecodeOptions("greedy")) == {}
+    assert decode.decoded(fresh, ["random:64"], decode.SENTENCE, DEFAULTS) == {}
+    assert decode.interpolated(fresh, "wordllama", *WAY[1:], DEFAULTS) == []
+
+
+def test_a_decoder_of_ones_own_takes_the_place_of_an_example(fresh, tmp_path):
+    """The newest decoder of an encoder is the one that is asked."""
+    folder = tmp_path / "mine"
+    shutil.copytree(decoders.decoder_of(fresh, "random:256").folder, folder)
+    facts = json.loads((folder / decoders.FACTS).read_text("utf-8"))
+    (folder / decoders.FACTS).write_text(json.dumps(facts | {"loss": 1.0}), encoding="utf-8")
+    name = decoders.register(fresh, folder).name
+    assert decode.decoded(fresh, ["random:256"], decode.SENTENCE, DEFAULTS) == {}
+    fresh.store.decoders.remove(name)
+    assert decode.decoded(fresh, ["random:256"], decode.SENTENCE, DEFAULTS) != {}
+
+
+@pytest.mark.slow
+def test_the_decoded_example_is_what_the_decoder_says(fresh):
+    """Of the encoder that needs no model."""
+    known = decode.decoded(fresh, ["random:256"], decode.SENTENCE, DEFAULTS)["random:256"]
+    (said,) = decoding.decode(fresh, ["random:256"], decode.SENTENCE)
+    assert (known.sentence, known.words, known.given) == (said.sentence, said.words, said.given)
+
+
+def test_the_training_learned(fresh):
+    """A real run that ended, with its curves; in no list."""
+    run, learned = trainings.read()
+    assert (run.state, run.encoder, run.step) == ("done", None, run.steps)
+    assert run.score == max(one["score"] for one in learned.evals) > learned.evals[0]["score"] + 10
+    assert learned.steps[-1]["loss"] < learned.steps[0]["loss"]
+    assert table(fresh) == []

@@ -35,7 +35,7 @@ def rows(page):
 def test_a_preset_fills_the_form_and_is_worked_out(visit):
     """By mouse; several encoders in one table, and what a person might say."""
     page = visit.open(BOTH)
-    expect(page.locator(".t-empty")).to_contain_text("Nothing calculated yet")
+    expect(rows(page)).to_have_count(2)
     page.locator("#preset input").click()
     page.get_by_role("option", name="Vec2Sent: Italy and pizza").click()
     expect(rows(page)).to_have_count(2)
@@ -44,7 +44,7 @@ def test_a_preset_fills_the_form_and_is_worked_out(visit):
     expect(rows(page).first).to_contain_text(ENCODER)
     expect(rows(page).nth(1)).to_contain_text("No decoder")
     expect(page.locator("#told")).to_contain_text("she visits france")
-    address_of(page, "x=", "let=")
+    address_of(page, "let=")
 
 
 def test_a_link_opens_the_same_sum(visit):
@@ -60,10 +60,12 @@ def test_a_link_opens_the_same_sum(visit):
 def test_by_keyboard_alone(visit):
     """Sentences, expression, Enter."""
     page = visit.open(BOTH)
-    expect(page.locator(".t-empty")).to_be_visible()
+    expect(rows(page)).to_have_count(2)
     box(page, "sentences").focus()
+    page.keyboard.press("Control+A")
     page.keyboard.insert_text(LINES)
     box(page, "expression").focus()
+    page.keyboard.press("Control+A")
     page.keyboard.insert_text("(a + a) / 2")
     page.keyboard.press("Enter")
     expect(rows(page).first.locator(".t-sentence")).to_contain_text(FIRST)
@@ -79,7 +81,7 @@ def test_by_keyboard_alone(visit):
 def test_what_is_wrong_stands_under_the_field(visit, expression, lines, said, marked):
     """Where it is, calmly, with a mark in the expression; the form keeps what was written."""
     page = visit.open(BOTH)
-    expect(page.locator(".t-empty")).to_be_visible()
+    expect(rows(page)).to_have_count(2)
     box(page, "sentences").fill(lines)
     box(page, "expression").fill(expression)
     box(page, "expression").press("Enter")
@@ -100,7 +102,8 @@ def test_what_is_wrong_stands_under_the_field(visit, expression, lines, said, ma
 def test_hostile_text_stays_text(visit):
     """As a sentence, and as an expression."""
     page = visit.open(f"{BOTH}&x=a&let={quote('a = ' + HOSTILE)}")
-    expect(page.locator("#told dl")).to_contain_text("onerror")
+    expect(rows(page)).to_have_count(2)
+    expect(box(page, "sentences")).to_have_value("a = " + HOSTILE)
     assert not obeyed(page)
     page = visit.open(f"{BOTH}&x={quote(HOSTILE)}&let={quote(LINES)}")
     expect(page.get_by_role("alert")).to_be_visible()

@@ -33,7 +33,7 @@ def card(page, encoder=ENCODER):
 def test_a_sentence_comes_back_with_its_cosine(visit):
     """By mouse: the sentence, its cosine, the other candidates folded away."""
     page = visit.open(BOTH)
-    expect(page.locator(".t-empty")).to_contain_text("No sentence yet")
+    expect(card(page).locator(".t-sentence")).to_be_visible()
     box(page).fill(FIRST)
     page.locator("#decode-button").click()
     expect(card(page).locator(".t-sentence")).to_have_text(FIRST)
@@ -77,11 +77,24 @@ def test_an_encoder_without_a_decoder_has_the_way_to_one(visit):
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+def test_the_page_opens_with_a_sentence_and_what_ships_as_its_answer(visit):
+    """Said to be so; the address stays plain. Another sentence takes its place."""
+    page = visit.open("decode?encoder=random:256")
+    mine = card(page, "random:256")
+    expect(mine).to_contain_text("shipped example")
+    expect(mine.locator(".t-tally")).to_contain_text("of 7 words kept in place")
+    assert "q=" not in page.url
+    box(page).fill(FIRST)
+    box(page).press("Enter")
+    expect(mine).not_to_contain_text("shipped example")
+
+
 def test_by_keyboard_alone(visit):
     """Write, Enter, then the candidates by Tab and Enter."""
     page = visit.open(BOTH)
-    expect(page.locator(".t-empty")).to_be_visible()
+    expect(card(page).locator(".t-sentence")).to_be_visible()
     box(page).focus()
+    page.keyboard.press("Control+A")
     page.keyboard.insert_text(FIRST)
     page.keyboard.press("Enter")
     expect(card(page).locator(".t-sentence")).to_have_text(FIRST)
@@ -118,7 +131,7 @@ def test_a_link_opens_the_same_view(visit):
     )
     expect(card(page).locator(".t-sentence")).to_have_text(FIRST)
     expect(card(page).locator(".t-others")).to_have_count(0)
-    page.get_by_role("button", name="How it is decoded").click()
+    page.get_by_role("button", name="More controls").click()
     expect(page.get_by_role("radio", name="Greedy")).to_be_checked()
     expect(page.locator("#corrections input")).to_have_value("2")
     expect(page.locator("#beams")).to_be_hidden()
@@ -139,7 +152,8 @@ def test_an_old_link_with_nonsense_opens_calmly(visit):
 def test_nothing_written_is_told_calmly(visit):
     """And what was there stays."""
     page = visit.open(BOTH)
-    expect(page.locator(".t-empty")).to_be_visible()
+    expect(card(page).locator(".t-sentence")).to_be_visible()
+    box(page).fill("")
     page.locator("#decode-button").click()
     expect(page.get_by_role("alert")).to_contain_text("The sentence is empty")
 

@@ -46,7 +46,7 @@ def where(page):
 def test_a_way_is_walked_by_mouse(visit):
     """Eleven steps from one sentence to the other, three real ones beneath each."""
     page = visit.open(HERE)
-    expect(page.locator(".t-empty")).to_contain_text("Nothing to interpolate yet")
+    expect(steps(page)).to_have_count(11)
     box(page, "first").fill(FIRST)
     box(page, "second").fill(SECOND)
     page.locator("#walk-button").click()
@@ -87,6 +87,7 @@ def test_a_link_opens_the_same_step(visit):
     page = visit.open(f"{WALKED}&path=spherical&steps=5&at=3")
     expect(steps(page)).to_have_count(5)
     expect(where(page)).to_have_text("75 % of the way")
+    page.get_by_role("button", name="More controls").click()
     expect(page.get_by_role("radio", name="Great circle")).to_be_checked()
     page.get_by_role("radio", name="Straight line").check()
     expect(where(page)).to_have_text("50 % of the way")
@@ -109,10 +110,12 @@ def test_the_chart_has_its_numbers(visit):
 def test_by_keyboard_alone(visit):
     """Both sentences, Enter in the second, and on to the slider."""
     page = visit.open(HERE)
-    expect(page.locator(".t-empty")).to_be_visible()
+    expect(steps(page)).to_have_count(11)
     box(page, "first").focus()
+    page.keyboard.press("Control+A")
     page.keyboard.insert_text(FIRST)
     page.keyboard.press("Tab")
+    page.keyboard.press("Control+A")
     page.keyboard.insert_text(SECOND)
     page.keyboard.press("Enter")
     expect(steps(page)).to_have_count(11)
@@ -127,6 +130,9 @@ def test_by_keyboard_alone(visit):
 def test_a_missing_end_is_told_calmly(visit):
     """Which one."""
     page = visit.open(f"{HERE}&a={quote(FIRST)}")
+    expect(steps(page)).to_have_count(11)
+    box(page, "second").fill("")
+    page.locator("#walk-button").click()
     expect(page.get_by_role("alert")).to_contain_text("The second sentence is empty")
 
 

@@ -61,7 +61,7 @@ def test_several_queries_stand_one_under_another(visit):
 def test_text_of_an_upload_stays_text(visit, boats):
     """Markup in a collection and in the query is shown, not run."""
     page = visit.open(f"search?encoder=random:256&in=upload:{boats}")
-    page.wait_for_selector(".t-empty")
+    page.wait_for_selector(".t-column li")
     page.locator("#query textarea, #query input").first.fill(HOSTILE)
     page.locator("#search-button").click()
     expect(page.locator(".t-column li").first).to_contain_text(HOSTILE)
@@ -90,10 +90,24 @@ def test_a_large_collection_is_encoded_in_the_background(visit, workspace, tmp_p
     workspace.store.uploads.remove("many")
 
 
-def test_the_page_without_a_query_says_what_to_do(visit):
-    """And picking one from the collection searches at once."""
+def test_the_page_opens_with_a_query_and_what_ships_as_its_answer(visit):
+    """Said to be so; the address stays plain. Asked again it is an answer of now."""
+    page = visit.open("search")
+    column = page.locator(".t-column", has_text="random:256")
+    expect(column.locator("li")).to_have_count(10)
+    expect(column.locator("header")).to_contain_text("shipped example")
+    assert "q=" not in page.url
+    page.locator("#search-button").click()
+    expect(column.locator("header")).to_contain_text("ms")
+    expect(column.locator("li")).to_have_count(10)
+
+
+def test_picking_one_from_the_collection_searches_at_once(visit):
+    """For encoders whose answers do not ship the first query is asked now."""
     page = visit.open(TWO)
-    expect(page.locator(".t-empty")).to_contain_text("No query yet")
+    expect(page.locator(".t-column li")).to_have_count(20)
+    expect(page.locator("#hits")).not_to_contain_text("shipped example")
+    page.get_by_role("button", name="More controls").click()
     page.locator("#pick").click()
     # Not always the first: another order of its words is the same to a bag of words.
     expect(page.locator(".t-column").first).to_contain_text("the query itself")
@@ -102,7 +116,7 @@ def test_the_page_without_a_query_says_what_to_do(visit):
 def test_an_endless_query_is_refused_calmly(visit):
     """A hundred thousand pasted characters: the box takes some, the page says what it can do."""
     page = visit.open("search?encoder=random:256")
-    page.wait_for_selector(".t-empty")
+    page.wait_for_selector(".t-column li")
     page.locator("#query textarea, #query input").first.click()
     page.keyboard.insert_text("long " * 20_000)
     page.locator("#search-button").click()
@@ -151,6 +165,7 @@ def test_least_cosine_and_label(visit, workspace):
     expect(page.locator("#hits li")).to_have_count(5)
     mine = {s for s, own in zip(data.sentences, data.labels, strict=True) if own == label}
     assert set(page.locator("#hits li p").all_inner_texts()) <= mine
+    page.get_by_role("button", name="More controls").click()
     box = page.locator("#least input")
     box.fill("0.999")
     box.press("Enter")
@@ -161,10 +176,31 @@ def test_least_cosine_and_label(visit, workspace):
 def test_the_ways_of_searching_by_keyboard(visit):
     """The arrow keys change what the page asks for."""
     page = visit.open("search?encoder=random:256")
-    page.wait_for_selector(".t-empty")
+    page.wait_for_selector(".t-column li")
+    page.get_by_role("button", name="More controls").click()
     page.get_by_label("Meaning").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#unlike")).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#encoders")).to_be_hidden()
     expect(page.locator("#query")).to_contain_text("Words")
+
+
+def test_marks_in_the_box_say_how_it_is_meant(visit):
+    """Quotes for words, slashes for a pattern; the control stays as it is."""
+    page = visit.open("search?encoder=random:256&k=2")
+    page.wait_for_selector(".t-column li")
+    box = page.locator("#query textarea, #query input").first
+    for text, found in (('"the bo"', "the bo"), ("/^Who .*[?]$/", "Who ")):
+        box.fill(text)
+        box.press("Enter")
+        expect(page.locator("#hits mark").first).to_contain_text(found, ignore_case=True)
+
+
+def test_the_head_of_a_column_opens_the_choice_of_encoders(visit):
+    """And another encoder is asked at once."""
+    page = visit.open("search?encoder=random:256&in=starter-pairs&k=2")
+    page.locator(".t-column header button").click()
+    page.locator("#encoders").get_by_label("random:64", exact=True).check()
+    expect(page.locator(".t-column header")).to_have_count(2)
+    expect(page.locator(".t-column li")).to_have_count(4)

@@ -279,6 +279,7 @@ def test_a_diagnosis_is_queued_and_then_shown(visitor, place, desk, measured):
     """It says where it is, and takes the place of the one before when it is done."""
     page = visitor(place).open("diagnose?encoder=random:64")
     expect(page.locator("#command pre")).to_have_text("theodolite diagnose random:64")
+    page.get_by_role("button", name="More controls").click()
     page.get_by_label("How many").fill("x")
     page.locator("#start").click()
     expect(page.get_by_role("alert")).to_contain_text("'x' is no number of sentences")

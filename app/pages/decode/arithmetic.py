@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from app.pages.decode import form, service, views
+from app.pages.decode import example, form, service, views
 from app.pages.decode.analogies import ANALOGY, PRESETS, named
 from app.pages.encoders import choices
 from app.web import address, parts
@@ -24,20 +24,21 @@ TITLE = "Arithmetic"
 PATH = "arithmetic"
 DESCRIPTION = (
     "Calculate with sentences: an expression over their vectors is a point too, and every decoder "
-    "says what stands there. a - b + c is the analogy a : b :: z : c."
+    "says what stands there. + and - join sentences, * and / take a number, brackets group; "
+    "a - b + c is the analogy a : b :: z : c."
 )
 OWN = "Of my own"
 LONGEST = 5000
 MOST_TEXT = 60_000
 """Characters of all named sentences; the box takes no more."""
-NOTHING = parts.empty("Nothing calculated yet", "Take a preset, or write names and an expression.")
+NOTHING = parts.empty("Nothing to calculate", "Take a preset, or write names and an expression.")
 CONTROLS = (
-    Control("expression", "Expression", key="x",
-            hint="+ and - join sentences; * and / take a number; brackets.",
+    Control("expression", "Expression", default=example.ANALOGY.expression, key="x",
             options={"placeholder": ANALOGY, "lines": 1, "max_lines": 3, "max_length": LONGEST,
-                     "elem_classes": ["t-mono"]}),
-    Control("sentences", "Sentences, one a line", key="let", hint="Name, equals sign, sentence.",
-            options={"placeholder": PRESETS[0].lines, "lines": 6, "max_lines": 14,
+                     "elem_classes": ["t-mono", "t-wide"]}),
+    Control("sentences", "Sentences, one a line", default=example.ANALOGY.lines, key="let",
+            hint="A name, an equals sign, a sentence.",
+            options={"placeholder": PRESETS[0].lines, "lines": 3, "max_lines": 14,
                      "max_length": MOST_TEXT}),
     choices.ENCODERS,
     *form.OPTIONS,
@@ -46,35 +47,33 @@ CONTROLS = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(*CONTROLS)
-    with gr.Row(equal_height=False):
-        with gr.Column(scale=2, min_width=300):
-            preset = gr.Dropdown(
-                [OWN, *(preset.title for preset in PRESETS)], value=OWN, label="Preset",
-                elem_id="preset",
-                info="The two analogies of Vec2Sent and some of ours.",
-            )  # fmt: skip
-            expression = controls.render("expression")
-            notice = parts.notice()
-        with gr.Column(scale=3, min_width=300):
-            sentences = controls.render("sentences")
-    controls.render("encoder")
-    form.render(controls)
-    with gr.Row(elem_classes=["t-tight"]):
+    with parts.bar(TITLE, DESCRIPTION):
+        expression = controls.render("expression")
         go = gr.Button("Calculate", variant="primary", elem_id="calculate-button")
-    found = parts.static("", elem_id="told")
+        preset = gr.Dropdown([OWN, *(preset.title for preset in PRESETS)], label="Preset",
+                             value=example.ANALOGY.title, elem_id="preset")  # fmt: skip
+        with parts.more():
+            controls.render("encoder")
+            form.render(controls)
+    notice = parts.notice()
+    with gr.Row(equal_height=False, elem_classes=["t-sum"]):
+        with gr.Column(scale=2, min_width=300):
+            sentences = controls.render("sentences")
+        with gr.Column(scale=5, min_width=300):
+            found = parts.static("", elem_id="told", elem_classes=["t-answer"])
 
     def load(request: gr.Request) -> Answer:
         asked = controls.asked(request)
         chosen = choices.asked(workspace, request, form.first_encoders(workspace))
         asked.encoder = choices.filled(workspace, chosen)
         asked.expression = (asked.expression or "")[:LONGEST]
-        asked.sentences = "\n".join(address.every(request, "let"))[:MOST_TEXT]
+        lines = address.every(request, "let") or [example.ANALOGY.lines]
+        asked.sentences = "\n".join(lines)[:MOST_TEXT]
         filled = {controls[name]: value for name, value in vars(asked).items()}
         return {preset: _preset_of(asked.expression, asked.sentences), **filled}
 
-    def calculate(asked: Values, request: gr.Request) -> Iterator[Answer]:
+    def said(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
         """The table, row by row as they are ready."""
         names, options, text = (
             choices.need(asked.encoder or []),
@@ -85,19 +84,20 @@ def build(workspace: Workspace) -> None:
             raise UserError("The expression is empty.", f"Write one, such as {ANALOGY}.")
         lines = named(asked.sentences)
         used, answer = _used(text, lines), _answer(text, asked.sentences)
+        known = (
+            example.calculated(workspace, names, text, asked.sentences, options) if shipped else {}
+        )
 
         def ask(name: str, waiting: Waiting) -> list[DecodeResult]:
             return service.calculate(workspace, [name], text, lines, options, waiting)
 
-        for done in form.answers(workspace, names, ask, request.session_hash):
+        for done in form.answers(workspace, names, ask, session, known):
             yield {found: views.calculated(text, used, answer, done)}
 
-    def again(asked: Values, request: gr.Request) -> Iterator[Answer]:
-        """Another option, or a page just opened, is no reason to ask for an expression."""
-        if asked.expression.strip() or asked.sentences.strip():
-            yield from calculate(asked, request)
-        else:
-            yield {found: NOTHING}
+    def nothing(asked: Values) -> Answer:
+        return None if (asked.expression + asked.sentences).strip() else {found: NOTHING}
+
+    calculate, again, reopen = form.handlers(said, nothing)
 
     def take(title: str) -> Answer:
         chosen = next((one for one in PRESETS if one.title == title), None)
@@ -105,7 +105,8 @@ def build(workspace: Workspace) -> None:
 
     opened = on_load(load, [preset, *controls.values()], notice)
     taken = on(preset.input, take, [preset], [expression, sentences], notice, **ALWAYS_LAST)
-    for event in (opened.success, taken.then, form.changes(controls, "encoder")):
+    on(opened.success, reopen, controls, [found], notice, **form.MANY)
+    for event in (taken.then, form.changes(controls, "encoder")):
         on(event, again, controls, [found], notice, **form.MANY)
     on([go.click, expression.submit, sentences.submit], calculate, controls, [found], notice,
        **form.MANY)  # fmt: skip

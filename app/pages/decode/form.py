@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from app.pages.decode import service, views
 from app.pages.decode.service import DEFAULTS, DecodeOptions
 from app.pages.encoders import choices
 from app.web import background_call
-from app.web.controls import Control, Controls, Values, shape
+from app.web.controls import Answer, Control, Controls, Values, shape
 from app.web.parts import ALWAYS_LAST
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from app.pages.decode.service import DecodeResult
     from app.pages.decode.views import Shown
     from app.workspace import Workspace
+
+Handler = Callable[[Values, gr.Request], Iterator[Answer]]
+Said = Callable[[Values, "str | None", bool], Iterator[Answer]]
 
 MOST_WRITTEN = 2 * service.MOST_CHARACTERS
 """Characters that the box of a sentence takes: what is too long is said, not cut."""
@@ -37,16 +40,14 @@ def _number(name: str, label: str, hint: str, low: float, high: float, key: str 
     step = {"precision": 0} if isinstance(default, int) else {"step": 0.05}
     return Control(
         name, label, gr.Number, default, hint, key=key,
-        options={"elem_id": key or name, "minimum": low, "maximum": high, "min_width": 120}
-        | step | options,
+        options={"elem_id": key or name, "minimum": low, "maximum": high} | step | options,
     )  # fmt: skip
 
 
 OPTIONS = (
-    Control("method", "Method", gr.Radio, DEFAULTS.method, choices=METHODS,
-            options={"min_width": 300, "scale": 3}),
+    Control("method", "Method", gr.Radio, DEFAULTS.method, choices=METHODS),
     _number("rounds", "Corrections", "Encode again, move by what was missed, keep the best.",
-            0, service.MOST_ROUNDS, "corrections", min_width=160, scale=1),
+            0, service.MOST_ROUNDS, "corrections"),
     _number("beams", "Candidates", "The best by cosine is shown.", 1, service.MOST_BEAMS),
     _number("temperature", "Temperature", "Low is cautious.", 0.05, 5, visible=False),
     _number("top_p", "Top-p", "The share of the likeliest tokens drawn from.", 0.01, 1, "share",
@@ -60,13 +61,8 @@ OPTIONS = (
 
 
 def render(controls: Controls) -> None:
-    """Place the options here, folded away; only what matters to a method is shown."""
-    with gr.Accordion("How it is decoded", open=False):
-        with gr.Row():
-            controls.render("method", "rounds")
-        with gr.Row():
-            controls.render("beams", "temperature", "top_p", "seed")
-        controls.render("known_words")
+    """Place the options here; only what matters to a method is shown."""
+    controls.render(*(option.name for option in OPTIONS))
     sampled = [controls[name] for name in ("temperature", "top_p", "seed")]
 
     def fitting(method: str) -> dict[Any, Any]:
@@ -118,6 +114,7 @@ def answers(
     encoders: Sequence[str],
     ask: Callable[[str, Waiting], list[DecodeResult]],
     session: str | None,
+    known: Mapping[str, DecodeResult] | None = None,
 ) -> Iterator[list[Shown]]:
     """What several encoders say, all asked at the same moment.
 
@@ -126,6 +123,7 @@ def answers(
         encoders: specs.
         ask: asks one of them; given its spec, and whom to tell how many requests come before.
         session: the tab that asks.
+        known: what some of them say already; these are not asked.
 
     Yields:
         Of each encoder what it said, or (its spec, HTML that stands in its place: how far it is,
@@ -141,13 +139,37 @@ def answers(
 
         return do
 
-    works = {encoder: work(encoder) for encoder in encoders}
-    firsts = {encoder: opening(encoder) for encoder in encoders}
+    known = known or {}
+    works = {encoder: work(encoder) for encoder in encoders if encoder not in known}
+    firsts = {encoder: opening(encoder) for encoder in works}
     for found in background_call.together(works, firsts, session):
-        yield [
-            (encoder, progress) if answer is None else answer
+        said: dict[str, Shown] = {
+            encoder: (encoder, progress) if answer is None else answer
             for encoder, (progress, answer) in found.items()
-        ]
+        }
+        yield [known.get(encoder) or said[encoder] for encoder in encoders]
+
+
+def handlers(said: Said, nothing: Callable[[Values], Answer]) -> tuple[Handler, Handler, Handler]:
+    """Handlers of a question, of another option, and of a page that was just opened.
+
+    Args:
+        said: answers what the controls say, for a tab; told whether what ships may be the answer.
+        nothing: what is shown while nothing is written; None where something is.
+    """
+
+    def ask(asked: Values, request: gr.Request) -> Iterator[Answer]:
+        yield from said(asked, request.session_hash, False)
+
+    def again(asked: Values, request: gr.Request) -> Iterator[Answer]:
+        """Another option is no reason to ask for a sentence."""
+        shown = nothing(asked)
+        yield from [shown] if shown else ask(asked, request)
+
+    def reopen(asked: Values, request: gr.Request) -> Iterator[Answer]:
+        yield from said(asked, request.session_hash, True)
+
+    return ask, again, reopen
 
 
 def opening(encoder: str) -> str:

@@ -11,7 +11,7 @@ import gradio as gr
 from app.components.chart import chart
 from app.components.interpolation import Near, Stop, interpolation, value_of
 from app.pages.data import choices as collections
-from app.pages.decode import figures, form, service, views
+from app.pages.decode import example, figures, form, service, views
 from app.pages.decode.service import NEAR, STEPS, NoDecoder
 from app.pages.encoders import choices
 from app.pages.search import service as search
@@ -31,43 +31,41 @@ DESCRIPTION = (
     "vectors, and the decoder says what stands there."
 )
 PATHS = [("Straight line", "linear"), ("Great circle", "spherical")]
-NOTHING = parts.empty("Nothing to interpolate yet", "Write two sentences, or have them picked.")
-EXAMPLES = [("The old dog slept by the fire.", "Fresh snow covers the mountain road."),
-            ("I love this film.", "The train was late again."),
-            ("He plays the guitar.", "She cooks dinner for her friends.")]  # fmt: skip
+NOTHING = parts.empty("Nothing to interpolate", "Write two sentences, or have them picked.")
+EXAMPLES = [example.ENDS, ("I love this film.", "The train was late again."),
+            ("The old dog slept by the fire.", "Fresh snow covers the mountain road.")]  # fmt: skip
 CONTROLS = (
     *(
-        Control(name, f"{name.capitalize()} sentence", key=key,
-                options={"placeholder": example, "lines": 1, "max_lines": 3,
-                         "max_length": form.MOST_WRITTEN, "min_width": 300})
-        for name, key, example in zip(("first", "second"), "ab", EXAMPLES[0], strict=True)
+        Control(name, label, default=usual, key=key,
+                options={"placeholder": "Write a sentence", "lines": 1, "max_lines": 3,
+                         "max_length": form.MOST_WRITTEN, "elem_classes": ["t-wide"]})
+        for name, label, key, usual in zip(("first", "second"), ("From", "To"), "ab",
+                                           example.ENDS, strict=True)
     ),
-    Control("encoder", "Encoder", gr.Dropdown, options={"choices": [], "min_width": 220}),
-    Control("path", "Path", gr.Radio, "linear", choices=PATHS, options={"min_width": 240}),
+    Control("encoder", "Encoder", gr.Dropdown, options={"choices": []}),
+    Control("path", "Path", gr.Radio, "linear", choices=PATHS),
     Control("steps", "Steps", gr.Number, STEPS,
-            options={"minimum": 2, "maximum": service.MOST_STEPS, "precision": 0,
-                     "min_width": 100}),
+            options={"minimum": 2, "maximum": service.MOST_STEPS, "precision": 0}),
     Control("collection", "Nearest real sentences of", gr.Dropdown, collections.DEFAULT, key="in",
-            options={"choices": [], "value": None, "min_width": 220}),
+            options={"choices": [], "value": None}),
     *form.OPTIONS,
 )  # fmt: skip
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(*CONTROLS)
-    with gr.Row():
+    with parts.bar(TITLE, DESCRIPTION):
         controls.render("first", "second")
-    with gr.Row():
-        controls.render("encoder", "path", "steps", "collection")
-    form.render(controls)
-    with gr.Row(elem_classes=["t-tight"]):
         go = gr.Button("Interpolate", variant="primary", elem_id="walk-button")
-        pick = gr.Button("Pick two sentences", size="md", elem_id="pick")
+        controls.render("encoder")
+        with parts.more():
+            controls.render("path", "steps", "collection")
+            form.render(controls)
+            pick = gr.Button("Pick two sentences", size="md", elem_id="pick")
     notice = parts.notice()
     words = parts.static("", elem_id="told")
-    strip = interpolation(elem_id="walk")
+    strip = interpolation(elem_id="walk", elem_classes=["t-answer"])
     drawn = chart(elem_id="way", height=320)
     at = gr.State(None)
     ends = [controls["first"], controls["second"]]
@@ -81,20 +79,20 @@ def build(workspace: Workspace) -> None:
             **{controls[name]: value for name, value in filled.items()},
         }
 
-    def start(asked: Values, request: gr.Request) -> Iterator[Answer]:
+    def said(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
         """How far it is, then the strip and the chart, or how to come to a decoder."""
-        for found in _answers(workspace, asked, request.session_hash):
+        steps = _shipped(workspace, asked) if shipped else []
+        answers = [_drawn(steps, asked)] if steps else _answers(workspace, asked, session)
+        for found in answers:
             yield dict(zip(shown, found, strict=True))
 
-    def again(asked: Values, request: gr.Request) -> Iterator[Answer]:
-        """Another option, or a page just opened, is no reason to ask for sentences."""
-        if asked.first.strip() or asked.second.strip():
-            yield from start(asked, request)
-        else:
-            yield {words: NOTHING, strip: None, drawn: None}
+    def nothing(asked: Values) -> Answer:
+        empty = {words: NOTHING, strip: None, drawn: None}
+        return None if (asked.first + asked.second).strip() else empty
 
+    start, again, reopen = form.handlers(said, nothing)
     opened = on_load(load, [*controls.values(), at], notice)
-    on(opened.then, again, {**controls, "at": at}, shown, notice, **form.MANY)
+    on(opened.then, reopen, {**controls, "at": at}, shown, notice, **form.MANY)
     on(form.changes(controls, "encoder", "path", "collection"), again, controls, shown, notice,
        **form.MANY)  # fmt: skip
     picked = on(pick.click, lambda: dict(zip(ends, random.choice(EXAMPLES), strict=True)), None,
@@ -134,7 +132,7 @@ def _answers(
     encoder = asked.encoder
     if not encoder:
         raise UserError("No encoder was chosen.", "Choose one above, or add one on Encoders.")
-    place = asked.collection if asked.collection and asked.collection != "none" else None
+    place = _place(asked)
 
     def work(say: background_call.Say) -> tuple[list[Step], str]:
         lacking = _lacking(workspace, encoder, place) if place else ""
@@ -150,15 +148,33 @@ def _answers(
             if found is None:
                 yield progress, gr.skip(), gr.skip()
                 continue
-            steps, lacking = found
-            strip = value_of(
-                [_stop(step) for step in steps], ends, at=getattr(asked, "at", None),
-                collection="" if lacking else place or "",
-            )  # fmt: skip
-            said = views.interpolated(steps, figures.said(steps), lacking, place)
-            yield said, strip, figures.cosines(steps)
+            yield _drawn(found[0], asked, found[1])
     except NoDecoder:
         yield views.no_decoder(workspace, encoder), None, None
+
+
+def _shipped(workspace: Workspace, asked: Values) -> list[Step]:
+    """The steps that ship, where they are just what is asked."""
+    return example.interpolated(
+        workspace, asked.encoder, (asked.first, asked.second), int(asked.steps or STEPS),
+        asked.path, asked.collection, form.options(asked),
+    )  # fmt: skip
+
+
+def _drawn(steps: list[Step], asked: Values, lacking: str = "") -> tuple[Any, Any, Any]:
+    """Words, strip and chart."""
+    place = _place(asked)
+    strip = value_of(
+        [_stop(step) for step in steps], (asked.first, asked.second), at=getattr(asked, "at", None),
+        collection="" if lacking else place or "",
+    )  # fmt: skip
+    words = views.interpolated(steps, figures.said(steps), lacking, place)
+    return words, strip, figures.cosines(steps)
+
+
+def _place(asked: Values) -> str | None:
+    """The collection whose real sentences are shown, if any is."""
+    return asked.collection if asked.collection and asked.collection != "none" else None
 
 
 def _stop(step: Step) -> Stop:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from app.pages.decode import form, service, views
+from app.pages.decode import example, form, service, views
 from app.pages.encoders import choices
 from app.web import parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
@@ -25,11 +25,11 @@ DESCRIPTION = (
     "Write a sentence. Each encoder makes a vector of it, and its decoder has to say the sentence "
     "again from the vector alone: what comes back is what the vector kept."
 )
-NOTHING = parts.empty("No sentence yet", "Write one above and press Enter, or have one picked.")
+NOTHING = parts.empty("No sentence", "Write one above and press Enter, or have one picked.")
 CONTROLS = (
-    Control("sentence", "Sentence", key="q",
-            options={"placeholder": "The old dog slept by the fire.", "lines": 1, "max_lines": 3,
-                     "max_length": form.MOST_WRITTEN}),
+    Control("sentence", "Sentence", default=example.SENTENCE, key="q",
+            options={"placeholder": "Write a sentence", "lines": 1, "max_lines": 3,
+                     "max_length": form.MOST_WRITTEN, "elem_classes": ["t-wide", "t-bare"]}),
     choices.ENCODERS,
     *form.OPTIONS,
 )  # fmt: skip
@@ -39,16 +39,16 @@ LONGEST_EXAMPLE = 8
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(*CONTROLS)
-    sentence = controls.render("sentence")
-    controls.render("encoder")
-    form.render(controls)
-    with gr.Row(elem_classes=["t-tight"]):
+    with parts.bar(TITLE, DESCRIPTION):
+        sentence = controls.render("sentence")
         go = gr.Button("Decode", variant="primary", elem_id="decode-button")
-        pick = gr.Button("Pick a sentence", size="md", elem_id="pick")
+        with parts.more():
+            controls.render("encoder")
+            form.render(controls)
+            pick = gr.Button("Pick a sentence", size="md", elem_id="pick")
     notice = parts.notice()
-    found = parts.static("", elem_id="told")
+    found = parts.static("", elem_id="told", elem_classes=["t-answer"])
 
     def load(request: gr.Request) -> Answer:
         asked = controls.asked(request)
@@ -57,27 +57,25 @@ def build(workspace: Workspace) -> None:
         asked.sentence = (asked.sentence or "")[: form.MOST_WRITTEN]
         return {controls[name]: value for name, value in vars(asked).items()}
 
-    def decode(asked: Values, request: gr.Request) -> Iterator[Answer]:
+    def said(asked: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
         """The cards, one after another as they are ready; quick ones without a word before."""
         names, options = choices.need(asked.encoder or []), form.options(asked)
         text = service.checked(asked.sentence)
+        known = example.decoded(workspace, names, text, options) if shipped else {}
 
         def ask(name: str, waiting: Waiting) -> list[DecodeResult]:
             return service.decode(workspace, [name], text, options, waiting)
 
-        for done in form.answers(workspace, names, ask, request.session_hash):
+        for done in form.answers(workspace, names, ask, session, known):
             yield {found: views.cards(done)}
 
-    def again(asked: Values, request: gr.Request) -> Iterator[Answer]:
-        """Another option, or a page just opened, is no reason to ask for a sentence."""
-        if asked.sentence.strip():
-            yield from decode(asked, request)
-        else:
-            yield {found: NOTHING}
+    def nothing(asked: Values) -> Answer:
+        return None if asked.sentence.strip() else {found: NOTHING}
 
+    decode, again, reopen = form.handlers(said, nothing)
     opened = on_load(load, controls.values(), notice)
-    for event in (opened.then, form.changes(controls, "encoder")):
-        on(event, again, controls, [found], notice, **form.MANY)
+    on(opened.then, reopen, controls, [found], notice, **form.MANY)
+    on(form.changes(controls, "encoder"), again, controls, [found], notice, **form.MANY)
     picked = on(pick.click, lambda: {sentence: _drawn(workspace)}, None, [sentence], notice,
                 **HIDE_PROGRESS)  # fmt: skip
     for event in ([go.click, sentence.submit], picked.then):

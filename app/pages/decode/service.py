@@ -112,7 +112,7 @@ class DecodeResult:
         cut: whether the decoder was still going on at its greatest length.
         given: words of the sentence given; 0 where none was.
         known: most words that the decoder was trained on; 0 where that is not known.
-        seconds: how long it took once everything was loaded.
+        seconds: how long it took once everything was loaded; None of an answer that ships.
         problem: why there is nothing; `NoDecoder` where one could be trained.
     """
 
@@ -125,7 +125,7 @@ class DecodeResult:
     cut: bool = False
     given: int = 0
     known: int = 0
-    seconds: float = 0.0
+    seconds: float | None = 0.0
     problem: UserError | None = None
 
     @property

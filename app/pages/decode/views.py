@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from app import formats
 from app.components import word_diff
+from app.components.hits import change
 from app.pages.decode.service import DecodeResult, NoDecoder, Other, training_time
 from app.web import address, parts
 from app.web.parts import cosine
@@ -50,7 +51,7 @@ def card(result: DecodeResult) -> str:
         result.encoder,
         f'<div class="t-telling"><p class="t-sentence" dir="auto">{shown}</p>'
         f"{cosine(result.cosine)}</div>{tally}{_limits(result)}{others(result.others)}",
-        _time(result.seconds),
+        parts.SHIPPED if result.seconds is None else f"<small>{_time(result.seconds)}</small>",
     )
 
 
@@ -73,10 +74,9 @@ def alike(left: str, right: str) -> bool:
 
 
 def _framed(encoder: str, body: str, beside: str = "") -> str:
-    small = f"<small>{escape(beside)}</small>" if beside else ""
     return (
         f'<section class="t-column" aria-label="{escape(encoder)}"><header>'
-        f'<span class="t-spec">{escape(encoder)}</span>{small}</header>{body}</section>'
+        f"{change(encoder)}{beside}</header>{body}</section>"
     )
 
 
@@ -103,7 +103,7 @@ def _time(seconds: float) -> str:
 def calculated(
     expression: str, used: Mapping[str, str], answer: str, found: Sequence[Shown]
 ) -> str:
-    """What was asked, what each encoder's decoder says, and what a person might say.
+    """What each encoder's decoder says, and what a person might say.
 
     Args:
         expression: over names.
@@ -111,11 +111,6 @@ def calculated(
         answer: what a person might say; empty where that is not known.
         found: as of `cards`.
     """
-    asked = "".join(
-        f'<dt class="t-spec">{escape(name)}</dt><dd dir="auto">{escape(text)}</dd>'
-        for name, text in list(used.items())[:12]
-    )
-    more = f"<dt></dt><dd>and {len(used) - 12} more</dd>" if len(used) > 12 else ""
     person = (
         f'<p class="t-person">A person might say: <span dir="auto">{escape(answer)}</span></p>'
         if answer
@@ -124,15 +119,12 @@ def calculated(
     rows = [_row(one, used, answer) for one in found]
     title = f"What decoders say of {expression.strip()[:60]}"
     table = parts.table(("Encoder", "z, as decoded", "Cosine"), rows, title, numbers=(2,))
-    return (
-        f'<div class="t-calculated"><dl>{asked}{more}<dt class="t-spec">z</dt>'
-        f'<dd class="t-spec">{escape(expression.strip())}</dd></dl>{table}{person}</div>'
-    )
+    return f'<div class="t-calculated">{table}{person}</div>'
 
 
 def _row(one: Shown, used: Mapping[str, str], answer: str) -> tuple[str, str, str]:
     if isinstance(one, tuple):
-        return f'<span class="t-spec">{escape(one[0])}</span>', one[1], ""
+        return change(one[0]), one[1], ""
     shown = escape(one.sentence) or '<span class="t-muted">nothing at all</span>'
     marks = "".join(
         parts.tag(f"{name} again") for name, text in used.items() if alike(text, one.sentence)
@@ -142,10 +134,13 @@ def _row(one: Shown, used: Mapping[str, str], answer: str) -> tuple[str, str, st
     if one.cut:
         marks += parts.tag("cut at its greatest length", "warn")
     said = f'<p class="t-sentence" dir="auto">{shown} {marks}</p>{others(one.others)}'
-    return f'<span class="t-spec">{escape(one.encoder)}</span>', said, cosine(one.cosine)
+    shipped = f" {parts.SHIPPED}" if one.seconds is None else ""
+    return f"{change(one.encoder)}{shipped}", said, cosine(one.cosine)
 
 
-def interpolated(steps: Sequence[Step], said: str, lacking: str, collection: str | None) -> str:
+def interpolated(
+    steps: Sequence[Step], said: str, lacking: str = "", collection: str | None = None
+) -> str:
     """What an interpolation shows, in words.
 
     Args:
@@ -155,7 +150,8 @@ def interpolated(steps: Sequence[Step], said: str, lacking: str, collection: str
         collection: whose they would be.
     """
     first = steps[0].result
-    below = [f"<p>{escape(said)}</p>"]
+    shipped = f" {parts.SHIPPED}" if first.seconds is None else ""
+    below = [f"<p>{escape(said)}{shipped}</p>"]
     if known := next((step.result.known for step in steps if step.result.known), 0):
         below.append(
             f'<p class="t-small t-muted">The decoder {escape(first.decoder)} knows '

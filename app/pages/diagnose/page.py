@@ -28,12 +28,12 @@ METRICS = ("token_f1", "bleu", "id", "perm", "id_perm", "round_trip")
 POLL_SECONDS = 2
 CONTROLS = (
     Control("encoder", "Encoder", gr.Dropdown, hint="With its decoder.",
-            options={"choices": [], "elem_id": "diagnosed", "min_width": 220}),
+            options={"choices": [], "elem_id": "diagnosed"}),
     Control("text", "Sentences of", gr.Dropdown, USUAL, key="in",
             hint="Those it learned from are left out.",
-            options={"choices": [], "value": None, "elem_id": "diagnosed-text", "min_width": 220}),
+            options={"choices": [], "value": None, "elem_id": "diagnosed-text"}),
     Control("sentences", "How many", default="1000", hint="At most.",
-            options={"max_lines": 1, "elem_id": "diagnosed-number", "min_width": 110}),
+            options={"max_lines": 1, "elem_id": "diagnosed-number"}),
     Control("result", "Diagnosis", gr.Dropdown,
             options={"choices": [], "elem_id": "pick", "visible": False}),
 )  # fmt: skip
@@ -41,20 +41,19 @@ CONTROLS = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     own = not workspace.read_only
     controls = Controls(*CONTROLS)
-    with gr.Row(visible=own):
-        controls.render("encoder")
-        controls.render("text", allow_custom_value=own)
-        controls.render("sentences")
-    command = parts.static("", elem_id="command", visible=own)
-    with gr.Row(visible=own, elem_classes=["t-tight"]):
-        go = gr.Button("Diagnose", variant="primary", elem_id="start")
+    with parts.bar(TITLE, DESCRIPTION):
+        result = controls.render("result")
+        controls.render("encoder", visible=own)
+        go = gr.Button("Diagnose", variant="primary", elem_id="start", visible=own)
+        with parts.more():
+            controls.render("text", allow_custom_value=own, visible=own)
+            controls.render("sentences", visible=own)
+            command = parts.static("", elem_id="command", visible=own)
     notice = parts.notice()
     running = parts.static("", elem_id="running")
-    result = controls.render("result")
-    table = parts.static("", elem_id="figures")
+    table = parts.static("", elem_id="figures", elem_classes=["t-answer"])
     metric = gr.Dropdown([], label="By the length of the sentence", elem_id="metric",
                          filterable=False, visible=False)  # fmt: skip
     drawn = chart(elem_id="by-length", height=figures.HEIGHT)
@@ -69,7 +68,10 @@ def build(workspace: Workspace) -> None:
         found = views.listed(workspace, address.first(request, "result") or None,
                              encoder=address.first(request, "encoder"))  # fmt: skip
         filled = _filled(workspace, controls.asked(request))
-        return {controls[name]: value for name, value in filled.items()} | _at(listed, found)
+        opened = {controls[name]: value for name, value in filled.items()} | _at(listed, found)
+        if not views.diagnoses(workspace):  # nothing is chosen, so no change will show anything
+            opened |= _at(shown, views.shown(workspace, None, None, METRICS))
+        return opened
 
     def start(chosen: Values) -> Answer:
         said = _start(workspace, chosen.encoder, chosen.text, chosen.sentences)
@@ -86,7 +88,7 @@ def build(workspace: Workspace) -> None:
             return None
         return _at(listed, views.listed(workspace, chosen, known))
 
-    opened = on_load(load, [*asked, *listed.values()], notice)
+    opened = on_load(load, [*asked, *listed.values(), *shown.values()], notice)
     # No notice of its own: it would empty the one that says what was queued.
     opened.then(_command, asked, command, **ONE_AT_A_TIME)
     gr.on([box.change for box in asked], _command, asked, command, **ONE_AT_A_TIME)

@@ -11,7 +11,7 @@ import gradio as gr
 from app import formats
 from app.components import word_diff
 from app.decoders import ARCHITECTURES
-from app.pages.diagnose import figures
+from app.pages.diagnose import example, figures
 from app.web import parts, progress
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def shown(
     what = metric if metric in there else there[0]
     choices = [(figures.name_of(name), name) for name in there]
     return {
-        "table": _table(found),
+        "table": _table(found, shipped=not result),
         "metric": gr.update(choices=choices, value=what, visible=True),
         "picture": figures.by_length(found, what),
         "samples": _samples(found.samples) + _downloads(found),
@@ -89,14 +89,15 @@ def by_length(workspace: Workspace, result: str | None, metric: str | None) -> A
 
 
 def diagnosis(workspace: Workspace, result: str | None) -> Diagnosis | None:
-    """A diagnosis of the store; None for an id of none."""
+    """A diagnosis of the store; the one that ships while there is none; None for an id of none."""
     from engine.decoding.diagnosis import Diagnosis
 
-    if not result or not str(result).isdecimal():
+    known = [row["id"] for row in diagnoses(workspace)]
+    if not known:
+        return example.read(workspace)
+    if not str(result).isdecimal() or int(str(result)) not in known:
         return None
-    if int(result) not in [row["id"] for row in diagnoses(workspace)]:
-        return None
-    return Diagnosis.from_dict(workspace.store.results.by_id(int(result))["details"])
+    return Diagnosis.from_dict(workspace.store.results.by_id(int(str(result)))["details"])
 
 
 def across(workspace: Workspace) -> str:
@@ -196,7 +197,7 @@ def _label(row: dict[str, Any]) -> str:
     return f"{row['encoder']} · {formats.plural(row['n'], 'sentence')}{of}"
 
 
-def _table(found: Diagnosis) -> str:
+def _table(found: Diagnosis, *, shipped: bool) -> str:
     """Every figure beside the two baselines."""
     from engine.decoding.diagnosis import GIVERS
 
@@ -214,8 +215,10 @@ def _table(found: Diagnosis) -> str:
         rows.append([*cells, parts.tag(said, kind) if said else ""])
     numbers = tuple(range(1, len(givers) + 1))
     number = next(row.n for row in found.rows)
+    beside = f" {parts.SHIPPED}" if shipped else ""
     return (
-        f'<div class="t-section"><h2>{escape(found.encoder)}</h2><p>{_facts(found)} Measured on '
+        f'<div class="t-section"><h2>{escape(found.encoder)}{beside}</h2>'
+        f"<p>{_facts(found)} Measured on "
         f"{formats.plural(number, 'sentence')}; the small numbers are 95 % intervals.</p></div>"
         f"{parts.table(heads, rows, 'Figures of the decoder and of two baselines', numbers)}"
         f"{parts.warn(found.notes)}"

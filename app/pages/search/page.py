@@ -11,7 +11,7 @@ import gradio as gr
 from app.components.hits import hits
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
-from app.pages.search import filters, service, views
+from app.pages.search import example, filters, service, views
 from app.pages.search.service import MOST_CHARACTERS, MOST_QUERIES, SearchSpec
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
@@ -33,7 +33,7 @@ FLICKR = "flickr30k"
 MODES = [("Meaning", "meaning"), ("Examples", "examples"), ("Words", "words"),
          ("Pattern", "pattern")]  # fmt: skip
 LABELS = {
-    "meaning": ("Query", "A sentence; shift and enter for another line"),
+    "meaning": ("Query", 'A sentence, "words" as they stand, or a /pattern/'),
     "examples": ("Like these, one a line", "Sentences to be like; shift and enter for another"),
     "words": ("Words", "Text that stands in the sentence, whatever the case"),
     "pattern": ("Regular expression", r"\bboats?\b"),
@@ -42,49 +42,42 @@ DESCRIPTION = (
     "One query, each encoder's nearest sentences by cosine in its own column. A letter marks "
     "what several of them found; hover or focus it to see its twins."
 )
-LINES = {"lines": 1, "max_lines": MOST_QUERIES, "max_length": 2 * MOST_CHARACTERS, "scale": 4,
-         "min_width": 300}  # fmt: skip
+LINES = {"lines": 1, "max_lines": MOST_QUERIES, "max_length": 2 * MOST_CHARACTERS,
+         "elem_classes": ["t-wide"]}  # fmt: skip
 CONTROLS = (
-    Control("mode", "Search by", gr.Radio, SearchSpec.mode, choices=MODES,
-            options={"min_width": 320}),
+    Control("mode", "Search by", gr.Radio, SearchSpec.mode, choices=MODES),
     collections.COLLECTION,
-    Control("query", LABELS["meaning"][0], gr.Textbox, "", key="q",
-            options={"placeholder": LABELS["meaning"][1], **LINES}),
+    Control("query", LABELS["meaning"][0], gr.Textbox, example.QUERY, key="q",
+            options={"placeholder": LABELS["meaning"][1], **LINES,
+                     "elem_classes": ["t-wide", "t-bare"]}),
     Control("unlike", "Not like those, one a line", gr.Textbox, "",
             options={"placeholder": "May stay empty", "visible": False, **LINES}),
     Control("only", "Filter by label", gr.Dropdown, (),
-            options={"choices": [], "value": [], "multiselect": True, "min_width": 260,
-                     "scale": 4}),
+            options={"choices": [], "value": [], "multiselect": True}),
     Control("k", "Top k", gr.Number, SearchSpec.k,
-            options={"minimum": 1, "maximum": MOST_SHOWN, "precision": 0, "scale": 1,
-                     "min_width": 110}),
+            options={"minimum": 1, "maximum": MOST_SHOWN, "precision": 0}),
     Control("least", "Minimum cosine", gr.Number,
-            options={"minimum": -1, "maximum": 1, "step": 0.05, "scale": 1, "min_width": 130,
-                     "placeholder": "any"}),
+            options={"minimum": -1, "maximum": 1, "step": 0.05, "placeholder": "any"}),
     choices.ENCODERS,
 )  # fmt: skip
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(*CONTROLS)
-    with gr.Row():
-        controls.render("mode", "collection")
-    with gr.Row():
+    with parts.bar(TITLE, DESCRIPTION):
         controls.render("query", "unlike")
-    with gr.Row():
-        controls.render("only", "k", "least")
-    controls.render("encoder")
-    with gr.Row(elem_classes=["t-tight"]):
         go = gr.Button("Search", variant="primary", elem_id="search-button")
-        pick = gr.Button("Pick one from the collection", size="md", elem_id="pick")
-        examples = {
-            gr.Button(f"SimCSE table 10: {word}", size="md", visible=False): text
-            for word, text in TABLE_10.items()
-        }
+        controls.render("collection")
+        with parts.more():
+            controls.render("encoder", "mode", "k", "least", "only")
+            pick = gr.Button("Pick one from the collection", size="md", elem_id="pick")
+            examples = {
+                gr.Button(f"SimCSE table 10: {word}", size="md", visible=False): text
+                for word, text in TABLE_10.items()
+            }
     notice = parts.notice()
-    shown = {"nothing": parts.static(""), "hits": hits(elem_id="hits"),
+    shown = {"nothing": parts.static(""), "hits": hits(elem_id="hits", elem_classes=["t-answer"]),
              "timer": gr.Timer(POLL_SECONDS, active=False)}  # fmt: skip
     shown["seen"] = controls.add("seen", gr.State([]))
     outputs = [*shown.values()]
@@ -146,13 +139,18 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     asked = controls.asked(request)
     place, collection = collections.filled(workspace, asked.collection)
     found = vars(asked) | {
-        "query": "\n".join(address.every(request, "q")),
+        "query": "\n".join(address.every(request, "q")) or _usual(asked.mode),
         "unlike": "\n".join(address.every(request, "unlike")),
         "collection": collection,
         "only": _only(workspace, place, asked.only),
         "encoder": choices.filled(workspace, choices.asked(workspace, request)),
     }
     return {controls[name]: value for name, value in found.items()}
+
+
+def _usual(mode: str) -> str:
+    """The query where the address has none; words and patterns are looked for as they stand."""
+    return example.QUERY if mode in ("meaning", "examples") else ""
 
 
 def _only(workspace: Workspace, collection: str, wanted: Any = ()) -> dict[str, Any]:
@@ -179,8 +177,9 @@ def _spec(asked: Values) -> SearchSpec:
     Raises:
         UserError: something that cannot be asked.
     """
+    query, mode = service.mode_of(asked.query, asked.mode)
     return service.spec(
-        service.lines(asked.query), asked.collection, mode=asked.mode, k=asked.k,
+        service.lines(query), asked.collection, mode=mode, k=asked.k,
         least=asked.least, only=asked.only or (), unlike=service.lines(asked.unlike or ""),
         encoders=asked.encoder or (),
     )  # fmt: skip
@@ -189,8 +188,9 @@ def _spec(asked: Values) -> SearchSpec:
 def _reopened(workspace: Workspace, asked: Values) -> Iterator[dict[str, Any]]:
     """A page just opened is no reason to ask for a query, nor to work long."""
     if asked.query.strip():
-        yield from views.answer(workspace, _spec(asked), start=False)
+        spec = _spec(asked)
+        known = example.known(workspace, spec)
+        yield from views.answer(workspace, spec, start=False, known=known)
         return
-    hint = "Write one above, pick a sentence from the collection, or take an example."
-    yield {"nothing": parts.empty("No query yet", hint), "hits": "",
+    yield {"nothing": parts.empty("No query", "Write one above."), "hits": "",
            "timer": gr.update(active=False), "seen": []}  # fmt: skip

@@ -118,6 +118,20 @@ def spec(
     )  # fmt: skip
 
 
+def mode_of(text: str, mode: str) -> tuple[str, str]:
+    """What is written in the box and what it means: marks around it say so as well as the control.
+
+    >>> mode_of('"a boat"', "meaning"), mode_of("/boats?/", "meaning"), mode_of("/x", "words")
+    (('a boat', 'words'), ('boats?', 'pattern'), ('/x', 'words'))
+    """
+    written = text.strip()
+    if mode == "meaning" and len(written) > 2 and "\n" not in written:
+        for mark, meant in (('"', "words"), ("/", "pattern")):
+            if written[0] == written[-1] == mark:
+                return written[1:-1], meant
+    return text, mode
+
+
 def lines(text: str) -> list[str]:
     """What stands in a box of the page, one query a line.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,21 @@ from engine.errors import UserError
 from store.run_rows import LIVE
 
 if TYPE_CHECKING:
+    from app.components.hit import Hit
     from app.workspace import Workspace
 
 
-def answer(workspace: Workspace, asked: SearchSpec, *, start: bool) -> Iterator[dict[str, Any]]:
+def answer(
+    workspace: Workspace, asked: SearchSpec, *, start: bool,
+    known: Mapping[str, list[list[Hit]]] | None = None,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Columns as they become ready; those that wait for a background run are looked at again.
+
+    Args:
+        workspace: where everything is.
+        asked: the question.
+        start: whether what must be encoded or indexed before may be started.
+        known: encoder -> hits that ship; these encoders are not asked.
 
     Yields:
         By name what changes: `nothing`, what stands when there is nothing; `hits`, the columns;
@@ -38,8 +48,15 @@ def answer(workspace: Workspace, asked: SearchSpec, *, start: bool) -> Iterator[
     names = choices.need(asked.encoders)
     title = [_examples(asked)] if asked.mode == "examples" else asked.queries
     more = _more(asked)
-    done = [Column(name, instead=_searching(name)) for name in names]
+    known = known or {}
+    done = [
+        Column(name, known[name], shipped=True) if name in known
+        else Column(name, instead=_searching(name))
+        for name in names
+    ]  # fmt: skip
     for place, name in enumerate(names):
+        if name in known:
+            continue
         yield {"nothing": "", "hits": columns(title, done, more)}
         try:
             done[place] = _column(workspace, name, asked, limits, start)
@@ -70,7 +87,8 @@ def _by_words(workspace: Workspace, asked: SearchSpec, limits: Limits) -> str:
         said = f"{total:,} found" + (
             f", the first {len(hits)} are shown" if total > len(hits) else ""
         )
-        column = Column(name, [hits], took, note=said, instead="" if hits else _nothing(asked.mode))
+        instead = "" if hits else _nothing(asked.mode)
+        column = Column(name, [hits], took, note=said, instead=instead, by_encoder=False)
         blocks.append(columns([query], [column], _more(asked)))
     return "".join(blocks)
 

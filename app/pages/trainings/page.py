@@ -9,7 +9,7 @@ import gradio as gr
 from app.components.actions import actions
 from app.components.chart import chart
 from app.pages.jobs import service as jobs
-from app.pages.trainings import figures, service, views
+from app.pages.trainings import example, figures, service, views
 from app.web import address, parts
 from app.web.controls import Answer, on, on_load, poll
 from app.web.events import PageEvent
@@ -17,6 +17,7 @@ from app.web.parts import HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
+    from app.pages.trainings.curves import Curves
     from app.pages.trainings.service import TrainingRun
     from app.workspace import Workspace
 
@@ -34,7 +35,9 @@ MOST = 24
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
+    with parts.bar(TITLE, DESCRIPTION):
+        parts.static('<a class="t-button" href="./train">Train an encoder</a>',
+                     visible=not workspace.read_only)  # fmt: skip
     notice = parts.notice()
     chosen = gr.Textbox(visible="hidden", label="Chosen", elem_id="chosen")
     opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
@@ -80,7 +83,7 @@ def build(workspace: Workspace) -> None:
 def _charts() -> dict[str, Any]:
     """Lay out the charts, by name."""
     charts = {}
-    with gr.Column(elem_classes="t-charts", elem_id="curves"):
+    with gr.Column(elem_classes=["t-charts", "t-answer"], elem_id="curves"):
         for name, (title, about) in views.CHARTS.items():
             with gr.Column(elem_classes="t-figure-box", min_width=0):
                 parts.section(title, about)
@@ -165,11 +168,18 @@ def _views(
 ) -> dict[str, Any]:
     """Everything on the page by name; the curves only where they have grown since the marks."""
     marks, here = _marks(workspace, rows, keys, sweep), _known(rows, keys)
+    if not rows and (learned := example.read()) is not None:
+        return {**_drawn([learned]), "listing": views.shipped(learned[0]), "marks": marks}
     listed = views.listing(workspace, rows, [row.key for row in here], sweep)
     if known and marks[1] == known[1]:
         return {"listing": listed, "marks": marks}
     found = [(row, service.curves(workspace, row.key)) for row in here]
+    return {**_drawn(found), "listing": listed, "marks": marks}
+
+
+def _drawn(found: list[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
+    """What is told of trainings with their curves."""
     return {
-        "listing": listed, **views.charts(found), "notes": views.notes(found),
-        "differences": views.differences(here), "marks": marks,
+        **views.charts(found), "notes": views.notes(found),
+        "differences": views.differences([row for row, _ in found]),
     }  # fmt: skip

@@ -95,10 +95,10 @@ def item(
     below = f'<p class="t-small">{escape(settings)}</p>' if settings else ""
     below += f'<p class="t-opens">{links}</p>' if links else ""
     verbs = jobs.buttons(workspace, run) + more
-    return jobs.item(run, name, _facts(row, run), verbs, below=below, opened=opened)
+    return jobs.item(run, name, facts(row, run), verbs, below=below, opened=opened)
 
 
-def _facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
+def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     """One line: how far it is, its best score or loss, how it ended. Plain text."""
     if row.state == "queued":
         return "waiting for its turn"

@@ -12,7 +12,15 @@ from app.components.actions import button
 from app.pages.jobs import views as jobs
 from app.pages.trainings import figures
 from app.pages.trainings.ablations_views import outcome
-from app.pages.trainings.row import item, key, setting_name, setting_value, toggle
+from app.pages.trainings.row import (
+    facts,
+    item,
+    key,
+    setting_name,
+    setting_value,
+    toggle,
+    unusual,
+)
 from app.web import address, parts
 from engine.training.fields import defaults, written
 from engine.training.spec import TrainSpec
@@ -60,6 +68,16 @@ def listing(
         else:
             items.append(_sweep(workspace, run, mine, chosen, opened == run_id))
     return jobs.listing(items, "Trainings, the newest first", "t-training")
+
+
+def shipped(run: TrainingRun) -> str:
+    """What stands in the list while nothing was trained: which training the curves are of."""
+    settings = escape(f"{run.label}: {unusual(run)}; {facts(run, {})}.")
+    return (
+        '<div class="t-notice"><p><strong>Nothing was trained here yet.</strong> '
+        f"The curves are those of a real training that ships as an example.</p><p>{settings}</p>"
+        "</div>"
+    )
 
 
 def _sweep(

@@ -1,0 +1,149 @@
+"""What the decode pages begin with, and what the shipped decoders say of it.
+
+An answer is shown where the encoder, its decoder and the way of decoding are those that it was made
+with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from app import decoders
+from app.components.hit import Hit
+from app.examples import shipped
+from app.pages.decode import service
+from app.pages.decode.analogies import PRESETS, named
+from app.pages.decode.service import DEFAULTS, NEAR, STEPS, DecodeResult, Other, Step
+from app.workspace import STARTER_ENCODERS
+from engine.decoding.differing import differing
+from engine.decoding.text import words
+
+if TYPE_CHECKING:
+    from app.pages.decode.service import DecodeOptions
+    from app.workspace import Workspace
+
+SENTENCE = "The children play football in the park."
+ENDS = ("He plays the guitar.", "She cooks dinner for her friends.")
+WALKED = "minilm"
+COLLECTION = "starter-topics"
+ANALOGY = next(preset for preset in PRESETS if preset.title == "He and she")
+
+
+def make_decode(workspace: Workspace) -> None:
+    """The sentence by every shipped decoder."""
+    _write(workspace, "decode", service.decode(workspace, STARTER_ENCODERS, SENTENCE))
+
+
+def make_arithmetic(workspace: Workspace) -> None:
+    """The analogy by every shipped decoder."""
+    lines = named(ANALOGY.lines)
+    found = service.calculate(workspace, STARTER_ENCODERS, ANALOGY.expression, lines)
+    _write(workspace, "arithmetic", found)
+
+
+def make_interpolate(workspace: Workspace) -> None:
+    """The way between both sentences, with real sentences beneath each step."""
+    steps = service.interpolate(workspace, WALKED, *ENDS, collection=COLLECTION)
+    answer = _about(workspace, [WALKED]) | {"steps": [_step(step) for step in steps]}
+    shipped.write_answer(workspace, "interpolate", answer, [WALKED], [COLLECTION])
+
+
+def decoded(
+    workspace: Workspace, encoders: Sequence[str], sentence: str, options: DecodeOptions
+) -> dict[str, DecodeResult]:
+    """Encoder -> what its decoder says, where just this was asked when the example was made."""
+    return _known(workspace, "decode", encoders, options) if sentence == SENTENCE else {}
+
+
+def calculated(
+    workspace: Workspace, encoders: Sequence[str], expression: str, lines: str,
+    options: DecodeOptions,
+) -> dict[str, DecodeResult]:  # fmt: skip
+    """The same of an expression over sentences."""
+    same = (expression, lines) == (ANALOGY.expression, ANALOGY.lines)
+    return _known(workspace, "arithmetic", encoders, options) if same else {}
+
+
+def interpolated(
+    workspace: Workspace, encoder: str, ends: tuple[str, str], steps: int, path: str,
+    collection: str | None, options: DecodeOptions,
+) -> list[Step]:  # fmt: skip
+    """The steps of the way, where just this way was asked for; else none."""
+    example = shipped.read("interpolate")
+    asked = (encoder, ends, steps, path, collection)
+    if example is None or asked != (WALKED, ENDS, STEPS, "linear", COLLECTION):
+        return []
+    if not _fits(workspace, example, encoder, options):
+        return []
+    return [
+        Step(**step | {
+            "result": _result(encoder, step["result"]),
+            "near": tuple(Hit(**hit) for hit in step["near"][:NEAR]),
+        })
+        for step in example.answer["steps"]
+    ]  # fmt: skip
+
+
+def _write(workspace: Workspace, page: str, found: Sequence[DecodeResult]) -> None:
+    names = [one.encoder for one in found]
+    results = {one.encoder: _plain(one) for one in found}
+    answer = _about(workspace, names) | {"results": results}
+    shipped.write_answer(workspace, page, answer, names)
+
+
+def _about(workspace: Workspace, encoders: Sequence[str]) -> dict[str, Any]:
+    """How it is decoded, and by which decoders."""
+    return {
+        "options": asdict(DEFAULTS),
+        "decoders": {encoder: decoders.mark_of(workspace, encoder) for encoder in encoders},
+    }
+
+
+def _fits(
+    workspace: Workspace, example: shipped.Example, encoder: str, options: DecodeOptions
+) -> bool:
+    mark = example.answer["decoders"].get(encoder)
+    return (
+        mark is not None
+        and asdict(options) == example.answer["options"]
+        and example.is_of(workspace, encoder)
+        and decoders.mark_of(workspace, encoder) == mark
+    )
+
+
+def _known(
+    workspace: Workspace, page: str, encoders: Sequence[str], options: DecodeOptions
+) -> dict[str, DecodeResult]:
+    example = shipped.read(page)
+    if example is None:
+        return {}
+    return {
+        encoder: _result(encoder, example.answer["results"][encoder], page == "decode")
+        for encoder in encoders
+        if _fits(workspace, example, encoder, options)
+    }
+
+
+def _plain(found: DecodeResult) -> dict[str, Any]:
+    return {
+        "decoder": found.decoder, "sentence": found.sentence, "cosine": found.cosine,
+        "others": [[one.sentence, one.cosine] for one in found.others],
+        "cut": found.cut, "known": found.known,
+    }  # fmt: skip
+
+
+def _result(encoder: str, plain: Mapping[str, Any], beside: bool = False) -> DecodeResult:
+    """What `_plain` wrote; with the words of the sentence that was given where `beside` says so."""
+    said = plain["sentence"]
+    return DecodeResult(
+        encoder, **{**plain, "others": tuple(Other(*one) for one in plain["others"])},
+        words=differing(SENTENCE, said) if beside else (),
+        given=words(SENTENCE) if beside else 0, seconds=None,
+    )  # fmt: skip
+
+
+def _step(step: Step) -> dict[str, Any]:
+    plain = {name: value for name, value in vars(step).items() if name not in ("result", "near")}
+    return plain | {"result": _plain(step.result), "near": [asdict(hit) for hit in step.near]}

@@ -1,0 +1,35 @@
+"""A diagnosis of a decoder that ships, which stands where nothing was diagnosed yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app import decoders
+from app.examples import shipped
+from app.pages.diagnose import service
+from engine.decoding.diagnosis import Diagnosis
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+ENCODER = "minilm"
+TEXT = "starter-topics"
+SENTENCES = 300
+
+
+def make(workspace: Workspace) -> None:
+    """Diagnose it."""
+    job = service.DiagnoseJob.of(workspace, ENCODER, TEXT, SENTENCES)
+    found = service.diagnosed(workspace, job, lambda share: None)
+    answer = {"decoder": decoders.mark_of(workspace, ENCODER), "diagnosis": found.to_dict()}
+    shipped.write_answer(workspace, "diagnose", answer, [ENCODER], [TEXT])
+
+
+def read(workspace: Workspace) -> Diagnosis | None:
+    """The diagnosis, where encoder and decoder are those that it is of."""
+    example = shipped.read("diagnose")
+    if example is None or not example.is_of(workspace, ENCODER):
+        return None
+    if decoders.mark_of(workspace, ENCODER) != example.answer["decoder"]:
+        return None
+    return Diagnosis.from_dict(example.answer["diagnosis"])

@@ -1,0 +1,42 @@
+"""The query that Search begins with, and what the shipped encoders find for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.components.hit import Hit
+from app.examples import shipped
+from app.pages.search import service
+from app.workspace import STARTER_ENCODERS
+
+if TYPE_CHECKING:
+    from app.pages.search.service import SearchSpec
+    from app.workspace import Workspace
+
+QUERY = "The storm cut the power to our street."
+
+
+def make(workspace: Workspace) -> None:
+    """Ask every shipped encoder."""
+    asked = service.spec([QUERY])
+    found = {
+        encoder: [
+            [hit.index, hit.cosine]
+            for hit in service.nearest(workspace, encoder, asked.collection, [QUERY], asked.k)[0]
+        ]
+        for encoder in STARTER_ENCODERS
+    }
+    shipped.write_answer(workspace, "search", found, STARTER_ENCODERS, [asked.collection])
+
+
+def known(workspace: Workspace, asked: SearchSpec) -> dict[str, list[list[Hit]]]:
+    """Encoder -> its hits, where just this was asked of it when the example was made."""
+    example = shipped.read("search")
+    if example is None or asked != service.spec([QUERY], encoders=asked.encoders):
+        return {}
+    mine = [name for name in asked.encoders if example.is_of(workspace, name)]
+    sentences = workspace.catalog.sentences(asked.collection)[0] if mine else []
+    return {
+        name: [[Hit(index, sentences[index], cosine) for index, cosine in example.answer[name]]]
+        for name in mine
+    }
