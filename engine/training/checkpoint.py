@@ -96,6 +96,12 @@ def peek(folder: Path) -> dict[str, Any] | None:
     return json.loads((newest / "state.json").read_text("utf-8"))
 
 
+def newest_step(folder: Path) -> int | None:
+    """The step of the newest checkpoint, or None."""
+    newest = _newest(folder)
+    return None if newest is None else int(newest.name.removeprefix("step-"))
+
+
 def generators_of(rng: np.random.Generator, device: torch.device) -> bytes:
     """The states of this process's generators, as they are written; see `generators.states`."""
     return to_bytes(generators.states(rng, device))
@@ -164,12 +170,8 @@ def why_unwritten(error: Exception) -> str:
 
 
 def _unwritten(folder: Path, step: int, error: Exception) -> UserError:
-    newest = _newest(folder)
-    left = (
-        "There is no earlier one."
-        if newest is None
-        else f"That of step {int(newest.name.removeprefix('step-'))} is whole."
-    )
+    last = newest_step(folder)
+    left = "There is no earlier one." if last is None else f"That of step {last} is whole."
     return UserError(
         f"The checkpoint of step {step} could not be written to {folder}: {why_unwritten(error)}. "
         f"{left}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -163,9 +163,11 @@ class _Report:
             self._reporter.resumed(self._of_whole(event), WHOLE, further=further)
 
     def _steps(self, event: Mapping[str, Any]) -> None:
+        from engine.training.checkpoint import newest_step  # with torch, which a page need not load
+
         said = f"update {event['step']:,} of {event['steps']:,}{self._best}"
         self._reporter(self._of_whole(event), WHOLE, said)
-        newest = newest_checkpoint([self._job.spec.out]) or 0
+        newest = newest_step(self._job.spec.working_folder) or 0
         if newest > self._kept:
             self._reporter.got_on()
         self._kept = max(newest, self._kept)
@@ -375,16 +377,6 @@ def scores(store: Store, run_id: str, children: int) -> list[float | None]:
     """The dev score of the weights that were kept, one a child; None where there is none."""
     ends = [store.events.last(run_id, Finished.kind, position) for position in range(children)]
     return [None if over is None else over["best_score"] for over in ends]
-
-
-def newest_checkpoint(outs: Iterable[str]) -> int | None:
-    """The update of the checkpoint of the training that was at work; None while there is none.
-
-    Args:
-        outs: the folders that trainings are to become.
-    """
-    found = [path for out in outs for path in Path(f"{out}.training").glob("step-*[0-9]")]
-    return max((int(path.name.removeprefix("step-")) for path in found), default=None)
 
 
 def slug(text: str, otherwise: str = "child") -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from app.pages.train.job import SweepJob, TrainDecoderJob, TrainingJob, newest_checkpoint
+from app.pages.train.job import SweepJob, TrainDecoderJob, TrainingJob
 from app.terminal import emit_json, line, progress_bar, queued, say
 from engine.decoding.events import (
     DecoderEvaluated,
@@ -76,7 +76,10 @@ def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: boo
                 step = getattr(event, "step", step)
                 teller.tell(position, event)
     except KeyboardInterrupt:
-        _interrupted(run_id, step, newest_checkpoint([spec.out for spec in specs]), as_json)
+        from engine.training.checkpoint import newest_step
+
+        kept = [newest_step(spec.working_folder) for spec in specs]
+        _interrupted(run_id, step, max((n for n in kept if n is not None), default=None), as_json)
         raise typer.Exit(130) from None
     return run_id
 
