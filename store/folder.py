@@ -45,7 +45,7 @@ class Store:
         self.runs = Runs(self.database)
         self.logs = Logs(self.runs, folder / "logs")
         self.events = Events(self.database)
-        self.terminals = Terminals(self.database, self.runs, folder / "locks")
+        self.terminals = Terminals(self.database, self.runs, self.logs, folder / "locks")
         self.workers = Workers(self.database)
         self.vectors = VectorStore(folder / "vectors", self.database)
         self.derived = Derived(self.database, folder / "derived")

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from store.database import Database
 from store.errors import StoreError
 from store.hashing import hash_of, to_json
-from store.logs import RUN
+from store.logs import RUN, Logs
 from store.run_rows import RunRow
 from store.runs import Runs
 
@@ -28,9 +28,10 @@ NAME = "terminal"
 class Terminals:
     """The runs that terminals hold."""
 
-    def __init__(self, database: Database, runs: Runs, folder: Path) -> None:
+    def __init__(self, database: Database, runs: Runs, logs: Logs, folder: Path) -> None:
         self._database = database
         self._runs = runs
+        self._logs = logs
         self._folder = folder
 
     @contextlib.contextmanager
@@ -98,12 +99,14 @@ class Terminals:
 
     def _forget(self, run_id: str) -> None:
         """Forget a run that failed before anything came of it: whoever asked was told why."""
-        self._database.change(
+        forgotten = self._database.change(
             "DELETE FROM runs WHERE id = ? AND state <> 'cancelled'"
             " AND NOT EXISTS (SELECT 1 FROM events WHERE run = ?)"
             " AND NOT EXISTS (SELECT 1 FROM units WHERE run = ? AND state = 'done')",
             [run_id, run_id, run_id],
         )
+        if forgotten:
+            self._logs.remove(run_id)
 
     def _row(self, kind: str, spec: Mapping[str, Any], title: str) -> str:
         """The newest run that asks the same and did not succeed, or a new one."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.jobs.reporter import Cancelled, Reporter
@@ -74,9 +77,12 @@ def perform(
     workspace.refuse_visitors()
     job.validate(workspace)
     store = workspace.store
-    with store.terminals.holding(
-        job.kind, job.to_spec(), title or job.title, job.units(), job.weights(store)
-    ) as run:
+    with (
+        store.terminals.holding(
+            job.kind, job.to_spec(), title or job.title, job.units(), job.weights(store)
+        ) as run,
+        _logged(store.logs.path(run["id"])),
+    ):
         own = (run["id"], run["attempt"])
         try:
             yield run, 0, None
@@ -97,6 +103,20 @@ def perform(
         except Exception as error:
             store.runs.finish(*own, "failed", error=f"{type(error).__name__}: {error}")
             raise
+
+
+@contextlib.contextmanager
+def _logged(file: Path) -> Iterator[None]:
+    """Write what this process warns of to the log of a run, as a worker's child does."""
+    handler = logging.FileHandler(file, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setLevel(logging.WARNING)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        handler.close()
 
 
 def _unit(

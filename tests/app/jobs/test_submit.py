@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from app.pages.evaluate.job import EvaluateJob
 from app.workspace import Workspace
 from engine.errors import UserError
 from store import StoreError
+
+log = logging.getLogger("theodolite.tests")
 
 A, B = "random:8", "random:12"
 COMPUTING = {
@@ -178,6 +181,31 @@ def test_a_bar_moves_over_all_units(workspace: Workspace) -> None:
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0.0, pytest.approx(0.95))
     assert {what for _, _, what in moves} == {"first", "second"}
+
+
+@dataclass(frozen=True)
+class Odd(Counting):
+    """The same, with a word for the log."""
+
+    kind = "warning"
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[int]:
+        """Warn, then count."""
+        log.warning("The weights of %s look odd.", position)
+        yield from super().work(workspace, position, reporter)
+
+
+def test_what_is_warned_of_meanwhile_is_in_the_log_of_the_run(workspace: Workspace) -> None:
+    """And nothing after it; a run that is forgotten leaves no log."""
+    list(perform(workspace, Odd()))
+    log.warning("Later.")
+    (run,) = workspace.store.runs.list()
+    first, second = workspace.store.logs.lines(run["id"])
+    assert first.endswith("The weights of 0 look odd.")
+    assert second.endswith("The weights of 1 look odd.")
+    with pytest.raises(UserError, match="It broke"):
+        list(perform(workspace, Odd(failing=0)))
+    assert list(workspace.store.logs.sizes()) == [run["id"]]
 
 
 def test_what_fails_before_anything_came_of_it_leaves_no_run(workspace: Workspace) -> None:
