@@ -5,9 +5,9 @@
         run(TrainSpec.from_dict(spec.to_dict() | changes))
 
 Tables are numbered as in the last version of the paper (Gao, Yao and Chen 2021, EMNLP;
-arXiv:2104.08821v4); `first_table` has the number in the first one. The scores are the paper's:
-Spearman x 100 on the dev set of STS-B, BERT base, a million sentences or 275,601 triplets. Rows
-whose data or method are not here are named in `left_out`.
+arXiv:2104.08821v4). The scores are the paper's: Spearman x 100 on the dev set of STS-B, BERT base,
+a million sentences or 275,601 triplets. Rows whose data or method are not here are named in
+`left_out`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from typing import Any, Literal
 
 from engine.errors import UserError
 from engine.training.spec import TrainSpec
-
-_FIRST_VERSION = {"1": "2", "2": "3", "3": "4", "4": "5", "6": "8", "7": "9"}
 
 
 @dataclass(frozen=True)
@@ -56,11 +54,6 @@ class Ablation:
     objective: Literal["unsup", "sup"]
     rows: tuple[AblationRow, ...]
     left_out: str = ""
-
-    @property
-    def first_table(self) -> str:
-        """Its number in the first version of the paper."""
-        return _FIRST_VERSION.get(self.table, self.table)
 
 
 def _augmented(label: str, kind: str, percent: int, score: float) -> AblationRow:
