@@ -217,14 +217,14 @@ def poll(
     opened.then(None, None, timer, js="() => ({ __type__: 'update', active: true })")
 
     @functools.wraps(handler)
-    def look(*args: Any) -> dict[Any, Any]:
+    def refresh(*args: Any) -> dict[Any, Any]:
         try:
             return {timer: gr.skip()} | dict(handler(*args) or {})
         except StoreGone as error:  # said once: it will be so the next time too
             gr.Warning(escape(str(error)), duration=None)
             return {timer: gr.Timer(active=False)}
 
-    timer.tick(look, inputs, [*outputs, timer], **parts.HIDE_PROGRESS)
+    timer.tick(refresh, inputs, [*outputs, timer], **parts.HIDE_PROGRESS)
 
 
 def with_notice(

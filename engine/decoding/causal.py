@@ -1,6 +1,6 @@
 """Any causal language model as a decoder: the vector is a soft prefix (Li and Liang 2021).
 
-Its pieces are numbered as those of other decoders, PAD, BEGIN and END first and then its own three
+Its tokens are numbered as those of other decoders, PAD, BEGIN and END first and then its own three
 higher, so that generation treats all decoders alike. BEGIN and END are what the model itself takes
 for the ends of a text.
 """
@@ -37,7 +37,7 @@ class CausalDecoder(nn.Module):
         config: of the language model, as transformers writes it.
         begin: its piece before a text.
         end: its piece behind a text.
-        positions: most pieces of a sentence, BEGIN included.
+        positions: most tokens of a sentence, BEGIN included.
         prefix: positions that the vector becomes.
         base: the language model itself; None makes one with fresh weights.
     """
@@ -59,7 +59,7 @@ class CausalDecoder(nn.Module):
         Args:
             source: `hf:ID` or `dir:FOLDER`.
             dim: of the vectors.
-            positions: most pieces of a sentence, BEGIN included.
+            positions: most tokens of a sentence, BEGIN included.
 
         Raises:
             UserError: it is no causal language model in safetensors, or takes fewer positions.
@@ -80,7 +80,7 @@ class CausalDecoder(nn.Module):
             )
         begin = end if tokenizer.bos_token_id is None else tokenizer.bos_token_id
         made = cls(dim, config={}, begin=begin, end=end, positions=positions, base=base)
-        # The prefix begins as large as the pieces that the model knows.
+        # The prefix begins as large as the tokens that the model knows.
         deviation = float(base.get_input_embeddings().weight.detach().std())
         nn.init.normal_(made.read.weight, std=deviation / dim**0.5)
         nn.init.zeros_(made.read.bias)
@@ -98,7 +98,7 @@ class CausalDecoder(nn.Module):
         }  # fmt: skip
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Mean cross entropy of the pieces behind BEGIN; see `PrefixTransformer.loss`."""
+        """Mean cross entropy of the tokens behind BEGIN; see `PrefixTransformer.loss`."""
         pieces, at, wanted = targets(ids, vectors.device)
         given = self.base.get_input_embeddings()(self._own(pieces))
         states = torch.cat([self._read(vectors), given], 1)
@@ -142,7 +142,7 @@ class CausalDecoder(nn.Module):
         return self.read(vectors).view(len(vectors), self.prefix, -1)
 
     def _own(self, ids: Tensor) -> Tensor:
-        """The model's own numbers of pieces."""
+        """The model's own numbers of tokens."""
         begin, end = self.ends
         own = ids - SHIFT
         return own.masked_fill(ids == BEGIN, begin).masked_fill((ids == END) | (ids == PAD), end)
@@ -185,16 +185,16 @@ class BaseVocabulary:
         return str(self.tokenizer.to_str())
 
     def __len__(self) -> int:
-        """Number of pieces."""
+        """Number of tokens."""
         return int(self.tokenizer.get_vocab_size()) + SHIFT
 
     def ids(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """Pieces of each sentence, int32, with BEGIN and END around them."""
+        """Tokens of each sentence, int32, with BEGIN and END around them."""
         found = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
         return [np.array([BEGIN, *(i + SHIFT for i in e.ids), END], np.int32) for e in found]
 
     def text(self, ids: Sequence[int]) -> str:
-        """The sentence of pieces; special ones are left out."""
+        """The sentence of tokens; special ones are left out."""
         return str(self.tokenizer.decode([i - SHIFT for i in ids if i > END])).strip()
 
 

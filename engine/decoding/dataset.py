@@ -1,4 +1,4 @@
-"""What a decoder learns from: sentences of training files, their pieces, and their vectors."""
+"""What a decoder learns from: sentences of training files, their tokens, and their vectors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DecoderTexts:
 
 @dataclass(frozen=True)
 class DecoderDataset:
-    """Sentences with their pieces and vectors.
+    """Sentences with their tokens and vectors.
 
     Attributes:
         sentences: all, those held out last.
@@ -62,7 +62,7 @@ class DecoderDataset:
 
     @property
     def positions(self) -> int:
-        """The most pieces of a sentence that a decoder sees or writes, BEGIN or END included."""
+        """The most tokens of a sentence that a decoder sees or writes, BEGIN or END included."""
         return max(len(t) for t in self.tokens) - 1
 
     def points(self, rows: np.ndarray) -> Tensor:
@@ -70,11 +70,11 @@ class DecoderDataset:
         return torch.from_numpy((self.vectors[rows] - self.mean) / np.float32(self.scale))
 
     def count(self, rows: np.ndarray) -> int:
-        """How many pieces they are learned by: BEGIN is given."""
+        """How many tokens they are learned by: BEGIN is given."""
         return sum(len(self.tokens[i]) - 1 for i in rows)
 
     def ids(self, rows: np.ndarray) -> Tensor:
-        """Their pieces, int64 (n, longest), PAD behind them."""
+        """Their tokens, int64 (n, longest), PAD behind them."""
         chosen = [self.tokens[i] for i in rows]
         out = torch.full((len(chosen), max(map(len, chosen))), PAD, dtype=torch.long)
         for row, ids in enumerate(chosen):
@@ -144,16 +144,16 @@ def encoded(
 def with_vectors(
     spec: DecoderSpec, sentences: list[str], vectors: np.ndarray, vocabulary: Words
 ) -> DecoderDataset:
-    """Put together sentences, pieces and vectors.
+    """Put together sentences, tokens and vectors.
 
-    A sentence of very many pieces for its words (an address, a script without spaces) would make
+    A sentence of very many tokens for its words (an address, a script without spaces) would make
     every other wait for it: it is left out.
 
     Args:
         spec: how many are held out, and how many words they have.
         sentences: n of them, those held out last.
         vectors: float32 (n, dim).
-        vocabulary: cuts them into pieces.
+        vocabulary: cuts them into tokens.
 
     Raises:
         UserError: vectors that are no numbers, or nothing left.
@@ -168,7 +168,7 @@ def with_vectors(
     learned = int(short[: len(sentences) - spec.held_out].sum())
     if not 0 < learned < short.sum():
         raise UserError(
-            f"No sentence of at most {most_tokens(spec.words)} pieces is left.",
+            f"No sentence of at most {most_tokens(spec.words)} tokens is left.",
             "Sentences need spaces between their words.",
         )
     if not short.all():
@@ -180,7 +180,7 @@ def with_vectors(
 
 
 def most_tokens(words: int) -> int:
-    """The most pieces, BEGIN and END included, of a sentence of at most so many words."""
+    """The most tokens, BEGIN and END included, of a sentence of at most so many words."""
     return 4 * words + 8
 
 

@@ -87,7 +87,7 @@ def build(architecture: str, dim: int, vocabulary: int, sizes: dict[str, Any]) -
     Args:
         architecture: `prefix`, `lstm`, `lstm-mos` or `causal`.
         dim: of the vectors.
-        vocabulary: pieces.
+        vocabulary: tokens.
         sizes: what differs from the architecture's own: `width`, `layers`, `dropout`, `positions`;
             of `causal`, all that its constructor takes.
     """

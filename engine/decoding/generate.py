@@ -43,7 +43,7 @@ class Candidate:
     """One sentence for one vector.
 
     Attributes:
-        ids: pieces, without BEGIN and END.
+        ids: tokens, without BEGIN and END.
         score: what ranked it: the sum of log-probabilities when greedy or sampled, the same over
             a length penalty for beams, the mean probability for the reference's search.
         ended: False when it was cut at the longest length.
@@ -256,7 +256,7 @@ class _Open:
     """A hypothesis of the reference's search.
 
     Attributes:
-        ids: BEGIN and the pieces so far, perhaps END.
+        ids: BEGIN and the tokens so far, perhaps END.
         total: the sum of their probabilities.
         state: before the last of them is given to the model.
     """
@@ -277,16 +277,16 @@ def reference_beam(
     """The search of the paper's code, as it is: `vec2sent-ref`.
 
     It adds probabilities, not their logarithms, and divides by `length + 5 / 6` where the length
-    counts BEGIN and END: it seeks the highest mean probability of a piece. Hypotheses of all
+    counts BEGIN and END: it seeks the highest mean probability of a token. Hypotheses of all
     lengths wait in one queue; in each round the best `width` that have not ended are continued by
-    their likeliest `width` pieces, and those that come before them and have ended are kept. It
+    their likeliest `width` tokens, and those that come before them and have ended are kept. It
     stops after the round in which there are five.
 
     Args:
         model: in evaluation mode.
         vector: float (dim,).
         width: as in the code.
-        longest: pieces of a hypothesis, END not counted.
+        longest: tokens of a hypothesis, END not counted.
         rounds: the code has no limit, and can go on for ever.
     """
     order = count()  # of two equal scores, the one found first
@@ -313,7 +313,7 @@ def reference_beam(
 
 
 def _followed(model: Steps, one: _Open, width: int, longest: int) -> list[_Open]:
-    """By its likeliest pieces; at the longest length by END alone."""
+    """By its likeliest tokens; at the longest length by END alone."""
     last = torch.tensor([one.ids[-1]])
     logits, state = model.step(one.state, last)
     chance = _writable(logits)[0].softmax(-1)

@@ -2,7 +2,7 @@
 
 All logits of an update at once are hundreds of megabytes that are written, read and given back; of
 some rows they stay in the processor's cache. In numbers it is what PyTorch's own is; on one core
-(AVX2, 1,900 pieces of 256, a vocabulary of 8,000) it took 0.44 s for 0.62 s. In
+(AVX2, 1,900 tokens of 256, a vocabulary of 8,000) it took 0.44 s for 0.62 s. In
 half precision, as on GPUs, it is PyTorch's own.
 """
 
@@ -29,7 +29,7 @@ def targets(ids: Tensor, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
         device: where the results go.
 
     Returns:
-        The pieces given, int64 (n, t - 1); where among these n * (t - 1) another one follows, int64
+        The tokens given, int64 (n, t - 1); where among these n * (t - 1) another one follows, int64
         (m,); and which, int64 (m,).
     """
     following = ids[:, 1:].flatten()

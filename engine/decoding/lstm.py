@@ -17,12 +17,12 @@ class ConditionedLSTM(nn.Module):
 
     Args:
         dim: of the vectors.
-        vocabulary: pieces.
-        embedding: width of the pieces.
+        vocabulary: tokens.
+        embedding: width of the tokens.
         hidden: of the LSTM.
         layers: of the LSTM.
         experts: softmaxes that are mixed (Yang et al. 2018); 1 is the simple LSTM of section 3.3.
-        positions: most pieces of a sentence, BEGIN included.
+        positions: most tokens of a sentence, BEGIN included.
         dropout: in training, on embeddings, between layers and before the softmax.
     """
 
@@ -67,12 +67,12 @@ class ConditionedLSTM(nn.Module):
         return torch.logsumexp(each + weights[..., None], -2)
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Mean cross entropy of the pieces behind BEGIN; see `PrefixTransformer.loss`."""
+        """Mean cross entropy of the tokens behind BEGIN; see `PrefixTransformer.loss`."""
         given, at, wanted = targets(ids, vectors.device)
         states = self.states(vectors, given).flatten(0, 1).index_select(0, at)
         if self.prior is None:
             return F.cross_entropy(self.logits(states), wanted)
-        # Of a mixture only the wanted pieces' probabilities are mixed, not the whole vocabulary's.
+        # Of a mixture only the wanted tokens' probabilities are mixed, not the whole vocabulary's.
         experts = torch.tanh(self.latent(states)).chunk(self.experts, -1)
         each = [
             -F.cross_entropy(F.linear(e, self.pieces.weight, self.bias), wanted, reduction="none")

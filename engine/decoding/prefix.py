@@ -27,12 +27,12 @@ class PrefixTransformer(nn.Module):
 
     Args:
         dim: of the vectors.
-        vocabulary: pieces.
+        vocabulary: tokens.
         width: of the hidden states.
         layers: blocks.
         heads: of the attention.
         prefix: positions that the vector becomes.
-        positions: most pieces of a sentence, BEGIN included.
+        positions: most tokens of a sentence, BEGIN included.
         dropout: in training.
     """
 
@@ -78,7 +78,7 @@ class PrefixTransformer(nn.Module):
         return F.linear(states, self.pieces.weight)
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Mean cross entropy of the pieces behind BEGIN, in nats; a scalar.
+        """Mean cross entropy of the tokens behind BEGIN, in nats; a scalar.
 
         Args:
             vectors: float (n, dim).

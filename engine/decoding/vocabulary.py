@@ -24,13 +24,13 @@ class Words(Protocol):
     known_words: KnownWords | None
 
     def __len__(self) -> int:
-        """Number of pieces."""
+        """Number of tokens."""
 
     def ids(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """Pieces of each sentence, int32, with BEGIN and END around them."""
+        """Tokens of each sentence, int32, with BEGIN and END around them."""
 
     def text(self, ids: Sequence[int]) -> str:
-        """The sentence of pieces; special ones are left out."""
+        """The sentence of tokens; special ones are left out."""
 
     def to_json(self) -> str:
         """All of it as text."""
@@ -56,7 +56,7 @@ class Vocabulary:
 
         Args:
             sentences: the training text.
-            size: most pieces, the three special ones and 256 bytes included.
+            size: most tokens, the three special ones and 256 bytes included.
         """
         tokenizer = Tokenizer(models.BPE())
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -82,14 +82,14 @@ class Vocabulary:
         return str(self.tokenizer.to_str())
 
     def __len__(self) -> int:
-        """Number of pieces."""
+        """Number of tokens."""
         return int(self.tokenizer.get_vocab_size())
 
     def ids(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """Pieces of each sentence, int32, with BEGIN and END around them."""
+        """Tokens of each sentence, int32, with BEGIN and END around them."""
         found = self.tokenizer.encode_batch(list(sentences))
         return [np.array([BEGIN, *e.ids, END], np.int32) for e in found]
 
     def text(self, ids: Sequence[int]) -> str:
-        """The sentence of pieces; special ones are left out."""
+        """The sentence of tokens; special ones are left out."""
         return str(self.tokenizer.decode([i for i in ids if i > END])).strip()

@@ -98,7 +98,7 @@ def build(workspace: Workspace) -> None:
     panel.connect(
         controls, shown, shown["table"], go, notice,
         load=partial(_loaded, workspace, controls), show=show,
-        make=lambda asked: service.look(workspace, _spec(asked)),
+        make=lambda asked: service.run_check(workspace, _spec(asked)),
         refill={
             "collection": lambda asked: {"split": _splits(workspace, asked.collection)},
             "against": lambda asked: {"against_split": _splits(workspace, asked.against)},

@@ -262,7 +262,7 @@ def answer(workspace: Workspace, asked: CurateJob, progress: Progress | None = N
     return kept
 
 
-def look(workspace: Workspace, asked: CurateJob) -> str:
+def run_check(workspace: Workspace, asked: CurateJob) -> str:
     """Have the answer worked out: now, or by a run where that takes long.
 
     Returns:

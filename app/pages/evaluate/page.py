@@ -76,10 +76,10 @@ def build(workspace: Workspace) -> None:
     page = _Page(workspace, controls, suite, run, (members, cards, summary, results))
     inputs, shown = {**controls, "suite": suite}, [suite, *page.views]
     on_load(page.load, [*asked_for, run, *shown], notice)
-    look = (page.show, inputs, shown, notice)
-    on([*(box.input for box in asked_for), panel.moved.change], *look, **ALWAYS_LAST)
+    again = (page.show, inputs, shown, notice)
+    on([*(box.input for box in asked_for), panel.moved.change], *again, **ALWAYS_LAST)
     picked = on(suite.input, page.pick, inputs, asked_for, notice, **ALWAYS_LAST)
-    on(picked.then, *look, **ALWAYS_LAST)
+    on(picked.then, *again, **ALWAYS_LAST)
     controls.keep()
     if workspace.read_only:
         return
@@ -100,7 +100,7 @@ def build(workspace: Workspace) -> None:
     on(results.act, page.again, inputs, [run], notice, **HIDE_PROGRESS)
     named = on([add.click, spec.submit], added, [spec, controls["encoder"]],
                [controls["encoder"], spec, said], notice, **HIDE_PROGRESS)  # fmt: skip
-    on(named.then, *look, **ALWAYS_LAST)
+    on(named.then, *again, **ALWAYS_LAST)
 
 
 class _Page:

@@ -52,7 +52,7 @@ def build(workspace: Workspace) -> None:
     def load(request: gr.Request) -> Answer:
         return drawn(address.first(request, "run"))
 
-    def look(run_id: str, known: list[Any]) -> Answer:
+    def refresh(run_id: str, known: list[Any]) -> Answer:
         runs = workspace.store.runs.list(limit=LISTED)
         return None if _marks(workspace, runs, run_id) == known else drawn(run_id)
 
@@ -65,7 +65,7 @@ def build(workspace: Workspace) -> None:
 
     shown = [status, queue, detail, chosen, seen]
     opened = on_load(load, shown, notice)
-    poll(POLL_SECONDS, opened, look, [chosen, seen], shown)
+    poll(POLL_SECONDS, opened, refresh, [chosen, seen], shown)
     for part in (queue, detail):
         on(part.act, act, [chosen], shown, notice, **HIDE_PROGRESS)
 

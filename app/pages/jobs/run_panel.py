@@ -50,12 +50,12 @@ class RunPanel:
         notice = parts.notice()
         self._said = parts.notice()  # of its own: looking again would empty the other at once
         self._timer = gr.Timer(POLL_SECONDS, active=False)
-        look = (self._look, [self.run, self.moved],
+        refresh = (self._refresh, [self.run, self.moved],
                 [self._view, self._units, self._timer, self.moved], notice)  # fmt: skip
-        on([self.run.change, self._timer.tick], *look, **HIDE_PROGRESS)
+        on([self.run.change, self._timer.tick], *refresh, **HIDE_PROGRESS)
         for part in (self._view, self._units):
             done = on(part.act, self._act, [self.run], [self.run], self._said, **HIDE_PROGRESS)
-            on(done.then, *look, **HIDE_PROGRESS)
+            on(done.then, *refresh, **HIDE_PROGRESS)
 
     def connect(
         self,
@@ -125,7 +125,7 @@ class RunPanel:
         on(self.moved.change, *again, **ALWAYS_LAST)
         controls.keep()
 
-    def _look(self, run_id: str, known: str) -> Answer:
+    def _refresh(self, run_id: str, known: str) -> Answer:
         """Show the run as it is now, and go on looking while it is alive.
 
         Its parts are read again only when one has ended.

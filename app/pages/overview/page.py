@@ -63,7 +63,7 @@ def build(workspace: Workspace) -> None:
         opened = views.card(workspace, int(asked)) if asked.isdecimal() else ""
         return {**everything(), card: opened}
 
-    def look(known: list[list[Any]]) -> Answer:
+    def refresh(known: list[list[Any]]) -> Answer:
         runs = service.live(workspace)
         now = progress.signature(runs)
         if now == known:
@@ -84,6 +84,6 @@ def build(workspace: Workspace) -> None:
         return {**everything(), card: "", notice: parts.say(said)}
 
     opened = on_load(load, [*shown, card], notice)
-    poll(POLL_SECONDS, opened, look, [seen], shown)
+    poll(POLL_SECONDS, opened, refresh, [seen], shown)
     on(board.select, open_card, None, [card], notice, scroll_to_output=True, **HIDE_PROGRESS)
     on(card.act, act, None, [*shown, card], notice, **HIDE_PROGRESS)

@@ -81,7 +81,7 @@ class Exact:
         self._there = np.zeros(len(sentences), bool)
         self._index = Index(np.empty((0, encoder.dim), np.float32))
         self._lock = threading.Lock()
-        self._looked = False
+        self._refreshed = False
 
     @property
     def size(self) -> int:
@@ -107,7 +107,7 @@ class Exact:
         with self._lock:
             return self._index.search(queries, k, among)
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Take in what the cache has.
 
         A run encodes from the first sentence on. So only the first look goes through all of them,
@@ -116,9 +116,9 @@ class Exact:
         for block in self._blocks():
             found, rows = vectors.known(self.encoder, [self._sentences[i] for i in block.tolist()])
             self._take(block[found], rows)
-            if self._looked and not found.all():
+            if self._refreshed and not found.all():
                 break
-        self._looked = True
+        self._refreshed = True
 
     def complete(self, progress: Progress | None = None) -> None:
         """Encode what is lacking."""
@@ -162,7 +162,7 @@ def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
     if vectors.is_fitted(opened.encoder):
         waiting = vectors.missing(workspace, spec, collection) if opened.index.lacking else 0
         return replace(opened, lacking=waiting)
-    opened.index.look()
+    opened.index.refresh()
     return replace(opened, lacking=opened.index.lacking)
 
 
