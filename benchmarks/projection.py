@@ -29,6 +29,7 @@ from benchmarks.claims import at_most, claim, within
 from engine.datasets import Catalog
 from engine.encoders import MemoryCache, load
 from engine.space import projection
+from engine.space.trust import trust
 
 POINTS, PCA_POINTS = 20_000, 100_000
 WARMING = 5000  # above 4,096 points umap-learn runs other code, which is compiled too
@@ -105,12 +106,12 @@ def main() -> int:
         trusts = []
         for name, which in (("ours", 0), ("plain", 1)):
             runs = [pair[which] for pair in found]
-            trust = [float(projection.trust(rows, r[2]).trustworthiness.mean()) for r in runs]
-            trusts.append(trust)
+            truth = [float(trust(rows, r[2]).trustworthiness.mean()) for r in runs]
+            trusts.append(truth)
             wall, cpu = (statistics.median(run[clock] for run in runs) for clock in (0, 1))
             first = compiling[f"{name} {kind}"]
             label = f"{name} {kind}"
-            print(f"{label:16}{first:14.1f}{wall:9.1f}{cpu:9.1f}{statistics.median(trust):9.4f}")
+            print(f"{label:16}{first:14.1f}{wall:9.1f}{cpu:9.1f}{statistics.median(truth):9.4f}")
         ratios[kind] = [theirs[1] / mine[1] for mine, theirs in found]
         losses += [mine - theirs for mine, theirs in zip(*trusts, strict=True)]
     many = vectors(Path(root), "random:384", options.pca_points)

@@ -1,7 +1,8 @@
-"""Projections of an embedding space onto the plane, and how far each may be trusted.
+"""Projections of an embedding space onto the plane.
 
-PCA at once, UMAP, t-SNE or PaCMAP when asked. Pure functions from arrays to arrays; knows neither
-encoders nor sentences. Everything is measured on unit rows, so that distances go with cosines.
+PCA at once; UMAP, umap-learn's UMAP, t-SNE or PaCMAP when asked. Pure functions from arrays to
+arrays; knows neither encoders nor sentences. Everything is measured on unit rows, so that distances
+go with cosines.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,6 @@ from engine.search.index import (
     PrefilteredIndex,
     neighbours_of_each,
     unit_rows,
-    usable_threads,
 )
 
 ProgressCallback = Callable[[float], None]
@@ -36,8 +35,6 @@ _WATCHED_EVERY = 0.15
 """Seconds between two pictures of points that move."""
 TSNE_POINTS = 20_000
 """More would take t-SNE many minutes."""
-_BLOCK_CELLS = 500_000
-"""Distances held at once by each thread: the processor's cache holds them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +133,56 @@ def umap(
             watch(points - points.mean(axis=0))
             shown = time.monotonic()
     return Plane((points - points.mean(axis=0)).astype(np.float32))
+
+
+def umap_learn(
+    vectors: np.ndarray,
+    *,
+    neighbours: int = 15,
+    min_dist: float = 0.1,
+    seed: int | None = 0,
+    tick: ProgressCallback | None = None,
+) -> Plane:
+    """UMAP of unit rows as umap-learn lays it out, for whoever wants the reference's own picture.
+
+    It compiles for some seconds when it is first used, and says nothing while it works. Its
+    neighbours are found as for `umap`.
+
+    Args:
+        vectors: (n, dim), finite.
+        neighbours: of each point, itself included; fewer when there are not as many points.
+        min_dist: how close points may lie in the plane.
+        seed: the same seed gives the same plane on one machine, on one core; None uses all cores.
+        tick: called with the share done.
+
+    Raises:
+        ValueError: fewer than four rows.
+
+    Source: McInnes, Healy, Melville 2018.
+    """
+    from umap import UMAP
+
+    rows = unit_rows(vectors)
+    n = len(rows)
+    if n < 4:
+        raise ValueError(f"UMAP needs four points, got {n}")
+    k = min(neighbours, n - 1)
+    knn = _knn(rows, k, PrefilteredIndex(rows) if n > _MANY else None)
+    if tick is not None:
+        tick(0.2)
+    with _threads_kept(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a seed means one core, that `transform` is off
+        model = UMAP(
+            n_neighbors=k,
+            min_dist=min_dist,
+            metric="cosine",
+            init="pca",
+            random_state=seed,
+            n_jobs=1 if seed is not None else -1,
+            precomputed_knn=knn,
+        )
+        points = np.asarray(model.fit_transform(rows), np.float32)
+    return Plane(points - points.mean(axis=0))
 
 
 def _threads_kept() -> AbstractContextManager[Any]:
@@ -261,108 +308,6 @@ def placed(vectors: np.ndarray, known: np.ndarray, points: np.ndarray, k: int = 
     weights = np.exp((cosines - cosines[:, :1]) / 0.05)  # what is 0.05 less alike weighs a third
     weights /= weights.sum(axis=1, keepdims=True)
     return np.einsum("mk,mkd->md", weights, points[ids]).astype(np.float32)
-
-
-@dataclass(frozen=True, eq=False)
-class Trust:
-    """How well a plane keeps the neighbourhoods of the full space, point by point.
-
-    Attributes:
-        looked_at: int64 (m,) numbers of the points measured; all of them unless there are many.
-        trustworthiness: float64 (m,), 1 where nobody stands near who is far in the full space.
-        continuity: float64 (m,), 1 where nobody stands far who is near in the full space.
-        recall: float64 (m,), share of the k nearest that are among the k nearest on the plane.
-        k: neighbours compared.
-    """
-
-    looked_at: np.ndarray
-    trustworthiness: np.ndarray
-    continuity: np.ndarray
-    recall: np.ndarray
-    k: int
-
-
-def trust(
-    vectors: np.ndarray,
-    points: np.ndarray,
-    k: int = 15,
-    *,
-    sample: int = 2000,
-    tick: ProgressCallback | None = None,
-) -> Trust:
-    """Measure trustworthiness and continuity (Venna, Kaski 2001) and neighbour recall by point.
-
-    The mean of a point's values over all points is the figure usually given. Above `sample`
-    points, a fixed random sample of them is measured, against all the others.
-
-    Args:
-        vectors: (n, dim).
-        points: (n, 2).
-        k: neighbours; must be below n / 2.
-        sample: how many points are measured at most.
-        tick: called with the share done.
-
-    Raises:
-        ValueError: k is not below n / 2.
-    """
-    n = len(vectors)
-    if not 1 <= k < n / 2:
-        raise ValueError(f"expected 1 <= k < n / 2, got k = {k} and n = {n}")
-    rows, plane = unit_rows(vectors), np.asarray(points, np.float32)
-    looked_at = np.arange(n)
-    if n > sample:
-        looked_at = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
-    worst = k * (2 * n - 3 * k - 1) / 2
-
-    def measured(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        full = _keys(-(rows[own] @ rows.T), own)
-        flat = _keys(_squared_distances(plane[own], plane), own)
-        intruders, lost = _ranks(full, _near(flat, k)) - k, _ranks(flat, _near(full, k)) - k
-        near, whole = (1 - np.maximum(far, 0).sum(axis=1) / worst for far in (intruders, lost))
-        return near, whole, (intruders <= 0).mean(axis=1)
-
-    block = max(1, _BLOCK_CELLS // n)
-    owns = [looked_at[start : start + block] for start in range(0, len(looked_at), block)]
-    found = []
-    with ThreadPoolExecutor(usable_threads()) as pool:
-        for done, values in enumerate(pool.map(measured, owns), 1):
-            found.append(values)
-            if tick is not None:
-                tick(done / len(owns))
-    near, whole, kept = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Trust(looked_at, near, whole, kept, k)
-
-
-def _keys(distances: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Numbers of the order of each row: uint64, distances above and columns below.
-
-    No two are alike, so that ties go by number; a row's own point is the last.
-    """
-    distances += np.float32(0)  # -0 is 0
-    distances[np.arange(len(own)), own] = np.inf
-    bits = distances.view(np.uint32)
-    bits ^= np.where(bits >> 31, np.uint32(0xFFFFFFFF), np.uint32(1 << 31))  # order of floats
-    keys = bits.astype(np.uint64)
-    keys <<= 32
-    keys |= np.arange(distances.shape[1], dtype=np.uint64)
-    return keys
-
-
-def _near(keys: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest columns of each row, in no order."""
-    return np.partition(keys, k - 1, axis=1)[:, :k].astype(np.uint32).astype(np.int64)
-
-
-def _ranks(keys: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Ranks of some columns of each row, the nearest of all 1."""
-    asked = np.take_along_axis(keys, columns, axis=1)
-    return 1 + np.stack([np.count_nonzero(keys < one[:, None], axis=1) for one in asked.T], axis=1)
-
-
-def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return ((a[:, None, 0] - b[None, :, 0]) ** 2 + (a[:, None, 1] - b[None, :, 1]) ** 2).astype(
-        np.float32
-    )
 
 
 def procrustes(points: np.ndarray, onto: np.ndarray) -> np.ndarray:

@@ -35,7 +35,10 @@ def project(
     dataset: Annotated[
         str, typer.Argument(help="What to draw; see `theodolite data`.")
     ] = "starter-topics",
-    method: Annotated[str, typer.Option(help="umap, tsne, pca, or (an extra) pacmap.")] = "umap",
+    method: Annotated[
+        str,
+        typer.Option(help="umap, umap-learn (the reference), tsne, pca, or (an extra) pacmap."),
+    ] = "umap",
     neighbours: Annotated[
         int, typer.Option(help="n_neighbors: few show detail, many the whole.")
     ] = 15,

@@ -121,7 +121,7 @@ def trusted(
     facts: Facts, vectors: np.ndarray, points: np.ndarray, tick: ProgressCallback
 ) -> dict[str, float | int]:
     """Add trustworthiness, continuity and recall of neighbours; see `measured`."""
-    from engine.space.projection import trust
+    from engine.space.trust import trust
 
     n = len(points)
     k = min(NEIGHBOURS, (n - 1) // 2)

@@ -5,7 +5,7 @@ Only the first two principal components are worked out wherever they are asked f
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
 
-Method = Literal["umap", "tsne", "pacmap", "pca", "quick"]
+Method = Literal["umap", "umap-learn", "tsne", "pacmap", "pca", "quick"]
 """`quick` is `pca` without what takes time to measure: trust, clusters, names."""
 
 FORMATS = dict.fromkeys(get_args(Method), 1) | {"umap": 2}
@@ -66,7 +66,8 @@ class MapJob(Job):
         job = cls(str(encoders.parse(encoder)), dataset, **how)
         if job.method not in get_args(Method):
             raise UserError(
-                f"There is no method {job.method!r}.", "Choose one of umap, tsne, pacmap and pca."
+                f"There is no method {job.method!r}.",
+                "Choose one of umap, umap-learn, tsne, pacmap and pca.",
             )
         if not 2 <= job.neighbours <= MOST_NEIGHBOURS:
             raise UserError(
@@ -84,6 +85,8 @@ class MapJob(Job):
             return cls(job.encoder, job.dataset, job.method)
         if job.method in ("tsne", "pacmap"):
             return cls(job.encoder, job.dataset, job.method, job.neighbours, seed=job.seed)
+        if job.method == "umap-learn":
+            return replace(job, initial=None)
         return job
 
     @property

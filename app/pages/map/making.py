@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from app.pages.map.job import MapJob
     from app.workspace import Workspace
 
-PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "tsne": 0.8, "pacmap": 0.6}
+PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "umap-learn": 0.8, "tsne": 0.8, "pacmap": 0.6}
 """About which share of the making is the projection itself."""
 
 WATCHED_POINTS = 50_000
 """More are not shown while they move: a browser would fetch megabytes a few times a second."""
 
-LIBRARIES = {"umap": "numpy", "tsne": "scikit-learn", "pacmap": "pacmap", "pca": "numpy",
-             "quick": "numpy"}  # fmt: skip
+LIBRARIES = {"umap": "numpy", "umap-learn": "umap-learn", "tsne": "scikit-learn",
+             "pacmap": "pacmap", "pca": "numpy", "quick": "numpy"}  # fmt: skip
 
 
 def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) -> None:
@@ -97,6 +97,10 @@ def _project(
         plane = projection.pca(vectors)
     elif job.method == "pacmap":
         plane = projection.pacmap(vectors, neighbours=job.neighbours, seed=job.seed, tick=tick)
+    elif job.method == "umap-learn":
+        plane = projection.umap_learn(
+            vectors, neighbours=job.neighbours, min_dist=job.min_dist, seed=job.seed, tick=tick
+        )
     elif job.method == "tsne":
         plane = projection.tsne(vectors, perplexity=job.neighbours, seed=job.seed, tick=tick)
     else:
@@ -121,6 +125,7 @@ def _initial(workspace: Workspace, job: MapJob, n: int) -> np.ndarray | None:
 
 def _versions(job: MapJob) -> dict[str, str]:
     used = {"numpy", "scikit-learn", LIBRARIES[job.method]}
-    used |= {"umap": {"scipy", "faiss-cpu"}, "pacmap": {"numba", "faiss-cpu"},
+    used |= {"umap": {"scipy", "faiss-cpu"}, "umap-learn": {"numba", "faiss-cpu"},
+             "pacmap": {"numba", "faiss-cpu"},
              "tsne": {"faiss-cpu"}}.get(job.method, set())  # fmt: skip
     return {package: version(package) for package in sorted(used)}

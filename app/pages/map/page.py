@@ -33,7 +33,8 @@ DESCRIPTION = (
     "as far as a plane can show it. Move, zoom, draw a lasso, click a point for its true "
     "neighbours, or decode a place between them."
 )
-METHODS = [("UMAP", "umap"), ("t-SNE", "tsne"), ("Principal components", "pca"),
+METHODS = [("UMAP", "umap"), ("UMAP by umap-learn", "umap-learn"), ("t-SNE", "tsne"),
+           ("Principal components", "pca"),
            *([("PaCMAP", "pacmap")] if find_spec("pacmap") else [])]  # fmt: skip
 BARE = {"elem_classes": ["t-bare"]}
 CONTROLS = (

@@ -30,7 +30,7 @@ ProgressCallback = Callable[[float], None]
 QUICK_POINTS = 100_000
 NEIGHBOURS = 15
 """Of a point that is opened."""
-NAMES = {"umap": "UMAP", "tsne": "t-SNE", "pacmap": "PaCMAP",
+NAMES = {"umap": "UMAP", "umap-learn": "UMAP by umap-learn", "tsne": "t-SNE", "pacmap": "PaCMAP",
          **dict.fromkeys(("pca", "quick"), "Principal components")}  # fmt: skip
 _MAPS_OPEN = 6
 

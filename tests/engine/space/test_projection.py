@@ -10,6 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE, trustworthiness
 
 from engine.space import projection
+from engine.space.trust import trust
 
 
 def _cloud(n: int = 300, dim: int = 12, seed: int = 0) -> np.ndarray:
@@ -47,7 +48,7 @@ def test_trust_is_scikit_learns_trustworthiness_both_ways(k: int) -> None:
     vectors = _cloud()
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     plane = projection.pca(vectors).points
-    found = projection.trust(vectors, plane, k)
+    found = trust(vectors, plane, k)
     assert found.trustworthiness.mean() == pytest.approx(
         trustworthiness(unit, plane, n_neighbors=k), abs=1e-6
     )
@@ -61,7 +62,7 @@ def test_a_plane_that_is_the_space_itself_is_trusted_fully() -> None:
     """A plane that is the space itself is trusted fully."""
     angles = np.random.default_rng(3).uniform(0, np.pi / 2, 40)
     plane = np.column_stack([np.cos(angles), np.sin(angles)])
-    found = projection.trust(plane, plane, 3)
+    found = trust(plane, plane, 3)
     for values in (found.trustworthiness, found.continuity, found.recall):
         np.testing.assert_array_equal(values, 1)
 
@@ -70,8 +71,8 @@ def test_a_sample_of_points_has_the_values_these_points_have_among_all() -> None
     """A sample of points has the values these points have among all."""
     vectors = _cloud()
     plane = projection.pca(vectors).points
-    every = projection.trust(vectors, plane, 10)
-    some = projection.trust(vectors, plane, 10, sample=50)
+    every = trust(vectors, plane, 10)
+    some = trust(vectors, plane, 10, sample=50)
     assert len(some.looked_at) == 50
     np.testing.assert_allclose(some.trustworthiness, every.trustworthiness[some.looked_at])
     np.testing.assert_allclose(some.recall, every.recall[some.looked_at])
@@ -80,7 +81,7 @@ def test_a_sample_of_points_has_the_values_these_points_have_among_all() -> None
 def test_trust_needs_fewer_neighbours_than_half_the_points() -> None:
     """Trust needs fewer neighbours than half the points."""
     with pytest.raises(ValueError, match=r"k < n / 2"):
-        projection.trust(np.eye(6), np.eye(6)[:, :2], 3)
+        trust(np.eye(6), np.eye(6)[:, :2], 3)
 
 
 @pytest.mark.slow
@@ -91,15 +92,16 @@ def test_tsne_is_that_of_scikit_learn_on_unit_rows() -> None:
     theirs = TSNE(perplexity=15, init=1e-2 * PCA(2).fit_transform(unit), random_state=0)
     ours = projection.tsne(vectors, perplexity=15)
     expected = trustworthiness(unit, theirs.fit_transform(unit), n_neighbors=15)
-    found = projection.trust(vectors, ours.points).trustworthiness.mean()
+    found = trust(vectors, ours.points).trustworthiness.mean()
     assert found == pytest.approx(expected, abs=0.005)
     np.testing.assert_array_equal(projection.tsne(vectors, perplexity=15).points, ours.points)
 
 
 @pytest.mark.slow
-def test_tsne_keeps_groups_apart() -> None:
+@pytest.mark.parametrize("method", ["umap", "umap_learn", "tsne"])
+def test_groups_stay_apart(method: str) -> None:
     """Three heaps of a hundred: on the plane everybody's nearest is of the own heap."""
-    points = projection.tsne(_groups()).points
+    points = getattr(projection, method)(_groups()).points
     away = ((points[:, None] - points[None]) ** 2).sum(-1)
     np.fill_diagonal(away, np.inf)
     np.testing.assert_array_equal(away.argmin(axis=1) // 100, np.arange(300) // 100)
@@ -140,9 +142,9 @@ def test_a_known_vector_is_placed_where_it_lies() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["umap", "tsne", "pacmap"])
+@pytest.mark.parametrize("method", ["umap", "umap_learn", "tsne", "pacmap"])
 def test_torch_keeps_its_threads(method: str) -> None:
-    """Numba, which PaCMAP compiles with, would give it every core, and sums another order."""
+    """Numba, which some of them compile with, would give it every core: another order."""
     if method == "pacmap":
         pytest.importorskip("pacmap")
     before = torch.get_num_threads()
