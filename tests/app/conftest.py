@@ -12,18 +12,26 @@ from app.workspace import Workspace
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
     """An empty store, the starter set."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Workspace(tmp_path / "store")
+    made = Workspace(tmp_path / "store")
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="module")
-def decoding(tmp_path_factory: pytest.TempPathFactory, decoder_folder: Path) -> Iterator[Workspace]:
-    """A store with one decoder, the starter set; for the tests of a module."""
+def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """The same, for all tests of a module."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("decoding") / "store")
-    decoders.register(made, decoder_folder)
+        made = Workspace(tmp_path_factory.mktemp("starter") / "store")
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def decoding(starter: Workspace, decoder_folder: Path) -> Workspace:
+    """A store with one decoder, the starter set; for the tests of a module."""
+    decoders.register(starter, decoder_folder)
+    return starter

@@ -145,13 +145,6 @@ class Counting(Job):
             yield number
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A store with nothing in it."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Workspace(tmp_path / "store")
-
-
 def test_any_job_is_cancelled_from_elsewhere(workspace: Workspace) -> None:
     """Its next word is its last."""
     begun = perform(workspace, Counting())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import gradio as gr
 import httpx
@@ -21,12 +20,9 @@ from engine.errors import UserError
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """An empty store over the starter set."""
-    folder: Path = tmp_path_factory.mktemp("working")
-    made = Workspace(folder / "store")
-    yield made
-    made.close()
+def workspace(starter: Workspace) -> Workspace:
+    """For all tests of this module."""
+    return starter
 
 
 def test_what_is_quick_has_no_bar() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
-from pathlib import Path
 
 import gradio as gr
 import pytest
@@ -28,15 +26,6 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(Blocks, "get_config_file", counted)
     return counts
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
-    """An empty store."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    made = Workspace(tmp_path / "store")
-    yield made
-    made.close()
 
 
 @pytest.mark.slow

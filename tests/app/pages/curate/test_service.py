@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,16 +19,12 @@ TEXT = "A cat.\na cat\nA dog.\nA dog.\n=1+1\nA boat at sea.\n<b>A bird</b>\n"
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A store with one small collection of lines."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("curate") / "store")
+def workspace(starter: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """With one small collection of lines."""
     file = tmp_path_factory.mktemp("lines") / "lines.txt"
     file.write_text(TEXT, encoding="utf-8")
-    uploads.keep(made, file, file.name, "lines", uploads.mapping_of(file, None, None))
-    yield made
-    made.close()
+    uploads.keep(starter, file, file.name, "lines", uploads.mapping_of(file, None, None))
+    return starter
 
 
 def ask(workspace: Workspace, job: str, **how: object) -> curations.Answer:

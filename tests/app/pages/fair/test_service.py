@@ -20,13 +20,11 @@ SIX = ("minilm", "wordllama", "random:64", "random:128", "random:256", "random:5
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """An empty store with three encoders listed, the starter set."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    made = Workspace(tmp_path / "store")
+def workspace(workspace: Workspace) -> Workspace:
+    """Three encoders are listed."""
     for name, dim in ((BIG, 384), (SMALL, 64), (BAG, 256)):
-        made.store.encoders.add(name, {"dim": dim})
-    return made
+        workspace.store.encoders.add(name, {"dim": dim})
+    return workspace
 
 
 def point(workspace: Workspace, key: str, *encoders: str, **choice: str) -> Point:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +20,9 @@ from tests.fakes.workers import do_units
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """An empty store and the starter set."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("geometry") / "store")
-    yield made
-    made.close()
+def workspace(starter: Workspace) -> Workspace:
+    """For all tests of this module."""
+    return starter
 
 
 @pytest.fixture(scope="module")

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from app.pages.jobs import service, views
 from app.workspace import Workspace
 from engine.errors import UserError
 from store import StoreError
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    """A store without a worker."""
-    made = Workspace(tmp_path / "store")
-    yield made
-    made.close()
 
 
 def queued(workspace: Workspace, kind: str = "evaluate", title: str = "a run") -> str:

@@ -33,14 +33,10 @@ HOSTILE = "=1+1 <b>bold</b>"
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """The starter set alone, and one encoder that is listed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("maps") / "store")
-    made.add_encoder(ENCODER)
-    yield made
-    made.close()
+def workspace(starter: Workspace) -> Workspace:
+    """One encoder is listed."""
+    starter.add_encoder(ENCODER)
+    return starter
 
 
 @pytest.fixture(scope="module")

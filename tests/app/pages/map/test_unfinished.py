@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from starlette.applications import Starlette
@@ -11,18 +9,9 @@ from starlette.testclient import TestClient
 
 from app.pages.map.job import MapJob
 from app.pages.map.routes import routes
-from app.workspace import Workspace
 from engine.space import projection
 
 ENCODER = "random:16"
-
-
-@pytest.fixture
-def workspace(tmp_path: Path):
-    """An empty store."""
-    made = Workspace(tmp_path / "store")
-    yield made
-    made.close()
 
 
 def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,13 +27,9 @@ A, TOPICS = "random:48", "starter-topics"
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """An empty store and the starter set."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("search") / "store")
-    yield made
-    made.close()
+def workspace(starter: Workspace) -> Workspace:
+    """For all tests of this module."""
+    return starter
 
 
 def unit(workspace: Workspace, texts: list[str]) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -38,15 +37,11 @@ HOSTILE = "<img src=x onerror=alert(1)> a boat"
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """The starter set alone, and two encoders that are listed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        made = Workspace(tmp_path_factory.mktemp("spaces") / "store")
+def workspace(starter: Workspace) -> Workspace:
+    """Two encoders are listed."""
     for name in (A, B):
-        made.add_encoder(name)
-    yield made
-    made.close()
+        starter.add_encoder(name)
+    return starter
 
 
 @pytest.fixture(scope="module")
