@@ -48,11 +48,19 @@ def test_a_spec_that_cannot_be_read_costs_nothing(workspace: Workspace) -> None:
 
 
 def test_a_new_store_is_welcomed_once(workspace: Workspace) -> None:
-    """The first run measures the starter encoders on the starter set; there is no second one."""
-    (run,) = welcome(workspace)
-    assert workspace.store.runs.get(run)["spec"]["encoders"] == list(STARTER_ENCODERS)
+    """The first runs measure each starter encoder on the starter set; they are not queued twice."""
+    runs = [workspace.store.runs.get(run) for run in welcome(workspace)]
+    assert [run["spec"]["encoders"] for run in runs] == [[name] for name in STARTER_ENCODERS]
     assert welcome(workspace) == []
-    assert len(workspace.store.runs.list()) == 1
+    assert len(workspace.store.runs.list()) == len(STARTER_ENCODERS)
+
+
+def test_what_a_person_asks_for_comes_before_the_welcome(workspace: Workspace) -> None:
+    """A map of one's own does not wait until all of the starter set is measured."""
+    welcome(workspace)
+    asked = workspace.store.runs.get(queue_evaluation(workspace, [A], ["StarterSTS"]))
+    assert all(run["priority"] > asked["priority"] for run in workspace.store.runs.list()
+               if run["id"] != asked["id"])  # fmt: skip
 
 
 def test_differences_are_to_the_first_encoder(workspace: Workspace) -> None:
