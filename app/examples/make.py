@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.examples import geometry, maps, shipped
+from app.pages.curate import service as curate
 from app.pages.decode import example as decode
 from app.pages.diagnose import example as diagnose
 from app.pages.search import example as search
@@ -26,6 +27,7 @@ MAKERS: dict[str, Callable[[Workspace], None]] = {
     "spaces": maps.make_spaces,
     "geometry": geometry.make,
     "search": search.make,
+    "curate": curate.make_example,
     "decode": decode.make_decode,
     "interpolate": decode.make_interpolate,
     "arithmetic": decode.make_arithmetic,

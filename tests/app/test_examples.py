@@ -11,6 +11,8 @@ import pytest
 
 from app import decoders
 from app.examples import shipped
+from app.pages.curate import service as curation
+from app.pages.curate.page import CONTROLS as CURATED
 from app.pages.decode import example as decode
 from app.pages.decode import service as decoding
 from app.pages.decode.service import DEFAULTS, STEPS, DecodeOptions
@@ -155,3 +157,16 @@ def test_the_training_learned(fresh):
     assert run.score == max(one["score"] for one in learned.evals) > learned.evals[0]["score"] + 10
     assert learned.steps[-1]["loss"] < learned.steps[0]["loss"]
     assert table(fresh) == []
+
+
+def test_the_curation_is_what_the_page_asks_first(fresh):
+    """The same sentences as worked out anew; nothing of it lies in the store."""
+    first = next(control for control in CURATED if control.name == "check").default
+    asked = curation.spec(first, "starter-topics", encoder="minilm")
+    shown = curation.found(fresh, asked)
+    assert shown is not None
+    assert curation.found(fresh, replace(asked, many=50)) is None
+    info, arrays = curation.checks.WORK[asked.check](fresh, asked, None)
+    assert shown.info["n"] == info["n"]
+    np.testing.assert_array_equal(shown.ids, arrays["ids"])
+    np.testing.assert_allclose(shown.columns["cosine"], arrays["cosine"], atol=1e-5)

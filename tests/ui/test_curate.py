@@ -63,14 +63,24 @@ def test_sentences_stay_text_and_lead_to_search(visit, lines):
 def test_only_what_matters_to_a_job_is_shown(visit):
     """Leaks ask for what was seen, outliers for how many."""
     page = visit.open("curate")
-    expect(page.locator("#least")).to_be_visible()
-    expect(page.locator("#against")).to_be_hidden()
     page.get_by_label("Leaks").check()
     expect(page.locator("#against")).to_be_visible()
-    page.get_by_label("Outliers").check()
-    expect(page.locator("#many")).to_be_visible()
-    expect(page.locator("#least")).to_be_hidden()
-    address_of(page, "job=outliers")
+    page.get_by_label("Near duplicates").check()
+    expect(page.locator("#against")).to_be_hidden()
+    address_of(page, "job=near")
+    page.get_by_role("button", name="More controls").click()
+    expect(page.locator("#least")).to_be_visible()
+    expect(page.locator("#many")).to_be_hidden()
+
+
+def test_it_opens_with_an_answer_that_ships(visitor, place):
+    """What lies alone in the starter set, by MiniLM; its CSV holds all of it."""
+    page = visitor(place).open("curate")
+    expect(page.locator("#found h2")).to_contain_text("2,040 sentences")
+    expect(page.locator("#found")).to_contain_text("Good comments explain why, not what.")
+    link = page.get_by_role("link", name="as CSV").get_attribute("href")
+    text = httpx.get(f"{place}/{link.removeprefix('./')}").text
+    assert len(list(csv.DictReader(io.StringIO(text)))) == 100
 
 
 def test_a_collection_against_itself_is_refused_calmly(visit):

@@ -35,8 +35,9 @@ WORDS = {
     "leaks": "Sentences of one part that another part has too, word for word or nearly.",
 }
 NARROW = {"min_width": 140, "scale": 0}
+BARE = {"elem_classes": ["t-bare"]}
 CONTROLS = (
-    Control("check", "Look for", gr.Radio, "near", key="job",
+    Control("check", "Look for", gr.Radio, "outliers", key="job",
             options={"elem_id": "job", "value": None},  # the first value shapes the page
             choices=[(name, check) for check, name in service.NAMES.items()]),
     collections.COLLECTION,
@@ -58,24 +59,25 @@ CONTROLS = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     controls = Controls(*CONTROLS)
-    controls.render("check")
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("check", "collection", "encoder", **BARE)
+        go = gr.Button("Run check", variant="primary", elem_id="look",
+                       visible=not workspace.read_only)  # fmt: skip
+        with parts.more():
+            controls.render("split")
+            with gr.Row(visible=False) as near:  # a row each: a hidden box would leave a gap
+                controls.render("least")
+            with gr.Row(visible=False) as lonely:
+                controls.render("nearest")
+            with gr.Row(visible=False) as some:
+                controls.render("many")
     about = parts.static("", elem_id="about-job")
-    with gr.Row():
-        controls.render("collection", "split", "encoder")
-    with gr.Row(visible=False) as seen:  # a row each: a hidden box would leave a gap
+    with gr.Row(visible=False) as seen:
         controls.render("against", "against_split")
-    with gr.Row(visible=False) as near:
-        controls.render("least")
-    with gr.Row(visible=False) as lonely:
-        controls.render("nearest")
-    with gr.Row(visible=False) as some:
-        controls.render("many")
-    go = gr.Button("Run check", variant="primary", elem_id="look", visible=not workspace.read_only)
     notice = parts.notice()
     panel = RunPanel(workspace)
-    shown = {"table": parts.static("", elem_id="found")}
+    shown = {"table": parts.static("", elem_id="found", elem_classes=["t-answer"])}
 
     def shaped(check: str) -> dict[Any, Any]:
         """Only the controls that matter to a check are shown."""

@@ -43,8 +43,8 @@ OWN = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     form = Form(service.DecoderTraining(workspace), "decoder", OWN, deciding=["architecture"])
+    form.place_bar(TITLE, DESCRIPTION)
     own = not workspace.read_only
     with gr.Row(elem_classes="t-desk"):
         with gr.Column(scale=5, min_width=320):
@@ -52,9 +52,8 @@ def build(workspace: Workspace) -> None:
             files = {"info": "What it learns from: data sets, or the path of a file with one "
                      "sentence a line."}  # fmt: skip
             form.controls.render("train", allow_custom_value=own, **(files if own else {}))
-            form.place_preset()
             form.place_settings()
-        with gr.Column(scale=3, min_width=320, elem_classes="t-beside"):
+        with gr.Column(scale=3, min_width=320, elem_classes=["t-beside", "t-answer"]):
             form.place_side()
     followed = _Followed(workspace)
 

@@ -67,9 +67,10 @@ class Form:
 
     # What a page places ---------------------------------------------------------------------
 
-    def place_preset(self) -> None:
-        """The choice of settings to begin with."""
-        self.controls.render("preset")
+    def place_bar(self, title: str, about: str) -> None:
+        """The page's first row, with the choice of settings to begin with."""
+        with parts.bar(title, about):
+            self.controls.render("preset")
         self._about = parts.static("", elem_id="preset-about")
 
     def place_settings(self) -> None:

@@ -54,12 +54,11 @@ DECIDING = ("objective", "base_kind", "source", "steps", "dev", "hard_negatives"
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    parts.header(TITLE, DESCRIPTION)
     training = service.EncoderTraining(workspace)
     form = Form(training, "train", [OBJECTIVE], [*BASES, *SIZES, *DATA], DECIDING)
+    form.place_bar(TITLE, DESCRIPTION)
     with gr.Row(elem_classes="t-desk"):
         with gr.Column(scale=5, min_width=320):
-            form.place_preset()
             parts.section("What it learns")
             form.controls.render("objective")
             _place_base(form)
@@ -68,7 +67,7 @@ def build(workspace: Workspace) -> None:
             form.place_settings()
             sweep = Sweep(workspace)
             ablations.build(workspace)
-        with gr.Column(scale=3, min_width=320, elem_classes="t-beside"):
+        with gr.Column(scale=3, min_width=320, elem_classes=["t-beside", "t-answer"]):
             form.place_side()
 
     form.wire(
