@@ -37,12 +37,6 @@ SHIPPED = (
 """Beside an answer of `app.examples`, where another says how long it took."""
 
 
-def header(title: str, lead: str = "") -> gr.HTML:
-    """The page's heading with one sentence under it. Both plain text."""
-    sentence = f"<p>{escape(lead)}</p>" if lead else ""
-    return static(f'<header class="t-header"><h1>{escape(title)}</h1>{sentence}</header>')
-
-
 @contextmanager
 def bar(title: str, about: str = "") -> Iterator[gr.Row]:
     """A page's compact first row: its title, what it is of, the one action.

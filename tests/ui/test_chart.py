@@ -27,7 +27,8 @@ def alone(workspace: Workspace) -> Iterator[str]:
     figure.data[0].update(name=plain(HOSTILE), showlegend=True, marker_size=14)
     figure.update_layout(xaxis_title="cosine", yaxis_title="density")
     with gr.Blocks(analytics_enabled=False) as demo:
-        parts.header("A chart")
+        with parts.bar("A chart"):
+            pass
         drawn = chart(drawing(figure, "Four points on a parabola."), elem_id="chart")
         heard = gr.Textbox(label="Heard")
 
