@@ -1,7 +1,7 @@
-"""Takes the README's picture from a running app: `python -m docs.pictures`.
+"""Takes the README's pictures from a running app: `python -m docs.pictures`.
 
-Launches the app on a new store, waits until its first background run has filled the overview, and
-photographs it in Chromium.
+Launches the app on a new store, waits until its first runs have filled the overview, and takes the
+map and Compare in Chromium, light and dark.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 HERE = Path(__file__).parent
+PAGES = {"map": "#map canvas", "compare": "#forest .t-plot .points path"}
+"""Page -> what is there once it is drawn."""
+WINDOW = {"width": 1440, "height": 900}
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 
 def main() -> None:
-    """Write docs/overview.png."""
+    """Write docs/PAGE-light.png and docs/PAGE-dark.png."""
     with tempfile.TemporaryDirectory() as store:
         app = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "app.cli", "serve", "--store", store, "--no-browser", "--json"],
@@ -30,23 +34,31 @@ def main() -> None:
         )
         try:
             url = json.loads(app.stdout.readline())["url"]  # type: ignore[union-attr]
-            _photograph(url, HERE / "overview.png")
+            _photograph(url)
         finally:
             app.terminate()
             app.wait()
 
 
-def _photograph(url: str, target: Path) -> None:
+def _photograph(url: str) -> None:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=1.5)
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page(viewport=WINDOW)
         page.goto(url)
         page.get_by_text("3 of 3 tasks").nth(2).wait_for(timeout=300_000)
-        page.wait_for_timeout(2000)
-        page.screenshot(path=target)
+        for name, drawn in PAGES.items():
+            for scheme in ("light", "dark"):
+                _take(browser, f"{url}/{name}", drawn, scheme, HERE / f"{name}-{scheme}.png")
         browser.close()
+
+
+def _take(browser: Browser, url: str, drawn: str, scheme: Any, target: Path) -> None:
+    page = browser.new_page(viewport=WINDOW, color_scheme=scheme)
+    page.goto(url)
+    page.locator(drawn).first.wait_for(timeout=60_000)
+    page.wait_for_timeout(2000)  # the last of the motion
+    page.screenshot(path=target)
+    page.close()
 
 
 if __name__ == "__main__":
