@@ -12,12 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.examples import geometry, maps, shipped
+from app.examples import geometry, maps, shipped, trainings
 from app.pages.curate import service as curate
 from app.pages.decode import example as decode
 from app.pages.diagnose import example as diagnose
 from app.pages.search import example as search
-from app.pages.trainings import example as trainings
 
 if TYPE_CHECKING:
     from app.workspace import Workspace

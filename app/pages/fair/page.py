@@ -83,7 +83,7 @@ def build(workspace: Workspace) -> None:
     def act(asked: Values, event: PageEvent) -> Answer:
         if event.act == "add":
             name = workspace.add_encoder(event.id)["name"]
-            ticked = list(dict.fromkeys([*asked.encoder, name]))
+            ticked = list(dict.fromkeys([*(asked.encoder or []), name]))
             return {controls["encoder"]: choices.filled(workspace, ticked)}
         return {run: service.measure(workspace, _advice(workspace, asked), event.id)}
 
@@ -139,8 +139,10 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
 
 
 def _advice(workspace: Workspace, asked: Values) -> Advice:
-    return service.advise(workspace, asked.encoder, asked.tasks, projection=asked.projection,
-                          curve=asked.curve or "", classifier=asked.classifier)  # fmt: skip
+    return service.advise(
+        workspace, asked.encoder or [], asked.tasks or [], projection=asked.projection,
+        curve=asked.curve or "", classifier=asked.classifier,
+    )  # fmt: skip
 
 
 def _pictures(advice: Advice, charts: dict[str, list[Any]]) -> dict[Any, Any]:

@@ -158,8 +158,8 @@ def test_two_apps_on_one_store(bench: Bench) -> None:
 def test_the_apps_worker_has_its_child_before_it_is_asked(bench: Bench) -> None:
     """So the first run waits for no import; the child that was there does it."""
     with Supervisor(bench.store.folder, kinds=KINDS):
-        until(lambda: bench.jobs.status()["workers"])
-        worker = psutil.Process(bench.jobs.status()["workers"][0]["pid"])
+        until(bench.store.workers.list)
+        worker = psutil.Process(bench.store.workers.list()[0]["pid"])
         until(lambda: child_of(worker))
         child = child_of(worker)
         bench.over(bench.measure("first", 1, 0.01))
