@@ -18,7 +18,7 @@ from typing import Any
 from playwright.sync_api import Browser, sync_playwright
 
 HERE = Path(__file__).parent
-PAGES = {"map": "#map canvas", "compare": "#forest .t-plot .points path"}
+PAGES = {"map": ".t-map-over", "compare": "#forest .t-plot .points path"}
 """Page -> what is there once it is drawn."""
 WINDOW = {"width": 1440, "height": 900}
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium")
