@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from app import ui
 from app.workspace import Workspace
@@ -24,6 +25,10 @@ from app.workspace import Workspace
 # A busy machine may take its time; what is there is seen at once all the same.
 expect.set_options(timeout=30_000)
 
+STICKING_OUT = """() => [...document.querySelectorAll("body *")]
+  .map((node) => [node, node.getBoundingClientRect().right])
+  .filter(([, right]) => right > innerWidth + 1)
+  .map(([node, right]) => `${node.tagName} #${node.id} .${node.classList} ${right}`).join("\\n")"""
 ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "ui"
 FLAGS = (
     "--no-sandbox",
@@ -161,8 +166,16 @@ class Visit:
         self.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
 
     def scrolls_sideways(self) -> bool:
-        """Whether the page as a whole is wider than the window."""
-        return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+        """Whether the page stays wider than the window; what sticks out is printed.
+
+        A chart is drawn again a moment after its window has changed.
+        """
+        fits = "() => document.documentElement.scrollWidth <= innerWidth"
+        with contextlib.suppress(PlaywrightTimeout):
+            self.page.wait_for_function(fits, timeout=5_000)
+            return False
+        print(self.page.evaluate(STICKING_OUT))  # noqa: T201
+        return True
 
     def watch(self) -> None:
         """Note every error and every request that leaves this machine."""

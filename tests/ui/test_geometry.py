@@ -39,6 +39,7 @@ def test_the_numbers_are_those_measured(visit, measured):
     info = measured["random:256"]
     for value in (f"{info['alignment_over']:.3f}", str(info["n_over"]), f"{info['isoscore']:.3f}"):
         expect(row).to_contain_text(value)
+    page.get_by_role("button", name="More controls").click()
     page.get_by_label("4 and above").check()
     expect(row).to_contain_text(f"{info['alignment_from']:.3f}")
     expect(row).to_contain_text(str(info["n_from"]))

@@ -13,10 +13,9 @@ CHECKED = "input:checked"
 @pytest.mark.parametrize(
     ("path", "radios", "words", "after"),
     [
-        ("map?encoder=random:64", "#method", "Method", ("umap", "tsne")),
         ("search?encoder=random:64&mode=pattern", "#mode", "Search by",
          ("pattern", "meaning", "examples", "words")),
-        ("curate?job=exact", "#job", "Look for", ("exact", "near", "outliers")),
+        ("curate?job=near", "#job", "Look for", ("near", "outliers", "typical")),
         ("geometry?encoder=random:64&data=starter-pairs", "#rule", "Alignment: positive pairs",
          ("over", "from")),
         ("spaces?encoder=random:64&encoder=random:256&groups=hdbscan", "#groups", "Clusters",
@@ -30,8 +29,7 @@ def test_arrow_keys_move_the_choice(visit, path, radios, words, after):
     """
     page = visit.open(path)
     group = page.locator(radios)
-    for closed in page.locator("button.label-wrap").all():
-        closed.click()
+    page.locator("[aria-controls=more]").click()
     expect(group.locator(f"[value='{after[0]}']")).to_be_checked(timeout=20_000)
     expect(group).to_have_attribute("role", "radiogroup")
     assert words in group.get_attribute("aria-label")

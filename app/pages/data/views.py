@@ -148,7 +148,7 @@ def _entry(info: DatasetInfo, size: int | None, opened: bool) -> str:
 
 def _line(name: str, about: str, holds: str, task: str, searched: str, opened: bool = False) -> str:
     """Cells of the list; the first two are HTML."""
-    tag = f'<span class="t-task" title="{escape(task)}">{escape(task)}</span>' if task else ""
+    tag = parts.tag(task) if task else ""
     return (
         f'<li class="{"t-open" if opened else ""}" data-text="{escape(searched)}"><div>{name}</div>'
         f"<div>{about}</div><div>{escape(holds)}</div><div>{tag}</div></li>"

@@ -54,7 +54,8 @@ def asked(
     wanted = address.every(request, "encoder")
     if not wanted:
         kept = names(workspace)
-        return [name for name in default if name in kept] or kept[:3]
+        first = [name for name in default if name in kept]
+        return first if len(first) > 1 else list(dict.fromkeys([*first, *kept]))[:3]
     return list(dict.fromkeys(read(spec) or spec for spec in wanted))[:most]
 
 
