@@ -16,6 +16,7 @@ from app.pages.curate.page import CONTROLS as CURATED
 from app.pages.decode import example as decode
 from app.pages.decode import service as decoding
 from app.pages.decode.service import DEFAULTS, STEPS, DecodeOptions
+from app.pages.diagnose import example as diagnosed
 from app.pages.geometry import densities
 from app.pages.geometry import service as geometry
 from app.pages.map import service as maps
@@ -170,3 +171,14 @@ def test_the_curation_is_what_the_page_asks_first(fresh):
     assert shown.info["n"] == info["n"]
     np.testing.assert_array_equal(shown.ids, arrays["ids"])
     np.testing.assert_allclose(shown.columns["cosine"], arrays["cosine"], atol=1e-5)
+
+
+def test_the_diagnosis_is_of_the_decoder_that_ships(fresh):
+    """If this fails, run `python -m app.examples.make diagnose`."""
+    found = diagnosed.read(fresh)
+    assert found is not None
+    assert (found.encoder, found.decoder["architecture"]) == (diagnosed.ENCODER, "prefix")
+    assert max(row.n for row in found.rows) == diagnosed.SENTENCES
+    assert set(one.sentence for one in found.samples) <= set(
+        fresh.catalog.sentences(diagnosed.TEXT)[0]
+    )

@@ -154,7 +154,7 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
     row = replace(row, encoder=job.encoder)
     decoder, encoder = decoders.opened(workspace, row)
     with tempfile.TemporaryDirectory(prefix="theodolite-diagnose-") as folder:
-        learned, apart, notes = _training_text(workspace, row, Path(folder))
+        learned, apart, notes = _training_text(workspace, row, job.text, Path(folder))
         if job.text == KEPT_APART:
             found = apart
         else:
@@ -173,9 +173,13 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
 
 
 def _training_text(
-    workspace: Workspace, row: DecoderRow, folder: Path
+    workspace: Workspace, row: DecoderRow, asked: str, folder: Path
 ) -> tuple[list[str], list[str], list[str]]:
-    """What the decoder learned from, what was kept apart, and what to note of that."""
+    """What the decoder learned from, what was kept apart, and what to note of that.
+
+    Where that is not here, texts of the same kind stand in for it: all but the sentences that are
+    asked about, unless the decoder learned from these.
+    """
     from engine.decoding.dataset import sentences_of
 
     facts = decoders.facts_of(row.folder)
@@ -188,6 +192,9 @@ def _training_text(
     except (KeyError, TypeError, UserError):
         names = default_texts(workspace.catalog)
         texts = [s for name in names for s in _text(workspace, row, name, folder)]
+        if asked != KEPT_APART and asked not in _learned_from(row):
+            new = set(_text(workspace, row, asked, folder))
+            texts = [sentence for sentence in texts if sentence not in new]
         note = (f"The text that this decoder learned from is not here: the nearest sentences are "
                 f"of {', '.join(map(last_part, names))}.")  # fmt: skip
         return texts, [], [note]
@@ -222,8 +229,12 @@ def _drawn(sentences: list[str], number: int) -> list[str]:
 def _unseen(workspace: Workspace, row: DecoderRow) -> str:
     """The first text to judge on that the decoder did not learn from."""
     known = {info.name for info in workspace.catalog.list()}
+    train = _learned_from(row)
+    return next((name for name in TEST_TEXTS if name in known and name not in train), KEPT_APART)
+
+
+def _learned_from(row: DecoderRow) -> set[str]:
+    """Names of the texts of a decoder's training."""
     spec = decoders.facts_of(row.folder).get("spec")
     train = set(spec.get("train", ())) if isinstance(spec, dict) else set()
-    if "starter" in train:
-        train.add("starter-topics")
-    return next((name for name in TEST_TEXTS if name in known and name not in train), KEPT_APART)
+    return train | {"starter-topics"} if "starter" in train else train

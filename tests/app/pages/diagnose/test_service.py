@@ -214,6 +214,19 @@ def test_without_any_diagnosis_it_says_so(empty: Workspace) -> None:
 
 
 @pytest.mark.slow
+def test_a_decoder_that_ships_is_diagnosed_with_nothing_but_the_starter_set(
+    empty: Workspace,
+) -> None:
+    """Its own training text is not there; sentences that only stand in for that may be asked."""
+    empty.add_encoder("random:256")
+    job = diagnosing.DiagnoseJob.of(empty, "random:256", sentences=4)
+    found = diagnosing.diagnosed(empty, job, lambda share: None)
+    assert job.text == "starter-topics"
+    assert max(row.n for row in found.rows) == 4
+    assert all(one.nearest != one.sentence for one in found.samples)
+
+
+@pytest.mark.slow
 def test_the_text_of_a_training_is_found_though_the_folder_does_not_tell_where(
     empty: Workspace, tmp_path: Path
 ) -> None:
@@ -225,9 +238,9 @@ def test_the_text_of_a_training_is_found_though_the_folder_does_not_tell_where(
         pass
     assert str(tmp_path) not in (tmp_path / "out" / decoders.FACTS).read_text("utf-8")
     (row,) = [row for row in decoders.listed(empty) if not row.shipped]
-    learned, apart, notes = diagnosing._training_text(empty, row, tmp_path)
+    learned, apart, notes = diagnosing._training_text(empty, row, "starter-topics", tmp_path)
     assert (len(learned), len(apart), notes) == (260, 40, [])
     file.write_text("\n".join(read_topics().sentences[::-1]), encoding="utf-8")
-    _, apart, notes = diagnosing._training_text(empty, row, tmp_path)
+    _, apart, notes = diagnosing._training_text(empty, row, "starter-topics", tmp_path)
     assert apart == []
     assert "is not here" in notes[0]
