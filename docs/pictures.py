@@ -21,6 +21,8 @@ HERE = Path(__file__).parent
 PAGES = {"map": ".t-map-over", "compare": "#forest .t-plot .points path"}
 """Page -> what is there once it is drawn."""
 WINDOW = {"width": 1440, "height": 900}
+FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+"""The map is drawn with WebGL, on machines without a graphics card too."""
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 
@@ -33,7 +35,7 @@ def main() -> None:
             text=True,
         )
         try:
-            url = json.loads(app.stdout.readline())["url"]  # type: ignore[union-attr]
+            url = json.loads(app.stdout.readline())["url"].rstrip("/")  # type: ignore[union-attr]
             _photograph(url)
         finally:
             app.terminate()
@@ -42,7 +44,7 @@ def main() -> None:
 
 def _photograph(url: str) -> None:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
         page = browser.new_page(viewport=WINDOW)
         page.goto(url)
         page.get_by_text("3 of 3 tasks").nth(2).wait_for(timeout=300_000)

@@ -32,10 +32,12 @@ def test_every_verb_has_an_example(verb: str) -> None:
     assert f"theodolite {verb}" in COMMANDS
 
 
-def test_the_picture_is_there() -> None:
-    """The README's picture is in the repository, and small enough to keep there."""
-    picture = ROOT / re.search(r"!\[.*\]\((.*?)\)", README).group(1)
-    assert 10_000 < picture.stat().st_size < 1_000_000
+def test_the_pictures_are_there() -> None:
+    """The README's pictures, light and dark, are in the repository, and small enough for it."""
+    found = re.findall(r"docs/\w+-(?:light|dark)\.png", README)
+    assert len(set(found)) == 4
+    for name in found:
+        assert 10_000 < (ROOT / name).stat().st_size < 1_000_000
 
 
 @pytest.mark.slow
