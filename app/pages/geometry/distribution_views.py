@@ -15,26 +15,18 @@ from app.web import figures, parts
 if TYPE_CHECKING:
     from app.pages.geometry.densities import Distribution
 
-NOTHING = ("", None, "", "", None)
+NOTHING = {"headline": "", "picture": None, "readings": "", "space-title": "", "space": None}
 """What `pictures` returns where there is nothing to draw."""
 
 
-def missing(absent: Sequence[str], lost: Sequence[str], task: str) -> str:
-    """What is not measured yet or cannot be read, when something else is shown."""
-    unread = parts.warn([f"The values per example of {name} on {task} cannot be read; measured "
-                         "again they are there." for name in lost])  # fmt: skip
-    new = [name for name in absent if name not in lost]
-    return unread + (parts.say(f"Not measured on {task} yet: {', '.join(new)}.") if new else "")
-
-
-def none_measured(task: str) -> str:
-    """What to do when there is nothing to show."""
-    hint = "Press the button below; it takes from seconds to minutes and runs in the background."
-    return parts.empty(f"None of them was measured on {task}", hint)
+def unreadable(lost: Sequence[str], task: str) -> str:
+    """Whose values cannot be read."""
+    return parts.warn([f"The values per example of {name} on {task} cannot be read; measured "
+                       "again they are there." for name in lost])  # fmt: skip
 
 
 @lru_cache(maxsize=32)
-def pictures(found: tuple[tuple[str, Distribution], ...], task: str) -> tuple[Any, ...]:
+def pictures(found: tuple[tuple[str, Distribution], ...], task: str) -> dict[str, Any]:
     """Headline, ridges, readings and the map of the spaces; they are made once a result."""
     drawn = dict(found)
     panels = [one.panel for one in drawn.values()]
@@ -53,7 +45,11 @@ def pictures(found: tuple[tuple[str, Distribution], ...], task: str) -> tuple[An
         f"{escape(task)} by the grade people gave them. Diamonds mark the mean of a group, the "
         "dotted line the mean cosine of two random sentences.</p></div>"
     )
-    return title, ridges, _readings(drawn), *_space(drawn)
+    space_title, space = _space(drawn)
+    return {
+        "headline": title, "picture": ridges, "readings": _readings(drawn),
+        "space-title": space_title, "space": space,
+    }  # fmt: skip
 
 
 def _numbers(drawn: Mapping[str, Distribution]) -> tuple[list[str], list[list[Any]]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -12,11 +13,11 @@ from app.components.chart import chart
 from app.pages.encoders import choices
 from app.pages.geometry import densities
 from app.pages.geometry import distribution_views as views
+from app.pages.geometry.views import missing
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
-from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from app.web.controls import Control, Controls, Values
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -33,68 +34,62 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     controls = Controls(
         choices.ENCODERS,
-        Control("task", "Scored pairs, all splits", gr.Dropdown, choices=(),
-                options={"elem_id": "pairs", "min_width": 260}),
+        Control("task", "Scored pairs, all splits", gr.Dropdown,
+                options={"elem_id": "pairs", "choices": [], "min_width": 260}),
     )  # fmt: skip
     with parts.bar(TITLE, DESCRIPTION):
         controls.render("task", elem_classes=["t-bare"])
         controls.render("encoder")
     notice = parts.notice()
-    missing = parts.static("", elem_id="missing")
-    measure = gr.Button("Measure them", variant="primary", visible=False, elem_id="measure")
-    following = RunPanel(workspace)
-    controls.add("run", following.run)
-    headline = parts.static("", elem_id="headline")
-    picture = chart(elem_id="densities", elem_classes=["t-answer"])
-    readings = parts.static("", elem_id="readings")
-    space_title = parts.static("")
-    space = chart(elem_id="space")
-    pictures = [headline, picture, readings, space_title, space]
-    shown = [missing, measure, *pictures]
+    shown = {"missing": parts.static("", elem_id="missing")}
+    shown["measure"] = gr.Button("Measure them", variant="primary", visible=False,
+                                 elem_id="measure")  # fmt: skip
+    panel = RunPanel(workspace)
+    shown |= {
+        "headline": parts.static("", elem_id="headline"),
+        "picture": chart(elem_id="densities", elem_classes=["t-answer"]),
+        "readings": parts.static("", elem_id="readings"),
+        "space-title": parts.static(""),
+        "space": chart(elem_id="space"),
+    }
 
-    def load(request: gr.Request) -> Answer:
-        tasks = densities.pair_tasks(workspace)
-        named = address.first(request, "task")
-        if named.startswith("hub:"):  # hub files are named, not listed
-            tasks.append(named)
-        usual = "STSBenchmark" if "STSBenchmark" in tasks else tasks[0]
-        chosen = choices.asked(workspace, request)
-        wanted = address.choice(request, "task", tasks, usual)
-        return {
-            controls["encoder"]: choices.filled(workspace, chosen),
-            controls["task"]: gr.update(choices=tasks, value=wanted),
-            controls["run"]: run_panel.asked(workspace, request),
-            **show(Values(encoder=chosen, task=wanted)),
-        }
+    def show(asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
+        yield _shown(workspace, choices.need(asked.encoder), asked.task)
 
-    def show(asked: Values) -> dict[Any, Any]:
-        said, absent, drawn = _shown(workspace, choices.need(asked.encoder), asked.task)
-        return {
-            missing: said,
-            measure: gr.update(
-                visible=bool(absent) and not workspace.read_only,
-                value=f"Measure {formats.plural(len(absent), 'encoder')} on {asked.task}",
-            ),
-            **dict(zip(pictures, drawn, strict=True)),
-        }
-
-    def start(asked: Values) -> Answer:
-        return {controls["run"]: densities.measure(workspace, asked.encoder, asked.task)}
-
-    on_load(load, [*controls.values(), *shown], notice)
-    on([controls["encoder"].input, controls["task"].input, following.moved.change],
-       show, controls, shown, notice, **ALWAYS_LAST)  # fmt: skip
-    controls.keep()
-    if not workspace.read_only:
-        on(measure.click, start, controls, [controls["run"]], notice, **HIDE_PROGRESS)
+    panel.connect(
+        controls, shown, shown["missing"], shown["measure"], notice,
+        load=partial(_loaded, workspace), show=show,
+        make=lambda asked: densities.measure(workspace, choices.need(asked.encoder), asked.task),
+    )  # fmt: skip
 
 
-def _shown(
-    workspace: Workspace, names: Sequence[str], task: str
-) -> tuple[str, list[str], tuple[Any, ...]]:
-    """What is missing in words, the encoders that can be measured for it, and the pictures."""
+def _loaded(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
+    """The controls as the address has them."""
+    tasks = densities.pair_tasks(workspace)
+    named = address.first(request, "task")
+    if named.startswith("hub:"):  # hub files are named, not listed
+        tasks.append(named)
+    usual = "STSBenchmark" if "STSBenchmark" in tasks else tasks[0]
+    return {
+        "encoder": choices.filled(workspace, choices.asked(workspace, request)),
+        "task": gr.update(choices=tasks, value=address.choice(request, "task", tasks, usual)),
+        "run": run_panel.asked(workspace, request),
+    }
+
+
+def _shown(workspace: Workspace, names: list[str], task: str) -> dict[str, Any]:
+    """What is missing in words, how many encoders can be measured for it, and the pictures."""
     found = densities.distributions(workspace, names, task)
     absent = [name for name in names if name not in found]
     lost = densities.unreadable(workspace, names, task, found)
-    said = views.missing(absent, lost, task) if found or lost else views.none_measured(task)
-    return said, absent, views.pictures(tuple(found.items()), task) if found else views.NOTHING
+    return {
+        "missing": views.unreadable(lost, task) + missing(
+            [name for name in absent if name not in lost], task,
+            some=bool(found or lost), visitor=workspace.read_only,
+        ),
+        "measure": gr.update(
+            visible=bool(absent) and not workspace.read_only,
+            value=f"Measure {formats.plural(len(absent), 'encoder')} on {task}",
+        ),
+        **(views.pictures(tuple(found.items()), task) if found else views.NOTHING),
+    }  # fmt: skip

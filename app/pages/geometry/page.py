@@ -154,7 +154,8 @@ def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
             measured.append(found)
     data = workspace.catalog.load(dataset)
     return {
-        "missing": "".join(troubles) + _missing(workspace, absent, dataset, bool(measured)),
+        "missing": "".join(troubles)
+        + views.missing(absent, dataset, some=bool(measured), visitor=workspace.read_only),
         "measure": gr.update(
             visible=bool(absent) and not workspace.read_only,
             value=f"Measure {formats.plural(len(absent), 'encoder')} on {dataset}",
@@ -185,19 +186,6 @@ def _sections(
     for name, (title, picture, readings) in drawn.items():
         found |= {f"{name}-title": title, name: picture, f"{name}-readings": readings}
     return found
-
-
-def _missing(workspace: Workspace, absent: Sequence[str], dataset: str, some: bool) -> str:
-    if not absent:
-        return ""
-    if some:
-        return parts.say(f"Not measured on {dataset} yet: {', '.join(absent)}.")
-    hint = (
-        "This demonstration does not start runs: choose other data."
-        if workspace.read_only
-        else "Press the button below; it takes from seconds to minutes and runs in the background."
-    )
-    return parts.empty(f"None of them was measured on {dataset}", hint)
 
 
 def _numbers(measured: Sequence[service.Geometry], rule: str) -> str:

@@ -11,7 +11,7 @@ from app.components.chart import drawing
 from app.pages.geometry import densities
 from app.pages.geometry import figures as space_figures
 from app.pages.geometry.densities import CROWDED, SPREAD, number
-from app.web import figures
+from app.web import figures, parts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +26,20 @@ HUBS, MANY_HUBS = 1.0, 3.0
 LITTLE = 0.02
 """Of accuracy: less than this above the majority class is no use."""
 RULES = {"over": "above", "from": "from"}
+
+
+def missing(absent: Sequence[str], data: str, *, some: bool, visitor: bool) -> str:
+    """Which encoders were not measured, and what to do where none was."""
+    if not absent:
+        return ""
+    if some:
+        return parts.say(f"Not measured on {data} yet: {', '.join(absent)}.")
+    hint = (
+        "This demonstration does not start runs: choose other data."
+        if visitor
+        else "Press the button below; it takes from seconds to minutes and runs in the background."
+    )
+    return parts.empty(f"None of them was measured on {data}", hint)
 
 
 def alignment(everyone: Mapping[str, Mapping[str, Any]], rule: str, dataset: str) -> View:
