@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.formats import last_part
+from app.pages.encoders.service import ensure_listed
 from app.recent import Recent
 from engine.decoding.presets import default_texts
 from engine.encoders.spec import of_before
@@ -150,11 +151,7 @@ def register(workspace: Workspace, folder: Path) -> DecoderRow:
     info = {name: facts.get(name) for name in _LISTED} | {"train": _trained_on(facts)}
     encoder = str(facts["encoder"])
     kept = workspace.store.decoders.add(folder, encoder, str(facts.get("fingerprint", "")), info)
-    if workspace.store.encoders.get(encoder) is None:
-        try:
-            workspace.add_encoder(encoder)
-        except UserError:  # it cannot be described: whoever uses it will be told why
-            workspace.store.encoders.add(encoder)
+    ensure_listed(workspace, [encoder])
     about = {"encoder": encoder, "fingerprint": kept["fingerprint"]}
     return DecoderRow(**_row(kept["name"], folder, info, added=kept["added"]) | about)
 

@@ -7,7 +7,6 @@ an encoder is loaded, so that the first page is up before torch is.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from engine.errors import UserError
 from store import Store
 
 if TYPE_CHECKING:
-    from engine.encoders.base import Encoder, Progress
+    from engine.encoders.base import Encoder
     from engine.results import Result
 
 STARTER_ENCODERS = ("random:256", "wordllama", "minilm")
@@ -135,141 +134,6 @@ class Workspace:
             return encoder
         data = self.catalog.load(dataset)
         return bind_task(encoder, data.sentences, data.hash)
-
-    def add_encoder(self, spec: str) -> dict[str, Any]:
-        """Check a spec, remember it with what is known of it, and return its row."""
-        self.refuse_visitors()
-        return self._add_encoder(spec)
-
-    def _add_encoder(self, spec: str) -> dict[str, Any]:
-        from engine import encoders
-
-        name = str(encoders.parse(spec))
-        return dict(self.store.encoders.add(name, encoders.describe(name)))
-
-    def evaluate(
-        self,
-        specs: Sequence[str],
-        tasks: Sequence[str],
-        protocol: str | None = None,
-        seed: int | None = None,
-        progress: Progress | None = None,
-        *,
-        seeds: int = 1,
-        listed: bool = True,
-    ) -> Iterator[dict[str, Any]]:
-        """Yield the store's result row for each encoder and task, measured now if it is not there.
-
-        Args:
-            specs: encoders.
-            tasks: by name.
-            protocol: for all tasks; None is each task's own.
-            seed: the first; None is the protocol's own.
-            progress: called with (done, total) of the present task.
-            seeds: how many in a row; a task that draws nothing is measured once all the same.
-            listed: False to leave the encoders out of the list that the pages offer.
-
-        Raises:
-            UserError: before anything is computed, for a spec or seed that cannot be read. What
-                goes wrong later is in the rows.
-        """
-        from engine import encoders, protocols
-        from engine.tasks import seeds_of
-
-        protocols.check_seed(seed, seeds)
-        names = [str(encoders.parse(spec)) for spec in specs]
-        if listed:
-            self.list_encoders(names)
-        return (
-            self.evaluate_one(name, task, protocol, number, progress)
-            for name in dict.fromkeys(names)
-            for task in tasks
-            for number in seeds_of(task, protocol, seed, seeds)
-        )
-
-    def evaluate_one(
-        self,
-        name: str,
-        task: str,
-        protocol: str | None = None,
-        seed: int | None = None,
-        progress: Progress | None = None,
-    ) -> dict[str, Any]:
-        """One row of `evaluate`: from the store if this very question was answered before."""
-        from engine import evaluate
-
-        try:
-            encoder = self.load(name)
-        except UserError as error:
-            return self.keep_result(self._unloaded(name, task, protocol, seed, error))
-        known = self.known(encoder, task, protocol, seed)
-        if known is not None:
-            return known
-        (result,) = evaluate(
-            encoder, [task], protocol=protocol, seed=seed, data=self.catalog, progress=progress
-        )
-        return self.keep_result(result)
-
-    def list_encoders(self, names: Iterable[str]) -> None:
-        """Have the pages show encoders that are being measured."""
-        for name in names:
-            if self.store.encoders.get(name) is None:
-                self.show_encoder(name)
-
-    def show_encoder(self, name: str) -> None:
-        """Have the pages show an encoder, with what is known of it if anything is."""
-        try:
-            self._add_encoder(name)
-        except UserError:  # it cannot be described: whoever uses it will be told why
-            self.store.encoders.add(name)
-
-    def known(
-        self, encoder: Encoder, task: str, protocol: str | None, seed: int | None
-    ) -> dict[str, Any] | None:
-        """The result that answers this very question, with these weights and data, if any.
-
-        One whose per-example values cannot be read is measured again.
-        """
-        from engine import protocols, tasks
-        from engine.encoders import bind_task
-
-        found = tasks.get(task, self.catalog)
-        chosen = protocols.get(protocol or found.protocol)
-        try:
-            dataset = self.catalog.load(found.dataset)
-            bound = bind_task(encoder, dataset.sentences, dataset.hash)
-        except UserError:
-            return None  # the evaluation will say it
-        row = self.store.results.get(
-            encoder=encoder.name,
-            fingerprint=bound.fingerprint,
-            task=task,
-            protocol=chosen.name,
-            seed=chosen.seed if seed is None else seed,
-            data_hash=dataset.hash,
-        )
-        if row is None or row["error"] is not None or not self.store.results.is_readable(row):
-            return None
-        return row
-
-    def _unloaded(
-        self, name: str, task: str, protocol: str | None, seed: int | None, error: UserError
-    ) -> Result:
-        from engine import protocols, tasks
-        from engine.results import Result
-
-        chosen = protocols.get(protocol or tasks.get(task, self.catalog).protocol)
-        return Result(
-            encoder=name,
-            fingerprint="",
-            dim=0,
-            task=task,
-            protocol=chosen.name,
-            seed=chosen.seed if seed is None else seed,
-            data_hash="",
-            error=error.message,
-            hint=error.hint,
-        )
 
     def keep_result(self, result: Result) -> dict[str, Any]:
         """Put a result into the store, and return its row."""

@@ -17,6 +17,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from app.pages.evaluate.costs import estimates
+from app.pages.evaluate.job import EvaluateJob
+from app.pages.evaluate.service import evaluate
 from app.workspace import Workspace
 from benchmarks.claims import claim
 
@@ -64,7 +66,7 @@ def said_and_taken(root: Path, encoder: str, protocol: str, task: str) -> tuple[
         steps = [made for _, _, made in estimates(workspace, [encoder], [task], protocol) if made]
         (estimate,) = steps
         start = time.perf_counter()
-        (result,) = workspace.evaluate([encoder], [task], protocol=protocol)
+        (result,) = evaluate(workspace, EvaluateJob.of(workspace, [encoder], [task], protocol))
         taken = time.perf_counter() - start
     for error in (estimate.error, result["error"]):
         if error:

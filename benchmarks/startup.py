@@ -24,6 +24,8 @@ from urllib.request import urlopen
 
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
+from app.pages.encoders import service as encoders
+from app.pages.evaluate.results import measured
 from benchmarks.claims import claim
 
 REPEATS = 5
@@ -71,8 +73,8 @@ def fill(store: Path) -> None:
 
     workspace = Workspace(store)
     for name in ("random:64", "random:256"):
-        workspace.add_encoder(name)
-        workspace.evaluate_one(name, "StarterSTS")
+        encoders.add(workspace, name)
+        measured(workspace, name, "StarterSTS")
     workspace.close()
 
 

@@ -40,6 +40,7 @@ import httpx
 import numpy as np
 import psutil
 
+from app.pages.encoders import service as encoders
 from app.pages.map import job as map_job
 from app.pages.search import service as retrieval
 from app.workspace import STARTER_ENCODERS, Workspace
@@ -104,7 +105,7 @@ def fill(store: Path) -> None:
     """What a demo shows."""
     workspace = Workspace(store)
     for name in STARTER_ENCODERS:
-        workspace.add_encoder(name)
+        encoders.add(workspace, name)
         retrieval.nearest(workspace, name, COLLECTION, ["a first query"], 1)
         map_job.quick(workspace, name, COLLECTION)
     for name, accuracy in zip(INVENTED, np.linspace(0.6, 0.9, len(INVENTED)), strict=True):

@@ -16,6 +16,7 @@ from app.examples import geometry, maps, shipped, trainings
 from app.pages.curate import service as curate
 from app.pages.decode import example as decode
 from app.pages.diagnose import example as diagnose
+from app.pages.encoders import service as encoders
 from app.pages.search import example as search
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def main(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder) / "store")
         for encoder in STARTER_ENCODERS:
-            workspace.add_encoder(encoder)
+            encoders.add(workspace, encoder)
         for name in names or MAKERS:
             shipped.forget(name)
             MAKERS[name](workspace)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sqlite_utils
 
+from app.pages.evaluate.results import measured
 from app.workspace import Workspace
 from engine.datasets import Catalog
 from engine.encoders import load
@@ -56,12 +57,12 @@ def test_a_changed_file_is_another_encoder_at_once(
 ) -> None:  # fmt: skip
     """Its score is measured anew though the encoder was in memory; unchanged, it stays there."""
     spec = f"{kind}:{write(tmp_path / name, 0)}"
-    first = workspace.evaluate_one(spec, "StarterSTS")
+    first = measured(workspace, spec, "StarterSTS")
     assert first["error"] is None
     held = workspace.load(spec)
     assert workspace.load(spec) is held
     write(tmp_path / name, 1)
-    second = workspace.evaluate_one(spec, "StarterSTS")
+    second = measured(workspace, spec, "StarterSTS")
     assert (second["id"], second["fingerprint"]) != (first["id"], first["fingerprint"])
     assert second["score"] != first["score"]
 
@@ -137,7 +138,7 @@ def test_a_fitted_step_counts_every_sentence_the_same_everywhere(tmp_path: Path)
     np.testing.assert_allclose(named.encode(["a boat"]), centred, atol=1e-6)
     task = workspace.bound("random:8 | center:@task", "unlabelled/mine")
     np.testing.assert_allclose(task.encode(["a boat"]), centred, atol=1e-6)
-    measured = workspace.evaluate_one("random:8 | whiten:@task", "StarterSTS")
+    row = measured(workspace, "random:8 | whiten:@task", "StarterSTS")
     mapped = workspace.bound("random:8 | whiten:@task", "starter-pairs")
-    assert measured["fingerprint"] == mapped.fingerprint
+    assert row["fingerprint"] == mapped.fingerprint
     workspace.close()

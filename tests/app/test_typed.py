@@ -7,6 +7,7 @@ import pytest
 
 from app import vectors
 from app.pages.decode import service as decode
+from app.pages.encoders import service as encoders
 from app.pages.map import job as map_job
 from app.pages.map import service as maps
 from app.pages.search import service as retrieval
@@ -88,7 +89,7 @@ def test_memory_holds_what_was_asked_for_last() -> None:
 @pytest.mark.parametrize("spec", [ENCODER, "random:32 + random:64"])
 def test_visitors_fill_no_disk(workspace: Workspace, spec: str) -> None:
     """A hundred different queries, not a byte."""
-    workspace.add_encoder(spec)
+    encoders.add(workspace, spec)
     workspace.read_only = True
     retrieval.nearest(workspace, spec, COLLECTION, ["one"], 1)
     before = kept(workspace)

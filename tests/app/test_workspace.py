@@ -8,7 +8,9 @@ import pytest
 
 from app import vectors
 from app.pages.compare import service as comparison
-from app.pages.evaluate.job import queue_evaluation, welcome
+from app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
+from app.pages.evaluate.results import measured
+from app.pages.evaluate.service import evaluate
 from app.pages.search import service as retrieval
 from app.workspace import STARTER_ENCODERS, Workspace
 from engine.errors import UserError
@@ -18,21 +20,21 @@ A, B = "random:32", "random:96"
 
 def test_the_same_question_has_one_answer(workspace: Workspace) -> None:
     """Measured again, a result is the one that is kept."""
-    first, again = (workspace.evaluate_one(A, "StarterSTS") for _ in range(2))
+    first, again = (measured(workspace, A, "StarterSTS") for _ in range(2))
     assert first == again
     assert len(workspace.store.results.table(all_versions=True)) == 1
 
 
 def test_another_seed_is_another_question(workspace: Workspace) -> None:
     """Results of two seeds stand side by side."""
-    ids = {workspace.evaluate_one(A, "StarterTopics", seed=seed)["id"] for seed in (1, 2, 1)}
+    ids = {measured(workspace, A, "StarterTopics", seed=seed)["id"] for seed in (1, 2, 1)}
     assert len(ids) == 2
 
 
 def test_an_encoder_that_cannot_be_loaded_is_a_result(workspace: Workspace, tmp_path: Path) -> None:
     """The other encoders of the run are measured all the same."""
     missing = f"dir:{tmp_path / 'nothing'}"
-    rows = list(workspace.evaluate([missing, A], ["StarterSTS"]))
+    rows = list(evaluate(workspace, EvaluateJob.of(workspace, [missing, A], ["StarterSTS"])))
     assert rows[0]["error"] and rows[0]["score"] is None
     assert rows[1]["error"] is None
 
@@ -40,7 +42,7 @@ def test_an_encoder_that_cannot_be_loaded_is_a_result(workspace: Workspace, tmp_
 def test_a_spec_that_cannot_be_read_costs_nothing(workspace: Workspace) -> None:
     """It is refused before anything is computed or queued."""
     with pytest.raises(UserError):
-        workspace.evaluate([A, "minilmm"], ["StarterSTS"])
+        EvaluateJob.of(workspace, [A, "minilmm"], ["StarterSTS"])
     with pytest.raises(UserError):
         queue_evaluation(workspace, [A, "minilmm"])
     assert workspace.store.results.table() == []
@@ -65,7 +67,7 @@ def test_what_a_person_asks_for_comes_before_the_welcome(workspace: Workspace) -
 
 def test_differences_are_to_the_first_encoder(workspace: Workspace) -> None:
     """A difference is the second encoder's score less the first one's."""
-    scores = [workspace.evaluate_one(name, "StarterSTS")["score"] for name in (A, B)]
+    scores = [measured(workspace, name, "StarterSTS")["score"] for name in (A, B)]
     report = comparison.compare(workspace, [A, B])
     assert report.differences[B, "StarterSTS"].delta == pytest.approx(scores[1] - scores[0])
     assert report.common == ("StarterSTS",)
@@ -75,7 +77,7 @@ def test_differences_are_to_the_first_encoder(workspace: Workspace) -> None:
 def test_averages_are_over_the_same_tasks(workspace: Workspace) -> None:
     """A task that one of them lacks is in nobody's average, and it is said which."""
     for name, task in ((A, "StarterSTS"), (B, "StarterSTS"), (A, "StarterSearch")):
-        workspace.evaluate_one(name, task)
+        measured(workspace, name, task)
     report = comparison.compare(workspace, [A, B])
     assert {average.tasks for average in report.averages.values()} == {("StarterSTS",)}
     assert any("StarterSearch" in w and B in w for w in report.warnings)
@@ -87,7 +89,7 @@ def test_the_difference_of_means_has_an_interval(workspace: Workspace) -> None:
     tasks = ("StarterSTS", "StarterSearch")
     for name in (A, B):
         for task in tasks:
-            workspace.evaluate_one(name, task)
+            measured(workspace, name, task)
     report = comparison.compare(workspace, [A, B])
     mean = report.average_differences[B]
     deltas = [report.differences[B, task].delta for task in tasks]
@@ -102,8 +104,8 @@ def test_the_difference_of_means_has_an_interval(workspace: Workspace) -> None:
 @pytest.mark.slow
 def test_other_seeds_are_not_compared(workspace: Workspace) -> None:
     """Results that answer different questions get no difference, and it is said why."""
-    workspace.evaluate_one(A, "StarterTopics", seed=1)
-    workspace.evaluate_one(B, "StarterTopics", seed=2)
+    measured(workspace, A, "StarterTopics", seed=1)
+    measured(workspace, B, "StarterTopics", seed=2)
     report = comparison.compare(workspace, [A, B])
     assert report.differences == {}
     assert any("seeds" in warning for warning in report.warnings)
@@ -113,7 +115,7 @@ def test_other_seeds_are_not_compared(workspace: Workspace) -> None:
 def test_one_more_seed_ends_no_comparison(workspace: Workspace) -> None:
     """Of several results the one counts that the others can be compared with."""
     for name, seed in ((A, 1), (B, 1), (A, 2)):
-        workspace.evaluate_one(name, "StarterTopics", seed=seed)
+        measured(workspace, name, "StarterTopics", seed=seed)
     report = comparison.compare(workspace, [A, B])
     assert {row["seed"] for row in report.cells.values()} == {1}
     assert set(report.differences) == {(B, "StarterTopics")}
@@ -125,7 +127,7 @@ def test_a_missing_baseline_is_remarked(workspace: Workspace) -> None:
     with pytest.raises(UserError):
         comparison.compare(workspace, ["wordllama", "minilm"])  # nothing measured yet
     for name in (A, B):
-        workspace.evaluate_one(name, "StarterSTS")
+        measured(workspace, name, "StarterSTS")
     assert not any("baseline" in w for w in comparison.compare(workspace, [A, B]).warnings)
 
 
@@ -141,6 +143,6 @@ def test_search_counts_what_is_still_to_be_encoded(workspace: Workspace) -> None
 
 def test_an_encoder_measured_unlisted_is_not_offered_by_the_pages(workspace: Workspace) -> None:
     """Size variants of a study would crowd the list."""
-    (row,) = workspace.evaluate(["random:8"], ["StarterSearch"], listed=False)
+    (row,) = evaluate(workspace, EvaluateJob(("random:8",), ("StarterSearch",)), listed=False)
     assert row["error"] is None
     assert workspace.store.encoders.get("random:8") is None

@@ -20,6 +20,8 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sy
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from app import ui
+from app.pages.encoders import service as encoders
+from app.pages.evaluate.results import measured
 from app.workspace import Workspace
 
 # A busy machine may take its time; what is there is seen at once all the same.
@@ -81,8 +83,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         patch.delenv("THEODOLITE_DATA", raising=False)  # the starter set alone
         made = Workspace(tmp_path_factory.mktemp("ui") / "store")
     for name, task in MEASURED:
-        made.add_encoder(name)
-        assert made.evaluate_one(name, task)["error"] is None
+        encoders.add(made, name)
+        assert measured(made, name, task)["error"] is None
     yield made
     made.close()
 
@@ -121,7 +123,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("THEODOLITE_DATA", raising=False)
         made = Workspace(tmp_path_factory.mktemp("desk") / "store")
-    made.add_encoder("minilm")
+    encoders.add(made, "minilm")
     yield made
     made.close()
 

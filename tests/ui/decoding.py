@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app import decoders
+from app.pages.encoders import service as encoders
 from tests.fakes.decoders import known_sentences
 
 ENCODER, WITHOUT = "random:64", "random:100"
@@ -12,7 +13,7 @@ FIRST, SECOND = known_sentences()[0], known_sentences()[3]
 
 def registered(workspace, folder):
     """The decoder of random:64 among those of the store, and an encoder that has none."""
-    workspace.add_encoder(WITHOUT)
+    encoders.add(workspace, WITHOUT)
     return decoders.register(workspace, folder)
 
 

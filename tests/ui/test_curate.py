@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from app.pages.curate import service as curations
 from app.pages.data import service as uploads
+from app.pages.encoders import service as encoders
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS
@@ -91,7 +92,7 @@ def test_a_collection_against_itself_is_refused_calmly(visit):
 
 def test_a_large_job_is_a_run_that_is_followed(visit, workspace):
     """Queued by the button, its table there when it is done."""
-    workspace.add_encoder("random:20")
+    encoders.add(workspace, "random:20")
     page = visit.open("curate?job=outliers&in=starter-topics&encoder=random:20&many=5")
     page.wait_for_selector("#found .t-empty")
     page.locator("#look").click()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from playwright.sync_api import expect
 
+from app.pages.encoders import service as encoders
+from app.pages.evaluate.results import measured
 from tests.ui.addresses import address_of
 
 TWO = "distributions?encoder=random:256&encoder=random:64&task=StarterSTS"
@@ -43,7 +45,7 @@ def test_every_encoder_is_read_in_words(visit):
 
 def test_what_is_not_measured_can_be_measured_here(visit, workspace):
     """The button queues just that encoder and the page follows the run."""
-    workspace.add_encoder("random:8")
+    encoders.add(workspace, "random:8")
     page = visit.open("distributions?encoder=random:256&encoder=random:8&task=StarterSTS")
     expect(page.locator("#missing")).to_contain_text("random:8")
     page.locator("#measure").click()
@@ -51,7 +53,7 @@ def test_what_is_not_measured_can_be_measured_here(visit, workspace):
     address_of(page, "run=")
     run = next(r for r in workspace.store.runs.list() if "random:8" in r["spec"]["encoders"])
     workspace.store.runs.start(run["id"], 1, "local-0", ["StarterSTS"])
-    workspace.evaluate_one("random:8", "StarterSTS")
+    measured(workspace, "random:8", "StarterSTS")
     workspace.store.runs.end_unit(run["id"], 0, 0.1)
     workspace.store.runs.finish(run["id"], 1, "done")
     expect(page.locator(".t-readings li")).to_have_count(2)

@@ -10,7 +10,10 @@ import pytest
 from playwright.sync_api import expect
 
 from app.jobs.kinds import job_of
-from app.pages.evaluate.job import queue_evaluation
+from app.pages.encoders import service as encoders
+from app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from app.pages.evaluate.results import measured
+from app.pages.evaluate.service import evaluate
 from app.workspace import Workspace
 from tests.fakes import folder
 from tests.ui.addresses import address_of
@@ -62,7 +65,7 @@ def test_a_spec_is_checked_while_it_is_written(visit, clean):
 
 def test_a_run_is_started_followed_and_found_again(visit, visitor, site, clean):
     """The address holds the run: another tab shows the same progress, then the result."""
-    clean.add_encoder("random:48")
+    encoders.add(clean, "random:48")
     page = visit.open("evaluate?encoder=random:48&starter=StarterSearch")
     page.wait_for_selector("#plan pre")
     page.locator("#evaluate").click()
@@ -74,7 +77,7 @@ def test_a_run_is_started_followed_and_found_again(visit, visitor, site, clean):
     runs.start(run_id, 1, "local-0", ["StarterSearch"])
     again = visitor(site).open(address_of(page))
     expect(again.locator("#following")).to_contain_text("0 of 1 done")
-    assert clean.evaluate_one("random:48", "StarterSearch")["error"] is None
+    assert measured(clean, "random:48", "StarterSearch")["error"] is None
     runs.end_unit(run_id, 0, 0.5)
     runs.finish(run_id, 1, "done")
     for tab in (page, again):
@@ -95,8 +98,8 @@ def test_a_run_can_be_cancelled_and_run_again(visit, clean):
 
 def test_an_error_is_a_row_that_can_be_tried_again(visit, clean, tmp_path):
     """An encoder whose folder is gone says so and the rest stands."""
-    name = clean.add_encoder("random:16")["name"]
-    bad = dict(clean.store.results.by_id(clean.evaluate_one(name, "StarterSTS")["id"]))
+    name = encoders.add(clean, "random:16")["name"]
+    bad = dict(clean.store.results.by_id(measured(clean, name, "StarterSTS")["id"]))
     bad |= {"encoder": "dir:/nowhere", "fingerprint": "", "data_hash": "", "scores": [],
             "error": "The folder has no <model>.", "hint": "Name another."}  # fmt: skip
     clean.store.encoders.add("dir:/nowhere", {})
@@ -125,8 +128,9 @@ def trained(tmp_path_factory):
         tmp_path_factory.mktemp("trained") / "store",
         folder.write(tmp_path_factory.mktemp("data")),
     )
-    made.add_encoder("random:32")
-    assert [r["error"] for r in made.evaluate(["random:32"], ["SST5"], seeds=3)] == [None] * 3
+    encoders.add(made, "random:32")
+    rows = evaluate(made, EvaluateJob(("random:32",), ("SST5",), seeds=3))
+    assert [row["error"] for row in rows] == [None] * 3
     yield made
     for run in made.store.runs.list():
         made.store.runs.cancel(run["id"])

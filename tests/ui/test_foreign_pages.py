@@ -12,6 +12,7 @@ from gradio.utils import get_upload_folder
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from app import ui
+from app.pages.encoders import service as encoders
 from app.workspace import Workspace
 from tests.ui.others import certificate, https_before, site
 
@@ -41,7 +42,7 @@ FETCHES = """async ([ours, name]) => {
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A person's own, with one encoder."""
     made = Workspace(tmp_path_factory.mktemp("foreign") / "store")
-    made.add_encoder(LISTED)
+    encoders.add(made, LISTED)
     yield made
     made.close()
 

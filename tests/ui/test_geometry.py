@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from app.pages.encoders import service as encoders
 from app.pages.geometry import service as geometry
 from tests.fakes.workers import work_off
 from tests.ui.addresses import address_of
@@ -60,7 +61,7 @@ def test_another_cut_changes_the_threshold(visit, measured):
 
 def test_what_takes_long_is_a_run_that_is_followed(visit, workspace):
     """The button queues one; once its units are done the charts are there."""
-    workspace.add_encoder("random:24")
+    encoders.add(workspace, "random:24")
     page = visit.open("geometry?encoder=random:24&data=starter-pairs")
     expect(page.locator("#missing")).to_contain_text("None of them was measured")
     expect(page.locator("#cut")).to_be_hidden()

@@ -14,6 +14,8 @@ import pytest
 
 from app import ui
 from app.pages.data.service import keep
+from app.pages.encoders import service as encoders
+from app.pages.evaluate.results import measured
 from app.workspace import Workspace
 from engine.datasets.tables import Mapping
 
@@ -30,8 +32,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspac
     for number in range(2):
         file = folder / f"{PROBE}{number}.txt"
         file.write_text("".join(f"w{i} {i % 3} {(i + number) % 5} {i % 7}\n" for i in range(40)))
-        names.append(made.add_encoder(f"words:{quote(str(file))}")["name"])
-    broken = made.add_encoder(f"dir:{quote(str(folder / PROBE))}")["name"]
+        names.append(encoders.add(made, f"words:{quote(str(file))}")["name"])
+    broken = encoders.add(made, f"dir:{quote(str(folder / PROBE))}")["name"]
     table = folder / f"{PROBE}.tsv"
     rows = [f"w{i} {PROBE} w{i + 1}\tw{i + 2} {PROBE}\t{i % 6}\t{PROBE}" for i in range(30)]
     table.write_text("\n".join([f"left {PROBE}\tright {PROBE}\tscore {PROBE}\tsplit", *rows]))
@@ -39,8 +41,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspac
                "split": "split"}  # fmt: skip
     keep(made, table, table.name, "hostile", Mapping("pairs", columns, True))
     for name in (*names, broken):
-        made.evaluate_one(name, "upload:hostile")
-        made.evaluate_one(name, "StarterSTS")
+        measured(made, name, "upload:hostile")
+        measured(made, name, "StarterSTS")
     run = made.store.runs.create(
         "evaluate", {"encoders": [], "tasks": [PROBE], "protocol": None, "seed": None}, title=TITLE
     )

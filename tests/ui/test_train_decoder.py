@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app import decoders
+from app.pages.encoders import service as encoders
 from app.pages.train.service import DecoderTraining
 from app.workspace import Workspace
 from engine.decoding.diagnosis import to_result
@@ -36,7 +37,7 @@ def desk(tmp_path_factory, decoder_folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("THEODOLITE_DATA", raising=False)
         made = Workspace(tmp_path_factory.mktemp("decoder") / "store")
-    made.add_encoder("random:32")
+    encoders.add(made, "random:32")
     decoders.register(made, decoder_folder)
     yield made
     made.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import UserError
@@ -10,6 +10,7 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.datasets.types import PairPart
+    from store.encoders import EncoderRow
 
 
 def listed(workspace: Workspace) -> list[dict[str, Any]]:
@@ -23,7 +24,30 @@ def add(workspace: Workspace, spec: str) -> dict[str, Any]:
     Raises:
         UserError: for visitors, or a spec that cannot be read.
     """
-    return _flat(workspace.add_encoder(spec))
+    workspace.refuse_visitors()
+    return _flat(_described(workspace, spec))
+
+
+def refresh(workspace: Workspace, spec: str) -> None:
+    """List an encoder that was made or is being used, with what is known of it, if anything is."""
+    try:
+        _described(workspace, spec)
+    except UserError:  # it cannot be described: whoever uses it will be told why
+        workspace.store.encoders.add(spec)
+
+
+def ensure_listed(workspace: Workspace, specs: Iterable[str]) -> None:
+    """List the encoders that are not in the list yet."""
+    for spec in specs:
+        if workspace.store.encoders.get(spec) is None:
+            refresh(workspace, spec)
+
+
+def _described(workspace: Workspace, spec: str) -> EncoderRow:
+    from engine import encoders
+
+    name = str(encoders.parse(spec))
+    return workspace.store.encoders.add(name, encoders.describe(name))
 
 
 def remove(workspace: Workspace, spec: str) -> None:

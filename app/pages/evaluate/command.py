@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -70,24 +69,26 @@ def evaluate(
     With --json every number is one object; `main` is true on the one a table shows. With --seeds,
     tasks that draw nothing are measured once, and the others end with one line on their spread.
     """
-    from app.jobs import submit
-    from app.pages.evaluate.job import EvaluateJob
+    from app.pages.evaluate import service
+    from app.pages.evaluate.job import EvaluateJob, queue_evaluation
 
     workspace = open_workspace(store, data)
+    if queue:
+        run = queue_evaluation(
+            workspace, encoders, tasks, protocol, seed, seeds=seeds, listed=not unlisted
+        )
+        queued(run, as_json)
+        return
     job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
     if estimate:
         _print_estimate(workspace, job, as_json)
         return
-    if not unlisted:
-        workspace.list_encoders(job.encoders)
-    if queue:
-        queued(submit.queue(workspace, job), as_json)
-        return
     table: list[dict[str, Any]] = []
-    for row in _rows(workspace, job):
-        if as_json:
-            _emit_scores(workspace, row)
-        table.append(row)
+    with progress_bar(job.title) as move:
+        for row in service.evaluate(workspace, job, move, listed=not unlisted):
+            if as_json:
+                _emit_scores(workspace, row)
+            table.append(row)
     _print_results(table, as_json, with_seed=seeds > 1)
     if protocol is None:
         say("No protocol was named: each task ran under its own, which stands beside its score.")
@@ -118,32 +119,6 @@ def add_job(
         workspace, encoders, tasks, protocol, seed, seeds=seeds, priority=priority
     )
     queued(run, as_json)
-
-
-def _rows(workspace: Workspace, job: EvaluateJob) -> Iterator[dict[str, Any]]:
-    """The results in order, each as soon as it is there; without a run when all of them are."""
-    from app.jobs.submit import perform
-
-    stored = job.stored(workspace)
-    if stored is not None:
-        yield from stored
-        return
-    questions, told = job.questions(), 0
-
-    def measured_before(end: int) -> list[dict[str, Any]]:
-        """What a run that was broken off had done already."""
-        return [
-            workspace.evaluate_one(encoder, task, job.protocol, number)
-            for encoder, task, number in questions[told:end]
-        ]
-
-    with progress_bar(job.title) as move:
-        for _, position, happening in perform(workspace, job, move=move):
-            if isinstance(happening, dict):
-                yield from measured_before(position)
-                told = position + 1
-                yield happening
-    yield from measured_before(len(questions))
 
 
 def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: bool) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app import formats
+from app.pages.evaluate.results import known
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _estimate(
     encoder = workspace.load(name)
     lacking = {
         task: sum(
-            workspace.known(encoder, task, protocol, number) is None
+            known(workspace, encoder, task, protocol, number) is None
             for number in seeds_of(task, protocol, seed, seeds)
         )
         for task in works

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from app.jobs.job import Job, Spec, Upgrades
 from app.jobs.submit import queue
+from app.pages.encoders.service import ensure_listed
+from app.pages.evaluate.results import known, measured
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -68,11 +70,11 @@ class EvaluateJob(Job):
         Raises:
             UserError: a spec, task, protocol or seed that cannot be used.
         """
-        from engine import encoders as known
+        from engine import encoders as engine_encoders
         from engine import protocols
         from engine.tasks import expand
 
-        names = dict.fromkeys(str(known.parse(encoder)) for encoder in encoders)
+        names = dict.fromkeys(str(engine_encoders.parse(encoder)) for encoder in encoders)
         if not names:
             raise UserError("No encoder was chosen.", "Choose at least one.")
         if protocol is not None:
@@ -120,7 +122,7 @@ class EvaluateJob(Job):
     ) -> Iterator[dict[str, Any]]:
         """Measure one encoder on one task, unless it was; yields the row of the result."""
         encoder, task, seed = self.questions()[position]
-        row = workspace.evaluate_one(encoder, task, self.protocol, seed, reporter)
+        row = measured(workspace, encoder, task, self.protocol, seed, reporter)
         yield row
         if row["error"] is not None:
             raise UserError(row["error"], row["hint"] or "")
@@ -146,8 +148,9 @@ class EvaluateJob(Job):
         for encoder, task, seed in self.questions():
             protocol = protocols.get(self.protocol or named(task).protocol)
             past = took.get((encoder, task, protocol.name)) or took.get((task, protocol.name))
-            known = (encoder, task, protocol.name, protocol.seed if seed is None else seed) in there
-            weights.append(_READ_SECONDS if known else max(median(past), 0.1) if past else None)
+            number = protocol.seed if seed is None else seed
+            read = (encoder, task, protocol.name, number) in there
+            weights.append(_READ_SECONDS if read else max(median(past), 0.1) if past else None)
         measured = [w for w in weights if w is not None and w != _READ_SECONDS]
         usual = sum(measured) / len(measured) if measured else 1.0
         return [usual if weight is None else weight for weight in weights]
@@ -157,7 +160,7 @@ class EvaluateJob(Job):
         rows = []
         for encoder, task, seed in self.questions():
             try:
-                row = workspace.known(workspace.load(encoder), task, self.protocol, seed)
+                row = known(workspace, workspace.load(encoder), task, self.protocol, seed)
             except UserError:  # the evaluation will say it
                 return None
             if row is None:
@@ -197,7 +200,7 @@ def queue_evaluation(
     workspace.refuse_visitors()
     job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
     if listed:
-        workspace.list_encoders(job.encoders)
+        ensure_listed(workspace, job.encoders)
     return queue(workspace, job, title=title, priority=priority)
 
 
@@ -215,7 +218,7 @@ def welcome(workspace: Workspace) -> list[str]:
             # A run each, behind all others: a map asked for meanwhile waits for one encoder only.
             for encoder in STARTER_ENCODERS:
                 job = EvaluateJob.of(workspace, [encoder], names)
-                workspace.list_encoders(job.encoders)
+                ensure_listed(workspace, job.encoders)
                 runs.append(
                     workspace.store.runs.create(
                         job.kind, job.to_spec(), f"{title}, {encoder}", priority=1

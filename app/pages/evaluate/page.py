@@ -9,6 +9,7 @@ import gradio as gr
 
 from app.components.actions import actions
 from app.pages.encoders import choices
+from app.pages.encoders import service as encoders
 from app.pages.evaluate import costs, service, suites, views
 from app.pages.evaluate.service import Plan, seeds_within, whole
 from app.pages.evaluate.suites import GROUPS
@@ -91,7 +92,7 @@ def build(workspace: Workspace) -> None:
             yield {estimate: html}
 
     def added(text: str, chosen: list[str]) -> Answer:
-        name = workspace.add_encoder(text)["name"]
+        name = encoders.add(workspace, text)["name"]
         ticked = list(dict.fromkeys([*chosen, name]))
         return {controls["encoder"]: choices.filled(workspace, ticked), spec: "", said: ""}
 

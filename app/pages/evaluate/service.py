@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from app.jobs.kinds import job_of
+from app.jobs.submit import perform
+from app.pages.encoders.service import ensure_listed
 from app.pages.evaluate import suites
 from app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from app.pages.evaluate.results import Row, measured
 from engine.errors import UserError
 from engine.protocols import MOST_SEEDS
 
 if TYPE_CHECKING:
+    from app.jobs.submit import Move
     from app.workspace import Workspace
     from engine.protocols.protocol import Protocol
 
@@ -110,6 +114,44 @@ def start(workspace: Workspace, asked: Plan) -> str:
     return queue_evaluation(
         workspace, made.encoders, made.tasks, made.protocol or None, made.seed, seeds=made.seeds
     )
+
+
+def evaluate(
+    workspace: Workspace, job: EvaluateJob, move: Move | None = None, *, listed: bool = True
+) -> Iterator[Row]:
+    """The results in order, each as soon as it is there; without a run when all of them are.
+
+    Args:
+        workspace: which keeps them.
+        job: what is asked.
+        move: told how far the whole is, for a bar.
+        listed: False to leave the encoders out of the list that the pages offer.
+
+    Raises:
+        UserError: for visitors. What goes wrong with a task is in its row.
+        StoreError: a worker or another terminal is at it, or it was cancelled from elsewhere.
+    """
+    if listed:
+        ensure_listed(workspace, job.encoders)
+    stored = job.stored(workspace)
+    if stored is not None:
+        yield from stored
+        return
+    questions, told = job.questions(), 0
+
+    def measured_before(end: int) -> list[Row]:
+        """What a run that was broken off had done already."""
+        return [
+            measured(workspace, encoder, task, job.protocol, seed)
+            for encoder, task, seed in questions[told:end]
+        ]
+
+    for _, position, happening in perform(workspace, job, move=move):
+        if isinstance(happening, dict):
+            yield from measured_before(position)
+            told = position + 1
+            yield happening
+    yield from measured_before(len(questions))
 
 
 def plan_of(workspace: Workspace, run: str) -> Plan | None:

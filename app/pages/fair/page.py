@@ -10,6 +10,7 @@ import gradio as gr
 from app.components.actions import actions
 from app.components.chart import chart
 from app.pages.encoders import choices
+from app.pages.encoders import service as encoders
 from app.pages.fair import service, views
 from app.pages.fair.points import CLASSIFIERS, PROJECTIONS
 from app.pages.fair.service import Advice
@@ -82,7 +83,7 @@ def build(workspace: Workspace) -> None:
 
     def act(asked: Values, event: PageEvent) -> Answer:
         if event.act == "add":
-            name = workspace.add_encoder(event.id)["name"]
+            name = encoders.add(workspace, event.id)["name"]
             ticked = list(dict.fromkeys([*(asked.encoder or []), name]))
             return {controls["encoder"]: choices.filled(workspace, ticked)}
         return {run: service.measure(workspace, _advice(workspace, asked), event.id)}

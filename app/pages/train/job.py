@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from app.formats import last_part
 from app.jobs.job import Job, LeftOut, Upgrades
 from app.jobs.job import Spec as JobSpec
+from app.pages.encoders.service import refresh
 from engine.decoding.events import DecoderFinished, Encoded
 from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
@@ -220,7 +221,7 @@ class TrainJob(TrainingJob[TrainSpec]):
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Among the encoders."""
-        workspace.show_encoder(finished["encoder"])
+        refresh(workspace, finished["encoder"])
 
     def told(self, evaluated: Mapping[str, Any]) -> str:
         """The best dev score."""

@@ -9,6 +9,8 @@ import pytest
 
 from app.jobs.kinds import KINDS, job_of, kind_of, spec_of
 from app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from app.pages.evaluate.results import measured
+from app.pages.evaluate.service import evaluate
 from app.workspace import Workspace
 from engine.errors import UserError
 from engine.stats.spread import spreads
@@ -41,7 +43,8 @@ def test_each_seed_is_a_result_and_gives_a_spread(workspace: Workspace) -> None:
     rows = workspace.store.results.table()
     assert [row["seed"] for row in rows] == [5, 6, 7]
     assert spreads(rows)[A, "StarterTopics", "starter-1"].seeds == 3
-    assert len(list(workspace.evaluate([A], ["StarterTopics"], seed=5, seeds=3))) == 3
+    again = EvaluateJob((A,), ("StarterTopics",), seed=5, seeds=3)
+    assert len(list(evaluate(workspace, again))) == 3
     assert len(workspace.store.results.table(all_versions=True)) == 3
 
 
@@ -122,7 +125,7 @@ def test_seeds_out_of_range_are_refused(workspace: Workspace, seed: int | None, 
 
 def test_units_weigh_what_others_like_them_took(workspace: Workspace) -> None:
     """The same encoder first, then any other; what is stored takes next to nothing."""
-    row = dict(workspace.store.results.by_id(workspace.evaluate_one(A, "StarterSTS")["id"]))
+    row = dict(workspace.store.results.by_id(measured(workspace, A, "StarterSTS")["id"]))
     for encoder, task, protocol, seed, seconds in (
         (B, "MR", "senteval", 1111, 40.0),
         (A, "MR", "senteval", 1111, 20.0),

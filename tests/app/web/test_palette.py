@@ -7,6 +7,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from app.pages.encoders import service as encoders
 from app.ui import PAGES, RAIL
 from app.web import palette
 from app.workspace import Workspace
@@ -20,7 +21,7 @@ def told(workspace: Workspace, name: str) -> Any:
 
 def test_places_of_every_kind_lead_to_their_page(workspace: Workspace) -> None:
     """Pages first; names are quoted in their addresses."""
-    workspace.add_encoder("random:64 | normalise")
+    encoders.add(workspace, "random:64 | normalise")
     run = workspace.store.runs.create("evaluate", {}, title="STS <b>")
     found = told(workspace, "places")
     links = {(place["kind"], place["title"]): place["href"] for place in found}

@@ -17,6 +17,7 @@ from app.pages.compare import published, tested, views
 from app.pages.compare import service as comparison
 from app.pages.compare import table as compare_table
 from app.pages.compare.verdicts import Verdict, verdicts
+from app.pages.evaluate.results import measured
 from app.web.controls import Values
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -86,7 +87,7 @@ def test_right_and_wrong_answers_take_mcnemar(workspace: Workspace) -> None:
 def test_correlations_keep_the_bootstrap(workspace: Workspace) -> None:
     """A Spearman has no answers that are right or wrong."""
     for name in (A, B):
-        workspace.evaluate_one(name, "StarterSTS")
+        measured(workspace, name, "StarterSTS")
     report = comparison.compare(workspace, [A, B])
     verdict = report.verdicts[B, "StarterSTS"]
     assert (verdict.test, verdict.tasks) == ("bootstrap", len(TASKS) + 1)

@@ -18,6 +18,7 @@ from app.pages.diagnose import figures as diagnosis_figures
 from app.pages.diagnose import service as diagnosing
 from app.pages.diagnose.relations import across
 from app.pages.diagnose.service import DiagnoseJob
+from app.pages.encoders import service as encoders
 from app.pages.evaluate import repair
 from app.pages.train.job import TrainDecoderJob
 from app.workspace import Workspace
@@ -218,7 +219,7 @@ def test_a_decoder_that_ships_is_diagnosed_with_nothing_but_the_starter_set(
     empty: Workspace,
 ) -> None:
     """Its own training text is not there; sentences that only stand in for that may be asked."""
-    empty.add_encoder("random:256")
+    encoders.add(empty, "random:256")
     job = diagnosing.DiagnoseJob.of(empty, "random:256", sentences=4)
     found = diagnosing.diagnosed(empty, job, lambda share: None)
     assert job.text == "starter-topics"

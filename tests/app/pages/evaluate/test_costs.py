@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from app.pages.evaluate.costs import Estimate, estimates, rough_size, roughly
+from app.pages.evaluate.job import EvaluateJob
+from app.pages.evaluate.service import evaluate
 from app.pages.evaluate.views import estimates as table
 from app.workspace import Workspace
 from tests.fakes import folder
@@ -48,13 +50,14 @@ def test_disk_is_what_the_store_grows_by(workspace: Workspace) -> None:
         for s in workspace.catalog.load(name).sentences  # type: ignore[union-attr]
     }
     assert found.new == len(distinct)
-    assert list(r["error"] for r in workspace.evaluate([A], tasks)) == [None, None]
+    rows = evaluate(workspace, EvaluateJob((A,), tuple(tasks)))
+    assert [row["error"] for row in rows] == [None, None]
     assert cached_bytes(workspace) == found.disk
 
 
 def test_what_is_there_costs_nothing(workspace: Workspace) -> None:
     """Results are counted with their seeds; vectors once."""
-    list(workspace.evaluate([A], ["SST5"], seeds=2))
+    list(evaluate(workspace, EvaluateJob((A,), ("SST5",), seeds=2)))
     (again,) = made(workspace, [A], ["SST5"], seeds=2)
     assert (again.results, again.new, again.disk, again.seconds) == (0, 0, 0, 0.0)
     (more,) = made(workspace, [A], ["SST5"], seeds=5)

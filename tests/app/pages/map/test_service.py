@@ -18,6 +18,7 @@ from app.components.map_columns import MOST_LABELS, Facts
 from app.jobs.kinds import job_of
 from app.jobs.submit import queue
 from app.pages.data.service import keep
+from app.pages.encoders import service as encoders
 from app.pages.map import facts as map_facts
 from app.pages.map import making
 from app.pages.map import service as maps
@@ -35,7 +36,7 @@ HOSTILE = "=1+1 <b>bold</b>"
 @pytest.fixture(scope="module")
 def workspace(starter: Workspace) -> Workspace:
     """One encoder is listed."""
-    starter.add_encoder(ENCODER)
+    encoders.add(starter, ENCODER)
     return starter
 
 

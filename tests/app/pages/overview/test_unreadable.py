@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from app.cli import app
 from app.pages.compare import board as compare_board
 from app.pages.compare import service as comparison
 from app.pages.compare import table as compare_table
-from app.pages.evaluate import repair
+from app.pages.encoders import service as encoders
+from app.pages.evaluate import repair, results
 from app.pages.geometry import densities, distributions
 from app.pages.overview import service, views
 from app.workspace import Workspace
@@ -43,8 +45,9 @@ def harm(request: pytest.FixtureRequest) -> Callable[[Path], None]:
 @pytest.fixture
 def measured(workspace: Workspace) -> Workspace:
     """Three encoders on two tasks."""
-    for _ in workspace.evaluate([A, B, C], [TASK, OTHER]):
-        pass
+    encoders.ensure_listed(workspace, (A, B, C))
+    for encoder, task in itertools.product((A, B, C), (TASK, OTHER)):
+        results.measured(workspace, encoder, task)
     return workspace
 
 
@@ -103,11 +106,11 @@ def test_distributions_stand_without_it(measured: Workspace, harm) -> None:
     found = densities.distributions(measured, [A, B], TASK)
     assert set(found) == {A}
     assert densities.unreadable(measured, [A, B], TASK, found) == [B]
-    note, to_measure, drawn = distributions._shown(measured, [A, B], TASK)
-    assert "cannot be read" in note
-    assert "Not measured" not in note
-    assert to_measure == [B]
-    assert drawn[1], "the other encoder is drawn"
+    shown = distributions._shown(measured, [A, B], TASK)
+    assert "cannot be read" in shown["missing"]
+    assert "Not measured" not in shown["missing"]
+    assert shown["measure"]["value"] == f"Measure 1 encoder on {TASK}"
+    assert shown["picture"], "the other encoder is drawn"
 
 
 @pytest.mark.slow

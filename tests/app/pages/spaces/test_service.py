@@ -18,6 +18,7 @@ from app.cli import app
 from app.jobs.kinds import job_of
 from app.jobs.submit import queue
 from app.pages.data.service import keep
+from app.pages.encoders import service as encoders
 from app.pages.map import service as maps
 from app.pages.map.job import MapJob
 from app.pages.spaces import flow
@@ -40,7 +41,7 @@ HOSTILE = "<img src=x onerror=alert(1)> a boat"
 def workspace(starter: Workspace) -> Workspace:
     """Two encoders are listed."""
     for name in (A, B):
-        starter.add_encoder(name)
+        encoders.add(starter, name)
     return starter
 
 

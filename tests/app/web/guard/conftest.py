@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from app import ui
+from app.pages.encoders import service as encoders
 from app.workspace import Workspace
 
 LISTED = "random:16"
@@ -17,7 +18,7 @@ LISTED = "random:16"
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A person's own, with one encoder."""
     made = Workspace(tmp_path_factory.mktemp("guard") / "store")
-    made.add_encoder(LISTED)
+    encoders.add(made, LISTED)
     yield made
     made.close()
 

@@ -35,7 +35,7 @@ LOGIN = ("reader", "secret")
 def owner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """The workspace of the one who serves, with a run that waits."""
     made = Workspace(tmp_path_factory.mktemp("visitors") / "store")
-    made.add_encoder(LISTED)
+    encoders.add(made, LISTED)
     queue_evaluation(made, [LISTED], ["StarterSTS"])
     yield made
     made.close()
@@ -119,7 +119,7 @@ def test_nothing_is_fetched_from_the_hub(looking: Workspace) -> None:
 def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None:
     """Not by the services either, whoever asks them."""
     for change in (
-        lambda: looking.add_encoder("random:17"),
+        lambda: encoders.add(looking, "random:17"),
         lambda: queue_evaluation(looking, [LISTED], ["StarterSTS"]),
         lambda: overview.remove(looking, []),
         lambda: data.remove(looking, "upload:x"),

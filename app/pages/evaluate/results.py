@@ -1,0 +1,104 @@
+"""One result: from the store where the very question was answered before, else measured now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.encoders.base import Encoder, Progress
+    from engine.results import Result
+
+Row = dict[str, Any]
+"""Of the store's results."""
+
+
+def measured(
+    workspace: Workspace,
+    encoder: str,
+    task: str,
+    protocol: str | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Row:
+    """The result of one encoder on one task; what goes wrong is in the row.
+
+    Args:
+        workspace: which keeps it.
+        encoder: canonical spec.
+        task: by name.
+        protocol: None is the task's own.
+        seed: None is the protocol's own.
+        progress: called with (done, total).
+    """
+    from engine import evaluate
+
+    try:
+        loaded = workspace.load(encoder)
+    except UserError as error:
+        return workspace.keep_result(_unloaded(workspace, encoder, task, protocol, seed, error))
+    row = known(workspace, loaded, task, protocol, seed)
+    if row is not None:
+        return row
+    (result,) = evaluate(
+        loaded, [task], protocol=protocol, seed=seed, data=workspace.catalog, progress=progress
+    )
+    return workspace.keep_result(result)
+
+
+def known(
+    workspace: Workspace, encoder: Encoder, task: str, protocol: str | None, seed: int | None
+) -> Row | None:
+    """The result that answers this very question, with these weights and data, if any.
+
+    One whose per-example values cannot be read is measured again.
+    """
+    from engine import protocols, tasks
+    from engine.encoders import bind_task
+
+    found = tasks.get(task, workspace.catalog)
+    chosen = protocols.get(protocol or found.protocol)
+    try:
+        dataset = workspace.catalog.load(found.dataset)
+        bound = bind_task(encoder, dataset.sentences, dataset.hash)
+    except UserError:
+        return None  # the evaluation will say it
+    results = workspace.store.results
+    row = results.get(
+        encoder=encoder.name,
+        fingerprint=bound.fingerprint,
+        task=task,
+        protocol=chosen.name,
+        seed=chosen.seed if seed is None else seed,
+        data_hash=dataset.hash,
+    )
+    if row is None or row["error"] is not None or not results.is_readable(row):
+        return None
+    return row
+
+
+def _unloaded(
+    workspace: Workspace,
+    encoder: str,
+    task: str,
+    protocol: str | None,
+    seed: int | None,
+    error: UserError,
+) -> Result:
+    from engine import protocols, tasks
+    from engine.results import Result
+
+    chosen = protocols.get(protocol or tasks.get(task, workspace.catalog).protocol)
+    return Result(
+        encoder=encoder,
+        fingerprint="",
+        dim=0,
+        task=task,
+        protocol=chosen.name,
+        seed=chosen.seed if seed is None else seed,
+        data_hash="",
+        error=error.message,
+        hint=error.hint,
+    )
