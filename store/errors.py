@@ -40,6 +40,24 @@ class NoSuchRun(StoreError):
     """There is no run of that id, or not any more."""
 
 
+class RunAtWork(StoreError):
+    """A worker or another terminal is at the very job.
+
+    Args:
+        run_id: of the run.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            f"This is being done already, as run {run_id}.",
+            f"Follow it with `theodolite jobs wait {run_id}`, or cancel it first.",
+        )
+        self.run_id = run_id
+
+    def __reduce__(self) -> tuple[type[RunAtWork], tuple[str]]:  # type: ignore[override]
+        return type(self), (self.run_id,)
+
+
 @contextmanager
 def said_plainly(place: Path) -> Iterator[None]:
     """Turn errors of the disk and of SQLite into a `StoreError` about `place`."""

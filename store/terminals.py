@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from store.database import Database
-from store.errors import StoreError
+from store.errors import RunAtWork
 from store.hashing import hash_of, to_json
 from store.logs import RUN, Logs
 from store.run_rows import RunRow
@@ -56,7 +56,7 @@ class Terminals:
             weights: of the units, see `Runs.start`.
 
         Raises:
-            StoreError: a worker or another terminal is at it.
+            RunAtWork: a worker or another terminal is at it.
         """
         run_id = self._row(kind, spec, title)
         # A worker may just be looking at it. It may be another thread that closes the generator.
@@ -64,10 +64,10 @@ class Terminals:
         try:
             lock.acquire()
         except Timeout as error:
-            raise _at_it(run_id) from error
+            raise RunAtWork(run_id) from error
         try:
             if not self._take(run_id):
-                raise _at_it(run_id)
+                raise RunAtWork(run_id)
             run = self._runs.get(run_id)
             self._runs.start(run_id, run["attempt"], NAME, labels, weights)
             try:
@@ -138,10 +138,3 @@ class Terminals:
                 [run_id],
             )
             return bool(cursor.rowcount > 0)
-
-
-def _at_it(run_id: str) -> StoreError:
-    return StoreError(
-        f"This is being done already, as run {run_id}.",
-        f"Follow it with `theodolite jobs wait {run_id}`, or cancel it first.",
-    )

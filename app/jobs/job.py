@@ -87,6 +87,10 @@ class Job:
         """Whether the answer is in the store, so that there is nothing to do."""
         return False
 
+    def happened(self, kind: str, data: Mapping[str, Any]) -> object:
+        """What `work` yielded when it reported an event; None for what nobody needs to be told."""
+        return None
+
     def weights(self, store: Store) -> list[float] | None:
         """How long each unit will take beside the others; None for all alike."""
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING
 from app.jobs.reporter import Cancelled, Reporter
 from app.jobs.unit import Outcome, conclude, doing
 from engine.errors import UserError
-from store.errors import StoreError
+from store.errors import RunAtWork, StoreError
+from store.run_rows import LIVE
+from store.terminals import NAME as TERMINAL
 
 if TYPE_CHECKING:
     from app.jobs.job import Job
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 Move = Callable[[float, float, str], None]
 """Moves a bar: how much is done, of how much, and what is being done."""
+CANCELLED = ("The run was cancelled from elsewhere.", "What it has done is kept.")
+POLL_SECONDS = 0.5
 
 
 def queue(
@@ -62,7 +67,9 @@ def perform(
     that failed, the failure.
 
     The run is in the store like any other: pages show it, and can cancel it. Interrupted it counts
-    as cancelled, and goes on from there when it is asked for again.
+    as cancelled, and goes on from there when it is asked for again. What a worker or another
+    terminal is doing already is followed instead: what happens there is told, and interrupting that
+    leaves it at work.
 
     Args:
         workspace: which is to keep what comes of it.
@@ -72,14 +79,74 @@ def perform(
 
     Raises:
         UserError: for visitors, or what cannot be done.
-        StoreError: a worker or another terminal is at it, or it was cancelled from elsewhere.
+        StoreError: it was cancelled from elsewhere, or is a worker's that is gone.
     """
     workspace.refuse_visitors()
     job.validate(workspace)
+    try:
+        yield from _do(workspace, job, title or job.title, move)
+    except RunAtWork as busy:
+        worker = workspace.store.runs.get(busy.run_id)["worker"]
+        if worker not in (TERMINAL, *(one["slot"] for one in workspace.store.workers.list())):
+            raise
+        yield from _follow(workspace, job, busy.run_id, move)
+
+
+def watch(store: Store, run_id: str) -> Iterator[RunRow]:
+    """Poll a run until it is over; yields its row each time, the last one over."""
+    while True:
+        store.terminals.end_forsaken()  # there may be no worker to do that
+        run = store.runs.get(run_id)
+        yield run
+        if run["state"] not in LIVE:
+            return
+        time.sleep(POLL_SECONDS)
+
+
+def _follow(
+    workspace: Workspace, job: Job, run_id: str, move: Move | None
+) -> Iterator[tuple[RunRow, int, object]]:
+    """What `perform` yields, of a run that somebody else does.
+
+    Raises:
+        UserError: it failed.
+        Cancelled: it was cancelled.
+    """
+    store = workspace.store
+    last: dict[int, int] = {}
+    failed: set[int] = set()
+    for run in watch(store, run_id):
+        if move is not None:
+            move(run["fraction"], 1.0, run["message"] or run["state"])
+        yield run, 0, None
+        for unit in store.runs.units(run_id):
+            position = unit["position"]
+            while events := store.events.of(run_id, position, last.get(position, 0)):
+                last[position] = events[-1]["id"]
+                for event in events:
+                    yield run, position, job.happened(event["kind"], event["data"])
+            if unit["state"] == "failed" and position not in failed:
+                failed.add(position)
+                if job.continue_on_failure:
+                    yield run, position, UserError(unit["error"] or "", unit["hint"])
+    if run["state"] == "cancelled":
+        raise Cancelled(*CANCELLED)
+    if run["error"] is not None and not (job.continue_on_failure and failed):
+        raise UserError(run["error"], run["hint"])
+
+
+def _do(
+    workspace: Workspace, job: Job, title: str, move: Move | None
+) -> Iterator[tuple[RunRow, int, object]]:
+    """Do a job here and now.
+
+    Raises:
+        RunAtWork: somebody else is at it.
+    """
     store = workspace.store
     with (
         store.terminals.holding(
-            job.kind, job.to_spec(), title or job.title, job.units(), job.weights(store)
+            job.kind, job.to_spec(), title, job.units(), job.weights(store)
         ) as run,
         _logged(store.logs.path(run["id"])),
     ):
@@ -157,4 +224,4 @@ class _Here(Reporter):
 
     def end_if_cancelled(self) -> None:
         if self.cancelled():
-            raise Cancelled("The run was cancelled from elsewhere.", "What it has done is kept.")
+            raise Cancelled(*CANCELLED)

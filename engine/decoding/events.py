@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from engine.training.events import Event
+from engine.training.events import Event, Noted
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,13 @@ class DecoderFinished(Event):
     seconds: float
     out: str
     why: str
+
+
+DECODER_EVENTS: Mapping[str, type[Event]] = {
+    event.kind: event
+    for event in (Encoded, DecoderStarted, DecoderStepped, DecoderEvaluated, Noted, DecoderFinished)
+}
+"""By kind, to read again what `to_dict` wrote."""
 
 
 def finished(facts: Mapping[str, Any], folder: Path) -> DecoderFinished:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -118,3 +119,9 @@ class Finished(Event):
     out: str
     encoder: str
     why: str
+
+
+EVENTS: Mapping[str, type[Event]] = {
+    event.kind: event for event in (Started, Stepped, Evaluated, Noted, Finished)
+}
+"""By kind, to read again what `to_dict` wrote."""

@@ -73,7 +73,7 @@ def diagnose(
     """
     from app.jobs import submit
     from app.pages.decode.service import NoDecoder, offer
-    from app.pages.diagnose.service import DiagnoseJob
+    from app.pages.diagnose.service import DiagnoseJob, newest
     from engine.decoding.diagnosis import Diagnosis
 
     workspace = open_workspace(store, data)
@@ -91,7 +91,8 @@ def diagnose(
         return
     with progress_bar(job.title) as move:
         happened = [what for _, _, what in submit.perform(workspace, job, move=move)]
-    (found,) = (what for what in happened if isinstance(what, Diagnosis))
+    made = (what for what in happened if isinstance(what, Diagnosis))
+    found = next(made, None) or newest(workspace, job)  # a worker made it
     if as_json:
         _print_objects(found, job.text)
     else:

@@ -133,6 +133,15 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
     return queue(workspace, DiagnoseJob.of(workspace, row["encoder"], source, row["n"]))
 
 
+def newest(workspace: Workspace, job: DiagnoseJob) -> Diagnosis:
+    """The last result that a diagnosis of this encoder on this text has left."""
+    from engine.decoding.diagnosis import Diagnosis, task_of
+
+    results = workspace.store.results
+    (row,) = results.table(encoders=[job.encoder], tasks=[task_of(last_part(job.text))])
+    return Diagnosis.from_dict(results.by_id(row["id"])["details"])
+
+
 def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) -> Diagnosis:
     """Diagnose a decoder, keep the result in the store, and return it.
 

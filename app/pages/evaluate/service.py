@@ -129,7 +129,7 @@ def evaluate(
 
     Raises:
         UserError: for visitors. What goes wrong with a task is in its row.
-        StoreError: a worker or another terminal is at it, or it was cancelled from elsewhere.
+        StoreError: it was cancelled from elsewhere.
     """
     if listed:
         ensure_listed(workspace, job.encoders)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 import typer
@@ -162,11 +161,11 @@ def wait_for_job(
 
     theodolite jobs wait 36e4305ecb44 && theodolite compare minilm random:256
     """
-    runs = open_workspace(store, data).store.runs
+    from app.jobs.submit import watch
+
     with progress_bar(run) as move:
-        while (row := runs.get(run))["state"] in ("queued", "running"):
-            move(row["done"] + row["failed"], row["total"], row["message"] or row["state"])
-            time.sleep(0.5)
+        for row in watch(open_workspace(store, data).store, run):
+            move(row["fraction"], 1.0, row["message"] or row["state"])
     emit([row], ("id", "state", "title", "done", "failed", "total", "error"), as_json)
     if row["state"] != "done":
         raise typer.Exit(1)

@@ -13,11 +13,13 @@ from app.formats import last_part
 from app.jobs.job import Job, LeftOut, Upgrades
 from app.jobs.job import Spec as JobSpec
 from app.pages.encoders.service import refresh
-from engine.decoding.events import DecoderFinished, Encoded
+from app.pages.train.report import TrainingReport, last_event
+from engine.decoding.events import DECODER_EVENTS, DecoderFinished
 from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
-from engine.training import Evaluated, Event, Finished, Started, Stepped, TrainSpec, sweeps
+from engine.training import Event, Finished, TrainSpec, sweeps
 from engine.training.base_spec import BaseSpec
+from engine.training.events import EVENTS
 from store.run_rows import STOP
 
 if TYPE_CHECKING:
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from store import Store
 
 LEFT_OUT = "Left out: the sweep was asked to stop before."
-WHOLE = 1_000_000
-"""Of the progress of a unit: what comes before the updates has its share of it."""
 Spec = TypeVar("Spec", bound=BaseSpec)
 Children = Sequence[tuple[str, Mapping[str, Any]]]
 """Of a sweep: a label for people, and the fields that are not as in its base."""
@@ -40,10 +40,12 @@ class TrainingJob(Job, Generic[Spec]):
     Attributes:
         spec: what to train; with whole paths, and a folder to go to.
         spec_type: its class.
+        event_types: of what is told while it goes on, by kind.
     """
 
     spec: Spec
     spec_type: ClassVar[type[BaseSpec]]
+    event_types: ClassVar[Mapping[str, type[Event]]]
 
     @classmethod
     def of(cls, workspace: Workspace, spec: Spec) -> Self:
@@ -99,6 +101,10 @@ class TrainingJob(Job, Generic[Spec]):
         """The training in the spec of a run."""
         return cls(cls.spec_type.from_dict(spec))  # type: ignore[arg-type]
 
+    def happened(self, kind: str, data: Mapping[str, Any]) -> Event | None:
+        """The event."""
+        return self.event_types[kind](**data)
+
     def units(self) -> list[str]:
         """One unit: what would be lost of it is in its checkpoint, and among the vectors."""
         return [self.title]
@@ -111,11 +117,11 @@ class TrainingJob(Job, Generic[Spec]):
         Raises:
             UserError: as `train`, or it was stopped before there was anything to keep.
         """
-        over = _last(workspace, reporter, Finished)
+        over = last_event(workspace, reporter, Finished)
         if over is not None:
             self.register(workspace, over)
             return
-        report = _Report(self, workspace, reporter)
+        report = TrainingReport(self, workspace, reporter)
         for event in self.train(workspace, lambda: reporter.asked(STOP)):
             report(event)
             if isinstance(event, Finished | DecoderFinished):
@@ -129,63 +135,6 @@ class TrainingJob(Job, Generic[Spec]):
             )
 
 
-class _Report:
-    """Called with each event of a training, it has the store know, and moves the progress."""
-
-    def __init__(self, job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> None:
-        self._job, self._reporter = job, reporter
-        # What a process before this one had done.
-        self._encoded = (_last(workspace, reporter, Encoded) or {"done": 0})["done"]
-        self._begun = (_last(workspace, reporter, Started) or {"step": 0})["step"]
-        self._share = job.preparation(workspace)
-        self._kept, self._best = 0, ""
-        self._does = {
-            Encoded.kind: self._encodes, Started.kind: self._starts, Stepped.kind: self._steps,
-            Evaluated.kind: self._evaluates,
-        }  # fmt: skip
-
-    def __call__(self, event: Event) -> None:
-        data = event.to_dict()
-        self._reporter.event(data.pop("kind"), data)
-        if event.kind in self._does:
-            self._does[event.kind](data)
-
-    def _encodes(self, event: Mapping[str, Any]) -> None:
-        done, sentences = event["done"], event["sentences"]
-        said = f"{done:,} of {sentences:,} sentences encoded"
-        self._reporter(int(WHOLE * self._share * done / sentences), WHOLE, said)
-        if done > self._encoded:  # the cache has these
-            self._reporter.got_on()
-
-    def _starts(self, event: Mapping[str, Any]) -> None:
-        self._kept = event["step"]
-        if self._kept or self._share:  # what came before went at another speed
-            further = self._kept > self._begun
-            self._reporter.resumed(self._of_whole(event), WHOLE, further=further)
-
-    def _steps(self, event: Mapping[str, Any]) -> None:
-        from engine.training.checkpoint import newest_step  # with torch, which a page need not load
-
-        said = f"update {event['step']:,} of {event['steps']:,}{self._best}"
-        self._reporter(self._of_whole(event), WHOLE, said)
-        newest = newest_step(self._job.spec.working_folder) or 0
-        if newest > self._kept:
-            self._reporter.got_on()
-        self._kept = max(newest, self._kept)
-
-    def _evaluates(self, event: Mapping[str, Any]) -> None:
-        self._best = self._job.told(event) or self._best
-
-    def _of_whole(self, event: Mapping[str, Any]) -> int:
-        """How far the unit is after so many updates, of `WHOLE`."""
-        done = event["step"] / max(1, event["steps"])
-        return int(WHOLE * (self._share + (1 - self._share) * done))
-
-
-def _last(workspace: Workspace, reporter: Reporter, kind: type[Event]) -> dict[str, Any] | None:
-    return workspace.store.events.last(reporter.run, kind.kind, reporter.position)
-
-
 @dataclass(frozen=True)
 class TrainJob(TrainingJob[TrainSpec]):
     """The training of an encoder."""
@@ -194,6 +143,7 @@ class TrainJob(TrainingJob[TrainSpec]):
     version = TrainSpec.version
     upgrades: ClassVar[Upgrades] = {1: TrainSpec.of_today}
     spec_type = TrainSpec
+    event_types = EVENTS
 
     @property
     def title(self) -> str:
@@ -235,6 +185,7 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
     kind = "train-decoder"
     version = DecoderSpec.version
     spec_type = DecoderSpec
+    event_types = DECODER_EVENTS
 
     @property
     def title(self) -> str:
@@ -345,9 +296,13 @@ class SweepJob(Job):
             UserError: it cannot be trained.
             LeftOut: the sweep was asked to stop before.
         """
-        if _last(workspace, reporter, Finished) is None and reporter.asked(STOP):
+        if last_event(workspace, reporter, Finished) is None and reporter.asked(STOP):
             raise LeftOut(LEFT_OUT, "Try the run again to train it as well.")
         return TrainJob(self.child(position)).work(workspace, position, reporter)
+
+    def happened(self, kind: str, data: Mapping[str, Any]) -> Event | None:
+        """As of a child."""
+        return TrainJob(self.child(0)).happened(kind, data)
 
     def ending(self, store: Store, run_id: str) -> str:
         """Which child is best by its dev score, and how many there are none of."""

@@ -23,6 +23,7 @@ from engine.decoding.events import (
 from engine.errors import UserError
 from engine.training import Evaluated, Event, Finished, Noted, Started, Stepped
 from store.errors import StoreError
+from store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from app.pages.train.service import Training
@@ -76,6 +77,9 @@ def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: boo
                 step = getattr(event, "step", step)
                 teller.tell(position, event)
     except KeyboardInterrupt:
+        if run_id and workspace.store.runs.get(run_id)["state"] in LIVE:  # others do it
+            say(f"Run {run_id} goes on. Follow it: theodolite jobs wait {run_id}")
+            raise
         from engine.training.checkpoint import newest_step
 
         kept = [newest_step(spec.working_folder) for spec in specs]

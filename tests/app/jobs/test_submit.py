@@ -16,8 +16,10 @@ from typer.testing import CliRunner
 from app.cli import app
 from app.jobs.job import Job
 from app.jobs.reporter import Reporter
-from app.jobs.submit import perform
+from app.jobs.submit import perform, queue
 from app.pages.evaluate.job import EvaluateJob
+from app.pages.evaluate.results import measured
+from app.pages.evaluate.service import evaluate
 from app.workspace import Workspace
 from engine.errors import UserError
 from store import StoreError
@@ -143,6 +145,57 @@ class Counting(Job):
             if number == self.failing:
                 raise UserError("It broke.", "Mend it.")
             yield number
+
+
+def at_work(workspace: Workspace, job: Job) -> str:
+    """The id of a run that a worker is at."""
+    run = queue(workspace, job)
+    workspace.store.workers.seen("local-0")
+    workspace.store.runs.start(run, 1, "local-0", job.units())
+    return run
+
+
+def test_what_a_worker_is_at_is_followed_to_its_answer(workspace: Workspace) -> None:
+    """The verb computes nothing itself, and ends with the result."""
+    job = EvaluateJob.of(workspace, [A], ["StarterSTS"])
+    run = at_work(workspace, job)
+    told = []
+
+    def work(done: float, total: float, what: str) -> None:
+        told.append((done, what))
+        if len(told) == 1:
+            measured(workspace, A, "StarterSTS")
+            workspace.store.runs.end_unit(run, 0, 1.0)
+            workspace.store.runs.finish(run, 1, "done")
+
+    (row,) = evaluate(workspace, job, work)
+    assert row["score"] is not None
+    assert [done for done, _ in told] == [0.0, 1.0]
+    (seen,) = workspace.store.runs.list()
+    assert (seen["id"], seen["state"], seen["worker"]) == (run, "done", "local-0")
+
+
+def test_what_goes_wrong_with_a_followed_run_is_said(workspace: Workspace) -> None:
+    """That it failed, with its reason; that it was cancelled."""
+    runs = workspace.store.runs
+    for error, end in (
+        ("It broke.", lambda run: runs.finish(run, 1, "failed", error="It broke.", hint="Mend it")),
+        ("cancelled from elsewhere", runs.cancel),
+    ):
+        run = at_work(workspace, Counting())
+        begun = perform(workspace, Counting())
+        assert next(begun)[0]["id"] == run
+        end(run)
+        with pytest.raises((UserError, StoreError), match=error):
+            list(begun)
+
+
+def test_a_run_whose_worker_is_gone_is_not_waited_for(workspace: Workspace) -> None:
+    """Nobody would ever end it."""
+    run = queue(workspace, Counting())
+    workspace.store.runs.start(run, 1, "local-0", Counting().units())
+    with pytest.raises(StoreError, match=run):
+        next(iter(perform(workspace, Counting())))
 
 
 def test_any_job_is_cancelled_from_elsewhere(workspace: Workspace) -> None:

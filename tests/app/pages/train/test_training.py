@@ -148,19 +148,20 @@ def test_cancelled_from_elsewhere_it_ends_here(workspace: Workspace, spec: Train
 
 
 @pytest.mark.slow
-def test_one_at_a_time(workspace: Workspace, spec: TrainSpec) -> None:
-    """What a worker or another terminal is at is not begun here."""
+def test_one_trains_at_a_time(workspace: Workspace, spec: TrainSpec) -> None:
+    """What another terminal is at is followed, event by event; a dead worker's is refused."""
     run = EncoderTraining(workspace).queue(spec)
     workspace.store.runs.start(run, 1, "local-0", ["small"])
     with pytest.raises(StoreError, match=run):
         next(here(workspace, spec))
     assert workspace.store.runs.get(run)["state"] == "running"
     workspace.store.runs.cancel(run)
-    mine = here(workspace, spec)
-    next(mine)
-    with pytest.raises(StoreError, match=run):
-        next(here(workspace, spec))
-    mine.close()  # type: ignore[attr-defined]
+    mine, followed = here(workspace, spec), here(workspace, spec)
+    events = [next(mine), next(followed), *mine]
+    assert events == [events[1], events[1], *followed]
+    assert isinstance(events[1], Started)
+    assert isinstance(events[-1], Finished)
+    assert [row["id"] for row in workspace.store.runs.list()] == [run]
 
 
 def test_a_terminal_that_died_leaves_a_run_to_go_on_with(

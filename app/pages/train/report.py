@@ -1,0 +1,78 @@
+"""What the store is told of a training while it goes on: its events, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from engine.decoding.events import Encoded
+from engine.training import Evaluated, Event, Started, Stepped
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.pages.train.job import TrainingJob
+    from app.workspace import Workspace
+
+WHOLE = 1_000_000
+"""Of the progress of a unit: what comes before the updates has its share of it."""
+
+
+class TrainingReport:
+    """Called with each event of a training, it has the store know, and moves the progress."""
+
+    def __init__(self, job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> None:
+        self._job, self._reporter = job, reporter
+        # What a process before this one had done.
+        self._encoded = (last_event(workspace, reporter, Encoded) or {"done": 0})["done"]
+        self._begun = (last_event(workspace, reporter, Started) or {"step": 0})["step"]
+        self._share = job.preparation(workspace)
+        self._kept, self._best = 0, ""
+        self._does = {
+            Encoded.kind: self._encodes, Started.kind: self._starts, Stepped.kind: self._steps,
+            Evaluated.kind: self._evaluates,
+        }  # fmt: skip
+
+    def __call__(self, event: Event) -> None:
+        """Tell of an event."""
+        data = event.to_dict()
+        self._reporter.event(data.pop("kind"), data)
+        if event.kind in self._does:
+            self._does[event.kind](data)
+
+    def _encodes(self, event: Mapping[str, Any]) -> None:
+        done, sentences = event["done"], event["sentences"]
+        said = f"{done:,} of {sentences:,} sentences encoded"
+        self._reporter(int(WHOLE * self._share * done / sentences), WHOLE, said)
+        if done > self._encoded:  # the cache has these
+            self._reporter.got_on()
+
+    def _starts(self, event: Mapping[str, Any]) -> None:
+        self._kept = event["step"]
+        if self._kept or self._share:  # what came before went at another speed
+            further = self._kept > self._begun
+            self._reporter.resumed(self._of_whole(event), WHOLE, further=further)
+
+    def _steps(self, event: Mapping[str, Any]) -> None:
+        from engine.training.checkpoint import newest_step  # with torch, which a page need not load
+
+        said = f"update {event['step']:,} of {event['steps']:,}{self._best}"
+        self._reporter(self._of_whole(event), WHOLE, said)
+        newest = newest_step(self._job.spec.working_folder) or 0
+        if newest > self._kept:
+            self._reporter.got_on()
+        self._kept = max(newest, self._kept)
+
+    def _evaluates(self, event: Mapping[str, Any]) -> None:
+        self._best = self._job.told(event) or self._best
+
+    def _of_whole(self, event: Mapping[str, Any]) -> int:
+        """How far the unit is after so many updates, of `WHOLE`."""
+        done = event["step"] / max(1, event["steps"])
+        return int(WHOLE * (self._share + (1 - self._share) * done))
+
+
+def last_event(
+    workspace: Workspace, reporter: Reporter, kind: type[Event]
+) -> dict[str, Any] | None:
+    """The data of the newest event of a kind that the unit has told of."""
+    return workspace.store.events.last(reporter.run, kind.kind, reporter.position)
