@@ -36,7 +36,7 @@ ARCHITECTURES = {
 
 
 @dataclass(frozen=True)
-class DecoderRow:
+class DecoderInfo:
     """A decoder that can be used.
 
     Attributes:
@@ -66,7 +66,7 @@ class DecoderRow:
     added: float
 
 
-def listed(workspace: Workspace) -> list[DecoderRow]:
+def listed(workspace: Workspace) -> list[DecoderInfo]:
     """Every decoder whose folder is there: the newest trained first, then those that ship."""
     trained = [
         _row(row["name"], row["folder"], row["info"], added=row["added"])
@@ -74,7 +74,7 @@ def listed(workspace: Workspace) -> list[DecoderRow]:
         for row in workspace.store.decoders.list()
         if (row["folder"] / FACTS).is_file()
     ]
-    return [DecoderRow(**row) for row in [*trained, *_shipped()]]
+    return [DecoderInfo(**row) for row in [*trained, *_shipped()]]
 
 
 def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, str]]:
@@ -93,7 +93,7 @@ def encoders(workspace: Workspace) -> list[str]:
     return list(dict.fromkeys([*(name for name in kept if name in decoded), *decoded]))
 
 
-def decoder_of(workspace: Workspace, encoder: str) -> DecoderRow | None:
+def decoder_of(workspace: Workspace, encoder: str) -> DecoderInfo | None:
     """The decoder of an encoder, or None: the newest that fits its weights, else one of its name.
 
     Args:
@@ -122,7 +122,7 @@ def mark_of(workspace: Workspace, encoder: str) -> str | None:
     return None if row is None else file_sha256(row.folder / FACTS)
 
 
-def opened(workspace: Workspace, row: DecoderRow) -> tuple[Decoder, Encoder]:
+def opened(workspace: Workspace, row: DecoderInfo) -> tuple[Decoder, Encoder]:
     """A decoder and its encoder, ready to use; the last few stay in memory.
 
     Raises:
@@ -140,7 +140,7 @@ def opened(workspace: Workspace, row: DecoderRow) -> tuple[Decoder, Encoder]:
     return _opened.get(key, lambda: open_decoder(row.folder)), encoder
 
 
-def register(workspace: Workspace, folder: Path) -> DecoderRow:
+def register(workspace: Workspace, folder: Path) -> DecoderInfo:
     """List a decoder's folder, and its encoder with it.
 
     Raises:
@@ -153,7 +153,7 @@ def register(workspace: Workspace, folder: Path) -> DecoderRow:
     kept = workspace.store.decoders.add(folder, encoder, str(facts.get("fingerprint", "")), info)
     ensure_listed(workspace, [encoder])
     about = {"encoder": encoder, "fingerprint": kept["fingerprint"]}
-    return DecoderRow(**_row(kept["name"], folder, info, added=kept["added"]) | about)
+    return DecoderInfo(**_row(kept["name"], folder, info, added=kept["added"]) | about)
 
 
 @dataclass(frozen=True)

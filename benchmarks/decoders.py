@@ -195,7 +195,7 @@ def proof(found: dict[str, Diagnosis]) -> str:
         for metric in METRICS:
             apart = own[metric].low > near[metric].high
             name = f"{source} (never seen)" if source == UNSEEN else source
-            n = next(row.n for row in diagnosis.rows if row.giver == "decoder" and not row.length)
+            n = next(row.n for row in diagnosis.rows if row.system == "decoder" and not row.length)
             rows.append((name, str(n), NAMES[metric], shown(own[metric]), shown(near[metric]),
                          "yes" if apart else "**no**"))  # fmt: skip
     head = ("sentences of", "n", "figure", "decoder", "nearest training sentence", "apart")

@@ -113,12 +113,12 @@ def cloud(n: int) -> tuple[np.ndarray, np.ndarray]:
 def pages(n: int) -> tuple[str, str]:
     """Our page and the peer's."""
     from app import ui
-    from app.components.map import Column, points
+    from app.components.map import MapColumn, points
     from app.components.modules import BASE
     from app.web.theme import SERIES
 
     names = tuple(f"label {i}" for i in range(LABELS))
-    value = points("m", f"{n} points", columns=[Column("label", "Label", "label", names)],
+    value = points("m", f"{n} points", columns=[MapColumn("label", "Label", "label", names)],
                    colour="label")  # fmt: skip
     code = OURS.replace("VALUE", json.dumps(value)).replace("PALETTE", json.dumps(list(SERIES)))
     code = f'<script type="module">{code.replace("BASE", BASE)}</script>'

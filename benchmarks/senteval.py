@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.claims import at_most, claim
 from engine.classifiers import columns, exact
 from engine.classifiers.features import Features
-from engine.classifiers.setting import WEIGHT_DECAYS, Fit, Setting
+from engine.classifiers.setting import WEIGHT_DECAYS, Fit, SolverSetting
 from engine.datasets import Catalog
 from engine.encoders import load
 from engine.encoders.base import Encoder
@@ -78,7 +78,7 @@ def outer_fold(encoder: Encoder, catalog: Catalog, task: str) -> float:
     inner = list(folds.split(seen, labels[seen]))
     fits = [Fit(seen[a], seen[b], decay) for decay in WEIGHT_DECAYS for a, b in inner]
     fits.append(Fit(seen, None, WEIGHT_DECAYS[0], test))
-    return cpu(lambda: exact.solve(features, labels, fits, Setting(), 1111, nothing))
+    return cpu(lambda: exact.solve(features, labels, fits, SolverSetting(), 1111, nothing))
 
 
 def recorded(root: Path) -> dict[str, float]:
@@ -132,7 +132,7 @@ def snli_sized(pairs: int = 549_367, sentences: int = 640_000, dim: int = 768) -
     left, right = (random.integers(0, sentences, n, np.int32) for _ in range(2))
     features = Features(vectors, left, right, "u, v, u*v, |u-v|")
     fit = Fit(np.arange(pairs), np.arange(pairs, n), 1e-9, np.arange(pairs, n))
-    setting = Setting("columns", passes=1, max_passes=0)
+    setting = SolverSetting("columns", passes=1, max_passes=0)
     columns.solve(features, random.integers(0, 3, n), [fit], setting, 1111, nothing)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 

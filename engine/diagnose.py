@@ -20,13 +20,13 @@ import numpy as np
 from engine.decode import Decoded, Decoder, cosines
 from engine.decoding import diagnostics
 from engine.decoding.diagnosis import (
-    GIVERS,
     NAMES,
+    SYSTEMS,
     DecodedSample,
     Diagnosis,
     Figure,
     FigureRow,
-    Giver,
+    System,
     to_result,
 )
 from engine.decoding.text import words as count_words
@@ -50,7 +50,7 @@ ProgressCallback = Callable[[float], None]
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """What a giver gave back, and what is known of each sentence of it."""
+    """What a system gave back, and what is known of each sentence of it."""
 
     references: Sequence[str]
     sentences: Sequence[str]
@@ -90,8 +90,8 @@ def diagnose(
     tell = tick or (lambda share: None)
     words = words or _mover_words(notes)
     vectors, decoded = _reproduced(decoder, encoder, said, lambda share: tell(0.4 * share))
-    back: dict[Giver, list[str]] = {"decoder": [one.sentence for one in decoded]}
-    near: dict[Giver, np.ndarray] = {
+    back: dict[System, list[str]] = {"decoder": [one.sentence for one in decoded]}
+    near: dict[System, np.ndarray] = {
         "decoder": np.array([one.cosine for one in decoded], np.float64)
     }
     other = _others(len(said), seed)
@@ -103,9 +103,9 @@ def diagnose(
         )
     else:
         notes.append("No training sentences were given: how near they come is not known.")
-    given: dict[Giver, _Given] = {}
-    for giver in (giver for giver in GIVERS if giver in back):
-        given[giver] = _measured(said, back[giver], near[giver], words)
+    given: dict[System, _Given] = {}
+    for system in (system for system in SYSTEMS if system in back):
+        given[system] = _measured(said, back[system], near[system], words)
         tell(0.7 + 0.1 * len(given))
     mover = f"mover-{words.name}" if words else ""
     rows = _figure_rows(given, mover, seed)
@@ -190,17 +190,17 @@ def _measured(
     return _Given(said, back, values)
 
 
-def _figure_rows(given: Mapping[Giver, _Given], mover: str, seed: int) -> tuple[FigureRow, ...]:
+def _figure_rows(given: Mapping[System, _Given], mover: str, seed: int) -> tuple[FigureRow, ...]:
     lengths = np.array([count_words(sentence) for sentence in given["decoder"].references])
     groups = [("", np.ones(len(lengths), bool))]
     for low, high in LENGTHS:
         name = f"{low} to {high} words" if high else f"{low} or more words"
         groups.append((name, (lengths >= low) & (lengths <= (high or math.inf))))
     return tuple(
-        FigureRow(giver, name, int(rows.sum()),
+        FigureRow(system, name, int(rows.sum()),
             _figures(one, np.flatnonzero(rows), mover, seed, whole=not name))
         for name, rows in groups if rows.any()
-        for giver, one in given.items()
+        for system, one in given.items()
     )  # fmt: skip
 
 
@@ -259,14 +259,14 @@ def _notes(
     if cut := sum(one.cut for one in decoded):
         found.append(f"{cut:,} of {len(said):,} sentences are longer than the decoder knows, or "
                      "were cut.")  # fmt: skip
-    whole = {row.giver: {f.metric: f for f in row.figures} for row in rows if not row.length}
-    for giver in [giver for giver in whole if giver != "decoder"]:
+    whole = {row.system: {f.metric: f for f in row.figures} for row in rows if not row.length}
+    for system in [system for system in whole if system != "decoder"]:
         alike = [
             NAMES.get(name, name) for name, ours in whole["decoder"].items()
-            if name != "id_perm" and not ours.low > whole[giver][name].high
+            if name != "id_perm" and not ours.low > whole[system][name].high
         ]  # fmt: skip
         if alike:
-            found.append(f"Not above the baseline “{GIVERS[giver]}”, interval against interval: "
+            found.append(f"Not above the baseline “{SYSTEMS[system]}”, interval against interval: "
                          f"{', '.join(alike)}.")  # fmt: skip
     return found
 

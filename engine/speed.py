@@ -15,7 +15,7 @@ from itertools import islice
 
 import numpy as np
 
-from engine.classifiers.setting import Fit, Setting, nobody
+from engine.classifiers.setting import Fit, SolverSetting, nobody
 from engine.tasks.cost import By, Work
 
 _MOST, _FEWEST = 1024, 128
@@ -80,7 +80,7 @@ def _fitting(work: Work, dim: int) -> Speed:
     from engine.classifiers import columns, exact
     from engine.classifiers.features import Features, accelerator, one_thread
 
-    setting = work.setting or Setting()
+    setting = work.setting or SolverSetting()
     solve = columns.solve if work.by == "columns" else exact.solve
     device = accelerator() if work.by == "columns" else "cpu"
 
@@ -179,12 +179,12 @@ def _relatedness(work: Work, dim: int) -> Speed:
 
 def _retrieval(work: Work, dim: int) -> Speed:
     """A few batches of captions, with as many images as their contrasts need."""
-    from engine.classifiers.ranking import BATCH, Matched, Projections
+    from engine.classifiers.ranking import BATCH, Matched, ProjectionHeads
     from engine.datasets.types import CAPTIONS
 
     batches, images = 4, BATCH
     train = Matched(_drawn(CAPTIONS * images, dim), _drawn(images, work.image_dim))
-    model = Projections(work.image_dim, dim, 1111)
+    model = ProjectionHeads(work.image_dim, dim, 1111)
     list(islice(model.train(train), 1))
     return Speed(_timed(lambda: list(islice(model.train(train), batches))) / batches / BATCH)
 

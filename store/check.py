@@ -76,7 +76,7 @@ def clean(store: Store, grace: float = GRACE) -> int:
         before = _size(store.folder)
         for noun in (store.projections, store.derived):
             for row in store.database.rows(f"SELECT key, files FROM {noun.table}"):  # noqa: S608
-                if any(_trouble(noun.folder / file) for file in _files(row)):
+                if any(_failure(noun.folder / file) for file in _files(row)):
                     noun.remove(row["key"])
         for gone in _gone(store):
             store.decoders.remove(gone["name"])
@@ -169,20 +169,20 @@ def _named_files(store: Store) -> Iterator[Finding]:
     results = "SELECT id, encoder, task, examples AS file FROM results WHERE examples > ''"
     for row in store.database.rows(results):
         path = store.results.folder / row["file"]
-        trouble = _trouble(path)
-        if trouble:
+        failure = _failure(path)
+        if failure:
             yield Finding(
                 f"examples/{row['file']}",
                 f"The values behind result {row['id']}, {row['task']} of {row['encoder']}, "
-                f"{trouble}.",
+                f"{failure}.",
                 f"Its scores stand; significance cannot be computed from it. {REPAIR}",
             )
     for row in store.database.rows("SELECT name, file FROM uploads"):
-        trouble = _trouble(store.uploads.folder / row["file"])
-        if trouble:
+        failure = _failure(store.uploads.folder / row["file"])
+        if failure:
             yield Finding(
                 f"uploads/{row['file']}",
-                f"The bytes of the upload {row['name']!r} {trouble}.",
+                f"The bytes of the upload {row['name']!r} {failure}.",
                 "Remove it and upload it again.",
             )
 
@@ -194,11 +194,11 @@ def _worked_out(store: Store) -> Iterator[Finding]:
     for rows, folder in ((maps, store.projections.folder), (others, store.derived.folder)):
         for row in store.database.rows(rows):
             for file in _files(row):
-                trouble = _trouble(folder / file)
-                if trouble:
+                failure = _failure(folder / file)
+                if failure:
                     yield Finding(
                         f"{folder.name}/{file}",
-                        f"Numbers of the {row['kind']} {row['key'][:8]} {trouble}.",
+                        f"Numbers of the {row['kind']} {row['key'][:8]} {failure}.",
                         "`theodolite store clean` forgets it; make it again.",
                     )
 
@@ -221,7 +221,7 @@ def _files(row: dict[str, Any]) -> list[str]:
     return list(json.loads(row["files"]).values())
 
 
-def _trouble(path: Path) -> str:
+def _failure(path: Path) -> str:
     if not path.exists():
         return "are missing"
     return "" if is_whole(path) else "do not have the hash they are named by"

@@ -18,7 +18,7 @@ _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
-class Column:
+class HeatmapColumn:
     """One column.
 
     Attributes:
@@ -58,7 +58,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class HeatmapRow:
     """One encoder. A published row was never measured here, and says so."""
 
     name: str
@@ -91,7 +91,7 @@ def heatmap(value: str | None = None, *, label: str, name: str,
     )
 
 
-def grid(columns: list[Column], rows: list[Row]) -> str:
+def grid(columns: list[HeatmapColumn], rows: list[HeatmapRow]) -> str:
     """Make the value of a heatmap, JSON as text.
 
     Of an object the browser would copy every number anew at each look at the store, as often as

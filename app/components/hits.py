@@ -26,7 +26,7 @@ _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
-class Column:
+class HitsColumn:
     """What one encoder found.
 
     Attributes:
@@ -55,13 +55,13 @@ def hits(**kwargs: Any) -> gr.HTML:
     return gr.HTML("", js_on_load=_JS, apply_default_css=False, **kwargs)
 
 
-def columns(queries: Sequence[str], found: Sequence[Column], more: More | None = None) -> str:
+def columns(queries: Sequence[str], found: Sequence[HitsColumn], more: More | None = None) -> str:
     """One block a query, in it one column an encoder; `more` gives each hit its links."""
     links = more or (lambda sentence: ())
     return "".join(_query(place, query, found, links) for place, query in enumerate(queries))
 
 
-def _query(place: int, query: str, found: Sequence[Column], more: More) -> str:
+def _query(place: int, query: str, found: Sequence[HitsColumn], more: More) -> str:
     ranks = [_ranks(column, place) for column in found]
     times = Counter(index for column in ranks for index in column)
     shared = [index for index, n in times.items() if n > 1]
@@ -78,7 +78,7 @@ def _query(place: int, query: str, found: Sequence[Column], more: More) -> str:
     )
 
 
-def _ranks(column: Column, place: int) -> dict[int, int]:
+def _ranks(column: HitsColumn, place: int) -> dict[int, int]:
     """Position in the collection -> rank from 1."""
     if not column.hits:
         return {}
@@ -86,7 +86,7 @@ def _ranks(column: Column, place: int) -> dict[int, int]:
 
 
 def _elsewhere(
-    found: Sequence[Column], ranks: Sequence[dict[int, int]], mine: int
+    found: Sequence[HitsColumn], ranks: Sequence[dict[int, int]], mine: int
 ) -> dict[int, list[tuple[str, int]]]:
     """For each hit of a column, the other encoders that found it and at which rank."""
     return {
@@ -99,7 +99,7 @@ def _elsewhere(
     }
 
 
-def _agreement(found: Sequence[Column], ranks: Sequence[dict[int, int]]) -> str:
+def _agreement(found: Sequence[HitsColumn], ranks: Sequence[dict[int, int]]) -> str:
     """How many hits are shared, pair by pair; nothing while columns are missing."""
     ready = [(column.encoder, rank) for column, rank in zip(found, ranks, strict=True) if rank]
     if len(ready) < 2:
@@ -110,7 +110,7 @@ def _agreement(found: Sequence[Column], ranks: Sequence[dict[int, int]]) -> str:
 
 
 def _column(
-    column: Column,
+    column: HitsColumn,
     place: int,
     query: str,
     badges: dict[int, int],
@@ -139,7 +139,7 @@ def change(encoder: str) -> str:
     )
 
 
-def _head(column: Column) -> str:
+def _head(column: HitsColumn) -> str:
     """Its encoder, or what was looked for without one."""
     if column.by_encoder:
         return change(column.encoder)

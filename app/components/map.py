@@ -13,11 +13,11 @@ from typing import Any
 
 import gradio as gr
 
-from app.components.map_columns import Column, Region
+from app.components.map_columns import MapColumn, Region
 from app.components.modules import mount
 from app.web.theme import SERIES
 
-__all__ = ["Column", "Region", "point_map", "points"]
+__all__ = ["MapColumn", "Region", "point_map", "points"]
 
 
 def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
@@ -38,7 +38,7 @@ def points(
     label: str,
     *,
     name: str = "map",
-    columns: Sequence[Column] = (),
+    columns: Sequence[MapColumn] = (),
     regions: Sequence[Region] = (),
     colour: str | None = None,
     plain: str | None = None,

@@ -13,7 +13,7 @@ MOST_LABELS = 65_534
 
 
 @dataclass(frozen=True)
-class Column:
+class MapColumn:
     """Something every point has, to colour and filter by.
 
     Attributes:
@@ -48,7 +48,7 @@ class Region:
 class Facts:
     """Columns and regions as they are gathered."""
 
-    columns: list[Column] = field(default_factory=list)
+    columns: list[MapColumn] = field(default_factory=list)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     regions: list[Region] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ class Facts:
         if len(kept) > MOST_LABELS:
             kept = [*kept[:MOST_LABELS], "other"]
             numbers = np.minimum(numbers, MOST_LABELS)
-        self.columns.append(Column(key, name, "label", tuple(kept)))
+        self.columns.append(MapColumn(key, name, "label", tuple(kept)))
         self.arrays[key] = np.asarray(numbers, np.uint16)
 
     def number(self, key: str, name: str, values: np.ndarray) -> None:
@@ -71,5 +71,5 @@ class Facts:
         if not len(known):
             return
         low, high = float(known.min()), float(known.max())
-        self.columns.append(Column(key, name, "number", (), low, high))
+        self.columns.append(MapColumn(key, name, "number", (), low, high))
         self.arrays[key] = np.asarray(values, np.float32)

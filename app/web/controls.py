@@ -201,13 +201,13 @@ def poll(
     seconds: float, opened: Any, handler: Callable[..., Answer], inputs: Sequence[Any],
     outputs: Sequence[Any],
 ) -> None:  # fmt: skip
-    """Look again every so often, from when the page has been filled.
+    """Poll every so often, from when the page has been filled.
 
-    Before that it would look on behalf of an empty page, and an answer that comes later than the
+    Before that it would ask on behalf of an empty page, and an answer that comes later than the
     one that fills the page would empty it. It ends with a warning when the store is gone.
 
     Args:
-        seconds: between two looks.
+        seconds: between two polls.
         opened: what `on_load` returned.
         handler: says what is new, None when nothing is.
         inputs: what it is given.

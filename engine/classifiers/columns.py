@@ -1,7 +1,7 @@
 """The fast solver: all fits at once, as columns of one matrix product per batch.
 
 One shuffle is shared. A mask says which rows of a batch each column may see, and a column's loss is
-the mean over its own rows; batches are as large as lets a column see `Setting.batch` rows on
+the mean over its own rows; batches are as large as lets a column see `SolverSetting.batch` rows on
 average. After each round every column is scored on its own stopping rows, stopped by its own rule,
 and dropped. The same classifiers as the reference's with another order of random draws.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from engine.classifiers.features import Features, pieces
 from engine.classifiers.models import ColumnsLinear, ColumnsModel, Hidden, Scaling, TwoClasses
 from engine.classifiers.optimisers import OPTIMISERS
-from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, ProgressCallback, Setting
+from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, ProgressCallback, SolverSetting
 
 if TYPE_CHECKING:
     import torch
@@ -40,7 +40,7 @@ def solve(
     features: Features,
     labels: np.ndarray,
     fits: list[Fit],
-    setting: Setting,
+    setting: SolverSetting,
     seed: int,
     tick: ProgressCallback,
 ) -> list[Fitted]:
@@ -75,7 +75,7 @@ def _grouped(fits: list[Fit], random: np.random.RandomState) -> tuple[list[_Grou
     Rows to hold out are drawn afresh for each group, as by a reference that reseeds; what is drawn
     later goes on from there, so that a single fit draws as the reference does.
     """
-    fresh = random.get_state()
+    state = random.get_state()
     groups: list[_Group] = []
     known: dict[tuple[int, int], int] = {}
     group_of = []
@@ -85,7 +85,7 @@ def _grouped(fits: list[Fit], random: np.random.RandomState) -> tuple[list[_Grou
             known[key] = len(groups)
             train, stop = fit.train, fit.stop
             if stop is None:
-                random.set_state(fresh)
+                random.set_state(state)
                 shuffled = random.permutation(train)
                 held = int(HOLD_OUT * len(train))
                 train, stop = shuffled[held:], shuffled[:held]
@@ -104,7 +104,7 @@ class _Training:
         fits: list[Fit],
         groups: list[_Group],
         group_of: np.ndarray,
-        setting: Setting,
+        setting: SolverSetting,
         seed: int,
     ) -> None:
         import torch
@@ -189,11 +189,11 @@ class _Training:
         if finished.any():
             self._keep(np.flatnonzero(~finished))
 
-    def _keep(self, places: np.ndarray) -> None:
+    def _keep(self, positions: np.ndarray) -> None:
         import torch
 
-        self.alive = [self.alive[place] for place in places]
-        kept = torch.from_numpy(places).to(self.device)
+        self.alive = [self.alive[place] for place in positions]
+        kept = torch.from_numpy(positions).to(self.device)
         self._columns = self._columns[kept]
         self.model.parameters = [p.kept(kept) for p in self.model.parameters]
         self.optimiser.keep(kept)
@@ -206,26 +206,28 @@ class _Training:
         accuracy = np.empty(len(self.alive))
         groups = self.group_of[self.alive]
         for g in np.unique(groups):
-            places, stop = np.flatnonzero(groups == g), self.groups[g].stop
-            right = self._predict(stop, places) == self.labels[stop, None]
-            accuracy[places] = right.mean(0)
+            positions, stop = np.flatnonzero(groups == g), self.groups[g].stop
+            right = self._predict(stop, positions) == self.labels[stop, None]
+            accuracy[positions] = right.mean(0)
         return accuracy
 
-    def _test(self, places: np.ndarray) -> None:
+    def _test(self, positions: np.ndarray) -> None:
         """Predict the test rows of columns at their best so far."""
-        tests = {id(self.fits[self.alive[p]].test): self.fits[self.alive[p]].test for p in places}
+        tests = {
+            id(self.fits[self.alive[p]].test): self.fits[self.alive[p]].test for p in positions
+        }
         for test in tests.values():
             if test is not None:
-                columns = [p for p in places if self.fits[self.alive[p]].test is test]
+                columns = [p for p in positions if self.fits[self.alive[p]].test is test]
                 found = self._predict(test, np.array(columns))
                 for place, predicted in zip(columns, found.T, strict=True):
                     self.predicted[self.alive[place]] = predicted
 
-    def _predict(self, rows: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Return the classes (len(rows), len(places)) that some columns give some rows."""
+    def _predict(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """Return the classes (len(rows), len(positions)) that some columns give some rows."""
         import torch
 
-        columns = torch.from_numpy(places).to(self.device)
+        columns = torch.from_numpy(positions).to(self.device)
         chunks = pieces(torch.from_numpy(rows).to(self.device), _CHUNK)
         found = [self.model.predict(self.features.rows(chunk), columns) for chunk in chunks]
         return torch.cat(found).cpu().numpy()
@@ -241,9 +243,9 @@ class _Training:
         inverse = torch.ones_like(mean)
         for g in np.unique(self.group_of[wanting]):
             centre, deviation = self.features.moments(self.groups[g].train)
-            places = torch.from_numpy(np.flatnonzero(wanting & (self.group_of == g)))
-            mean[:, places] = centre.float()[:, None]
-            inverse[:, places] = deviation.reciprocal().float()[:, None]
+            positions = torch.from_numpy(np.flatnonzero(wanting & (self.group_of == g)))
+            mean[:, positions] = centre.float()[:, None]
+            inverse[:, positions] = deviation.reciprocal().float()[:, None]
         self.model.scaling = Scaling(mean, inverse)
 
     def answers(self) -> list[Fitted]:
@@ -255,7 +257,7 @@ class _Training:
 
 
 def _model(
-    features: Features, classes: int, columns: int, setting: Setting, seed: int
+    features: Features, classes: int, columns: int, setting: SolverSetting, seed: int
 ) -> ColumnsModel:
     import torch
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.classifiers.features import Features
 from engine.classifiers.optimisers import BY_TORCH
-from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, ProgressCallback, Setting
+from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, ProgressCallback, SolverSetting
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +28,7 @@ def solve(
     features: Features,
     labels: np.ndarray,
     fits: list[Fit],
-    setting: Setting,
+    setting: SolverSetting,
     seed: int,
     tick: ProgressCallback,
 ) -> list[Fitted]:
@@ -54,7 +54,7 @@ def _fit(
     target: torch.Tensor,
     classes: int,
     fit: Fit,
-    setting: Setting,
+    setting: SolverSetting,
     seed: int,
     tick: ProgressCallback,
 ) -> Fitted:
@@ -97,7 +97,7 @@ def _fit(
     return Fitted(best, done, tested)
 
 
-def _model(width: int, classes: int, setting: Setting) -> torch.nn.Module:
+def _model(width: int, classes: int, setting: SolverSetting) -> torch.nn.Module:
     from torch import nn
 
     if not setting.hidden:
@@ -110,7 +110,9 @@ def _model(width: int, classes: int, setting: Setting) -> torch.nn.Module:
     )
 
 
-def _optimiser(model: torch.nn.Module, setting: Setting, penalty: float) -> torch.optim.Optimizer:
+def _optimiser(
+    model: torch.nn.Module, setting: SolverSetting, penalty: float
+) -> torch.optim.Optimizer:
     from torch import optim
 
     kind = getattr(optim, BY_TORCH[setting.optimiser])

@@ -11,14 +11,14 @@ import warnings
 import numpy as np
 
 from engine.classifiers.features import Features, one_blas_thread
-from engine.classifiers.setting import Fit, Fitted, ProgressCallback, Setting
+from engine.classifiers.setting import Fit, Fitted, ProgressCallback, SolverSetting
 
 
 def solve(
     features: Features,
     labels: np.ndarray,
     fits: list[Fit],
-    setting: Setting,
+    setting: SolverSetting,
     seed: int,
     tick: ProgressCallback,
 ) -> list[Fitted]:

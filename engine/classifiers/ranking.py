@@ -107,7 +107,7 @@ def fit(
         The best sum of the six dev recalls (0 to 600), ranks on test, and the number of passes.
     """
     train, dev = splits["train"], splits["dev"]
-    model = Projections(train.images.shape[1], train.captions.shape[1], seed)
+    model = ProjectionHeads(train.images.shape[1], train.captions.shape[1], seed)
     best, best_weights, misses, passes = -1.0, model.copied(), 0, 0
     while misses <= TENACITY and passes < PASSES:
         for share in model.train(train):
@@ -122,7 +122,7 @@ def fit(
     return best, model.ranks(splits["test"]), passes
 
 
-class Projections:
+class ProjectionHeads:
     """A linear layer for images and one for captions, and what trains them.
 
     Args:

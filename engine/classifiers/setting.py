@@ -33,7 +33,7 @@ def nobody(done: float = 0.0, /) -> None:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SolverSetting:
     """One way to train and choose classifiers.
 
     Attributes:
@@ -114,7 +114,7 @@ class Solver(Protocol):
         features: Features,
         labels: np.ndarray,
         fits: list[Fit],
-        setting: Setting,
+        setting: SolverSetting,
         seed: int,
         tick: ProgressCallback,
     ) -> list[Fitted]:

@@ -17,7 +17,14 @@ import numpy as np
 
 from engine.classifiers import columns, exact, logistic
 from engine.classifiers.features import Features, one_thread
-from engine.classifiers.setting import WEIGHT_DECAYS, Fit, Fitted, ProgressCallback, Setting, Solver
+from engine.classifiers.setting import (
+    WEIGHT_DECAYS,
+    Fit,
+    Fitted,
+    ProgressCallback,
+    Solver,
+    SolverSetting,
+)
 
 OUTER_SEED = 1111
 """Of the nested folds, whatever the seed of the run."""
@@ -52,14 +59,14 @@ class Validated:
     options: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
-class Trainer:
+class FoldTrainer:
     """A solver with everything a plan hands on to it."""
 
     def __init__(
         self,
         features: Features,
         labels: np.ndarray,
-        setting: Setting,
+        setting: SolverSetting,
         seed: int,
         tick: ProgressCallback,
     ) -> None:
@@ -97,7 +104,7 @@ class Trainer:
         return round(100 * (int((predicted == self.labels[rows]).sum()) / len(rows)), 2)
 
 
-def nested(trainer: Trainer) -> Validated:
+def nested(trainer: FoldTrainer) -> Validated:
     """Score a set without splits: in each outer fold, inner folds choose (MR, CR, SUBJ, MPQA)."""
     penalties = _grid(trainer, range(-2, 4))
     every = np.arange(len(trainer.labels))
@@ -137,7 +144,7 @@ def nested(trainer: Trainer) -> Validated:
     return Validated(*means_of, predicted, len(every), details)
 
 
-def folds(trainer: Trainer, train: np.ndarray, test: np.ndarray) -> Validated:
+def folds(trainer: FoldTrainer, train: np.ndarray, test: np.ndarray) -> Validated:
     """Score a set with a train and a test split: folds of train choose (TREC, MRPC)."""
     penalties = _grid(trainer, range(-1, 6))
     parts = _folds(trainer, train, trainer.seed)
@@ -151,7 +158,11 @@ def folds(trainer: Trainer, train: np.ndarray, test: np.ndarray) -> Validated:
 
 
 def split(
-    trainer: Trainer, train: np.ndarray, dev: np.ndarray, test: np.ndarray, penalised: bool = True
+    trainer: FoldTrainer,
+    train: np.ndarray,
+    dev: np.ndarray,
+    test: np.ndarray,
+    penalised: bool = True,
 ) -> Validated:
     """Score a set with three splits: dev chooses, and stops each fit (SST, SICK, SNLI, probing).
 
@@ -176,7 +187,7 @@ def split(
 
 
 def normalised(
-    trainer: Trainer,
+    trainer: FoldTrainer,
     outer: list[tuple[np.ndarray, np.ndarray]],
     dev: np.ndarray | None = None,
     penalised: bool = True,
@@ -224,7 +235,7 @@ def normalised(
 
 
 def _option(
-    trainer: Trainer,
+    trainer: FoldTrainer,
     outer: list[tuple[np.ndarray, np.ndarray]],
     penalties: list[float],
     choosing: list[Fitted],
@@ -245,13 +256,13 @@ def _option(
     return Validated(_rounded(np.mean(dev)), _rounded(np.mean(test)), predicted[tested], 0, details)
 
 
-def outer_folds(trainer: Trainer) -> list[tuple[np.ndarray, np.ndarray]]:
+def outer_folds(trainer: FoldTrainer) -> list[tuple[np.ndarray, np.ndarray]]:
     """Folds of a set without splits, as (rows to learn from, rows to score)."""
     return _folds(trainer, np.arange(len(trainer.labels)), OUTER_SEED)
 
 
 def _chosen(
-    trainer: Trainer,
+    trainer: FoldTrainer,
     penalties: list[float],
     scores: list[float],
     predicted: np.ndarray,
@@ -264,7 +275,7 @@ def _chosen(
     return Validated(max(scores), trainer.accuracy(predicted, test), predicted, n_dev, details)
 
 
-def _grid(trainer: Trainer, powers: range, penalised: bool = True) -> list[float]:
+def _grid(trainer: FoldTrainer, powers: range, penalised: bool = True) -> list[float]:
     """Weight decays, or scikit-learn's C as powers of two; or as good as none."""
     if trainer.setting.solver == "logistic":
         return [2.0**t for t in powers] if penalised else [1e9]
@@ -273,7 +284,9 @@ def _grid(trainer: Trainer, powers: range, penalised: bool = True) -> list[float
     return list(WEIGHT_DECAYS)
 
 
-def _folds(trainer: Trainer, rows: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def _folds(
+    trainer: FoldTrainer, rows: np.ndarray, seed: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Stratified folds of some rows, as (rows to train on, rows left out)."""
     from sklearn.model_selection import StratifiedKFold
 

@@ -1,7 +1,7 @@
 """A table of someone's own as a data set: look at it, say which column is what, read it.
 
-look = preview(path, "mine.csv")        # what the form shows
-data = read(path, "mine.csv", look.mapping)
+shown = preview(path, "mine.csv")        # what the form shows
+data = read(path, "mine.csv", shown.mapping)
 """
 
 from __future__ import annotations

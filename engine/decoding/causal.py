@@ -39,7 +39,7 @@ class CausalDecoder(nn.Module):
         end: its piece behind a text.
         positions: most tokens of a sentence, BEGIN included.
         prefix: positions that the vector becomes.
-        base: the language model itself; None makes one with fresh weights.
+        base: the language model itself; None makes one with newly initialised weights.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ def _opened(checkpoint: Checkpoint) -> Any:
 
 
 def _made(config: dict[str, Any]) -> Any:
-    """A language model with fresh weights."""
+    """A language model with newly initialised weights."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
     made = AutoConfig.for_model(**config)

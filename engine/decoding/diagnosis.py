@@ -16,8 +16,8 @@ from engine.decoding.differing import Word, differing
 from engine.protocols.vec2sent import VEC2SENT
 from engine.results import Result, Score
 
-Giver = Literal["decoder", "nearest", "another"]
-GIVERS: dict[Giver, str] = {
+System = Literal["decoder", "nearest", "another"]
+SYSTEMS: dict[System, str] = {
     "decoder": "the decoder",
     "nearest": "nearest training sentence",
     "another": "another sentence's vector",
@@ -47,16 +47,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class FigureRow:
-    """The figures of what one giver gave back of some sentences.
+    """The figures of what one system, the decoder or a baseline, gave back of some sentences.
 
     Attributes:
-        giver: the decoder, or a baseline.
+        system: which; `giver` in what was stored before.
         length: empty for all sentences, else as `5 to 7 words`.
         n: sentences.
         figures: in the order of the card.
     """
 
-    giver: Giver
+    system: System
     length: str
     n: int
     figures: tuple[Figure, ...]
@@ -123,9 +123,9 @@ class Diagnosis:
     seconds: float
     examples: Mapping[str, np.ndarray] = field(default_factory=dict)
 
-    def figures(self, giver: Giver = "decoder", length: str = "") -> dict[str, Figure]:
-        """Those of a giver by metric; none when it gave nothing of that length."""
-        rows = (row for row in self.rows if (row.giver, row.length) == (giver, length))
+    def figures(self, system: System = "decoder", length: str = "") -> dict[str, Figure]:
+        """Those of a system by metric; none when it gave nothing of that length."""
+        rows = (row for row in self.rows if (row.system, row.length) == (system, length))
         return {figure.metric: figure for row in rows for figure in row.figures}
 
     @property
@@ -144,7 +144,10 @@ class Diagnosis:
         """What `to_dict` wrote, perhaps with other things beside it (a result's `details`)."""
         rows = tuple(
             FigureRow(
-                row["giver"], row["length"], row["n"], tuple(_figure(f) for f in row["figures"])
+                row.get("system") or row["giver"],
+                row["length"],
+                row["n"],
+                tuple(_figure(f) for f in row["figures"]),
             )
             for row in given["rows"]
         )
@@ -173,7 +176,7 @@ def to_result(found: Diagnosis, source: str = "") -> Result:
     """
     scores = []
     for row in found.rows:
-        parts = [row.length, GIVERS[row.giver] if row.giver != "decoder" else ""]
+        parts = [row.length, SYSTEMS[row.system] if row.system != "decoder" else ""]
         aggregation = ", ".join(part for part in parts if part) or None
         for figure in row.figures:
             main = aggregation is None and figure.metric == "token_f1"

@@ -82,7 +82,7 @@ def untrained(
 
 
 def build(architecture: str, dim: int, vocabulary: int, sizes: dict[str, Any]) -> DecoderModel:
-    """A decoder with fresh weights.
+    """A decoder with newly initialised weights.
 
     Args:
         architecture: `prefix`, `lstm`, `lstm-mos` or `causal`.

@@ -60,7 +60,7 @@ class DecoderSpec(BaseSpec):
         dropout: None for the architecture's own.
         noise: standard deviation of Gaussian noise on the standardised vectors, so that points
             between those of sentences are not foreign to the decoder.
-        seed: decides fresh weights, order, dropout and noise.
+        seed: decides initial weights, order, dropout and noise.
         device: None takes the first GPU if there is one.
     """
 

@@ -47,12 +47,14 @@ def check_poolings(
 
     from engine.encoders.source import slices
     from engine.encoders.spec import POOLINGS
-    from engine.encoders.transformer import Settings, TransformerSource, ahead
+    from engine.encoders.transformer import TransformerSettings, TransformerSource, ahead
 
     _, checkpoint = checkpoint_of(source)
     checkpoint.check()
     allowed = [p for p in poolings or POOLINGS if p != "pooler_output" or checkpoint.has_pooler]
-    model = TransformerSource(source, checkpoint, Settings("avg"), device=device).transformer
+    model = TransformerSource(
+        source, checkpoint, TransformerSettings("avg"), device=device
+    ).transformer
     started = time.perf_counter()
     parts: list[list[np.ndarray]] = [[] for _ in allowed]
     for ids in ahead(model.ids, slices([*pairs.left, *pairs.right])):

@@ -90,9 +90,9 @@ def minilm(
 
     As its `modules.json` says: the mean over at most 256 tokens, scaled to unit length.
     """
-    from engine.encoders.transformer import Settings, TransformerSource
+    from engine.encoders.transformer import TransformerSettings, TransformerSource
 
-    settings = Settings("avg", -1, max_length or 256, prompt, normalise=True)
+    settings = TransformerSettings("avg", -1, max_length or 256, prompt, normalise=True)
     return TransformerSource(name, checkpoint, settings, dtype=dtype, device=device)
 
 

@@ -35,7 +35,7 @@ NO_LIMIT = 8192
 
 
 @dataclass(frozen=True)
-class Settings:
+class TransformerSettings:
     """What decides a transformer's vectors beside its files; None is the model's own choice."""
 
     pooling: str
@@ -137,7 +137,7 @@ class TransformerSource(Source):
         self,
         name: str,
         checkpoint: Checkpoint,
-        settings: Settings,
+        settings: TransformerSettings,
         *,
         dtype: str | None = None,
         device: str | None = None,
@@ -209,7 +209,7 @@ def make(
     checkpoint.check()
     checkpoint.check_weights()
     diagnosis = examine(checkpoint, pooling)
-    settings = Settings(
+    settings = TransformerSettings(
         pooling or diagnosis.pooling, -1 if layer is None else layer, max_length, prompt
     )
     return TransformerSource(
@@ -334,7 +334,7 @@ def token_limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None = Non
     return wanted or limit
 
 
-def _check_settings(checkpoint: Checkpoint, settings: Settings) -> None:
+def _check_settings(checkpoint: Checkpoint, settings: TransformerSettings) -> None:
     layers = checkpoint.config.get("num_hidden_layers") or checkpoint.config.get("n_layer")
     if settings.layer != -1 and settings.pooling in ALL_LAYERS | {"pooler_output"}:
         raise UserError(

@@ -26,7 +26,7 @@ from engine.errors import UserError
 from engine.senteval import optimisers, sts
 
 if TYPE_CHECKING:
-    from engine.classifiers.setting import Setting
+    from engine.classifiers.setting import SolverSetting
     from engine.datasets.types import Dataset
     from engine.tasks.task import Measurement
 
@@ -162,14 +162,14 @@ class SE:
         }
 
 
-def setting(params: dotdict) -> Setting:
+def setting(params: dotdict) -> SolverSetting:
     """Read how classifiers are to be trained.
 
     Raises:
         UserError: `nhid` is missing, or an optimiser or solver is not known or not at hand.
     """
     from engine.classifiers.optimisers import OPTIMISERS
-    from engine.classifiers.setting import Setting
+    from engine.classifiers.setting import SolverSetting
 
     given = params.classifier
     if "nhid" not in given:
@@ -184,7 +184,7 @@ def setting(params: dotdict) -> Setting:
                 "scikit-learn's logistic regression has no hidden units.",
                 "Set usepytorch to True, or nhid to 0.",
             )
-        return Setting("logistic", folds)
+        return SolverSetting("logistic", folds)
     if solver not in _SOLVERS:
         raise UserError(f"The solver {solver!r} is not known.", f"Known: {', '.join(_SOLVERS)}.")
     optimiser, options = optimisers.parse(given.get("optim", "adam"))
@@ -193,7 +193,7 @@ def setting(params: dotdict) -> Setting:
             f"The solver 'columns' does not have the optimiser {given['optim']!r}.",
             f"Leave solver out, or take {' or '.join(OPTIMISERS)} without options.",
         )
-    return Setting(
+    return SolverSetting(
         solver=solver,
         folds=folds,
         hidden=hidden,

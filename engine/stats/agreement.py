@@ -93,7 +93,7 @@ def means(scores: Scores, names: Sequence[str], tasks: Sequence[str]) -> dict[st
 
 
 @dataclass(frozen=True)
-class Stability:
+class LeaveOneOut:
     """A correlation over encoders, and what any one of them does to it.
 
     Attributes:
@@ -118,7 +118,7 @@ class Stability:
 
 def stability(
     x: Mapping[str, float], y: Mapping[str, float], least: int = LEAST_ENCODERS
-) -> Stability | None:
+) -> LeaveOneOut | None:
     """Spearman of two tasks over the encoders that have both, with leave-one-encoder-out bounds.
 
     The paper's figure 3 gives the correlation alone; its section 4 shows that it can reverse with
@@ -136,7 +136,7 @@ def stability(
     if math.isnan(value) or not known:
         return None
     low, high = min(known, key=lambda n: known[n]), max(known, key=lambda n: known[n])
-    return Stability(value, len(names), known[low], known[high], low, high)
+    return LeaveOneOut(value, len(names), known[low], known[high], low, high)
 
 
 def _correlation(x: Mapping[str, float], y: Mapping[str, float], names: Sequence[str]) -> float:
@@ -165,7 +165,7 @@ def complete(
 
 def correlations(
     scores: Scores, transfer: Sequence[str], probing: Sequence[str]
-) -> dict[tuple[str, str], Stability]:
+) -> dict[tuple[str, str], LeaveOneOut]:
     """(transfer task, probing task) -> their correlation over the encoders that have all tasks.
 
     A pair in which one task scores all encoders alike is absent.

@@ -28,7 +28,7 @@ class Verdicts:
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class ThresholdSweep:
     """Every threshold that makes a difference, the highest first.
 
     Attributes:
@@ -54,7 +54,7 @@ class Sweep:
         return Verdicts(*(float(values[place]) for values in columns))
 
 
-def sweep(cosines: np.ndarray, positive: np.ndarray) -> Sweep:
+def sweep(cosines: np.ndarray, positive: np.ndarray) -> ThresholdSweep:
     """Try every threshold in n log n time. Equal cosines are never parted.
 
     Args:
@@ -72,7 +72,7 @@ def sweep(cosines: np.ndarray, positive: np.ndarray) -> Sweep:
     precision = _ratio(hits, called)
     recall = _ratio(hits, np.full(len(hits), positives))
     accuracy = (hits + (n - positives) - (called - hits)) / n
-    return Sweep(
+    return ThresholdSweep(
         thresholds, accuracy, precision, recall, _ratio(2 * hits, called + positives), positives, n
     )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.classifiers.features import one_blas_thread
-from engine.classifiers.setting import Fit, ProgressCallback, Setting
+from engine.classifiers.setting import Fit, ProgressCallback, SolverSetting
 from engine.errors import UserError
 from engine.results import Score
 from engine.tasks.cost import Work
@@ -157,8 +157,8 @@ def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
     fits = [Fit(fitted, predicted, PENALTY) for fitted, predicted in parts]
     return Work(
         list(data.sentences), "standardised", rows=n, classes=int(labels.max()) + 1,
-        fits=len(fits), fit_rows=sum(len(fit.train) for fit in fits), setting=Setting("logistic"),
-        asked=fits, labels=labels, passes=_ITERATIONS,
+        fits=len(fits), fit_rows=sum(len(fit.train) for fit in fits),
+        setting=SolverSetting("logistic"), asked=fits, labels=labels, passes=_ITERATIONS,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from engine.classifiers.features import KEPT_BYTES
-from engine.classifiers.setting import Fit, Setting
+from engine.classifiers.setting import Fit, SolverSetting
 
 By = Literal["exact", "columns", "logistic", "standardised", "relatedness", "retrieval",
              "uniformity", "neighbours", "cosines"]  # fmt: skip
@@ -58,7 +58,7 @@ class Work:
     pairs: int = 0
     passes: float = 0.0
     image_dim: int = 0
-    setting: Setting | None = None
+    setting: SolverSetting | None = None
     asked: list[Fit] = field(default_factory=list)
     labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     calls: list[Work] = field(default_factory=list)

@@ -19,9 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.classifiers.features import Combination, Features, accelerator
-from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, ProgressCallback, Setting, nobody
+from engine.classifiers.setting import (
+    HOLD_OUT,
+    Fit,
+    Fitted,
+    ProgressCallback,
+    SolverSetting,
+    nobody,
+)
 from engine.classifiers.validation import (
-    Trainer,
+    FoldTrainer,
     Validated,
     folds,
     nested,
@@ -37,16 +44,16 @@ from engine.tasks.task import Measurement, Task, TaskType
 if TYPE_CHECKING:
     from engine.datasets.types import Kind, LabelledPairs, LabelledSentences
 
-SETTINGS: dict[str, Setting] = {
-    "senteval": Setting("columns"),
-    "senteval-exact": Setting("exact"),
-    "senteval-fast": Setting(
+SETTINGS: dict[str, SolverSetting] = {
+    "senteval": SolverSetting("columns"),
+    "senteval-exact": SolverSetting("exact"),
+    "senteval-fast": SolverSetting(
         "exact", folds=5, optimiser="rmsprop", batch=128, tenacity=3, passes=2
     ),
-    "senteval-sklearn": Setting("logistic"),
-    "senteval-mlp": Setting("columns", hidden=50),
-    "pitfalls": Setting("columns", folds=5, choose_znorm=True),
-    "pitfalls-mlp": Setting("columns", folds=5, hidden=50, choose_znorm=True),
+    "senteval-sklearn": SolverSetting("logistic"),
+    "senteval-mlp": SolverSetting("columns", hidden=50),
+    "pitfalls": SolverSetting("columns", folds=5, choose_znorm=True),
+    "pitfalls-mlp": SolverSetting("columns", folds=5, hidden=50, choose_znorm=True),
 }
 """Protocol -> how classifiers are trained and chosen."""
 
@@ -86,10 +93,10 @@ class _Rows:
 def measure(
     data: LabelledSentences | LabelledPairs,
     vectors: np.ndarray,
-    setting: Setting,
+    setting: SolverSetting,
     seed: int,
     tick: ProgressCallback,
-    trainer_type: Callable[..., Trainer] = Trainer,
+    trainer_type: Callable[..., FoldTrainer] = FoldTrainer,
 ) -> Measurement:
     """Train, choose and test classifiers of the vectors of `data.sentences`.
 
@@ -122,7 +129,7 @@ def measure(
     return _measurement(data, rows, plan(trainer, rows.splits, penalised))
 
 
-def _reference(trainer: Trainer, splits: dict[str, np.ndarray], penalised: bool) -> Validated:
+def _reference(trainer: FoldTrainer, splits: dict[str, np.ndarray], penalised: bool) -> Validated:
     """Train and choose as the reference does for these splits."""
     if not splits:
         return nested(trainer)
@@ -131,7 +138,7 @@ def _reference(trainer: Trainer, splits: dict[str, np.ndarray], penalised: bool)
     return split(trainer, splits["train"], splits["dev"], splits["test"], penalised)
 
 
-def _normalised(trainer: Trainer, splits: dict[str, np.ndarray], penalised: bool) -> Validated:
+def _normalised(trainer: FoldTrainer, splits: dict[str, np.ndarray], penalised: bool) -> Validated:
     """Choose between plain and z-normalised features as well."""
     outer = [(splits["train"], splits["test"])] if splits else outer_folds(trainer)
     return normalised(trainer, outer, splits.get("dev"), penalised)
@@ -265,7 +272,7 @@ def _check_splits(data: LabelledSentences | LabelledPairs, names: list[str]) -> 
         )
 
 
-class _Planning(Trainer):
+class _Planning(FoldTrainer):
     """Notes what it is asked to train, and trains nothing."""
 
     def __init__(self, noted: list[_Planning], *given: Any) -> None:
@@ -313,7 +320,7 @@ def _fit_rows(fits: list[Fit]) -> int:
     return sum(len(fit.train) for fit in fits)
 
 
-def _expected_passes(setting: Setting, classes: int) -> float:
+def _expected_passes(setting: SolverSetting, classes: int) -> float:
     if setting.solver == "logistic":
         return _OF_TWO_CLASSES if classes == 2 else _ITERATIONS
     rounds = min(_ROUNDS * (setting.tenacity + 1), setting.max_passes // setting.passes + 1)

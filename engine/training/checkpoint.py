@@ -4,7 +4,7 @@ A working folder holds the newest one:
 
     step-00000250/
         model.safetensors        weights and buffers
-        best.safetensors         those of the best look, if they are not the same
+        best.safetensors         those of the best evaluation, if they are not the same
         optimiser.safetensors    AdamW's moments
         random.safetensors       the states of the random generators (`generators`)
         random-1.safetensors     those of the second process, if several train, and so on
@@ -55,7 +55,7 @@ def save(
         optimiser: its state by the number of the parameter.
         rng: NumPy's generator of the run. Torch's and Python's are the global ones.
         state: JSON-able; `step` (int) names the checkpoint.
-        best: weights of the best look, as `weights_of` gives them.
+        best: weights of the best evaluation, as `weights_of` gives them.
         others: the generators of the other processes, from the second on, as `generators_of` gives
             them.
 

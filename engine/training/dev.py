@@ -1,4 +1,4 @@
-"""The look at a scored task during training: which checkpoint is the best one.
+"""The evaluation on a scored task during training: which checkpoint is the best one.
 
 As SimCSE does it: cosine and Spearman on STS-B's dev split, without a regressor. Alignment and
 uniformity are those of the same sentences (Wang and Isola 2020, equations 2 and 3), all pairs at
@@ -31,7 +31,7 @@ class Encodes(Protocol):
 
 
 class DevScore(NamedTuple):
-    """What one look found; nan where the model gives vectors that are no numbers.
+    """What one evaluation found; nan where the model gives vectors that are no numbers.
 
     Attributes:
         spearman: of cosine and gold, x 100; 0 where all cosines are the same.

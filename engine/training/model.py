@@ -234,11 +234,16 @@ def needs_mlm(spec: TrainSpec) -> bool:
 def _fresh(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Base:
     from transformers import BertForMaskedLM
 
-    from engine.training.fresh import SentenceIterator, fresh_config, fresh_tokenizer, shape_of
+    from engine.training.from_scratch import (
+        SentenceIterator,
+        bert_config,
+        learn_tokenizer,
+        shape_of,
+    )
 
     shape = shape_of(spec.base)
-    tokenizer = fresh_tokenizer(SentenceIterator(examples), shape["vocab"], shape["positions"])
-    config = fresh_config(shape, len(tokenizer))
+    tokenizer = learn_tokenizer(SentenceIterator(examples), shape["vocab"], shape["positions"])
+    config = bert_config(shape, len(tokenizer))
     dropouts = _set_dropout(config, spec.dropout)
     whole = BertForMaskedLM(config)
     if not needs_mlm(spec):

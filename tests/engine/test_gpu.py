@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 
 from engine.classifiers import columns
 from engine.classifiers.features import Features, accelerator
-from engine.classifiers.setting import Fit, Setting
+from engine.classifiers.setting import Fit, SolverSetting
 from engine.decode import open_decoder
 from engine.decoding import folder as folders
 from engine.decoding.dataset import sentences_of, with_vectors
@@ -230,7 +230,9 @@ def test_transfer_classifiers_are_those_of_the_processor() -> None:
     found = {}
     for device in ("cpu", "cuda"):
         features = Features(vectors, np.arange(600), device=device)
-        found[device] = columns.solve(features, labels, fits, Setting(), 1111, lambda share: None)
+        found[device] = columns.solve(
+            features, labels, fits, SolverSetting(), 1111, lambda share: None
+        )
     for cpu, gpu in zip(found["cpu"], found["cuda"], strict=True):
         assert np.mean(cpu.predicted == labels[test]) > 0.9
         assert np.mean(cpu.predicted == gpu.predicted) > 0.98

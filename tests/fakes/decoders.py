@@ -18,7 +18,7 @@ from engine.encoders import load
 LONGEST = 7
 """Words of its sentences."""
 COUNT = 60
-KEPT_APART = 20
+HELD_OUT = 20
 
 
 def known_sentences() -> list[str]:
@@ -37,12 +37,12 @@ def tiny_decoder(folder: Path, encoder: str = "random:64") -> Path:
     sentences = known_sentences()
     spec = DecoderSpec(
         encoder, ("starter",), str(folder), words=LONGEST, vocabulary=500, width=96, layers=1,
-        held_out=KEPT_APART, dropout=0.0, epochs=45, batch_tokens=300, learning_rate=4e-3,
+        held_out=HELD_OUT, dropout=0.0, epochs=45, batch_tokens=300, learning_rate=4e-3,
         warmup=20, device="cpu",
     )  # fmt: skip
     opened = load(encoder)
     # Those kept apart are among those learned from: the best look is the one that knows them best.
-    texts = sentences + sentences[:KEPT_APART]
+    texts = sentences + sentences[:HELD_OUT]
     said = sentences_of(spec, Catalog(None), folder)  # it says that it learned from all of them
     vocabulary = Vocabulary.learn(sentences, spec.vocabulary)
     dataset = with_vectors(spec, texts, opened.encode(texts), vocabulary)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from engine.decoding.diagnosis import DecodedSample, Diagnosis, Figure, FigureRow, Giver
+from engine.decoding.diagnosis import DecodedSample, Diagnosis, Figure, FigureRow, System
 
 LENGTHS = ("", "1 to 4 words", "5 to 7 words", "8 to 10 words", "11 to 14 words")
 _PAIRS = (
@@ -26,10 +26,10 @@ def diagnosis(encoder: str = "minilm", level: float = 40.0, n: int = 1000) -> Di
     """
     rows = tuple(
         FigureRow(
-            giver, length, n if not length else n // 4, _figures(level * share - 4 * place, length)
+            system, length, n if not length else n // 4, _figures(level * share - 4 * place, length)
         )
         for place, length in enumerate(LENGTHS)
-        for giver, share in _shares()
+        for system, share in _shares()
     )
     samples = tuple(
         DecodedSample(given, said, 0.9 - 0.1 * place, place == 3, "A dog slept by the stove.", 0.7)
@@ -46,7 +46,7 @@ def diagnosis(encoder: str = "minilm", level: float = 40.0, n: int = 1000) -> Di
     )  # fmt: skip
 
 
-def _shares() -> tuple[tuple[Giver, float], ...]:
+def _shares() -> tuple[tuple[System, float], ...]:
     return (("decoder", 1.0), ("nearest", 0.8), ("another", 0.3))
 
 

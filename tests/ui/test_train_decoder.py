@@ -264,7 +264,7 @@ def test_another_diagnosis_and_another_figure(visitor, place, measured):
 
 
 def test_every_figure_is_a_line_of_a_file(visitor, place, measured):
-    """With giver, length and interval."""
+    """With system, length and interval."""
     page = visitor(place).open("diagnose")
     expect(page.locator("#figures tr", has_text="Token F1")).to_be_visible()
     with page.expect_download() as saved:

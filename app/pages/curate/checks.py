@@ -45,9 +45,9 @@ def encoded(
     workspace: Workspace, asked: CurateJob, progress: Progress | None
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """What is looked over: sentences, their positions in the collection, and vectors."""
-    some, places = part(workspace, asked.dataset, asked.split)
+    some, positions = part(workspace, asked.dataset, asked.split)
     encoder = workspace.bound(asked.encoder, asked.dataset)
-    return some, places, finite(encoder.encode(some, progress), some)
+    return some, positions, finite(encoder.encode(some, progress), some)
 
 
 def _exact(
@@ -83,10 +83,10 @@ def _near(
     from engine.search import curation
     from engine.search.ann_index import index_of
 
-    some, places, vectors = encoded(workspace, asked, progress)
+    some, positions, vectors = encoded(workspace, asked, progress)
     groups = curation.near_duplicates(vectors, asked.threshold, index_of(vectors), progress)
     info = {"n": len(some), "groups": groups.count, "spare": len(groups.ids) - groups.count}
-    return info, {"ids": places[groups.ids], "group": groups.group + 1, "cosine": groups.closest}
+    return info, {"ids": positions[groups.ids], "group": groups.group + 1, "cosine": groups.closest}
 
 
 def _outliers(
@@ -95,11 +95,11 @@ def _outliers(
     from engine.search import curation
     from engine.search.ann_index import index_of
 
-    some, places, vectors = encoded(workspace, asked, progress)
+    some, positions, vectors = encoded(workspace, asked, progress)
     ranked = curation.outliers(vectors, asked.neighbours, index_of(vectors), progress)
     rows = ranked.ids[: asked.many]
     info = {"n": len(some), "middle": float(ranked.scores[len(some) // 2])}
-    return info, {"ids": places[rows], "cosine": ranked.scores[: asked.many]}
+    return info, {"ids": positions[rows], "cosine": ranked.scores[: asked.many]}
 
 
 def _typical(
@@ -109,13 +109,17 @@ def _typical(
 
     from engine.search import curation
 
-    some, places, vectors = encoded(workspace, asked, progress)
+    some, positions, vectors = encoded(workspace, asked, progress)
     ranked = curation.typical(vectors)
     many = min(asked.many, len(some) // 2)
     chosen = np.concatenate([np.arange(many), np.arange(len(some) - 1, len(some) - 1 - many, -1)])
     end = np.repeat([1, 0], many)
     info = {"n": len(some), "middle": float(ranked.scores[len(some) // 2])}
-    return info, {"ids": places[ranked.ids[chosen]], "most": end, "cosine": ranked.scores[chosen]}
+    return info, {
+        "ids": positions[ranked.ids[chosen]],
+        "most": end,
+        "cosine": ranked.scores[chosen],
+    }
 
 
 def _leaks(
@@ -124,7 +128,7 @@ def _leaks(
     from engine.search import curation
     from engine.search.ann_index import index_of
 
-    some, places, vectors = encoded(workspace, asked, progress)
+    some, positions, vectors = encoded(workspace, asked, progress)
     seen, seen_places = part(workspace, asked.against, asked.against_split)
     encoder = workspace.bound(asked.encoder, asked.dataset)
     seen_vectors = finite(encoder.encode(seen, progress), seen)
@@ -133,7 +137,7 @@ def _leaks(
     )
     info = {"n": len(some), "seen": len(seen), "exact": int(leaks.exact.sum())}
     return info, {
-        "ids": places[leaks.ids], "twins": seen_places[leaks.twins], "cosine": leaks.cosines,
+        "ids": positions[leaks.ids], "twins": seen_places[leaks.twins], "cosine": leaks.cosines,
         "exact": leaks.exact.astype("int8"),
     }  # fmt: skip
 

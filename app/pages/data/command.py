@@ -110,11 +110,11 @@ def import_coco(
 
     with progress_bar("COCO") as move:
         found = coco.convert(folder, lambda share, what: move(share, 1.0, what))
-    rows = [{"split": split, "images": n, "converted": fresh} for split, n, fresh in found]
+    rows = [{"split": split, "images": n, "converted": new} for split, n, new in found]
     emit(rows, ("split", "images", "converted"), as_json)
     if not as_json:
-        fresh = any(row["converted"] for row in rows)
-        say("Ready: the task is ImageCaptionRetrieval." if fresh else "All were converted before.")
+        new = any(row["converted"] for row in rows)
+        say("Ready: the task is ImageCaptionRetrieval." if new else "All were converted before.")
 
 
 @data_verbs.command("remove")

@@ -64,7 +64,7 @@ def build(workspace: Workspace) -> Any:
     file, kind, name = (controls[of] for of in ("file", "kind", "name"))
     roles = [controls[role] for role in ROLES]
 
-    def look(asked: Values) -> Answer:
+    def read(asked: Values) -> Answer:
         """Look at the file and fill the form with guesses."""
         from engine.datasets import tables
 
@@ -108,7 +108,7 @@ def build(workspace: Workspace) -> Any:
         lambda kind: {controls[role]: gr.update(visible=_belongs(role, kind)) for role in ROLES},
         {kind: list(KINDS)},
     )
-    on([file.upload, controls["header"].input], look, controls, [body, preview, kind, *roles, name],
+    on([file.upload, controls["header"].input], read, controls, [body, preview, kind, *roles, name],
        notice, show_progress="full", show_progress_on=file)  # fmt: skip
     on(file.clear, lambda: {body: gr.update(visible=False)}, None, [body], notice)
     on(keep.click, take, controls, [kept, file, body], notice, show_progress="full",

@@ -97,9 +97,9 @@ def mapping_of(file: Path, kind: str | None, columns: str | None) -> Mapping:
 
     if not file.is_file():
         raise UserError(f"There is no file {str(file)!r}.", "Check the path.")
-    look = tables.preview(file, file.name)
+    preview = tables.preview(file, file.name)
     if kind is None and columns is None:
-        return look.mapping
+        return preview.mapping
     chosen: dict[str, str] = {}
     for piece in filter(None, (columns or "").split(",")):
         role, equals, column = piece.partition("=")
@@ -111,18 +111,18 @@ def mapping_of(file: Path, kind: str | None, columns: str | None) -> Mapping:
         chosen[role.strip()] = column.strip()
     # The roles that were named say what it is; `Mapping` refuses a kind that does not exist.
     named = next((k for k, roles in ROLES.items() if chosen and set(roles) <= chosen.keys()), None)
-    wanted: Any = kind or named or look.kind
+    wanted: Any = kind or named or preview.kind
     if not chosen:
         roles = ROLES.get(wanted, ())
-        chosen = {role: look.guesses[role] for role in roles if role in look.guesses}
+        chosen = {role: preview.guesses[role] for role in roles if role in preview.guesses}
         missing = [role for role in roles if role not in chosen]
         if missing:
             known = ",".join(f"{role}={chosen.get(role, 'COLUMN')}" for role in roles)
             raise UserError(
                 f"No column of {file.name} looks like the {' or the '.join(missing)} of {wanted}. "
-                f"Its columns are: {listed(look.columns)}.",
+                f"Its columns are: {listed(preview.columns)}.",
                 f"Say which one it is: --columns {known}",
             )
-        if wanted in ("pairs", "labels") and "split" in look.guesses:
-            chosen["split"] = look.guesses["split"]
-    return tables.Mapping(wanted, chosen, look.header)
+        if wanted in ("pairs", "labels") and "split" in preview.guesses:
+            chosen["split"] = preview.guesses["split"]
+    return tables.Mapping(wanted, chosen, preview.header)

@@ -289,14 +289,15 @@ def cell(value: Any) -> str:
     return f'<span dir="auto">{escape(cut)}</span>'
 
 
-def first_rows(filename: str, look: Preview) -> str:
+def first_rows(filename: str, preview: Preview) -> str:
     """What a file holds, and what is wrong with it."""
-    rows = [tuple(cell(value) for value in row) for row in look.rows]
-    head = "first line holds names" if look.header else "no line of names"
+    rows = [tuple(cell(value) for value in row) for row in preview.rows]
+    head = "first line holds names" if preview.header else "no line of names"
     return (
-        f'<p class="t-muted">{cell(filename)}: {formats.plural(look.n_rows, "row")}, '
-        f"{formats.plural(len(look.columns), 'column')}, {head}.</p>"
-        f"{parts.warn(look.problems)}{parts.table(look.columns, rows, 'First rows of the file')}"
+        f'<p class="t-muted">{cell(filename)}: {formats.plural(preview.n_rows, "row")}, '
+        f"{formats.plural(len(preview.columns), 'column')}, {head}.</p>"
+        f"{parts.warn(preview.problems)}"
+        f"{parts.table(preview.columns, rows, 'First rows of the file')}"
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 Handler = Callable[[Values, gr.Request], Iterator[Answer]]
-Said = Callable[[Values, "str | None", bool], Iterator[Answer]]
+Answering = Callable[[Values, "str | None", bool], Iterator[Answer]]
 
 MOST_WRITTEN = 2 * service.MOST_CHARACTERS
 """Characters that the box of a sentence takes: what is too long is said, not cut."""
@@ -150,7 +150,9 @@ def answers(
         yield [known.get(encoder) or said[encoder] for encoder in encoders]
 
 
-def handlers(said: Said, nothing: Callable[[Values], Answer]) -> tuple[Handler, Handler, Handler]:
+def handlers(
+    said: Answering, nothing: Callable[[Values], Answer]
+) -> tuple[Handler, Handler, Handler]:
     """Handlers of a question, of another option, and of a page that was just opened.
 
     Args:

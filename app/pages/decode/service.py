@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from app.batches import Waiting
     from app.components.hit import Hit
-    from app.decoders import DecoderRow
+    from app.decoders import DecoderInfo
     from app.workspace import Workspace
     from engine.decode import Decoded, Decoder
     from engine.encoders.base import Encoder
@@ -342,7 +342,7 @@ def _or_problem(encoder: str, one: Callable[[str], DecodeResult]) -> DecodeResul
         return DecodeResult(encoder, problem=error)
 
 
-def _open(workspace: Workspace, encoder: str) -> tuple[DecoderRow, Decoder, Encoder]:
+def _open(workspace: Workspace, encoder: str) -> tuple[DecoderInfo, Decoder, Encoder]:
     from app import decoders
 
     row = decoders.decoder_of(workspace, encoder)
@@ -353,7 +353,7 @@ def _open(workspace: Workspace, encoder: str) -> tuple[DecoderRow, Decoder, Enco
 
 
 def _decode_points(
-    encoder: str, row: DecoderRow, decoder: Decoder, model: Encoder, points: np.ndarray,
+    encoder: str, row: DecoderInfo, decoder: Decoder, model: Encoder, points: np.ndarray,
     options: DecodeOptions, waiting: Waiting | None,
 ) -> list[DecodeResult]:  # fmt: skip
     from app.pages.decode import answering

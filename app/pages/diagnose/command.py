@@ -103,7 +103,7 @@ def _print_objects(found: Diagnosis, text: str) -> None:
     head = {"encoder": found.encoder, "text": text}
     for row in found.rows:
         for figure in row.figures:
-            emit_json({"what": "figure", **head, "giver": row.giver, "length": row.length,
+            emit_json({"what": "figure", **head, "giver": row.system, "length": row.length,
                        "n": row.n, **vars(figure)})  # fmt: skip
     for sample in found.samples:
         words = [{"text": word.text, "fate": word.fate} for word in sample.words]
@@ -114,17 +114,17 @@ def _print_objects(found: Diagnosis, text: str) -> None:
 
 def _print_tables(found: Diagnosis, text: str) -> None:
     from app.pages.diagnose.figures import name_of
-    from engine.decoding.diagnosis import GIVERS
+    from engine.decoding.diagnosis import SYSTEMS
 
-    givers = [giver for giver in GIVERS if found.figures(giver)]
+    systems = [system for system in SYSTEMS if found.figures(system)]
     rows: list[dict[str, Any]] = [
         {"figure": name_of(metric)}
-        | {GIVERS[giver]: _with_interval(found.figures(giver)[metric]) for giver in givers}
+        | {SYSTEMS[system]: _with_interval(found.figures(system)[metric]) for system in systems}
         for metric in found.figures()
     ]
     number = next(row.n for row in found.rows)
     say(f"{found.encoder} on {number:,} sentences of {text}; 95 % intervals in brackets.")
-    emit(rows, ("figure", *(GIVERS[giver] for giver in givers)), False)
+    emit(rows, ("figure", *(SYSTEMS[system] for system in systems)), False)
     shown = ("bleu", "token_f1", "round_trip")
     by_length = [
         {"length": length} | {name_of(metric): _with_interval(figures[metric])

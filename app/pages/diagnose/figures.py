@@ -10,7 +10,7 @@ from app.web.figures import finish
 from app.web.theme import SERIES
 
 if TYPE_CHECKING:
-    from engine.decoding.diagnosis import Diagnosis, Figure, Giver
+    from engine.decoding.diagnosis import Diagnosis, Figure, System
 
 HEIGHT = 340
 _MOVER = "mover-"
@@ -46,26 +46,26 @@ def standing(found: Diagnosis, metric: str) -> tuple[str, bool | None]:
     Returns:
         What to say, and whether it is above all of them; None where that says nothing.
     """
-    from engine.decoding.diagnosis import GIVERS
+    from engine.decoding.diagnosis import SYSTEMS
 
     ours = found.figures()[metric]
-    others: dict[Giver, Figure] = {
-        giver: figures[metric]
-        for giver in GIVERS
-        if giver != "decoder" and metric in (figures := found.figures(giver))
+    others: dict[System, Figure] = {
+        system: figures[metric]
+        for system in SYSTEMS
+        if system != "decoder" and metric in (figures := found.figures(system))
     }
     if metric == "id_perm" or not others or ours.low != ours.low:
         return "", None
-    below = [GIVERS[giver] for giver, other in others.items() if not ours.low > other.high]
+    below = [SYSTEMS[system] for system, other in others.items() if not ours.low > other.high]
     if not below:
         return "above both" if len(others) > 1 else "above it", True
     return f"not above {' nor '.join(below)}", False
 
 
 def figure_rows(found: Diagnosis) -> list[list[Any]]:
-    """Every figure of every giver and length, in the order of `FIGURE_COLUMNS`."""
+    """Every figure of every system and length, in the order of `FIGURE_COLUMNS`."""
     return [
-        [row.giver, row.length or "all", row.n, figure.metric,
+        [row.system, row.length or "all", row.n, figure.metric,
          *(None if number != number else number
            for number in (figure.value, figure.low, figure.high))]
         for row in found.rows
@@ -84,16 +84,19 @@ def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
     """One figure by the length of the sentences, with its interval; None where there is none."""
     import plotly.graph_objects as go
 
-    from engine.decoding.diagnosis import GIVERS
+    from engine.decoding.diagnosis import SYSTEMS
 
     what = name_of(metric)
     figure, rows = go.Figure(), []
-    for place, (giver, words) in enumerate(GIVERS.items()):
+    for place, (system, words) in enumerate(SYSTEMS.items()):
         known = [
             (row.length, row.n, one)
             for row in found.rows
             for one in row.figures
-            if row.giver == giver and row.length and one.metric == metric and one.value == one.value
+            if row.system == system
+            and row.length
+            and one.metric == metric
+            and one.value == one.value
         ]
         if not known:
             continue

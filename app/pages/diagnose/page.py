@@ -83,7 +83,7 @@ def build(workspace: Workspace) -> None:
     def picture(chosen: str | None, what: str | None) -> Answer:
         return {drawn: views.by_length(workspace, chosen, what)}
 
-    def look(known: list[Any], chosen: str | None) -> Answer:
+    def refresh(known: list[Any], chosen: str | None) -> Answer:
         if views.marks(workspace) == known:
             return None
         return _at(listed, views.listed(workspace, chosen, known))
@@ -95,7 +95,7 @@ def build(workspace: Workspace) -> None:
     on(go.click, start, controls, [*listed.values()], notice, **HIDE_PROGRESS)
     on(result.change, picked, [result, metric], [*shown.values()], notice, **ALWAYS_LAST)
     on(metric.input, picture, [result, metric], [drawn], notice, **ALWAYS_LAST)
-    poll(POLL_SECONDS, opened, look, [seen, result], [*listed.values()])
+    poll(POLL_SECONDS, opened, refresh, [seen, result], [*listed.values()])
     controls.keep()
 
 
@@ -112,7 +112,7 @@ def _filled(workspace: Workspace, asked: Values) -> dict[str, Any]:
     known = decoders.encoders(workspace)
     encoder = asked.encoder or next(iter(known), None)
     texts = [("One new to it", USUAL),
-             ("Held out in training", service.KEPT_APART),
+             ("Held out in training", service.HELD_OUT),
              *decoders.texts(workspace)]  # fmt: skip
     if asked.text not in [name for _, name in texts]:
         texts.append((asked.text, asked.text))

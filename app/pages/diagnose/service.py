@@ -20,13 +20,13 @@ from engine.decoding.presets import TEST_TEXTS, default_texts
 from engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.decoders import DecoderRow
+    from app.decoders import DecoderInfo
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
     from engine.decoding.diagnosis import Diagnosis
     from engine.decoding.spec import DecoderSpec
 
-KEPT_APART = "kept-apart"
+HELD_OUT = "kept-apart"
 """Stands where a text does, for the sentences of the training that were not learned from."""
 SENTENCES = 1000
 """As many as the released code of Vec2Sent tests on."""
@@ -46,7 +46,7 @@ class DiagnoseJob(Job):
     Attributes:
         encoder: canonical spec.
         decoder: the name of its decoder.
-        text: data set or file, or `KEPT_APART`.
+        text: data set or file, or `HELD_OUT`.
         sentences: how many of them at most.
     """
 
@@ -70,7 +70,7 @@ class DiagnoseJob(Job):
         Args:
             workspace: which knows the decoders.
             encoder: a spec; it needs a decoder.
-            text: data set or file, or `KEPT_APART`; None for one that the decoder has not learned
+            text: data set or file, or `HELD_OUT`; None for one that the decoder has not learned
                 from.
             sentences: how many at most; None for the usual number.
 
@@ -125,7 +125,7 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
         job = DiagnoseJob.from_spec(spec_of(run))
         if (job.encoder, last_part(job.text)) == (row["encoder"], source):
             return queue(workspace, job)
-    if source not in {KEPT_APART, *(info.name for info in workspace.catalog.list())}:
+    if source not in {HELD_OUT, *(info.name for info in workspace.catalog.list())}:
         raise UserError(
             f"There is no data set named {source}, and no run that tells which file it was.",
             "Diagnose the decoder on a text again.",
@@ -164,7 +164,7 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
     decoder, encoder = decoders.opened(workspace, row)
     with tempfile.TemporaryDirectory(prefix="theodolite-diagnose-") as folder:
         learned, apart, notes = _training_text(workspace, row, job.text, Path(folder))
-        if job.text == KEPT_APART:
+        if job.text == HELD_OUT:
             found = apart
         else:
             known = {*learned, *apart}
@@ -182,7 +182,7 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
 
 
 def _training_text(
-    workspace: Workspace, row: DecoderRow, asked: str, folder: Path
+    workspace: Workspace, row: DecoderInfo, asked: str, folder: Path
 ) -> tuple[list[str], list[str], list[str]]:
     """What the decoder learned from, what was kept apart, and what to note of that.
 
@@ -201,7 +201,7 @@ def _training_text(
     except (KeyError, TypeError, UserError):
         names = default_texts(workspace.catalog)
         texts = [s for name in names for s in _text(workspace, row, name, folder)]
-        if asked != KEPT_APART and asked not in _learned_from(row):
+        if asked != HELD_OUT and asked not in _learned_from(row):
             new = set(_text(workspace, row, asked, folder))
             texts = [sentence for sentence in texts if sentence not in new]
         note = (f"The text that this decoder learned from is not here: the nearest sentences are "
@@ -219,7 +219,7 @@ def _spec(workspace: Workspace, facts: Mapping[str, Any]) -> DecoderSpec:
     return next(found, None) or DecoderSpec.from_dict(facts["spec"])
 
 
-def _text(workspace: Workspace, row: DecoderRow, name: str, folder: Path) -> list[str]:
+def _text(workspace: Workspace, row: DecoderInfo, name: str, folder: Path) -> list[str]:
     """Distinct sentences of a text that are short enough for the decoder."""
     from engine.decoding.text import corpus
     from engine.training.examples import open_examples
@@ -235,14 +235,14 @@ def _drawn(sentences: list[str], number: int) -> list[str]:
     return [sentences[i] for i in np.sort(order)]
 
 
-def _unseen(workspace: Workspace, row: DecoderRow) -> str:
+def _unseen(workspace: Workspace, row: DecoderInfo) -> str:
     """The first text to judge on that the decoder did not learn from."""
     known = {info.name for info in workspace.catalog.list()}
     train = _learned_from(row)
-    return next((name for name in TEST_TEXTS if name in known and name not in train), KEPT_APART)
+    return next((name for name in TEST_TEXTS if name in known and name not in train), HELD_OUT)
 
 
-def _learned_from(row: DecoderRow) -> set[str]:
+def _learned_from(row: DecoderInfo) -> set[str]:
     """Names of the texts of a decoder's training."""
     spec = decoders.facts_of(row.folder).get("spec")
     train = set(spec.get("train", ())) if isinstance(spec, dict) else set()

@@ -199,21 +199,21 @@ def _label(row: dict[str, Any]) -> str:
 
 def _table(found: Diagnosis, *, shipped: bool) -> str:
     """Every figure beside the two baselines."""
-    from engine.decoding.diagnosis import GIVERS
+    from engine.decoding.diagnosis import SYSTEMS
 
-    givers = [giver for giver in GIVERS if found.figures(giver)]
-    heads = ["Figure", *(GIVERS[giver].capitalize() for giver in givers), "The decoder is"]
+    systems = [system for system in SYSTEMS if found.figures(system)]
+    heads = ["Figure", *(SYSTEMS[system].capitalize() for system in systems), "The decoder is"]
     rows = []
     for metric in found.figures():
         cells = [escape(figures.name_of(metric))]
-        for giver in givers:
-            value, ends = figures.shown(found.figures(giver)[metric])
+        for system in systems:
+            value, ends = figures.shown(found.figures(system)[metric])
             small = f'<br><small class="t-muted">{ends}</small>' if ends else ""
             cells.append(f"{value}{small}")
         said, above = figures.standing(found, metric)
         kind = {True: "good", False: "warn", None: ""}[above]
         rows.append([*cells, parts.tag(said, kind) if said else ""])
-    numbers = tuple(range(1, len(givers) + 1))
+    numbers = tuple(range(1, len(systems) + 1))
     number = next(row.n for row in found.rows)
     beside = f" {parts.SHIPPED}" if shipped else ""
     return (

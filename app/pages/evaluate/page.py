@@ -11,7 +11,7 @@ from app.components.actions import actions
 from app.pages.encoders import choices
 from app.pages.encoders import service as encoders
 from app.pages.evaluate import costs, service, suites, views
-from app.pages.evaluate.service import Plan, seeds_within, whole
+from app.pages.evaluate.service import Plan, seeds_within, whole_number
 from app.pages.evaluate.suites import GROUPS
 from app.pages.jobs.run_panel import RunPanel
 from app.web import address, parts
@@ -223,7 +223,7 @@ def _asked(workspace: Workspace, request: gr.Request) -> Plan:
     return Plan(
         tuple(choices.asked(workspace, request, choices.names(workspace))),
         tuple(wanted or STARTER),
-        whole(address.first(request, "seed")),
+        whole_number(address.first(request, "seed")),
         _protocol(address.first(request, "protocol"), suite),
         seeds_within(address.first(request, "seeds")),
     )
@@ -240,4 +240,4 @@ def _plan(asked: Values) -> Plan:
     """A plan of the page's controls."""
     tasks = tuple(task for name in GROUPS for task in getattr(asked, name))
     seeds = seeds_within(asked.seeds)
-    return Plan(tuple(asked.encoder), tasks, whole(asked.seed), asked.protocol or "", seeds)
+    return Plan(tuple(asked.encoder), tasks, whole_number(asked.seed), asked.protocol or "", seeds)

@@ -162,7 +162,7 @@ def plan_of(workspace: Workspace, run: str) -> Plan | None:
     return Plan(job.encoders, job.tasks, job.seed, job.protocol or "", job.seeds)
 
 
-def whole(value: Any) -> int | None:
+def whole_number(value: Any) -> int | None:
     """A whole number that somebody wrote, not below zero; None for anything else."""
     text = "" if value is None else str(value)
     return int(float(text)) if text.replace(".", "", 1).isdecimal() else None
@@ -170,7 +170,7 @@ def whole(value: Any) -> int | None:
 
 def seeds_within(value: Any) -> int:
     """How many seeds, as near as can be to what was written."""
-    return min(max(whole(value) or 1, 1), MOST_SEEDS)
+    return min(max(whole_number(value) or 1, 1), MOST_SEEDS)
 
 
 def command(

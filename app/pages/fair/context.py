@@ -29,7 +29,7 @@ from app.pages.fair.points import (
 from engine.encoders.variants import baseline
 from engine.stats.agreement import (
     LEAST_ENCODERS,
-    Stability,
+    LeaveOneOut,
     complete,
     correlations,
     means,
@@ -154,7 +154,7 @@ def _having_all(scores: Scores, tasks: Sequence[str]) -> int:
 
 def _table(
     scores: Scores, transfer: Sequence[str], probing: Sequence[str]
-) -> dict[tuple[str, str], Stability]:
+) -> dict[tuple[str, str], LeaveOneOut]:
     names, tasks = complete(scores, [*transfer, *probing])
     rows, columns = ([t for t in group if t in tasks] for group in (probing, transfer))
     if not rows or not columns:
@@ -162,7 +162,7 @@ def _table(
     return correlations({name: scores[name] for name in names}, columns, rows)
 
 
-def _firm(cells: Sequence[Stability], turning: int) -> str:
+def _firm(cells: Sequence[LeaveOneOut], turning: int) -> str:
     count = {cell.n for cell in cells}
     n = f"{min(count)}" if len(count) == 1 else f"{min(count)} to {max(count)}"
     if turning:
@@ -177,7 +177,7 @@ def _firm(cells: Sequence[Stability], turning: int) -> str:
     )
 
 
-def _strongest(table: Mapping[tuple[str, str], Stability], protocol: str) -> str:
+def _strongest(table: Mapping[tuple[str, str], LeaveOneOut], protocol: str) -> str:
     (task, probe), cell = max(table.items(), key=lambda item: abs(item[1].value))
     bounds = " to ".join(formats.score(bound) for bound in (cell.lowest, cell.highest))
     return (
@@ -186,7 +186,7 @@ def _strongest(table: Mapping[tuple[str, str], Stability], protocol: str) -> str
     )
 
 
-def _grid(protocol: str, table: Mapping[tuple[str, str], Stability]) -> Exhibit:
+def _grid(protocol: str, table: Mapping[tuple[str, str], LeaveOneOut]) -> Exhibit:
     columns = tuple(dict.fromkeys(task for task, _ in table))
     rows = tuple(dict.fromkeys(probe for _, probe in table))
     n = next(iter(table.values())).n

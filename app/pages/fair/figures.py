@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.components.chart import drawing, plain
 from app.formats import shorten
-from app.pages.fair.points import Curves, Dots, Exhibit, Grid
+from app.pages.fair.points import DimensionCurves, Dots, Exhibit, Grid
 from app.web.figures import clear_colour, finish, style
 from app.web.theme import SERIES
-from engine.stats.agreement import Stability
+from engine.stats.agreement import LeaveOneOut
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -36,10 +36,10 @@ def show(exhibit: Exhibit) -> dict[str, Any]:
     )
 
 
-def _draw(picture: Dots | Curves | Grid) -> Figure:
+def _draw(picture: Dots | DimensionCurves | Grid) -> Figure:
     if isinstance(picture, Dots):
         return dots(picture)
-    return curves(picture) if isinstance(picture, Curves) else grid(picture)
+    return curves(picture) if isinstance(picture, DimensionCurves) else grid(picture)
 
 
 def dots(picture: Dots) -> Figure:
@@ -97,7 +97,7 @@ def _bar(bounds: tuple[float, float], row: int, colour: str, width: int) -> Any:
     )  # fmt: skip
 
 
-def curves(picture: Curves) -> Figure:
+def curves(picture: DimensionCurves) -> Figure:
     """Score over dimensions, on a scale that doubles from tick to tick (figure 1)."""
     import plotly.graph_objects as go
 
@@ -166,12 +166,12 @@ def grid(picture: Grid) -> Figure:
     return finish(figure, 130 + 36 * len(rows), 60)
 
 
-def _cell(cell: Stability) -> str:
+def _cell(cell: LeaveOneOut) -> str:
     """Without the leading zero, as correlations are printed: cells are narrow on a phone."""
     return formats.score(cell.value).replace("0.", ".", 1)
 
 
-def _hover(cell: Stability | None, task: str, probe: str) -> str:
+def _hover(cell: LeaveOneOut | None, task: str, probe: str) -> str:
     if cell is None:
         return ""
     ends = ((cell.lowest, cell.without_lowest), (cell.highest, cell.without_highest))

@@ -11,7 +11,7 @@ from app import formats
 from app.pages.evaluate.service import command
 
 if TYPE_CHECKING:
-    from engine.stats.agreement import Agreement, Stability
+    from engine.stats.agreement import Agreement, LeaveOneOut
 
 Verdict = Literal["fine", "look", "missing"]
 Projection = Literal["pca", "random"]
@@ -71,7 +71,7 @@ class Dots:
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
+class DimensionCurves:
     """Score over number of dimensions, one line an encoder: (dimensions, score), rising."""
 
     lines: Mapping[str, Sequence[tuple[int, float]]]
@@ -84,7 +84,7 @@ class Grid:
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    cells: Mapping[tuple[str, str], Stability]
+    cells: Mapping[tuple[str, str], LeaveOneOut]
     """By (column, row)."""
 
 
@@ -101,7 +101,7 @@ class Exhibit:
 
     name: str
     label: str
-    picture: Dots | Curves | Grid
+    picture: Dots | DimensionCurves | Grid
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
@@ -174,14 +174,14 @@ def few(items: Iterable[str], most: int = FEW) -> str:
 
 
 def swaps(found: Agreement, most: int = 2) -> str:
-    """How many pairs change places, and who overtakes whom."""
+    """How many pairs swap ranks, and who overtakes whom."""
     pairs = [
         f"{formats.shorten(b, NARROW)} overtakes {formats.shorten(a, NARROW)}"
         for a, b in found.swapped
     ]
     of = formats.plural(found.n * (found.n - 1) // 2, "pair")
     return (
-        f"{len(pairs)} of {of} {'swaps' if len(pairs) == 1 else 'swap'} places: {few(pairs, most)}"
+        f"{len(pairs)} of {of} {'swaps' if len(pairs) == 1 else 'swap'} ranks: {few(pairs, most)}"
     )
 
 

@@ -8,7 +8,7 @@ from app import formats
 from app.pages.fair.evidence import Evidence, Scores
 from app.pages.fair.points import (
     PROJECTIONS,
-    Curves,
+    DimensionCurves,
     Dots,
     Exhibit,
     MissingRuns,
@@ -158,7 +158,7 @@ def _curve(
         f"theodolite-size-curve-{projection}",
         f"Score on {task} over the number of dimensions kept by {PROJECTIONS[projection]}."
         f"{_leads(drawn)}",
-        Curves(drawn, f"score on {task}"),
+        DimensionCurves(drawn, f"score on {task}"),
         ("encoder", "dimensions", f"score on {task}"),
         rows,
     )

@@ -19,7 +19,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class EncoderCurve:
     """A line of one encoder.
 
     Attributes:
@@ -36,7 +36,7 @@ class Curve:
     kind: str = ""
 
 
-def spectrum(curves: Sequence[Curve]) -> Figure:
+def spectrum(curves: Sequence[EncoderCurve]) -> Figure:
     """Singular values over their rank, the largest 1 (SimCSE figure E.1)."""
     figure = _lines(curves, "number %{x}: %{y:.4f}")
     figure.update_xaxes(title_text="singular value, the largest first", rangemode="tozero")
@@ -44,7 +44,7 @@ def spectrum(curves: Sequence[Curve]) -> Figure:
     return finish(figure, height=360, left=64, legend=True)
 
 
-def hubs(curves: Sequence[Curve], k: int) -> Figure:
+def hubs(curves: Sequence[EncoderCurve], k: int) -> Figure:
     """Share of sentences that are a neighbour at least so often; both axes logarithmic."""
     figure = _lines(curves, f"among the {k} nearest of %{{x}} or more: %{{y:.2%}} of sentences")
     figure.update_xaxes(title_text=f"among the {k} nearest of so many others, or more", type="log")
@@ -52,7 +52,7 @@ def hubs(curves: Sequence[Curve], k: int) -> Figure:
     return finish(figure, height=360, left=72, legend=True)
 
 
-def thresholds(curves: Sequence[Curve]) -> Figure:
+def thresholds(curves: Sequence[EncoderCurve]) -> Figure:
     """Accuracy and F1 over the cosine from which on a pair is called positive."""
     figure = _lines(curves, "from cosine %{x:.3f}: %{y:.3f}")
     figure.update_xaxes(title_text="cosine from which on two sentences count as the same")
@@ -60,7 +60,7 @@ def thresholds(curves: Sequence[Curve]) -> Figure:
     return finish(figure, height=380, left=64, legend=True)
 
 
-def _lines(curves: Sequence[Curve], hover: str) -> Figure:
+def _lines(curves: Sequence[EncoderCurve], hover: str) -> Figure:
     import plotly.graph_objects as go
 
     names = list(dict.fromkeys(curve.encoder for curve in curves))

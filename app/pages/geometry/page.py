@@ -141,12 +141,12 @@ def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
 
     dataset, split = asked.dataset, asked.split or service.ALL
     measured: list[service.Geometry] = []
-    absent, troubles = [], []
+    absent, failures = [], []
     for name in choices.need(asked.encoder):
         try:
             found = service.quick(workspace, name, dataset, split)
         except UserError as error:  # one encoder that fails leaves the others standing
-            troubles.append(parts.problem(error))
+            failures.append(parts.problem(error))
             continue
         if found is None:
             absent.append(name)
@@ -154,7 +154,7 @@ def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
             measured.append(found)
     data = workspace.catalog.load(dataset)
     return {
-        "missing": "".join(troubles)
+        "missing": "".join(failures)
         + views.missing(absent, dataset, some=bool(measured), visitor=workspace.read_only),
         "measure": gr.update(
             visible=bool(absent) and not workspace.read_only,
@@ -174,7 +174,7 @@ def _sections(
     drawn = dict.fromkeys(SECTIONS, views.NOTHING)
     if measured:
         everyone = service.everyone(workspace, asked.dataset, asked.split or service.ALL)
-        everyone |= {shape.encoder: shape.info for shape in measured}
+        everyone |= {geometry.encoder: geometry.info for geometry in measured}
         drawn = {
             "alignment": views.alignment(everyone, asked.rule, asked.dataset),
             "spectrum": views.spectrum(measured),
@@ -191,9 +191,9 @@ def _sections(
 def _numbers(measured: Sequence[service.Geometry], rule: str) -> str:
     """All encoders' numbers side by side."""
     rows = []
-    for shape in measured:
-        info = shape.info | {"alignment": shape.info.get(f"alignment_{rule}"),
-                             "n_pos": shape.info.get(f"n_{rule}")}  # fmt: skip
+    for geometry in measured:
+        info = geometry.info | {"alignment": geometry.info.get(f"alignment_{rule}"),
+                             "n_pos": geometry.info.get(f"n_{rule}")}  # fmt: skip
         rows.append([_cell(info.get(key)) for key, _ in COLUMNS])
     names = [name for _, name in COLUMNS]
     return parts.table(names, rows, "Geometry in numbers", range(1, len(names)))

@@ -374,6 +374,6 @@ def lacking(
     return [name for name in encoders if quick(workspace, name, dataset, split) is None]
 
 
-def rows(shapes: Iterable[Geometry]) -> list[dict[str, Any]]:
+def rows(measured: Iterable[Geometry]) -> list[dict[str, Any]]:
     """All numbers, one row an encoder."""
-    return [{name: shape.info.get(name) for name in NUMBERS} for shape in shapes]
+    return [{name: one.info.get(name) for name in NUMBERS} for one in measured]

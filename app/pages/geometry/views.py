@@ -105,7 +105,9 @@ def spectrum(geometries: Sequence[Geometry]) -> View:
     curves, readings = [], {}
     for geometry in geometries:
         sizes = geometry.singular / (geometry.singular[0] or 1.0)
-        curves.append(space_figures.Curve(geometry.encoder, np.arange(1, len(sizes) + 1), sizes))
+        curves.append(
+            space_figures.EncoderCurve(geometry.encoder, np.arange(1, len(sizes) + 1), sizes)
+        )
         readings[geometry.encoder] = _spectrum_words(geometry)
     longest = max(len(curve.y) for curve in curves)
     rows = [
@@ -164,7 +166,7 @@ def hubs(geometries: Sequence[Geometry]) -> View:
         counts = np.sort(geometry.occurrence)
         times = np.unique(counts[counts > 0])
         share = 1 - np.searchsorted(counts, times, side="left") / len(counts)
-        curves.append(space_figures.Curve(geometry.encoder, times, share))
+        curves.append(space_figures.EncoderCurve(geometry.encoder, times, share))
         rows += [[geometry.encoder, int(t), float(s)] for t, s in zip(times, share, strict=True)]
         readings[geometry.encoder] = _hub_words(geometry)
     most = max(known, key=lambda s: s.info["hub_skew"])
@@ -265,8 +267,8 @@ def thresholds(
         places = _places(len(swept.thresholds))
         for kind, values in (("accuracy", swept.accuracy), ("F1", swept.f1)):
             curves.append(
-                space_figures.Curve(geometry.encoder, swept.thresholds[places], values[places],
-                                    marks[kind], kind)
+                space_figures.EncoderCurve(geometry.encoder, swept.thresholds[places],
+                                           values[places], marks[kind], kind)
             )  # fmt: skip
         rows += [
             [geometry.encoder, aim, v.threshold, v.accuracy, v.precision, v.recall, v.f1]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app import formats
-from app.components.map_columns import Column, Region
+from app.components.map_columns import MapColumn, Region
 from app.pages.map import example
 from app.typed import Typed
 from app.vectors import vectors as vectors
@@ -57,7 +57,7 @@ class StoredMap:
     key: str
     points: np.ndarray
     sentences: list[str]
-    columns: list[Column]
+    columns: list[MapColumn]
     values: dict[str, np.ndarray]
     regions: list[Region]
     info: dict[str, Any]
@@ -114,7 +114,7 @@ def _opened(
     sentences, data_hash = workspace.catalog.sentences(info["dataset"])
     if data_hash != info["data_hash"]:
         return None
-    columns = [Column(**c | {"labels": tuple(c["labels"])}) for c in info.pop("columns")]
+    columns = [MapColumn(**c | {"labels": tuple(c["labels"])}) for c in info.pop("columns")]
     regions = [Region(**region) for region in info.pop("regions")]
     points, near = values.pop("points"), None
     if "nearest" in values:
@@ -201,7 +201,7 @@ def unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
     return unit_rows(vectors(workspace, found.info["encoder"], found.info["dataset"]))
 
 
-def _shown(column: Column, value: Any) -> str:
+def _shown(column: MapColumn, value: Any) -> str:
     if column.kind == "label":
         return formats.encodable(column.labels[value])
     return f"{value:.3g}" if value == value else "not measured"

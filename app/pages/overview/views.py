@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.components import protocol_card
 from app.components.actions import button
-from app.components.heatmap import Cell, Column, Row
+from app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
 from app.pages.overview import service
 from app.pages.overview.service import AGGREGATIONS, metric
 from app.web import address, parts
@@ -41,7 +41,7 @@ ACTIONS = (
 )
 
 
-def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
+def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
     """Columns and rows of the overview: kept encoders, then published ones."""
     from engine import tasks
 
@@ -56,7 +56,7 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
     suites = {suite: [n for n in tasks.SUITES[suite] if n in shown] for suite in SUITE_LABELS}
     suites = {suite: names for suite, names in suites.items() if len(names) > 1}
     columns += [
-        Column(
+        HeatmapColumn(
             f"average:{suite}",
             f"Mean, {SUITE_LABELS[suite]}",
             f"Plain mean over those of {', '.join(tasks.SUITES[suite])} that were measured"
@@ -78,11 +78,11 @@ def table(workspace: Workspace) -> tuple[list[Column], list[Row]]:
             if owner == name and (task not in cells or cells[task].score is None):
                 cells[task] = Cell(state="waiting")
         cells |= _averages(cells, suites)
-        rows.append(Row(name, cells, note=_note(encoder["info"])))
+        rows.append(HeatmapRow(name, cells, note=_note(encoder["info"])))
     return columns, rows + _published(shown)
 
 
-def _column(name: str) -> Column:
+def _column(name: str) -> HeatmapColumn:
     from engine import tasks
 
     task = tasks.TASKS.get(name)
@@ -90,7 +90,7 @@ def _column(name: str) -> Column:
     if name in tasks.STARTER:
         about += " Written by us for this app."
     short = {"STSBenchmark": "STS-B", "SICKRelatedness": "SICK-R"}
-    return Column(name, short.get(name, name), about)
+    return HeatmapColumn(name, short.get(name, name), about)
 
 
 def _note(info: dict[str, Any]) -> str:
@@ -138,7 +138,7 @@ def _averages(cells: dict[str, Cell], suites: dict[str, list[str]]) -> dict[str,
     return means
 
 
-def _published(shown: set[str]) -> list[Row]:
+def _published(shown: set[str]) -> list[HeatmapRow]:
     """Tables of papers, where a column of theirs is shown."""
     from engine.protocols.published import TABLE_B3, TABLE_E1, TABLE_INFERSENT, TABLE_MAIN
 
@@ -146,7 +146,7 @@ def _published(shown: set[str]) -> list[Row]:
     return [_published_row(row) for row in printed if shown & set(row.scores)]
 
 
-def _published_row(row: Published) -> Row:
+def _published_row(row: Published) -> HeatmapRow:
     weighted = row.aggregation == "wmean"
     facts = (
         ("printed in", row.table),
@@ -165,7 +165,7 @@ def _published_row(row: Published) -> Row:
         suite = "sts" if row.aggregation else "transfer"
         cells[f"average:{suite}"] = Cell(row.average, facts=facts, note="7 of 7 tasks", over=over)
     where = "weighted means" if weighted else row.table.partition(" (")[0]
-    return Row(row.model, cells, note=f"{row.training}, {where}", published=True)
+    return HeatmapRow(row.model, cells, note=f"{row.training}, {where}", published=True)
 
 
 def card(workspace: Workspace, result_id: int) -> str:
@@ -263,7 +263,7 @@ def nothing() -> str:
     )
 
 
-def welcome(rows: Sequence[Row]) -> str:
+def welcome(rows: Sequence[HeatmapRow]) -> str:
     """For newcomers: gone once an encoder of their own is there, or when they close it."""
     names = {name for name, _, _ in STARTERS}
     measured = [row for row in rows if not row.published]

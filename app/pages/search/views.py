@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import formats
-from app.components.hits import Column, columns
+from app.components.hits import HitsColumn, columns
 from app.pages.encoders import choices
 from app.pages.jobs.views import card
 from app.pages.search import job, searchable, service
@@ -50,8 +50,8 @@ def answer(
     more = _more(asked)
     known = known or {}
     done = [
-        Column(name, known[name], shipped=True) if name in known
-        else Column(name, instead=_searching(name))
+        HitsColumn(name, known[name], shipped=True) if name in known
+        else HitsColumn(name, instead=_searching(name))
         for name in names
     ]  # fmt: skip
     for place, name in enumerate(names):
@@ -61,7 +61,7 @@ def answer(
         try:
             done[place] = _column(workspace, name, asked, limits, start)
         except UserError as error:  # one encoder that fails leaves the others standing
-            done[place] = Column(name, instead=parts.problem(error))
+            done[place] = HitsColumn(name, instead=parts.problem(error))
     live = any(run["state"] in LIVE for run in job.runs(workspace, asked.collection))
     waiting = live and any(column.instead or column.above for column in done)
     yield {
@@ -88,7 +88,7 @@ def _by_words(workspace: Workspace, asked: SearchSpec, limits: Limits) -> str:
             f", the first {len(hits)} are shown" if total > len(hits) else ""
         )
         instead = "" if hits else _nothing(asked.mode)
-        column = Column(name, [hits], took, note=said, instead=instead, by_encoder=False)
+        column = HitsColumn(name, [hits], took, note=said, instead=instead, by_encoder=False)
         blocks.append(columns([query], [column], _more(asked)))
     return "".join(blocks)
 
@@ -131,14 +131,14 @@ def _searching(name: str) -> str:
 
 def _column(
     workspace: Workspace, name: str, asked: SearchSpec, limits: Limits, start: bool
-) -> Column:
+) -> HitsColumn:
     """Search, among what is encoded so far where that is not all, and start what is to be done."""
     opened = searchable.so_far(workspace, name, asked.collection)
     waiting = ""
     if service.undone(opened, asked.collection):
         waiting = _waiting(workspace, name, asked.collection, opened, start)
         if not opened.index.size or opened.needs_index:
-            return Column(name, instead=waiting)
+            return HitsColumn(name, instead=waiting)
     begun = time.perf_counter()
     if not waiting:
         opened = searchable.whole(workspace, name, asked.collection)
@@ -147,11 +147,11 @@ def _column(
     if waiting:
         n = len(opened.sentences)
         note = f"The best of {n - opened.lacking:,} sentences so far; there are {n:,}."
-        return Column(name, found, took, note=note, above=waiting)
+        return HitsColumn(name, found, took, note=note, above=waiting)
     if start:
         job.searched(workspace, name, asked.collection, opened)
     instead = "" if any(found) else _none_near(asked)
-    return Column(name, found, took, instead, _note(workspace, asked.collection, opened))
+    return HitsColumn(name, found, took, instead, _note(workspace, asked.collection, opened))
 
 
 def _none_near(asked: SearchSpec) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from app.components.map_columns import Column, Facts, Region
+from app.components.map_columns import Facts, MapColumn, Region
 from app.pages.map import service as maps
 from app.pages.map.service import ProgressCallback
 
@@ -46,7 +46,7 @@ def make(
         UserError: an encoder or collection that cannot be used.
     """
     first, second = planes
-    columns: list[Column] = []
+    columns: list[MapColumn] = []
     arrays: dict[str, np.ndarray] = {}
     report: dict[str, Any] = {}
     if not job.is_quick:
@@ -88,7 +88,7 @@ def _onto(second: StoredMap, first: StoredMap) -> tuple[np.ndarray, list[Region]
 
 def measured(
     workspace: Workspace, job: SpacesJob, tick: ProgressCallback = lambda share: None
-) -> tuple[dict[str, Any], list[Column], dict[str, np.ndarray]]:
+) -> tuple[dict[str, Any], list[MapColumn], dict[str, np.ndarray]]:
     """Compare the two spaces in their full dimensions.
 
     Returns:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from engine.decoding.spec import DecoderSpec
 
 _SPEEDS = "decoder-speeds"
-_PIECES_PER_SECOND = 1500.0
+_TOKENS_PER_SECOND = 1500.0
 """Of the usual decoder on two cores, until this machine has shown what it does."""
 _ENCODED_PER_SECOND = 150.0
-_PIECES = 17
+_TOKENS = 17
 """Of a sentence of 14 words, about."""
 _BYTES = 90
 """Of a line of text that becomes one sentence, about."""
@@ -41,10 +41,10 @@ class Guess:
 def guess(workspace: Workspace, spec: DecoderSpec) -> Guess:
     """A first idea, given at once and without loading anything: a factor of two off is usual."""
     speeds = workspace.store.settings.get(_SPEEDS) or {}
-    pieces = speeds.get(_key(spec), _PIECES_PER_SECOND / (10 if "mos" in spec.architecture else 1))
+    rate = speeds.get(_key(spec), _TOKENS_PER_SECOND / (10 if "mos" in spec.architecture else 1))
     sentences = min(_sentences(workspace, spec), spec.limit or 10**9)
     encoding = sentences / speeds.get(f"encoding {spec.encoder}", _ENCODED_PER_SECOND)
-    return Guess(encoding + sentences * _PIECES * spec.epochs / pieces, encoding)
+    return Guess(encoding + sentences * _TOKENS * spec.epochs / rate, encoding)
 
 
 def probed(workspace: Workspace, spec: DecoderSpec) -> DecoderEstimate:

@@ -12,7 +12,7 @@ from app.web import address, parts
 from engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.decoders import DecoderRow
+    from app.decoders import DecoderInfo
     from app.workspace import Workspace
 
 
@@ -47,7 +47,7 @@ def removed(workspace: Workspace, name: str) -> str:
     return decoders.told(decoders.remove(workspace, name))
 
 
-def _cells(workspace: Workspace, row: DecoderRow) -> list[str]:
+def _cells(workspace: Workspace, row: DecoderInfo) -> list[str]:
     to = escape(address.link("decode", encoder=row.encoder))
     cells = [
         f'<a class="t-spec" href="{to}" aria-label="{escape(f"Decode with {row.encoder}")}">'
@@ -62,7 +62,7 @@ def _cells(workspace: Workspace, row: DecoderRow) -> list[str]:
     return cells if workspace.read_only else [*cells, _removal(workspace, row)]
 
 
-def _removal(workspace: Workspace, row: DecoderRow) -> str:
+def _removal(workspace: Workspace, row: DecoderInfo) -> str:
     """A button that first says what it will do; none for one that ships."""
     if row.shipped:
         return '<span class="t-muted">cannot be removed</span>'

@@ -18,7 +18,7 @@ from engine.errors import UserError
 
 Updates = dict[str, dict[str, Any]]
 """Control -> what changes of it, as of `gr.update`."""
-PLAIN = {
+NO_SPELLCHECK = {
     "max_lines": 1,
     "html_attributes": gr.InputHTMLAttributes(
         spellcheck=False, autocapitalize="none", autocomplete="off"
@@ -144,7 +144,7 @@ class Form:
         # `change`, not `input`: a text that is pasted or filled in counts as well.
         typed = [box.change for name, box in self.inputs.items()
                  if name != "preset" and name not in self._hidden]  # fmt: skip
-        on(typed, self._look, self.inputs, seen, self.notice, **ONE_AT_A_TIME)
+        on(typed, self._review, self.inputs, seen, self.notice, **ONE_AT_A_TIME)
         if not self.training.workspace.read_only:
             on(self._go.click, self._start, self.inputs, [self.started], self._told,
                **HIDE_PROGRESS)  # fmt: skip
@@ -219,7 +219,7 @@ class Form:
             if changes.get("value") == "" and isinstance(self.inputs[field], gr.Textbox):
                 del changes["value"]
         labels = [*((preset.label, preset.name) for preset in presets), ("My own settings", OWN)]
-        seen = self._look(SimpleNamespace(**typed | {"preset": name}))
+        seen = self._review(SimpleNamespace(**typed | {"preset": name}))
         named = {"choices": labels, "value": seen[self.controls["preset"]]}
         return {
             **self._components(updates),
@@ -233,7 +233,7 @@ class Form:
             return {self._about: ""}
         return self._components(self._filled(vars(asked) | self.training.preset(asked.preset)))
 
-    def _look(self, asked: SimpleNamespace) -> dict[Any, Any]:
+    def _review(self, asked: SimpleNamespace) -> dict[Any, Any]:
         """The preset if it still is one, the command, and what is wrong or about the cost.
 
         Controls that are filled one after the other leave a preset on the way and come back to it.
@@ -290,5 +290,5 @@ def _control(
         options |= {"filterable": False, "min_width": 190}
         return Control(name, setting.label, gr.Dropdown, default, setting.hint, setting.choices,
                        options)  # fmt: skip
-    options |= {"min_width": 150, **PLAIN}
+    options |= {"min_width": 150, **NO_SPELLCHECK}
     return Control(name, setting.label, gr.Textbox, default, setting.hint, None, options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app.pages.train import ablations, materials, service
-from app.pages.train.form import PLAIN, Form, Updates
+from app.pages.train.form import NO_SPELLCHECK, Form, Updates
 from app.pages.train.settings import ENCODER, NONE, OBJECTIVES, Values
 from app.pages.train.sweep import LEAVE, Sweep
 from app.web import parts
@@ -32,7 +32,7 @@ BASES = (
     Control("known", "Encoder", gr.Dropdown, choices=(), options={"elem_id": "base-known"}),
     Control("base_spec", "Spec", default="",
             options={"elem_id": "base-spec", "elem_classes": ["t-mono"], "visible": False,
-                     "placeholder": "hf:bert-base-uncased, dir:/models/mine", **PLAIN}),
+                     "placeholder": "hf:bert-base-uncased, dir:/models/mine", **NO_SPELLCHECK}),
 )  # fmt: skip
 SIZES = tuple(
     Control(name, label, default=str(usual),
@@ -45,7 +45,7 @@ DATA = (
                      ("A file on this machine", "file"))),
     Control("dataset", "Data set", gr.Dropdown, choices=()),
     Control("file", "Its path", default="", hint="Read line by line, so it may be larger than "
-            "memory.", options={"elem_classes": ["t-mono"], "visible": False, **PLAIN,
+            "memory.", options={"elem_classes": ["t-mono"], "visible": False, **NO_SPELLCHECK,
                                 "placeholder": "/data/wikipedia.txt, /data/nli_for_simcse.csv"}),
 )  # fmt: skip
 DECIDING = ("objective", "base_kind", "source", "steps", "dev", "hard_negatives", "mlm_weight",

@@ -12,7 +12,7 @@ import gradio as gr
 from app import formats
 from app.jobs import submit
 from app.pages.train import service
-from app.pages.train.form import PLAIN, Form
+from app.pages.train.form import NO_SPELLCHECK, Form
 from app.pages.train.job import SweepJob
 from app.web import parts
 from app.web.controls import Answer, Control, Controls, Values, on, shape
@@ -34,14 +34,16 @@ CONTROLS = (
     Control("lines", "A field a line, with its values", default="",
             hint="As on the command line; a random search draws from 0.01..0.2 too, and evenly in "
             "the logarithm from 1e-6..1e-4:log.",
-            options={"elem_id": "sweep-values", "elem_classes": ["t-mono"], **PLAIN, "lines": 3,
-                     "max_lines": 8, "placeholder": EXAMPLE}),
+            options={"elem_id": "sweep-values", "elem_classes": ["t-mono"], **NO_SPELLCHECK,
+                     "lines": 3, "max_lines": 8, "placeholder": EXAMPLE}),
     Control("way", "Which are tried", gr.Radio, GRID, options={"elem_id": "sweep-way"},
             choices=(("Every combination", GRID), ("A random search", DRAWN))),
     Control("draws", "Runs to draw", default="8",
-            options={"elem_id": "sweep-count", "visible": False, "min_width": 110, **PLAIN}),
+            options={"elem_id": "sweep-count", "visible": False, "min_width": 110,
+                     **NO_SPELLCHECK}),
     Control("draw_seed", "Random seed of the draws", default="0",
-            options={"elem_id": "sweep-seed", "visible": False, "min_width": 110, **PLAIN}),
+            options={"elem_id": "sweep-seed", "visible": False, "min_width": 110,
+                     **NO_SPELLCHECK}),
 )  # fmt: skip
 
 

@@ -6,13 +6,16 @@ import json
 
 import numpy as np
 
-from app.components.heatmap import Cell, Column, Row, grid
+from app.components.heatmap import Cell, HeatmapColumn, HeatmapRow, grid
 
 
 def test_it_is_one_text() -> None:
     """Of an object, the browser would copy every number at each look at the store."""
     cells = {"STS12": Cell(71.5, 3, (("protocol", "simcse"),)), "STS13": Cell(state="waiting")}
-    made = grid([Column("STS12", "STS12"), Column("STS13", "STS13")], [Row("minilm", cells)])
+    made = grid(
+        [HeatmapColumn("STS12", "STS12"), HeatmapColumn("STS13", "STS13")],
+        [HeatmapRow("minilm", cells)],
+    )
     assert isinstance(made, str)
     read = json.loads(made)
     assert [column["key"] for column in read["columns"]] == ["STS12", "STS13"]
@@ -25,11 +28,11 @@ def test_it_is_one_text() -> None:
 
 def test_what_is_no_number_is_no_score() -> None:
     """JSON knows no NaN: one cell would take the whole table with it."""
-    made = grid([Column("a", "a")], [Row("e", {"a": Cell(float("nan"))})])
+    made = grid([HeatmapColumn("a", "a")], [HeatmapRow("e", {"a": Cell(float("nan"))})])
     assert json.loads(made)["rows"][0]["cells"]["a"]["score"] is None
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
     """As a metric may have left them."""
-    made = grid([Column("a", "a")], [Row("e", {"a": Cell(np.float64(1.5))})])
+    made = grid([HeatmapColumn("a", "a")], [HeatmapRow("e", {"a": Cell(np.float64(1.5))})])
     assert json.loads(made)["rows"][0]["cells"]["a"]["score"] == 1.5

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from engine.classifiers import columns, exact, logistic
 from engine.classifiers.features import Features
-from engine.classifiers.setting import Fit, Setting, nobody
+from engine.classifiers.setting import Fit, SolverSetting, nobody
 from engine.classifiers.validation import (
-    Trainer,
+    FoldTrainer,
     folds,
     nested,
     normalised,
@@ -25,7 +25,7 @@ from engine.classifiers.validation import (
     split,
 )
 
-EXACT = Setting("exact", folds=3)
+EXACT = SolverSetting("exact", folds=3)
 FAST = replace(EXACT, solver="columns")
 
 
@@ -93,7 +93,7 @@ def test_the_plans_agree_up_to_the_order_of_draws() -> None:
         lambda t: split(t, train, dev, test),
     ):
         fast, slow = (
-            plan(Trainer(features, labels, replace(setting, **quick), 1111, nobody))
+            plan(FoldTrainer(features, labels, replace(setting, **quick), 1111, nobody))
             for setting in (FAST, EXACT)
         )
         assert fast.dev == pytest.approx(slow.dev, abs=2.0)
@@ -174,7 +174,7 @@ def test_normalising_is_chosen_by_dev_accuracy(with_dev: bool) -> None:
     train, dev, test = cut()
     for vectors, znorm in ((raw, True), (np.zeros_like(raw), False)):
         for setting in (FAST, EXACT)[: 1 + znorm]:
-            trainer = Trainer(
+            trainer = FoldTrainer(
                 Features(vectors, np.arange(360)), labels, replace(setting, **quick), 1, nobody
             )
             outer = [(train, test)] if with_dev else outer_folds(trainer)
@@ -192,7 +192,7 @@ def test_normalising_is_chosen_by_dev_accuracy(with_dev: bool) -> None:
                 assert normal[1] > plain[1] + 5
 
 
-def union_of_dev_parts(trainer: Trainer) -> set[int]:
+def union_of_dev_parts(trainer: FoldTrainer) -> set[int]:
     """Rows that choose in one of the outer folds, by scikit-learn's own splitter."""
     splitter = StratifiedKFold(3, shuffle=True, random_state=1111)
     parts: set[int] = set()
@@ -221,7 +221,7 @@ def test_progress_never_falls(solver: Any) -> None:
         def tick(done: float = 0.0, /, told: list[float] = told) -> None:
             told.append(done)
 
-        plan(Trainer(features, labels, setting, 1, tick))
+        plan(FoldTrainer(features, labels, setting, 1, tick))
         assert told[0] == 0
         assert told == sorted(told)
         assert 0.7 < told[-1] <= 1
@@ -258,4 +258,4 @@ def test_whoever_waits_can_stop_it() -> None:
 
     for setting in (EXACT, FAST):
         with pytest.raises(KeyboardInterrupt):
-            split(Trainer(features, labels, setting, 1, stop), train, dev, test)
+            split(FoldTrainer(features, labels, setting, 1, stop), train, dev, test)

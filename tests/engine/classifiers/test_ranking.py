@@ -138,7 +138,7 @@ def test_training_is_that_of_the_plain_loop(seed: int) -> None:
     torch.manual_seed(seed)
     model = Plain(9, 7)
     adam = torch.optim.Adam(model.parameters())
-    ours = ranking.Projections(9, 7, seed)
+    ours = ranking.ProjectionHeads(9, 7, seed)
     for _ in range(2):
         plain_pass(model, adam, data, random)
         shares = list(ours.train(data))
@@ -186,7 +186,7 @@ def test_captions_that_tell_their_image_are_found() -> None:
 def test_images_beyond_five_folds_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a shorter last fold competes among itself."""
     monkeypatch.setattr(ranking, "FOLD", 10)
-    model = ranking.Projections(9, 7, 1)
+    model = ranking.ProjectionHeads(9, 7, 1)
     assert model.ranks(split(63, 3)).sizes == (10,) * 5
     ranks = model.ranks(split(23, 3))
     assert ranks.sizes == (10, 10, 3)

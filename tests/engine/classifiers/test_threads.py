@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from engine.classifiers import logistic
 from engine.classifiers.features import Features
-from engine.classifiers.setting import Fit, Setting, nobody
+from engine.classifiers.setting import Fit, SolverSetting, nobody
 from engine.datasets.types import LabelledSentences
 from engine.tasks import classification
 
@@ -24,7 +24,7 @@ def by_solver() -> None:
     """The solver of `senteval-sklearn`."""
     rows = np.arange(60)
     features = Features(VECTORS, rows)
-    logistic.solve(features, LABELS, [Fit(rows, None, 1.0)], Setting("logistic"), 1, nobody)
+    logistic.solve(features, LABELS, [Fit(rows, None, 1.0)], SolverSetting("logistic"), 1, nobody)
 
 
 def by_task() -> None:

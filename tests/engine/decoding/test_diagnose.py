@@ -91,7 +91,7 @@ def test_another_sentences_vector_tells_nothing(found: Diagnosis) -> None:
 def test_by_length(found: Diagnosis) -> None:
     """Groups of the words between spaces, which together are all sentences."""
     assert found.lengths == ("1 to 4 words", "5 to 7 words", "8 to 10 words")
-    counts = {r.length: r.n for r in found.rows if r.giver == "decoder"}
+    counts = {r.length: r.n for r in found.rows if r.system == "decoder"}
     long = sum(8 <= len(s.split()) <= 10 for s in SAID)
     assert counts["8 to 10 words"] == long > 0
     assert sum(counts.values()) == 2 * counts[""] == 40

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine import protocols
-from engine.classifiers.setting import Setting
+from engine.classifiers.setting import SolverSetting
 from engine.errors import UserError
 from engine.protocols.published import TABLE_B1
 
@@ -68,7 +68,7 @@ def test_the_cards_of_pitfalls_state_what_is_run(name: str) -> None:
     assert has_sts == ("all sentences" in card.get("STS: z-normalised", "")) == (name == "pitfalls")
 
 
-def assert_training_is_stated(setting: Setting, card: dict[str, str]) -> None:
+def assert_training_is_stated(setting: SolverSetting, card: dict[str, str]) -> None:
     """Classifier, optimiser, batch and stopping."""
     optimiser = {"adam": "Adam", "rmsprop": "RMSprop"}[setting.optimiser]
     units = f"{setting.hidden} units" if setting.hidden else "softmax regression"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import evaluate
-from engine.classifiers.setting import Setting, nobody
+from engine.classifiers.setting import SolverSetting, nobody
 from engine.datasets import LabelledPairs, LabelledSentences
 from engine.datasets.types import PairPart, ScoredPairs
 from engine.errors import UserError
@@ -17,7 +17,9 @@ from engine.results import Result
 from engine.tasks import relatedness, transfer
 from tests.fakes.encoders import HashEncoder, NaNEncoder
 
-QUICK = Setting("columns", folds=3, batch=8, passes=100, max_passes=200)  # small sets need passes
+QUICK = SolverSetting(
+    "columns", folds=3, batch=8, passes=100, max_passes=200
+)  # small sets need passes
 
 
 def tell(labels: list[str], width: int = 4) -> np.ndarray:
@@ -104,7 +106,7 @@ def test_what_cannot_be_measured_is_said(labels: list[str], splits: list[str], s
     """One class, too few examples, unknown labels, missing and strange splits."""
     data = LabelledSentences("mine", [f"s {i}" for i in range(30)], labels, splits)
     with pytest.raises(UserError) as caught:
-        transfer.measure(data, np.ones((30, 4), np.float32), Setting("columns"), 1, nobody)
+        transfer.measure(data, np.ones((30, 4), np.float32), SolverSetting("columns"), 1, nobody)
     assert says in caught.value.message
     assert caught.value.hint
 
@@ -220,7 +222,7 @@ def test_the_seed_moves_the_folds_of_train_and_not_the_nested_ones(tmp_path: Pat
     features = Features(np.zeros((60, 2), np.float32), np.arange(60))
     made = {}
     for seed in (1111, 7):
-        trainer = validation.Trainer(features, labels, QUICK, seed, nobody)
+        trainer = validation.FoldTrainer(features, labels, QUICK, seed, nobody)
         seen: list[list[int]] = []
         trainer.solve = lambda fits, then=0, seen=seen: _record(fits, seen)  # type: ignore[method-assign]
         validation.nested(trainer)

@@ -72,11 +72,11 @@ def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> 
     found = Diagnosis.from_dict(workspace.store.results.by_id(kept["id"])["details"])
     assert found.figures()["token_f1"].value == pytest.approx(kept["score"])
     assert {sample.sentence for sample in found.samples}.isdisjoint(known_sentences())
-    assert {row.giver for row in found.rows} == {"decoder", "nearest", "another"}
+    assert {row.system for row in found.rows} == {"decoder", "nearest", "another"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("named", ["news.txt", diagnosing.KEPT_APART])
+@pytest.mark.parametrize("named", ["news.txt", diagnosing.HELD_OUT])
 def test_lost_values_are_queued_again(workspace: Workspace, text: Path, named: str) -> None:
     """A file as its run named it, a known text by its name alone; what was lost is back then."""
     store = workspace.store
@@ -85,7 +85,7 @@ def test_lost_values_are_queued_again(workspace: Workspace, text: Path, named: s
     work(workspace, run)
     (row,) = store.results.table(tasks=[f"Vec2Sent-{named}"])
     store.runs.cancel(run)
-    if named == diagnosing.KEPT_APART:
+    if named == diagnosing.HELD_OUT:
         assert forget.run(store, run)
     (store.results.folder / row["examples"]).unlink()
     done = repair.queue(workspace)
@@ -117,7 +117,7 @@ def work(workspace: Workspace, run: str) -> None:
 def test_without_a_text_it_is_one_that_the_decoder_has_not_seen(workspace: Workspace) -> None:
     """Of what is here the decoder knows all; so those that were kept apart are taken."""
     job = DiagnoseJob.of(workspace, ENCODER)
-    assert (job.text, job.sentences) == (diagnosing.KEPT_APART, 1000)
+    assert (job.text, job.sentences) == (diagnosing.HELD_OUT, 1000)
 
 
 def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_figure_says_whether_it_is_above_the_baselines() -> None:
     assert len(rows) == sum(len(row.figures) for row in found.rows)
 
 
-def test_by_length_every_giver_is_a_line(workspace: Workspace) -> None:
+def test_by_length_every_system_is_a_line(workspace: Workspace) -> None:
     """With its interval; the table has the numbers that are drawn."""
     drawn = diagnosis_figures.by_length(diagnosis(), "token_f1")
     assert drawn is not None

@@ -126,7 +126,7 @@ def test_normalisation_tells_how_far_and_for_whom(workspace: Workspace) -> None:
     assert found.verdict == "look"
     assert f"by −1.00 ({BIG}) to +7.00 points ({BAG}) on MR" in words(found)
     assert f"chosen in 1 of 2 cases, always for {BAG}" in words(found)
-    assert f"Tuning changes the order: 1 of 1 pair swaps places: {BAG} overtakes {BIG}" in words(
+    assert f"Tuning changes the order: 1 of 1 pair swaps ranks: {BAG} overtakes {BIG}" in words(
         found
     )
     assert found.exhibits[0].rows[1] == ("MR", BAG, 75.0, 82.0, 7.0, 82.0, "z-normalised")
@@ -180,7 +180,7 @@ def test_similarities_stand_in_columns_of_their_own(workspace: Workspace) -> Non
     assert "lie 30.00 points of Spearman on STSBenchmark, with z-normalised vectors 8.00" in words(
         found
     )
-    assert f"with a learned similarity 1 of 1 pair swaps places: {BAG} overtakes {BIG}" in words(
+    assert f"with a learned similarity 1 of 1 pair swaps ranks: {BAG} overtakes {BIG}" in words(
         found
     )
     exhibit = found.exhibits[0]

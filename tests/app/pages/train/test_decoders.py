@@ -68,7 +68,7 @@ def here(workspace: Workspace, spec: DecoderSpec) -> Iterator[Event]:
             yield event
 
 
-def own(workspace: Workspace) -> list[decoders.DecoderRow]:
+def own(workspace: Workspace) -> list[decoders.DecoderInfo]:
     """The decoders that did not come with the app."""
     return [row for row in decoders.listed(workspace) if not row.shipped]
 

@@ -46,7 +46,7 @@ def shape_of(base: str) -> dict[str, int]:
     return shape
 
 
-def fresh_tokenizer(sentences: Iterable[str], size: int, limit: int) -> Any:
+def learn_tokenizer(sentences: Iterable[str], size: int, limit: int) -> Any:
     """Learn a WordPiece vocabulary.
 
     Args:
@@ -87,7 +87,7 @@ def fresh_tokenizer(sentences: Iterable[str], size: int, limit: int) -> Any:
     )
 
 
-def fresh_config(shape: dict[str, int], vocabulary: int) -> Any:
+def bert_config(shape: dict[str, int], vocabulary: int) -> Any:
     """A `BertConfig`; the feed-forward layers are four times as wide as the others."""
     from transformers import BertConfig
 

@@ -9,7 +9,7 @@ import torch
 
 from engine.errors import UserError
 from engine.training import TrainSpec
-from engine.training.fresh import SentenceIterator, fresh_tokenizer, shape_of
+from engine.training.from_scratch import SentenceIterator, learn_tokenizer, shape_of
 from engine.training.model import open_model
 
 TEXT = [
@@ -23,7 +23,7 @@ TEXT = [
 
 def test_a_vocabulary_is_learned_from_the_sentences():
     """BERT's special tokens first; a word seen often is one piece."""
-    words = fresh_tokenizer(TEXT, 300, 40)
+    words = learn_tokenizer(TEXT, 300, 40)
     vocabulary = words.get_vocab()
     assert [words.convert_ids_to_tokens(i) for i in range(5)] == [
         "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
@@ -36,7 +36,7 @@ def test_a_vocabulary_is_learned_from_the_sentences():
 
 def test_no_language_is_foreign():
     """Every sentence comes back whole, accents and all; an unseen letter is unknown."""
-    words = fresh_tokenizer(TEXT, 300, 40)
+    words = learn_tokenizer(TEXT, 300, 40)
     for sentence in TEXT:
         pieces = words.tokenize(sentence)
         assert "[UNK]" not in pieces
@@ -47,7 +47,7 @@ def test_no_language_is_foreign():
 
 def test_the_rarest_letters_are_left_out_of_a_small_vocabulary():
     """So that a large script does not fill it."""
-    words = fresh_tokenizer(TEXT, 100, 40)
+    words = learn_tokenizer(TEXT, 100, 40)
     assert len(words) <= 100
     assert "[UNK]" in words.tokenize(TEXT[3]) and "[UNK]" not in words.tokenize("the keeper lit")
 
@@ -57,7 +57,7 @@ def test_the_same_sentences_and_seed_give_the_same_model_in_every_process():
     """The trainer alone numbers letters in another order each time."""
     code = (
         "import hashlib, torch\n"
-        "from tests.engine.training.test_fresh import digest\n"
+        "from tests.engine.training.test_from_scratch import digest\n"
         "print(digest(3))\n"
     )
     run = [sys.executable, "-c", code]
@@ -101,4 +101,4 @@ def test_the_shape_is_as_asked():
 def test_without_a_letter_there_is_nothing_to_learn(sentences):
     """Said, not guessed."""
     with pytest.raises(UserError, match="no letter"):
-        fresh_tokenizer(sentences, 100, 40)
+        learn_tokenizer(sentences, 100, 40)
