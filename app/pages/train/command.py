@@ -119,6 +119,7 @@ def sweep(
     seeds: Annotated[
         int, typer.Option(min=1, max=20, help="Each with so many seeds, from --seed on.")
     ] = 1,
+    estimate: EstimateOption = False,
     queue: QueueOption = False,
     store: StoreOption = None,
     data: DataOption = None,
@@ -131,6 +132,8 @@ def sweep(
     theodolite sweep sup minilm --train nli.csv --out drawn --set temperature=0.01..0.2:log --draw 8
 
     theodolite sweep unsup minilm --train text.txt --out d --ablation dropout --scale try --queue
+
+    theodolite sweep unsup minilm --train text.txt --out d --set batch_size=64,128 --estimate
 
     Each is a folder under FOLDER. What is trained already is not trained again: after Ctrl-C the
     same command goes on. A training that fails does not end the others.
@@ -155,8 +158,11 @@ def sweep(
     else:
         children = ablations.children(ablation, base_spec)
     job = SweepJob.of(workspace, base_spec, sweeps.seeded(children, drawn))
-    if queue:
-        service.EncoderTraining(workspace).check(base_spec)
+    training = service.EncoderTraining(workspace)
+    if estimate:
+        progress.tell_cost(training, job, as_json)
+    elif queue:
+        training.check(base_spec)
         queued(submit.queue(workspace, job), as_json, trains=True)
     elif run_id := progress.perform(workspace, job, as_json):
         _told_best(workspace, run_id, job, as_json)

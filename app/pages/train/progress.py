@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from app import formats
 from app.pages.train.job import SweepJob, TrainDecoderJob, TrainingJob
-from app.terminal import emit_json, line, progress_bar, queued, say
+from app.terminal import emit, emit_json, line, progress_bar, queued, say
 from engine.decoding.events import (
     DecoderEvaluated,
     DecoderFinished,
@@ -26,7 +27,7 @@ from store.errors import StoreError
 from store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from app.pages.train.service import Training
+    from app.pages.train.service import EncoderTraining, Training
     from app.workspace import Workspace
 
 Move = Callable[[float, float, str], None]
@@ -56,6 +57,26 @@ def train(
         queued(training.start(spec), as_json, trains=True)
     else:
         perform(training.workspace, training.job(spec), as_json)
+
+
+def tell_cost(training: EncoderTraining, job: SweepJob, as_json: bool) -> None:
+    """What each child of a sweep would take, and all of them one after the other."""
+    costs = []
+    with progress_bar("probing") as move:
+        for label, cost in training.probe_sweep(job):
+            costs.append((label, cost))
+            move(len(costs), len(job.children), label)
+    seconds, most = sum(c.seconds for _, c in costs), max(c.bytes for _, c in costs)
+    if as_json:
+        for label, cost in costs:
+            emit_json({"label": label, **asdict(cost)})
+        emit_json({"label": "all", "seconds": seconds, "bytes": most})
+        return
+    rows = [{"label": label} | training.facts(cost) for label, cost in costs]
+    emit(rows, ("label", "Time", "Memory", "Updates"), False)
+    line(f"All: about {formats.duration(seconds)}, about {formats.size(most)} of memory")
+    for note in dict.fromkeys(note for _, cost in costs for note in cost.notes):
+        say(note)
 
 
 def perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: bool) -> str:

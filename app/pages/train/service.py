@@ -6,7 +6,7 @@ import functools
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from app import formats
 from app.jobs import submit
 from app.pages.train import settings
-from app.pages.train.job import TrainDecoderJob, TrainingJob, TrainJob, slug
+from app.pages.train.job import SweepJob, TrainDecoderJob, TrainingJob, TrainJob, slug
 from app.pages.train.materials import default_dev
 from app.pages.train.settings import NONE, Settings, Values
 from engine.errors import UserError
@@ -33,6 +33,11 @@ OWN = "own"
 """In place of a preset: settings of one's own."""
 CHECKED = 1000
 """Examples of the data that are read before a run is queued."""
+_FREE: Mapping[str, Any] = {
+    "seed": 0, "learning_rate": 1e-5, "warmup": 0.0, "weight_decay": 0.0, "temperature": 1.0,
+    "patience": None,
+}  # fmt: skip
+"""Fields of an encoder's training that cost nothing, all alike."""
 Spec = TypeVar("Spec", bound=BaseSpec)
 Cost = TypeVar("Cost")
 
@@ -211,6 +216,16 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         from engine.training.estimate import estimate
 
         return estimate(spec, self.workspace.catalog)
+
+    def probe_sweep(self, job: SweepJob) -> Iterator[tuple[str, TrainEstimate]]:
+        """Label and cost of each child; those that will cost the same share a probe."""
+        probed: dict[TrainSpec, TrainEstimate] = {}
+        for position, label in enumerate(job.units()):
+            child = job.child(position)
+            alike = replace(child, out="", **_FREE)
+            if alike not in probed:
+                probed[alike] = self.probe(child)
+            yield label, probed[alike]
 
     def facts(self, cost: TrainEstimate) -> dict[str, str]:
         """Time and memory."""

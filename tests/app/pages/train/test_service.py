@@ -106,6 +106,22 @@ def test_what_a_training_takes_is_said_before(
     assert workspace.store.runs.list() == []
 
 
+def test_what_a_sweep_takes_is_said_before(workspace: Workspace, tmp_path: Path) -> None:
+    """Child by child, then in all; those that differ in the seed alone share a probe."""
+    spec = small(write_sentences(tmp_path / "s.txt"), tmp_path / "out")
+    words = ["sweep", *spec.command()[2:], "--set", "batch_size=4,8", "--set", "seed=1,2",
+             "--estimate", "--store", str(workspace.store.folder)]  # fmt: skip
+    done = CliRunner().invoke(app, [*words, "--json"])
+    *children, total = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [child["steps"] for child in children] == [30] * 4
+    assert len({child["seconds"] for child in children}) == 2
+    assert total["seconds"] == pytest.approx(sum(child["seconds"] for child in children))
+    assert total["bytes"] == max(child["bytes"] for child in children)
+    assert "All: about " in CliRunner().invoke(app, words).stdout
+    assert not (tmp_path / "out").exists()
+    assert workspace.store.runs.list() == []
+
+
 @pytest.mark.parametrize("kind", [EncoderTraining, DecoderTraining])
 def test_a_form_knows_the_preset_it_says(
     workspace: Workspace, kind: type[Training[Any, Any]]
