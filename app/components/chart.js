@@ -66,12 +66,12 @@ async function draw() {
   waiting = !element.offsetParent;
   if (waiting) return;
   const turn = ++drawn;
+  const given = parsed("figure");
+  const made = layout(given?.layout);
+  plot.setAttribute("aria-label", value.label);
+  plot.style.minHeight = `${made.height}px`; // nothing moves when the figure comes
   await script(props.plotly);
   if (turn !== drawn || !props.value?.figure) return; // another value, or none, came meanwhile
-  const given = parsed("figure");
-  const made = layout(given.layout);
-  plot.setAttribute("aria-label", value.label);
-  plot.style.minHeight = `${made.height}px`;
   const picture = { format: "png", filename: value.name, scale: 2 };
   await window.Plotly.react(plot, given.data, made, { ...config, toImageButtonOptions: picture });
   if (!listening) {
@@ -105,7 +105,8 @@ const shown = (value) =>
 
 function fill() {
   const { columns, rows } = numbers();
-  const head = el("tr", {}, ...columns.map((name) => el("th", { scope: "col" }, name)));
+  const head = el("tr", {}, ...columns.map((name) =>
+    el("th", { scope: "col" }, el("button", { type: "button", class: "t-sort", onclick: "theodolite.sort(event)" }, name))));
   const body = rows.slice(0, ROWS_SHOWN).map((row) =>
     el("tr", {}, ...row.map((value) => el("td", { class: typeof value === "number" ? "t-num" : null }, shown(value)))));
   const more = rows.length - ROWS_SHOWN;

@@ -136,7 +136,7 @@ def ridges(panels: Sequence[Panel], grid: np.ndarray) -> Figure:
         _draw_panel(figure, row, panel, grid, RIDGE_PEAK / float(highest))
     figure.update_xaxes(range=_shown(panels, grid), zeroline=True)
     figure.update_xaxes(title_text="cosine of the two sentences", row=len(panels))
-    return finish(figure, height=96 + 250 * len(panels), left=74)
+    return finish(figure, height=96 + 188 * len(panels), left=74)
 
 
 def _draw_panel(figure: Figure, row: int, panel: Panel, grid: np.ndarray, scale: float) -> None:
@@ -324,8 +324,8 @@ def ridges_headline(panels: Sequence[Panel], grid: np.ndarray) -> str:
 
 
 def forest_headline(intervals: Sequence[Interval], baseline: str) -> str:
-    """How many of the differences to the baseline are real."""
-    sentences = []
+    """How many of the differences to the baseline are real; encoders of one verdict together."""
+    told: dict[str, list[str]] = {}
     for encoder in dict.fromkeys(i.encoder for i in intervals):
         mine = [i for i in intervals if i.encoder == encoder]
         better = sum(i.clear and i.delta > 0 for i in mine)
@@ -339,8 +339,15 @@ def forest_headline(intervals: Sequence[Interval], baseline: str) -> str:
         if tied:
             said.append(f"tied on {tied}")
         tasks = formats.plural(len(mine), "task")
-        sentences.append(f"{encoder} is {formats.listed(said)} of {tasks}")
-    return "; ".join(sentences) + f", against {baseline}" if sentences else ""
+        words = f"{formats.listed(said)} of {tasks}"
+        if len(said) == 1 and len(mine) > 1:
+            words = f"{said[0].split()[0]} on all {tasks}"
+        told.setdefault(words, []).append(encoder)
+    sentences = [
+        f"{formats.listed(names, most=4)} {'is' if len(names) == 1 else 'are'} {words}"
+        for words, names in told.items()
+    ]
+    return f"Against {baseline}, {'; '.join(sentences)}" if sentences else ""
 
 
 def percent(share: float) -> str:

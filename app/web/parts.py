@@ -251,9 +251,27 @@ def cosine(value: float | None) -> str:
     )
 
 
+def column_head(name: str, css: str = "", below: str = "") -> str:
+    """The head of a column by which people can sort: with the mouse, or Tab and Enter.
+
+    Args:
+        name: HTML, escaped; it is the button.
+        css: classes of the cell.
+        below: HTML under the button.
+    """
+    return (
+        f'<th scope="col" class="{css}"><button type="button" class="t-sort" '
+        f'onclick="theodolite.sort(event)">{name}</button>{below}</th>'
+    )
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], label: str,
-          numbers: Sequence[int] = ()) -> str:  # fmt: skip
-    """A table of cells that are HTML already: escape them. Columns in `numbers` align right."""
+          numbers: Sequence[int] = (), *, sortable: bool = True) -> str:  # fmt: skip
+    """A table of cells that are HTML already: escape them. Columns in `numbers` align right.
+
+    Of more than two rows it can be sorted by its heads; `sortable` is false where their order has
+    a meaning, such as a sum at the end.
+    """
 
     def cells(row: Sequence[str], kind: str, extra: str = "") -> str:
         return "".join(
@@ -261,7 +279,13 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], label: str,
             for i, cell in enumerate(row)
         )
 
-    head = cells([escape(name) for name in columns], "th", ' scope="col"')
+    if sortable and len(rows) > 2:
+        head = "".join(
+            column_head(escape(name), "t-num" if i in numbers else "")
+            for i, name in enumerate(columns)
+        )
+    else:
+        head = cells([escape(name) for name in columns], "th", ' scope="col"')
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     return (
         f'<div class="t-scroll" role="region" tabindex="0" aria-label="{escape(label)}">'

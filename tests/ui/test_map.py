@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from app.pages.map import service as maps
 from app.pages.map.job import MapJob
+from app.web.figures import percent
 from tests.ui.addresses import address_of
 from tests.ui.conftest import ARTIFACTS
 from tests.ui.maps import ENCODER, QUERY, drawn, inside, on_screen, over, said, table
@@ -65,7 +66,7 @@ def test_the_map_is_drawn_by_webgl_and_has_its_words(visit, made):
     page = drawn(visit)
     expect(page.locator(".t-map")).to_have_attribute("data-scene", "webgl")
     trust = made.info["trust"]
-    expect(page.locator("#trust")).to_contain_text(f"{trust['recall']:.0%} of a sentence")
+    expect(page.locator("#trust")).to_contain_text(f"{percent(trust['recall'])} of a sentence")
     expect(page.locator("#trust")).to_contain_text(f"{trust['trustworthiness']:.3f}")
     labels = page.locator(".t-map-label")
     expect(labels).to_have_count(20)

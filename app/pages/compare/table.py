@@ -10,6 +10,7 @@ from app import formats
 from app.pages.compare import letters
 from app.pages.compare.cautions import measured_as
 from app.pages.overview.service import METRICS
+from app.web import parts
 
 if TYPE_CHECKING:
     from app.pages.compare.published import Reference
@@ -26,7 +27,7 @@ Spreads = Mapping[tuple[str, str, str], str]
 def table(report: Comparison, printed: Sequence[Reference], spreads: Spreads) -> str:
     """The whole table as HTML; wide ones scroll inside their frame, the task stays in view."""
     base, *others = report.encoders
-    heads = ['<th scope="col">Task</th>', _head(base, "baseline")]
+    heads = [parts.column_head("Task"), _head(base, "baseline")]
     heads += [_head(name, f"against {base}{_over(report, name)}") for name in others]
     heads += [_head(ref.row.model, "published") for ref in printed]
     body = "".join(_row(report, task, printed, spreads) for task in report.tasks)
@@ -78,7 +79,7 @@ def _over(report: Comparison, name: str) -> str:
 
 def _head(name: str, below: str = "") -> str:
     small = f"<small>{escape(below)}</small>" if below else ""
-    return f'<th scope="col"><span class="t-spec">{escape(name)}</span>{small}</th>'
+    return parts.column_head(f'<span class="t-spec">{escape(name)}</span>', below=small)
 
 
 def _row(report: Comparison, task: str, printed: Sequence[Reference], spreads: Spreads) -> str:

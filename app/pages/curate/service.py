@@ -33,7 +33,7 @@ NAMES = {
     "exact": "Exact duplicates",
     "near": "Near duplicates",
     "outliers": "Outliers",
-    "typical": "Most and least typical",
+    "typical": "Typical",
     "leaks": "Leaks",
 }
 MOST_KEPT = 10_000

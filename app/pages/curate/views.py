@@ -38,9 +38,8 @@ def _ways(found: Answer, encoder: str) -> str:
         return ""
     file = f"./theodolite/curation/{found.key}.csv"
     links = [
-        f'<a class="t-button" href="{file}" download>'
-        f"Save {formats.plural(found.info['kept'], 'row')} as CSV</a>",
-        f'<a class="t-button" href="{file}?spreadsheet=1" download '
+        f'<a href="{file}" download>Save {formats.plural(found.info["kept"], "row")} as CSV</a>',
+        f'<a href="{file}?spreadsheet=1" download '
         f'title="An apostrophe before text that a spreadsheet would take for a formula">'
         "CSV for spreadsheets</a>",
     ]
@@ -48,7 +47,7 @@ def _ways(found: Answer, encoder: str) -> str:
     where = {"in": found.asked.dataset, "encoder": encoder or found.asked.encoder, "ids": ids}
     shown = min(MOST_IDS, len(found.ids))
     links.append(
-        f'<a class="t-button" href="{escape(address.link("map", **where))}">'
+        f'<a href="{escape(address.link("map", **where))}">'
         f"{'Open' if shown == len(found.ids) else f'Open the first {shown}'} on the map</a>"
     )
     more = []
@@ -57,7 +56,7 @@ def _ways(found: Answer, encoder: str) -> str:
     if len(found.ids) > SHOWN:
         more.append(f"The first {SHOWN} are shown here.")
     note = f'<p class="t-muted">{" ".join(more)}</p>' if more else ""
-    return f'<div class="t-actions t-ways">{"".join(links)}</div>{note}'
+    return f'<p class="t-ways">{"".join(links)}</p>{note}'
 
 
 def _cell(name: str, value: Any, found: Answer, encoder: str) -> str:

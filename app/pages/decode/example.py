@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from app.pages.decode.service import DecodeOptions
     from app.workspace import Workspace
 
-SENTENCE = "The children play football in the park."
+SENTENCE = "He drinks coffee in the morning."
 ENDS = ("He plays the guitar.", "She cooks dinner for her friends.")
 WALKED = "minilm"
 COLLECTION = "starter-topics"

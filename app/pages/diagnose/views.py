@@ -215,9 +215,13 @@ def _table(found: Diagnosis, *, shipped: bool) -> str:
         rows.append([*cells, parts.tag(said, kind) if said else ""])
     numbers = tuple(range(1, len(systems) + 1))
     number = next(row.n for row in found.rows)
+    f1 = [figures.shown(found.figures(system)["token_f1"])[0] for system in systems]
+    title = f"{found.encoder}: token F1 {f1[0]}"
+    if len(f1) > 1:
+        title += f", against {f1[-1]} for {SYSTEMS[systems[-1]]}"
     beside = f" {parts.SHIPPED}" if shipped else ""
     return (
-        f'<div class="t-section"><h2>{escape(found.encoder)}{beside}</h2>'
+        f'<div class="t-section"><h2>{escape(title)}{beside}</h2>'
         f"<p>{_facts(found)} Measured on "
         f"{formats.plural(number, 'sentence')}; the small numbers are 95 % intervals.</p></div>"
         f"{parts.table(heads, rows, 'Figures of the decoder and of two baselines', numbers)}"

@@ -215,10 +215,10 @@ def welcome(workspace: Workspace) -> list[str]:
     runs = []
     for title, names in FIRST_LOOKS.items():
         if here.issuperset(names):
+            ensure_listed(workspace, STARTER_ENCODERS[::-1])  # pages begin with the best
             # A run each, behind all others: a map asked for meanwhile waits for one encoder only.
             for encoder in STARTER_ENCODERS:
                 job = EvaluateJob.of(workspace, [encoder], names)
-                ensure_listed(workspace, job.encoders)
                 runs.append(
                     workspace.store.runs.create(
                         job.kind, job.to_spec(), f"{title}, {encoder}", priority=1

@@ -259,7 +259,7 @@ def estimates(found: Sequence[costs.Estimate]) -> str:
     heads = ("Encoder", "Results", "New sentences", "Encoding", "Training and scoring", "In all",
              "Memory", "Disk")  # fmt: skip
     return (
-        f"{parts.table(heads, rows, 'Estimated cost', range(1, 8))}"
+        f"{parts.table(heads, rows, 'Estimated cost', range(1, 8), sortable=False)}"
         '<p class="t-small t-muted">Estimated from short runs on this machine, as busy as it is '
         "now: mostly within a factor of two. Memory comes on top of the program and the model. "
         "What is in the store already costs nothing.</p>"

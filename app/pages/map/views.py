@@ -11,6 +11,7 @@ from app.components import map_address
 from app.components.map import points
 from app.pages.map import service
 from app.web import address, parts
+from app.web.figures import percent
 
 if TYPE_CHECKING:
     from app.pages.map.service import StoredMap
@@ -112,16 +113,17 @@ def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
         )
     if info["explained"] is not None:
         said.append(
-            f"The plane keeps {info['explained']:.0%} of the variance of {info['dim']} dimensions."
+            f"The plane keeps {percent(info['explained'])} of the variance of {info['dim']} "
+            "dimensions."
         )
     trust = info["trust"]
     if trust:
         sample = trust["looked_at"]
         of = "" if sample == info["n"] else f", on average over {sample:,} sentences looked at"
         said.append(
-            f"{trust['recall']:.0%} of a sentence's {trust['k']} nearest are its nearest here too"
-            f"{of}. Trustworthiness {trust['trustworthiness']:.3f} (1: no false neighbour on the "
-            f"map), continuity {trust['continuity']:.3f} (1: no true neighbour lost)."
+            f"{percent(trust['recall'])} of a sentence's {trust['k']} nearest are its nearest "
+            f"here too{of}. Trustworthiness {trust['trustworthiness']:.3f} (1: no false neighbour "
+            f"on the map), continuity {trust['continuity']:.3f} (1: no true neighbour lost)."
         )
     elif info["n"] < 3:
         said.append("There are too few sentences to say how far the map can be trusted.")

@@ -32,6 +32,7 @@ def build(workspace: Workspace) -> None:
             parts.static(views.ACTIONS)
     notice = parts.notice()
     nothing = parts.static("", elem_classes=["t-answer"])
+    headline = parts.static("", elem_id="headline", elem_classes=["t-answer"])
     board = heatmap(
         label="Scores of encoders by task",
         name="theodolite-scores",
@@ -44,7 +45,7 @@ def build(workspace: Workspace) -> None:
     card = actions(elem_id="result")
     welcome = parts.static("")
     seen = gr.State([])
-    shown = [welcome, strip, nothing, board, footnote, seen]
+    shown = [welcome, strip, nothing, headline, board, footnote, seen]
 
     def everything() -> dict[Any, Any]:
         runs = service.live(workspace)
@@ -53,6 +54,7 @@ def build(workspace: Workspace) -> None:
             welcome: views.welcome(rows),
             strip: progress.strip(runs),
             nothing: "" if columns else views.nothing(),
+            headline: views.headline(columns, rows),
             board: grid(columns, rows) if columns else None,
             footnote: f'<p class="t-muted t-small">{escape(views.FOOTNOTE)}</p>' if columns else "",
             seen: progress.signature(runs),

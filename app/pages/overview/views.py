@@ -35,6 +35,12 @@ FOOTNOTE = (
     "StarterSTS, StarterTopics and StarterSearch are measured on the starter set, which we wrote "
     "for this app. Its grades follow a written rubric; agreement between people was not measured."
 )
+PAGES = (
+    ("map", "Map", "2,040 sentences in a plane, a colour a topic"),
+    ("search", "Search", "what each of them takes for near"),
+    ("decode", "Decode", "a sentence said again from its vector alone"),
+    ("compare", "Compare", "which differences are more than chance"),
+)
 ACTIONS = (
     '<a class="t-button t-primary" href="./evaluate">Evaluate</a> '
     '<a class="t-button" href="./encoders">Add an encoder</a>'
@@ -80,6 +86,37 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
         cells |= _averages(cells, suites)
         rows.append(HeatmapRow(name, cells, note=_note(encoder["info"])))
     return columns, rows + _published(shown)
+
+
+def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> str:
+    """Who has the highest score on how many tasks, of the encoders measured here."""
+    wins: dict[str, int] = {}
+    tasks = 0
+    for column in columns:
+        scores = {
+            row.name: row.cells[column.key].score
+            for row in rows
+            if not row.published and column.kind == "task" and column.key in row.cells
+        }
+        known = {name: score for name, score in scores.items() if score is not None}
+        if len(known) < 2:
+            continue
+        tasks += 1
+        for name, score in known.items():
+            wins[name] = wins.get(name, 0) + (score == max(known.values()))
+    if not tasks:
+        return ""
+    most = max(wins.values())
+    best = [name for name, number in wins.items() if number == most]
+    if len(best) > 3:
+        return ""
+    where = f"{'all' if 1 < most == tasks else f'{most} of'} {formats.plural(tasks, 'task')}"
+    has = "has" if len(best) == 1 else "each have"
+    said = f"{formats.listed(best)} {has} the highest score on {where}"
+    return (
+        f'<div class="t-section"><h2>{escape(said)}</h2><p>Whether that is more than chance, '
+        '<a href="./compare">Compare</a> says.</p></div>'
+    )
 
 
 def _column(name: str) -> HeatmapColumn:
@@ -274,6 +311,10 @@ def welcome(rows: Sequence[HeatmapRow]) -> str:
         f"<small>{escape(why)}</small></li>"
         for name, what, why in STARTERS
     )
+    links = "".join(
+        f'<li><a href="./{path}">{title}</a><small>{escape(what)}</small></li>'
+        for path, title, what in PAGES
+    )
     return (
         '<section class="t-welcome" aria-label="Welcome"><h2>Three encoders to start with</h2>'
         f"<ul>{items}</ul><p>They are measured first on the starter set: sentence pairs graded 0 "
@@ -281,6 +322,7 @@ def welcome(rows: Sequence[HeatmapRow]) -> str:
         "something to see without a download. "
         '<a href="./encoders">Add an encoder of your own</a>, or '
         '<a href="./data">bring your data</a>.</p>'
+        f'<h2>What they can show</h2><ul class="t-tour">{links}</ul>'
         '<button type="button" class="t-link" onclick="theodolite.dismissWelcome()">Hide this'
         "</button></section>"
     )

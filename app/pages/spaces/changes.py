@@ -74,7 +74,7 @@ def _item(rank: int, one: Changed, encoders: tuple[str, str]) -> str:
     return (
         f'<li data-point="{one.index}"><details><summary><span class="t-rank">{rank}</span>'
         f'<span dir="auto">{_cut(one.sentence)}</span><small>{said}</small></summary>'
-        f'<div class="t-change"><p class="t-small t-muted">Jaccard {one.jaccard:.2f}, rank-biased '
+        f'<div class="t-swap"><p class="t-small t-muted">Jaccard {one.jaccard:.2f}, rank-biased '
         f'overlap {one.overlap:.2f}. <button type="button" class="t-link" data-show>Show it on the '
         f'maps</button></p><div class="t-columns" style="--columns:2">{lists}</div></div>'
         "</details></li>"

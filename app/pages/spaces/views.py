@@ -122,7 +122,9 @@ def figures(report: dict[str, Any]) -> str:
         ]
         for row in report["rows"]
     ]  # fmt: skip
-    table = parts.table(("", *COLUMNS), rows, "The two spaces in figures", numbers=(1, 2, 3, 4))
+    table = parts.table(
+        ("", *COLUMNS), rows, "The two spaces in figures", (1, 2, 3, 4), sortable=False
+    )
     return (
         f"{table}"
         f'<details class="t-twin"><summary>What these figures are</summary>'
@@ -167,8 +169,9 @@ def side(found: StoredMap) -> str:
     """The name over a map, with how far that map is to be trusted."""
     trust = found.info["trust"]
     kept = (
-        f"{maps.NAMES[found.info['method']]}; {trust['recall']:.0%} of the {trust['k']} nearest of "
-        "a sentence are its nearest here"
+        f"{maps.NAMES[found.info['method']]}; "
+        f"{percent(trust['recall'])} of the {trust['k']} nearest "
+        "of a sentence are its nearest here"
         if trust
         else maps.NAMES[found.info["method"]]
     )

@@ -109,6 +109,16 @@
     touched.forEach(groupRadios);
   }).observe(document, { childList: true, subtree: true, attributeFilter: ["name"] });
 
+  // A cell as a number, where it begins with one: "3 min 20 s" is 200, "−1,204 kB" is -1204000.
+  const UNITS = { h: 3600, min: 60, s: 1, kB: 1e3, MB: 1e6, GB: 1e9, k: 1e3, M: 1e6, B: 1e9 };
+  function amount(cell) {
+    const text = (cell?.textContent ?? "").trim();
+    if (text === "" || text === "–") return null;
+    const plain = text.replaceAll(",", "").replaceAll("−", "-");
+    const parts = /^[<+]? ?(-?\d+(?:\.\d+)?(?:e-?\d+)?)(?:\s?(h|min|s|kB|MB|GB|k|M|B)(?: (\d+) (min|s))?\b)?/.exec(plain);
+    return parts ? Number(parts[1]) * (UNITS[parts[2]] ?? 1) + Number(parts[3] ?? 0) * (UNITS[parts[4]] ?? 0) : text;
+  }
+
   const loading = {};
 
   window.theodolite = {
@@ -245,6 +255,30 @@
       for (const part of list.querySelectorAll("section")) part.hidden = !part.querySelector("li:not([hidden])");
       const nothing = list.querySelector("[data-nothing]");
       if (nothing) nothing.hidden = list.querySelector("li:not([hidden])") !== null;
+    },
+
+    // Sort a table by the head that was pressed: numbers from the highest, text from A, then the other way
+    // round, then as it was. Durations and sizes are compared as such; what is missing stays below.
+    sort(event) {
+      const head = event.currentTarget.closest("th");
+      const body = head.closest("table").tBodies[0];
+      const rows = [...body.rows];
+      rows.forEach((row, i) => (row.dataset.place ??= i));
+      const values = new Map(rows.map((row) => [row, amount(row.cells[head.cellIndex])]));
+      const filled = [...values.values()].filter((value) => value !== null);
+      const numeric = filled.every((value) => typeof value === "number");
+      const ways = numeric ? ["descending", "ascending", null] : ["ascending", "descending", null];
+      const way = ways[(ways.indexOf(head.getAttribute("aria-sort")) + 1) % 3];
+      for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+      if (way) head.setAttribute("aria-sort", way);
+      const order = (a, b) => (numeric ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
+      body.append(...rows.sort((rowA, rowB) => {
+        const [a, b] = [values.get(rowA), values.get(rowB)];
+        const before = rowA.dataset.place - rowB.dataset.place;
+        if (!way || (a === null && b === null)) return before;
+        if (a === null || b === null) return a === null ? 1 : -1;
+        return (way === "ascending" ? order(a, b) : order(b, a)) || before;
+      }));
     },
 
     dismissWelcome() {

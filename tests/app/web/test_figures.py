@@ -101,7 +101,11 @@ def test_the_forest_headline_counts_real_differences_and_ties() -> None:
     """Four tasks: two better, one worse, one tied."""
     rows = [interval("A", 2, 1), interval("B", 3, 1), interval("C", -2, 1), interval("D", 0.1, 1)]
     text = figures.forest_headline(rows, "wordllama")
-    assert text == "minilm is better on 2, worse on 1 and tied on 1 of 4 tasks, against wordllama"
+    assert text == "Against wordllama, minilm is better on 2, worse on 1 and tied on 1 of 4 tasks"
+    names = ("minilm", "random:256")
+    worse = [interval(task, -2, 1, name) for name in names for task in ("A", "B")]
+    text = figures.forest_headline(worse, "wordllama")
+    assert text == "Against wordllama, minilm and random:256 are worse on all 2 tasks"
 
 
 def test_names_with_markup_are_shown_as_written() -> None:
