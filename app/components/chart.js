@@ -73,7 +73,12 @@ async function draw() {
   await script(props.plotly);
   if (turn !== drawn || !props.value?.figure) return; // another value, or none, came meanwhile
   const picture = { format: "png", filename: value.name, scale: 2 };
-  await window.Plotly.react(plot, given.data, made, { ...config, toImageButtonOptions: picture });
+  // On a page with a base, Plotly would write the address of now into its clip paths, and lose them when it changes.
+  const base = document.querySelector("base[href]"), href = base?.getAttribute("href");
+  base?.removeAttribute("href");
+  const ready = window.Plotly.react(plot, given.data, made, { ...config, toImageButtonOptions: picture });
+  base?.setAttribute("href", href);
+  await ready;
   if (!listening) {
     listening = true;
     plot.on("plotly_click", (event) => trigger("click", { points: points(event) }));
