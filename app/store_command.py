@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from app import formats
-from app.terminal import (
-    DataOption,
-    JsonOption,
-    StoreOption,
-    done,
-    emit,
-    emit_json,
-    open_workspace,
-    plain_errors,
-    say,
-    verbs,
-)
-
-if TYPE_CHECKING:
-    from app.workspace import Workspace
+from app.terminal import JsonOption, done, emit, emit_json, say, verb, verbs
+from app.workspace import Workspace
 
 store_verbs = verbs("Verify the store and reclaim its space.")
 
 
 @store_verbs.command("check")
-@plain_errors
+@verb
 def check_store(
+    workspace: Workspace,
     repair: Annotated[
         bool, typer.Option("--repair", help="Queue results that cannot be read again.")
     ] = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Verify the database, every file of results and every vector; exit 1 on a finding.
@@ -42,7 +28,6 @@ def check_store(
 
     theodolite store check --repair
     """
-    workspace = open_workspace(store, data)
     findings = workspace.store.check()
     rows = [{"finding": str(finding)} for finding in findings]
     if rows or as_json:
@@ -70,16 +55,15 @@ def _repair(workspace: Workspace, as_json: bool) -> None:
 
 
 @store_verbs.command("clean")
-@plain_errors
+@verb
 def clean_store(
+    workspace: Workspace,
     runs_older_than: Annotated[
         float | None, typer.Option(metavar="DAYS", min=0, help="Also forget runs over so long ago.")
     ] = None,
     results_older_than: Annotated[
         float | None, typer.Option(metavar="DAYS", min=0, help="Also forget results so old.")
     ] = None,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Remove what nothing refers to any more, and say how much space that freed.
@@ -92,7 +76,7 @@ def clean_store(
     """
     from store import forget
 
-    opened = open_workspace(store, data).store
+    opened = workspace.store
     runs = results = 0
     if runs_older_than is not None:
         runs = forget.runs_older(opened, runs_older_than)

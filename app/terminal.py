@@ -61,6 +61,11 @@ QueueOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
+_WORKSPACE_OPTIONS = [
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+    for name, option in (("store", StoreOption), ("data", DataOption))
+]
+
 LOG = "theodolite.log"
 """In the store's folder: what went wrong in full, for whoever looks into it."""
 
@@ -202,6 +207,16 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
             raise _told(told, as_json) from error
 
     return run
+
+
+def verb(command: Callable[..., R]) -> Callable[..., R]:
+    """Make a verb of a function that takes a workspace: it has --store and --data in its place."""
+    opened = takes("workspace", _WORKSPACE_OPTIONS, open_workspace)(command)
+    given = inspect.signature(opened).parameters.values()
+    last = [one.name for one in _WORKSPACE_OPTIONS] + ["as_json"]
+    ordered = inspect.Signature(sorted(given, key=lambda one: one.name in last))
+    opened.__signature__ = ordered  # type: ignore[attr-defined]
+    return plain_errors(opened)
 
 
 def takes(

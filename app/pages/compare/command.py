@@ -7,21 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from app import formats
-from app.terminal import (
-    DataOption,
-    EncodersArgument,
-    JsonOption,
-    StoreOption,
-    emit,
-    emit_json,
-    open_workspace,
-    plain_errors,
-    say,
-)
+from app.terminal import EncodersArgument, JsonOption, emit, emit_json, say, verb
+from app.workspace import Workspace
 
 
-@plain_errors
+@verb
 def compare(
+    workspace: Workspace,
     encoders: EncodersArgument,
     tasks: Annotated[
         str | None, typer.Option(help="Comma-separated tasks or suites; default: all shared.")
@@ -29,8 +21,6 @@ def compare(
     protocol: Annotated[
         str | None, typer.Option(help="Results under this protocol only; default: each task's own.")
     ] = None,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say which differences between measured encoders are real.
@@ -48,7 +38,6 @@ def compare(
     """
     from app.pages.compare import service as comparison
 
-    workspace = open_workspace(store, data)
     report = comparison.compare(workspace, encoders, tasks, protocol)
     emit(
         report.rows() if as_json else [_in_words(row) for row in report.rows()],

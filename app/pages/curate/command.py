@@ -8,24 +8,23 @@ from typing import Annotated
 import typer
 
 from app.terminal import (
-    DataOption,
     JsonOption,
     QueueOption,
     SpreadsheetOption,
-    StoreOption,
     check_writable,
     do_here,
     emit,
     emit_json,
-    open_workspace,
-    plain_errors,
     queued,
     say,
+    verb,
 )
+from app.workspace import Workspace
 
 
-@plain_errors
+@verb
 def curate(
+    workspace: Workspace,
     check: Annotated[str, typer.Argument(help="exact, near, outliers, typical or leaks.")],
     dataset: Annotated[
         str, typer.Argument(help="Where to look; see `theodolite data`.")
@@ -44,8 +43,6 @@ def curate(
     out: Annotated[Path | None, typer.Option("--out", help="Write the table here, as CSV.")] = None,
     spreadsheet: SpreadsheetOption = False,
     queue: QueueOption = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find duplicates, outliers, leaks, or the most and least typical sentences.
@@ -63,7 +60,6 @@ def curate(
         check, dataset, split=split, encoder=encoder, threshold=threshold, neighbours=neighbours,
         many=many, against=against, against_split=against_split,
     )  # fmt: skip
-    workspace = open_workspace(store, data)
     if queue:
         queued(submit.queue(workspace, asked), as_json)
         return

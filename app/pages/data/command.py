@@ -9,34 +9,31 @@ import typer
 
 from app.pages.data import service
 from app.terminal import (
-    DataOption,
     JsonOption,
-    StoreOption,
     done,
     emit,
     emit_json,
-    open_workspace,
     plain_errors,
     progress_bar,
     say,
+    verb,
     verbs,
 )
+from app.workspace import Workspace
 
 data_verbs = verbs("List data sets, look into them, add your own.")
 
 
 @data_verbs.command("list")
-@plain_errors
-def list_data(
-    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
-) -> None:
+@verb
+def list_data(workspace: Workspace, as_json: JsonOption = False) -> None:
     """Show every data set: starter, folder and uploads.
 
     theodolite data list --data ~/senteval
     """
     from dataclasses import asdict
 
-    catalog = open_workspace(store, data).catalog
+    catalog = workspace.catalog
     rows = [asdict(info) for info in catalog.list()]
     emit(rows, ("name", "kind", "origin", "task", "description"), as_json)
     unread = catalog.unread()
@@ -45,19 +42,18 @@ def list_data(
 
 
 @data_verbs.command("show")
-@plain_errors
+@verb
 def show_data(
+    workspace: Workspace,
     name: Annotated[str, typer.Argument(metavar="DATASET", help="A name from `data list`.")],
     limit: Annotated[int, typer.Option("-n", min=1, help="How many sentences.")] = 10,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the first sentences of a data set, its size and its hash.
 
     theodolite data show starter-topics -n 3
     """
-    dataset = open_workspace(store, data).catalog.load(name)
+    dataset = workspace.catalog.load(name)
     sentences = dataset.sentences
     if as_json:
         emit_json({"name": name, "kind": dataset.kind, "hash": dataset.hash, "n": len(sentences)})
@@ -67,8 +63,9 @@ def show_data(
 
 
 @data_verbs.command("add")
-@plain_errors
+@verb
 def add_data(
+    workspace: Workspace,
     file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL, Parquet or plain text.")],
     name: Annotated[str | None, typer.Option(help="Name; default: the file's.")] = None,
     kind: Annotated[
@@ -78,8 +75,6 @@ def add_data(
         str | None,
         typer.Option(help="role=column,…  e.g. left=text_a,right=text_b,score=grade"),
     ] = None,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add a file of your own. Without --columns its columns are guessed and shown.
@@ -89,7 +84,7 @@ def add_data(
     theodolite evaluate minilm --tasks upload:mine
     """
     mapping = service.mapping_of(file, kind, columns)
-    row = service.keep(open_workspace(store, data), file, file.name, name or file.stem, mapping)
+    row = service.keep(workspace, file, file.name, name or file.stem, mapping)
     used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
     done(row, f"Added as upload:{row['name']}: {row['kind']}; {used}.", as_json)
 
@@ -118,16 +113,15 @@ def import_coco(
 
 
 @data_verbs.command("remove")
-@plain_errors
+@verb
 def remove_data(
+    workspace: Workspace,
     name: Annotated[str, typer.Argument(metavar="UPLOAD", help="upload:NAME")],
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Remove an upload. Results measured on it stay.
 
     theodolite data remove upload:mine
     """
-    service.remove(open_workspace(store, data), name)
+    service.remove(workspace, name)
     done({"removed": name}, f"{name} is removed.", as_json)

@@ -9,22 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.pages.decode.service import STEPS, DecodeOptions, offer
-from app.terminal import (
-    DataOption,
-    JsonOption,
-    StoreOption,
-    emit,
-    open_workspace,
-    plain_errors,
-    progress_bar,
-    say,
-    takes,
-)
+from app.terminal import JsonOption, emit, progress_bar, say, takes, verb
+from app.workspace import Workspace
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.pages.decode.service import DecodeResult, Step
-    from app.workspace import Workspace
 
 EncoderOption = Annotated[
     str, typer.Option("--encoder", "-e", metavar="ENCODER", help="A spec string.")
@@ -74,14 +64,13 @@ def _options(
 takes_options = takes("options", signature(_options, eval_str=True).parameters.values(), _options)
 
 
-@plain_errors
+@verb
 @takes_options
 def decode(
+    workspace: Workspace,
     sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="It is encoded first.")],
     encoders: EncodersOption = None,
     options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Encode a sentence and decode its vector: what comes back is what the vector kept.
@@ -96,7 +85,7 @@ def decode(
     """
     from app.pages.decode import service
 
-    workspace, names = open_workspace(store, data), encoders or [USUAL]
+    names = encoders or [USUAL]
     with progress_bar("decoding"):
         found = [
             one for name in names for one in service.decode(workspace, [name], sentence, options)
@@ -104,9 +93,10 @@ def decode(
     _tell(workspace, found, as_json)
 
 
-@plain_errors
+@verb
 @takes_options
 def interpolate(
+    workspace: Workspace,
     first: Annotated[str, typer.Argument(metavar="A", help="The sentence to begin with.")],
     second: Annotated[str, typer.Argument(metavar="B", help="The sentence to end with.")],
     encoder: EncoderOption = USUAL,
@@ -120,8 +110,6 @@ def interpolate(
     ] = None,
     near: Annotated[int, typer.Option(help="How many of them.")] = 3,
     options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Decode the points between two sentences.
@@ -135,7 +123,6 @@ def interpolate(
     """
     from app.pages.decode import service
 
-    workspace = open_workspace(store, data)
     with progress_bar("decoding"):
         try:
             found = service.interpolate(
@@ -164,9 +151,10 @@ def _step(step: Step) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@plain_errors
+@verb
 @takes_options
 def analogy(
+    workspace: Workspace,
     expression: Annotated[
         str,
         typer.Argument(metavar="EXPRESSION", help='+ - * / ( ), numbers and names: "a - b + c"'),
@@ -177,8 +165,6 @@ def analogy(
     ] = None,
     encoders: EncodersOption = None,
     options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Calculate with sentences and decode where that leads; a : b :: z : c is z = a - b + c.
@@ -192,7 +178,7 @@ def analogy(
     """
     from app.pages.decode import service
 
-    workspace, names, sentences = open_workspace(store, data), encoders or [USUAL], _named(named)
+    names, sentences = encoders or [USUAL], _named(named)
     with progress_bar("decoding"):
         found = service.calculate(workspace, names, expression, sentences, options)
     _tell(workspace, found, as_json)

@@ -8,30 +8,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.terminal import (
-    DataOption,
     JsonOption,
     QueueOption,
-    StoreOption,
     emit,
     emit_json,
     line,
-    open_workspace,
-    plain_errors,
     progress_bar,
     queued,
     say,
+    verb,
 )
+from app.workspace import Workspace
 from engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.workspace import Workspace
     from engine.decoding.diagnosis import Diagnosis, Figure
 
 SHOWN = 5
 
 
-@plain_errors
+@verb
 def diagnose(
+    workspace: Workspace,
     encoder: Annotated[
         str, typer.Argument(metavar="ENCODER", help="A spec with a decoder; none with --across.")
     ] = "",
@@ -54,8 +52,6 @@ def diagnose(
         ),
     ] = False,
     queue: QueueOption = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what a decoder gives back of sentences, beside two baselines, with intervals.
@@ -76,7 +72,6 @@ def diagnose(
     from app.pages.diagnose.service import DiagnoseJob, newest
     from engine.decoding.diagnosis import Diagnosis
 
-    workspace = open_workspace(store, data)
     if across or not encoder:
         if encoder or not across:
             raise UserError("It is an encoder or --across.", "Name one encoder, or give --across.")

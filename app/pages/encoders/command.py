@@ -11,28 +11,25 @@ import typer
 
 from app.pages.encoders import service
 from app.terminal import (
-    DataOption,
     JsonOption,
     QueueOption,
-    StoreOption,
     check_writable,
     do_here,
     done,
     emit,
     emit_json,
-    open_workspace,
-    plain_errors,
     progress_bar,
     queued,
     say,
+    verb,
     verbs,
 )
+from app.workspace import Workspace
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from app.workspace import Workspace
 
 encoder_verbs = verbs("List, add, examine and remove encoders.")
 
@@ -40,8 +37,9 @@ encoder_verbs = verbs("List, add, examine and remove encoders.")
 SpecArgument = Annotated[str, typer.Argument(metavar="ENCODER", help="A spec string.")]
 
 
-@plain_errors
+@verb
 def encode(
+    workspace: Workspace,
     encoder: Annotated[str, typer.Argument(help="A spec string, e.g. minilm | normalise.")],
     texts: Annotated[
         list[str] | None, typer.Argument(metavar="[SENTENCE]…", help="Sentences; none: stdin.")
@@ -57,8 +55,6 @@ def encode(
         typer.Option("--in", metavar="DATASET", help="Every sentence of a data set, each once."),
     ] = None,
     queue: QueueOption = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Turn sentences into vectors.
@@ -78,7 +74,6 @@ def encode(
     _check(texts or file, dataset, queue=queue, kept=out is not None or as_json)
     if out is not None:
         check_writable(out)
-    workspace = open_workspace(store, data)
     if dataset is None:
         sentences = _sentences(texts, file)
         vectors = _encoded(workspace, encoder, sentences, typed=bool(texts))
@@ -148,15 +143,13 @@ def _sentences(texts: list[str] | None, file: Path | None) -> list[str]:
 
 
 @encoder_verbs.command("list")
-@plain_errors
-def list_encoders(
-    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
-) -> None:
+@verb
+def list_encoders(workspace: Workspace, as_json: JsonOption = False) -> None:
     """Show every encoder that this store knows.
 
     theodolite encoders list --json
     """
-    rows = service.listed(open_workspace(store, data))
+    rows = service.listed(workspace)
     emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
     if not rows and not as_json:
         say(
@@ -166,18 +159,13 @@ def list_encoders(
 
 
 @encoder_verbs.command("add")
-@plain_errors
-def add_encoder(
-    spec: SpecArgument,
-    store: StoreOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@verb
+def add_encoder(workspace: Workspace, spec: SpecArgument, as_json: JsonOption = False) -> None:
     """Check a spec and remember it, so that pages offer it.
 
     theodolite encoders add "hf:bert-base-uncased?pooling=avg_first_last | normalise"
     """
-    row = service.add(open_workspace(store, data), spec)
+    row = service.add(workspace, spec)
     emit([row], ("name", "kind", "dim", "parameters", "pooling"), as_json)
     if not as_json:
         for warning in row.get("warnings") or ():
@@ -185,14 +173,13 @@ def add_encoder(
 
 
 @encoder_verbs.command("doctor")
-@plain_errors
+@verb
 def examine_encoder(
+    workspace: Workspace,
     source: Annotated[str, typer.Argument(help="hf:ID or dir:FOLDER, without options.")],
     check: Annotated[
         bool, typer.Option("--check", help="Also measure every pooling on STS-B dev.")
     ] = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say which pooling fits a checkpoint, and why: from its files, and by measuring it.
@@ -212,25 +199,24 @@ def examine_encoder(
         for line in (*diagnosis.reasons, *diagnosis.warnings):
             say(f"  {line}")
     if check:
-        measured_on, rows = service.check_poolings(open_workspace(store, data), source)
+        measured_on, rows = service.check_poolings(workspace, source)
         say(f"Measured on {measured_on}:")
         emit(rows, ("pooling", "spearman", "seconds"), as_json)
 
 
 @encoder_verbs.command("coverage")
-@plain_errors
+@verb
 def cover_tasks(
+    workspace: Workspace,
     spec: SpecArgument,
     tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say how many sentences of each task a file of vectors lacks.
 
     theodolite encoders coverage vectors:mine.parquet --tasks sts
     """
-    rows = list(service.coverage(open_workspace(store, data), spec, tasks))
+    rows = list(service.coverage(workspace, spec, tasks))
     emit(rows, ("task", "sentences", "lacking", "first"), as_json)
     if not as_json:
         for row in rows:
@@ -239,16 +225,11 @@ def cover_tasks(
 
 
 @encoder_verbs.command("remove")
-@plain_errors
-def remove_encoder(
-    spec: SpecArgument,
-    store: StoreOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@verb
+def remove_encoder(workspace: Workspace, spec: SpecArgument, as_json: JsonOption = False) -> None:
     """Forget an encoder. Its results stay; `store clean` reclaims its vectors.
 
     theodolite encoders remove "minilm | normalise"
     """
-    service.remove(open_workspace(store, data), spec)
+    service.remove(workspace, spec)
     done({"removed": spec}, f"{spec} is no longer listed.", as_json)

@@ -7,28 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.terminal import (
-    DataOption,
     EncodersArgument,
     JsonOption,
     QueueOption,
-    StoreOption,
     emit,
     emit_json,
     line,
-    open_workspace,
-    plain_errors,
     progress_bar,
     queued,
     say,
+    verb,
 )
+from app.workspace import Workspace
 
 if TYPE_CHECKING:
     from app.pages.evaluate.job import EvaluateJob
-    from app.workspace import Workspace
 
 
-@plain_errors
+@verb
 def evaluate(
+    workspace: Workspace,
     encoders: EncodersArgument,
     tasks: Annotated[
         str | None,
@@ -52,8 +50,6 @@ def evaluate(
         bool, typer.Option("--unlisted", help="Keep the encoders out of the list on the pages.")
     ] = False,
     queue: QueueOption = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure encoders on tasks; a number measured before is read, not measured again.
@@ -72,7 +68,6 @@ def evaluate(
     from app.pages.evaluate import service
     from app.pages.evaluate.job import EvaluateJob, queue_evaluation
 
-    workspace = open_workspace(store, data)
     if queue:
         run = queue_evaluation(
             workspace, encoders, tasks, protocol, seed, seeds=seeds, listed=not unlisted
@@ -96,16 +91,15 @@ def evaluate(
         raise typer.Exit(1)
 
 
-@plain_errors
+@verb
 def add_job(
+    workspace: Workspace,
     encoders: Annotated[list[str], typer.Argument(metavar="ENCODER…", help="Spec strings.")],
     tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
     protocol: Annotated[str | None, typer.Option(help="Default: each task's own.")] = None,
     seed: Annotated[int | None, typer.Option(help="Default: the protocol's own.")] = None,
     seeds: Annotated[int, typer.Option(help="How many seeds in a row, 1 to 20.")] = 1,
     priority: Annotated[int, typer.Option(help="Lower runs earlier; 0 is usual.")] = 0,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Queue an evaluation for the worker of a running app (or of `theodolite worker`).
@@ -114,7 +108,6 @@ def add_job(
     """
     from app.pages.evaluate.job import queue_evaluation
 
-    workspace = open_workspace(store, data)
     run = queue_evaluation(
         workspace, encoders, tasks, protocol, seed, seeds=seeds, priority=priority
     )

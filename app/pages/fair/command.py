@@ -7,20 +7,13 @@ from typing import Annotated
 import typer
 
 from app.pages.fair.service import PROJECTION, advise
-from app.terminal import (
-    DataOption,
-    JsonOption,
-    StoreOption,
-    emit_json,
-    line,
-    open_workspace,
-    plain_errors,
-    say,
-)
+from app.terminal import JsonOption, emit_json, line, say, verb
+from app.workspace import Workspace
 
 
-@plain_errors
+@verb
 def fair(
+    workspace: Workspace,
     encoders: Annotated[
         list[str] | None,
         typer.Argument(metavar="[ENCODER]…", help="Spec strings; none: every listed encoder."),
@@ -32,8 +25,6 @@ def fair(
     projection: Annotated[
         str, typer.Option(help="How encoders are brought to one size: pca or random.")
     ] = PROJECTION,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what would make a comparison of these encoders unfair.
@@ -44,7 +35,6 @@ def fair(
     with a verdict, and the commands that measure what is missing. After Eger, Rücklé, Gurevych
     2019. With --json every point is one object, with its numbers under `evidence`.
     """
-    workspace = open_workspace(store, data)
     advice = advise(workspace, encoders or (), tasks, projection=projection)
     for number, point in enumerate(advice.points, 1):
         if as_json:

@@ -6,22 +6,13 @@ from typing import Annotated
 
 import typer
 
-from app.terminal import (
-    DataOption,
-    EncodersArgument,
-    JsonOption,
-    QueueOption,
-    StoreOption,
-    do_here,
-    emit,
-    open_workspace,
-    plain_errors,
-    queued,
-)
+from app.terminal import EncodersArgument, JsonOption, QueueOption, do_here, emit, queued, verb
+from app.workspace import Workspace
 
 
-@plain_errors
+@verb
 def geometry(
+    workspace: Workspace,
     encoders: EncodersArgument,
     dataset: Annotated[
         str | None,
@@ -29,8 +20,6 @@ def geometry(
     ] = None,
     split: Annotated[str, typer.Option(help="A split, or all of them.")] = "all",
     queue: QueueOption = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure how encoders fill their space, over all pairs of a data set.
@@ -46,7 +35,6 @@ def geometry(
     from app.pages.geometry import service
     from app.pages.geometry.job import GeometryJob
 
-    workspace = open_workspace(store, data)
     names = {info.name for info in workspace.catalog.list()}
     chosen = dataset or next(name for name in service.USUAL if name in names)
     job = GeometryJob.of(encoders, chosen, split)

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.terminal import (
-    DataOption,
     JsonOption,
     QueueOption,
     SpreadsheetOption,
-    StoreOption,
     do_here,
     emit,
     emit_json,
-    open_workspace,
-    plain_errors,
     queued,
     say,
+    verb,
 )
+from app.workspace import Workspace
 
 if TYPE_CHECKING:
     from app.pages.map.service import StoredMap
@@ -29,8 +27,9 @@ ENDINGS = (".csv", ".parquet", ".npy")
 SHOWN = 10
 
 
-@plain_errors
+@verb
 def project(
+    workspace: Workspace,
     encoder: Annotated[str, typer.Argument(help="A spec string, e.g. minilm | normalise.")],
     dataset: Annotated[
         str, typer.Argument(help="What to draw; see `theodolite data`.")
@@ -49,8 +48,6 @@ def project(
     ] = None,
     spreadsheet: SpreadsheetOption = False,
     queue: QueueOption = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put the sentences of a collection on a plane, and say how far to trust it.
@@ -71,7 +68,6 @@ def project(
         encoder, dataset, method=method, neighbours=neighbours, min_dist=min_dist,
         seed=seed_of(seed),
     )  # fmt: skip
-    workspace = open_workspace(store, data)
     if queue:
         queued(submit.queue(workspace, job), as_json)
         return

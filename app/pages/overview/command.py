@@ -8,16 +8,8 @@ import typer
 
 from app import formats
 from app.pages.overview import service
-from app.terminal import (
-    DataOption,
-    JsonOption,
-    StoreOption,
-    done,
-    emit,
-    open_workspace,
-    plain_errors,
-    verbs,
-)
+from app.terminal import JsonOption, done, emit, verb, verbs
+from app.workspace import Workspace
 from engine.errors import UserError
 
 result_verbs = verbs("List and remove results.")
@@ -28,20 +20,18 @@ ProtocolOption = Annotated[list[str] | None, typer.Option("--protocol", help="On
 
 
 @result_verbs.command("list")
-@plain_errors
+@verb
 def list_results(
+    workspace: Workspace,
     encoder: EncoderOption = None,
     task: TaskOption = None,
     protocol: ProtocolOption = None,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show every result, older versions too, with the bytes of its values per example.
 
     theodolite results list --encoder minilm --json
     """
-    workspace = open_workspace(store, data)
     rows = service.stored(workspace, encoder, task, protocol)
     sizes = workspace.store.results.sizes(rows)
     emit(
@@ -52,16 +42,15 @@ def list_results(
 
 
 @result_verbs.command("remove")
-@plain_errors
+@verb
 def remove_results(
+    workspace: Workspace,
     ids: Annotated[
         list[int] | None, typer.Argument(metavar="[ID]…", help="See `results list`.")
     ] = None,
     encoder: EncoderOption = None,
     task: TaskOption = None,
     protocol: ProtocolOption = None,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Forget results for good: those of some numbers, or all of some encoders, tasks, protocols.
@@ -70,7 +59,6 @@ def remove_results(
 
     theodolite results remove --encoder "minilm | normalise" --task MR
     """
-    workspace = open_workspace(store, data)
     if not (ids or encoder or task or protocol):
         raise UserError("Which results?", "Give their numbers, or --encoder, --task, --protocol.")
     rows = service.stored(workspace, encoder, task, protocol, ids)

@@ -6,21 +6,13 @@ from typing import Annotated
 
 import typer
 
-from app.terminal import (
-    DataOption,
-    JsonOption,
-    StoreOption,
-    do_here,
-    emit,
-    open_workspace,
-    plain_errors,
-    queued,
-    say,
-)
+from app.terminal import JsonOption, do_here, emit, queued, say, verb
+from app.workspace import Workspace
 
 
-@plain_errors
+@verb
 def search(
+    workspace: Workspace,
     query: Annotated[str, typer.Argument(help="What to look for.")],
     collection: Annotated[
         str, typer.Option("--in", metavar="DATASET", help="Where to look; see `theodolite data`.")
@@ -47,8 +39,6 @@ def search(
             "--queue", help="Leave encoding and --index to the worker of the app; search later."
         ),
     ] = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find sentences of a collection: the nearest, one list for each encoder, or by their words.
@@ -66,7 +56,6 @@ def search(
     from app.pages.search import searchable, service
     from app.pages.search.job import needed
 
-    workspace = open_workspace(store, data)
     asked = service.spec(
         [query], collection, mode="examples" if unlike and by == "meaning" else by, k=k,
         least=least, only=only or (), unlike=unlike or (), encoders=encoder or ["minilm"],

@@ -6,19 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.terminal import (
-    DataOption,
-    JsonOption,
-    QueueOption,
-    StoreOption,
-    do_here,
-    emit,
-    emit_json,
-    open_workspace,
-    plain_errors,
-    queued,
-    say,
-)
+from app.terminal import JsonOption, QueueOption, do_here, emit, emit_json, queued, say, verb
+from app.workspace import Workspace
 
 if TYPE_CHECKING:
     from app.pages.spaces.service import SpacesJob
@@ -26,8 +15,9 @@ if TYPE_CHECKING:
 SHOWN = 10
 
 
-@plain_errors
+@verb
 def spaces(
+    workspace: Workspace,
     first: Annotated[str, typer.Argument(metavar="ENCODER_A", help="A spec string.")],
     second: Annotated[str, typer.Argument(metavar="ENCODER_B", help="Another one.")],
     collection: Annotated[
@@ -40,8 +30,6 @@ def spaces(
     ] = None,
     maps: Annotated[str, typer.Option(help="Of the two maps: umap or pca.")] = "umap",
     queue: QueueOption = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the spaces of two encoders in all their dimensions.
@@ -58,7 +46,6 @@ def spaces(
     from app.jobs import submit
     from app.pages.spaces.service import SpacesJob
 
-    workspace = open_workspace(store, data)
     job = SpacesJob.of(first, second, collection, k=k, clustering=clusters, size=size, method=maps)
     if queue:
         queued(submit.queue(workspace, job), as_json)

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from app.pages.train import materials, progress, service
 from app.pages.train.job import SweepJob, scores
 from app.pages.train.options import EstimateOption, takes_settings
-from app.terminal import (
-    DataOption,
-    JsonOption,
-    QueueOption,
-    StoreOption,
-    emit,
-    emit_json,
-    line,
-    open_workspace,
-    plain_errors,
-    queued,
-    say,
-)
+from app.terminal import JsonOption, QueueOption, emit, emit_json, line, queued, say, verb
+from app.workspace import Workspace
 from engine.errors import UserError
 from engine.training import TrainSpec
 from engine.training.fields import defaults
-
-if TYPE_CHECKING:
-    from app.workspace import Workspace
 
 ObjectiveArgument = Annotated[
     str, typer.Argument(metavar="OBJECTIVE", help="unsup, sup, mlm or next-sentence.")
@@ -53,9 +39,10 @@ OutOption = Annotated[
 ]
 
 
-@plain_errors
+@verb
 @takes_settings(TrainSpec)
 def train(
+    workspace: Workspace,
     objective: ObjectiveArgument,
     base: BaseArgument,
     train: TrainOption,
@@ -63,8 +50,6 @@ def train(
     settings: dict[str, Any],
     estimate: EstimateOption = False,
     queue: QueueOption = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train a sentence encoder: SimCSE in all its forms, or MLM to begin with.
@@ -81,16 +66,16 @@ def train(
     trained is listed among the encoders at once. With --json every event is one object, and the
     last is the outcome.
     """
-    workspace = open_workspace(store, data)
     settings = _with_dev(workspace, settings)
     asked = TrainSpec(objective=objective, base=base, train=train, out=out, **settings)  # type: ignore[arg-type]
     training = service.EncoderTraining(workspace)
     progress.train(training, asked, estimate=estimate, queue=queue, as_json=as_json)
 
 
-@plain_errors
+@verb
 @takes_settings(TrainSpec)
 def sweep(
+    workspace: Workspace,
     objective: ObjectiveArgument,
     base: BaseArgument,
     train: TrainOption,
@@ -121,8 +106,6 @@ def sweep(
     ] = 1,
     estimate: EstimateOption = False,
     queue: QueueOption = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train one encoder for each value of a field, or for each row of a table, and tell the best.
@@ -141,7 +124,6 @@ def sweep(
     from app.jobs import submit
     from engine.training import ablations, sweeps
 
-    workspace = open_workspace(store, data)
     settings = _with_dev(workspace, settings)
     base_spec = TrainSpec(objective=objective, base=base, train=train,  # type: ignore[arg-type]
                           out=str(Path(out).expanduser().absolute()), **settings)  # fmt: skip

@@ -9,26 +9,16 @@ import typer
 from app import decoders
 from app.pages.train import progress, service
 from app.pages.train.options import EstimateOption, takes_settings
-from app.terminal import (
-    DataOption,
-    JsonOption,
-    QueueOption,
-    StoreOption,
-    done,
-    emit,
-    line,
-    open_workspace,
-    plain_errors,
-    say,
-    verbs,
-)
+from app.terminal import JsonOption, QueueOption, done, emit, line, say, verb, verbs
+from app.workspace import Workspace
 from engine.decoding import presets
 from engine.decoding.spec import DecoderSpec
 
 
-@plain_errors
+@verb
 @takes_settings(DecoderSpec)
 def train_decoder(
+    workspace: Workspace,
     encoder: Annotated[
         str, typer.Argument(metavar="ENCODER", help="Whose vectors are decoded: a spec string.")
     ],
@@ -55,8 +45,6 @@ def train_decoder(
     ] = "ours",
     estimate: EstimateOption = False,
     queue: QueueOption = False,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train a decoder: from the vectors of an encoder back to sentences.
@@ -71,7 +59,6 @@ def train_decoder(
     trained is used at once wherever its encoder is decoded. With --json every event is one object,
     and the last is the outcome.
     """
-    workspace = open_workspace(store, data)
     texts = tuple(train) if train else presets.default_texts(workspace.catalog)
     given = presets.preset(preset).changes | settings
     training = service.DecoderTraining(workspace)
@@ -85,15 +72,13 @@ decoder_verbs = verbs("List decoders, read their cards, remove them.")
 
 
 @decoder_verbs.command("list")
-@plain_errors
-def list_decoders(
-    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
-) -> None:
+@verb
+def list_decoders(workspace: Workspace, as_json: JsonOption = False) -> None:
     """Show every decoder that can be used; of several for an encoder the first is taken.
 
     theodolite decoders list --json
     """
-    rows = [vars(row) for row in decoders.listed(open_workspace(store, data))]
+    rows = [vars(row) for row in decoders.listed(workspace)]
     columns = ("name", "encoder", "architecture", "trained_on", "sentences", "words", "shipped")
     emit(rows, columns, as_json)
     if not rows and not as_json:
@@ -101,30 +86,25 @@ def list_decoders(
 
 
 @decoder_verbs.command("card")
-@plain_errors
-def show_card(name: Name, store: StoreOption = None, data: DataOption = None) -> None:
+@verb
+def show_card(workspace: Workspace, name: Name) -> None:
     """Print a decoder's card, Markdown: on what and how it was trained, how well it does.
 
     theodolite decoders card minilm
     """
-    for text in decoders.card_of(open_workspace(store, data), name).splitlines():
+    for text in decoders.card_of(workspace, name).splitlines():
         line(text)
 
 
 @decoder_verbs.command("remove")
-@plain_errors
-def remove_decoder(
-    name: Name,
-    store: StoreOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@verb
+def remove_decoder(workspace: Workspace, name: Name, as_json: JsonOption = False) -> None:
     """Remove a decoder. One in the store is deleted; a folder of yours only leaves the list.
 
     theodolite decoders remove minilm-36e4305ecb
 
     Diagnoses of it are kept. Decoders that came with the app cannot be removed.
     """
-    found = decoders.remove(open_workspace(store, data), name)
+    found = decoders.remove(workspace, name)
     row = {"removed": name, "folder": str(found.folder), "deleted": found.deleted}
     done(row, decoders.told(found), as_json)

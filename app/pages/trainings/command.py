@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from app.terminal import (
-    DataOption,
-    JsonOption,
-    StoreOption,
-    emit,
-    emit_json,
-    line,
-    open_workspace,
-    plain_errors,
-    say,
-)
+from app.terminal import JsonOption, emit, emit_json, line, say, verb
+from app.workspace import Workspace
 from engine.errors import UserError
-
-if TYPE_CHECKING:
-    from app.workspace import Workspace
 
 COLUMNS = (
     "key", "kind", "state", "label", "step", "steps", "score", "loss", "seconds", "out", "error",
@@ -32,14 +20,13 @@ MOST = 200
 """Runs listed of each kind."""
 
 
-@plain_errors
+@verb
 def runs(
+    workspace: Workspace,
     keys: Annotated[
         list[str] | None,
         typer.Argument(metavar="[RUN]…", help="Runs to set side by side: keys of the list."),
     ] = None,
-    store: StoreOption = None,
-    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the trainings of encoders and decoders, and diagnoses; of those named, the curves.
@@ -56,7 +43,6 @@ def runs(
     """
     from app.pages.trainings import service as training
 
-    workspace = open_workspace(store, data)
     rows = _listed(workspace)
     if not keys:
         emit(rows, COLUMNS, as_json)
