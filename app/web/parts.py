@@ -11,7 +11,7 @@ import json
 import logging
 import math
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import Any
@@ -102,8 +102,34 @@ def static(html: str, **kwargs: Any) -> gr.HTML:
 
 def section(title: str, lead: str = "") -> gr.HTML:
     """A heading inside a page. Plain text."""
-    sentence = f"<p>{escape(lead)}</p>" if lead else ""
-    return static(f'<div class="t-section"><h2>{escape(title)}</h2>{sentence}</div>')
+    return static(heading(title, lead))
+
+
+def heading(title: str, lead: str = "", html: str = "", beside: str = "") -> str:
+    """The same as HTML.
+
+    Args:
+        title: plain text.
+        lead: plain text below it.
+        html: more of the lead, escaped.
+        beside: HTML after the title.
+    """
+    sentence = f"<p>{escape(lead)}{html}</p>" if lead or html else ""
+    return f'<div class="t-section"><h2>{escape(title)}{beside}</h2>{sentence}</div>'
+
+
+def readings(said: Mapping[str, str]) -> str:
+    """What a picture says of each encoder, in a sentence or two. Plain text."""
+    items = "".join(
+        f'<li><span class="t-spec">{escape(name)}</span>{escape(text)}</li>'
+        for name, text in said.items()
+    )
+    return f'<ul class="t-readings" aria-label="How to read it">{items}</ul>'
+
+
+def next_step(visitor: bool, instead: str, press: str) -> str:
+    """What to do where a run would help: visitors start none, and do something instead."""
+    return f"This demonstration does not start runs: {instead}." if visitor else press
 
 
 def empty(title: str, text: str, link: tuple[str, str] | None = None) -> str:

@@ -114,7 +114,7 @@ def _compared(question: ComparisonSpec, rows: tuple[str, ...]) -> Shown:
         intervals, said = _of_tasks(report)
     headline = parts.say(said or NOTHING_ALIKE)
     if intervals:
-        headline = f'<div class="t-section"><h2>{escape(said)}</h2></div>'
+        headline = parts.heading(said)
     return {
         "headline": headline,
         "comparison": table,

@@ -154,9 +154,8 @@ def _shown(workspace: Workspace, asked: Values) -> str:
     found = service.found(workspace, spec)
     if found is not None:
         return views.html(found, str(asked.encoder or ""))
-    hint = (
-        "This demonstration does not start runs: choose what was looked for before."
-        if workspace.read_only
-        else "Press Run check. A large collection is worked on in the background."
-    )
+    hint = parts.next_step(
+        workspace.read_only, "choose what was looked for before",
+        "Press Run check. A large collection is worked on in the background.",
+    )  # fmt: skip
     return parts.empty(f"{service.NAMES[spec.check]}: not looked for yet", hint)

@@ -65,9 +65,9 @@ def _group(
         else _folded(family, found, opened)
         for family, found in _families(infos).items()
     )
+    number = f' <small class="t-muted">{len(infos)}</small>'
     return (
-        f'<section><div class="t-section"><h2>{escape(title)} '
-        f'<small class="t-muted">{len(infos)}</small></h2><p>{escape(lead)}</p></div>'
+        f"<section>{parts.heading(title, lead, beside=number)}"
         f'<ul class="t-sets" aria-label="{escape(title)}">{rows}</ul></section>'
     )
 

@@ -105,10 +105,10 @@ def across(workspace: Workspace) -> str:
     from app.pages.diagnose.relations import across as related
 
     found = related(workspace)
-    head = (
-        '<div class="t-section"><h2>Across encoders</h2><p>Whether a diagnostic orders encoders as '
-        "their scores on tasks do: Spearman over those that have both.</p></div>"
-    )
+    head = parts.heading(
+        "Across encoders", "Whether a diagnostic orders encoders as their scores on tasks do: "
+        "Spearman over those that have both.",
+    )  # fmt: skip
     if found.relations is None:
         said = found.problem
         return head + parts.say(f"{said.message} {said.hint}" if said else "")
@@ -160,10 +160,10 @@ def _correlations(found: Across) -> str:
 
 def _stability(found: Across) -> str:
     """Whether decoders of different kinds order the encoders alike."""
-    head = (
-        '<div class="t-section"><h2>Stability</h2><p>Spearman between decoders of two kinds, '
-        "other architectures or training sizes, over the encoders that have both.</p></div>"
-    )
+    head = parts.heading(
+        "Stability", "Spearman between decoders of two kinds, other architectures or training "
+        "sizes, over the encoders that have both.",
+    )  # fmt: skip
     if not found.agreements:
         said = found.unstable
         return head + parts.say(f"{said.message} {said.hint}" if said else "")
@@ -220,10 +220,10 @@ def _table(found: Diagnosis, *, shipped: bool) -> str:
     if len(f1) > 1:
         title += f", against {f1[-1]} for {SYSTEMS[systems[-1]]}"
     beside = f" {parts.SHIPPED}" if shipped else ""
+    lead = (f"{_facts(found)} Measured on {formats.plural(number, 'sentence')}; the small numbers "
+            "are 95 % intervals.")  # fmt: skip
     return (
-        f'<div class="t-section"><h2>{escape(title)}{beside}</h2>'
-        f"<p>{_facts(found)} Measured on "
-        f"{formats.plural(number, 'sentence')}; the small numbers are 95 % intervals.</p></div>"
+        f"{parts.heading(title, html=lead, beside=beside)}"
         f"{parts.table(heads, rows, 'Figures of the decoder and of two baselines', numbers)}"
         f"{parts.warn(found.notes)}"
     )
@@ -249,11 +249,11 @@ def _samples(samples: Sequence[DecodedSample]) -> str:
         f"{parts.cosine(one.cosine)}</div>{_nearest(one)}</li>"
         for one in samples
     )
-    return (
-        '<div class="t-section"><h2>Samples</h2><p>Each sentence, what came back of it with the '
-        "differences marked, and the nearest sentence that the decoder learned from.</p></div>"
-        f'<ul class="t-told t-samples" aria-label="Samples">{items}</ul>{word_diff.LEGEND}'
-    )
+    head = parts.heading(
+        "Samples", "Each sentence, what came back of it with the differences marked, and the "
+        "nearest sentence that the decoder learned from.",
+    )  # fmt: skip
+    return f'{head}<ul class="t-told t-samples" aria-label="Samples">{items}</ul>{word_diff.LEGEND}'
 
 
 def _nearest(one: DecodedSample) -> str:

@@ -175,8 +175,7 @@ def results(workspace: Workspace, asked: Plan) -> str:
     left = len(keys) - len(there)
     more = f'<p class="t-muted">{formats.plural(left, "result")} not there yet.</p>' if left else ""
     return (
-        f'<div class="t-section"><h2>Results</h2></div>'
-        f"{parts.table(heads, rows, 'Results', numbers)}{more}"
+        f"{parts.heading('Results')}{parts.table(heads, rows, 'Results', numbers)}{more}"
         f'<p class="t-actions">{links}</p>'
     )
 

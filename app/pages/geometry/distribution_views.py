@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
@@ -40,14 +39,15 @@ def pictures(found: tuple[tuple[str, Distribution], ...], task: str) -> dict[str
         rows=rows,
     )
     count = next(iter(drawn.values())).n
-    title = (
-        f'<div class="t-section"><h2>{escape(headline)}</h2><p>{formats.plural(count, "pair")} of '
-        f"{escape(task)} by the grade people gave them. Diamonds mark the mean of a group, the "
-        "dotted line the mean cosine of two random sentences.</p></div>"
-    )
+    title = parts.heading(
+        headline, f"{formats.plural(count, 'pair')} of {task} by the grade people gave "
+        "them. Diamonds mark the mean of a group, the dotted line the mean cosine of two random "
+        "sentences.",
+    )  # fmt: skip
     space_title, space = _space(drawn)
     return {
-        "headline": title, "picture": ridges, "readings": _readings(drawn),
+        "headline": title, "picture": ridges,
+        "readings": parts.readings({n: densities.reading(one) for n, one in drawn.items()}),
         "space-title": space_title, "space": space,
     }  # fmt: skip
 
@@ -65,15 +65,6 @@ def _numbers(drawn: Mapping[str, Distribution]) -> tuple[list[str], list[list[An
     return columns, rows
 
 
-def _readings(drawn: Mapping[str, Distribution]) -> str:
-    """What each picture says, in a sentence or two."""
-    items = "".join(
-        f'<li><span class="t-spec">{escape(name)}</span>{escape(densities.reading(one))}</li>'
-        for name, one in drawn.items()
-    )
-    return f'<ul class="t-readings" aria-label="How to read it">{items}</ul>'
-
-
 def _space(drawn: Mapping[str, Distribution]) -> tuple[str, Any]:
     """Alignment and uniformity, where the task defines them."""
     points = [
@@ -85,11 +76,11 @@ def _space(drawn: Mapping[str, Distribution]) -> tuple[str, Any]:
         return "", None
     best = min(points, key=lambda p: p.alignment + p.uniformity)
     headline = f"{best.encoder} has the best sum of alignment and uniformity"
-    title = (
-        f'<div class="t-section"><h2>{escape(headline)}</h2><p>Alignment: mean squared distance of '
-        "pairs graded above 4. Uniformity: log mean Gaussian potential of all sentences (Wang, "
-        "Isola 2020; SimCSE, figure 2). Lower is better for both.</p></div>"
-    )
+    title = parts.heading(
+        headline, "Alignment: mean squared distance of pairs graded above 4. Uniformity: log mean "
+        "Gaussian potential of all sentences (Wang, Isola 2020; SimCSE, figure 2). Lower is better "
+        "for both.",
+    )  # fmt: skip
     rows = [[p.encoder, p.alignment, p.uniformity] for p in points]
     return title, drawing(
         figures.space(points),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app import formats
@@ -34,11 +33,10 @@ def missing(absent: Sequence[str], data: str, *, some: bool, visitor: bool) -> s
         return ""
     if some:
         return parts.say(f"Not measured on {data} yet: {', '.join(absent)}.")
-    hint = (
-        "This demonstration does not start runs: choose other data."
-        if visitor
-        else "Press the button below; it takes from seconds to minutes and runs in the background."
-    )
+    hint = parts.next_step(
+        visitor, "choose other data",
+        "Press the button below; it takes from seconds to minutes and runs in the background.",
+    )  # fmt: skip
     return parts.empty(f"None of them was measured on {data}", hint)
 
 
@@ -52,7 +50,7 @@ def alignment(everyone: Mapping[str, Mapping[str, Any]], rule: str, dataset: str
     some = next(iter(known.values()))
     headline = _best(points)
     pairs = some["n_data"] * (some["n_data"] - 1) // 2
-    title = _title(
+    title = parts.heading(
         headline,
         f"Alignment: mean squared distance of the {some[f'n_{rule}']:,} pairs graded "
         f"{RULES[rule]} {some['cut']:g}. Uniformity: log mean Gaussian potential of all "
@@ -67,7 +65,7 @@ def alignment(everyone: Mapping[str, Mapping[str, Any]], rule: str, dataset: str
         columns=["encoder", "alignment", "uniformity", "n_pos", "n_data"], rows=rows,
     )  # fmt: skip
     readings = {p.encoder: _apart(p, points) for p in points}
-    return title, value, _readings(readings)
+    return title, value, parts.readings(readings)
 
 
 def _best(points: Sequence[figures.SpacePoint]) -> str:
@@ -122,7 +120,7 @@ def spectrum(geometries: Sequence[Geometry]) -> View:
            f"{figures.percent(ranked[-1].info['effective_rank'] / ranked[-1].info['dim'])} of "
            f"{ranked[-1].info['dim']}")
     )  # fmt: skip
-    title = _title(
+    title = parts.heading(
         headline,
         "Singular values of the matrix of sentence vectors, as encoded, divided by the largest "
         "(SimCSE, figure E.1). A line that falls steeply is a space with few directions in use.",
@@ -132,7 +130,7 @@ def spectrum(geometries: Sequence[Geometry]) -> View:
         name="theodolite-singular-values",
         columns=["number", *(geometry.encoder for geometry in geometries)], rows=rows,
     )  # fmt: skip
-    return title, value, _readings(readings)
+    return title, value, parts.readings(readings)
 
 
 def _spectrum_words(geometry: Geometry) -> str:
@@ -175,7 +173,7 @@ def hubs(geometries: Sequence[Geometry]) -> View:
         f"{most.encoder} has {_hub_kind(most.info['hub_skew'])}: one sentence is among the {k} "
         f"nearest of {most.info['hub_most']:,} others"
     )
-    title = _title(
+    title = parts.heading(
         headline,
         f"Each sentence has {k} nearest others, so each is a neighbour {k} times on average. "
         "Hubs are neighbours of very many and get in the way of search (Radovanović et al. 2010); "
@@ -187,7 +185,7 @@ def hubs(geometries: Sequence[Geometry]) -> View:
         columns=["encoder", f"among the {k} nearest of so many, or more", "share of sentences"],
         rows=rows,
     )  # fmt: skip
-    return title, value, _readings(readings)
+    return title, value, parts.readings(readings)
 
 
 def _hub_kind(skew: float) -> str:
@@ -220,7 +218,7 @@ def cosines(geometries: Sequence[Geometry], dataset: str) -> View:
     panels = [one.panel for one in found.values()]
     headline = figures.ridges_headline(panels, grid)
     labels = [ridge.label for ridge in panels[0].ridges]
-    title = _title(
+    title = parts.heading(
         headline,
         f"{formats.plural(len(scored[0].gold), 'pair')} of {dataset} by the grade people gave "
         "them. Diamonds mark the mean of a group, the dotted line that of two random sentences.",
@@ -232,7 +230,7 @@ def cosines(geometries: Sequence[Geometry], dataset: str) -> View:
         rows=[[name, *(ridge.mean for ridge in s.panel.ridges), s.overlap, s.random]
               for name, s in found.items()],
     )  # fmt: skip
-    return title, value, _readings({n: densities.reading(s) for n, s in found.items()})
+    return title, value, parts.readings({n: densities.reading(s) for n, s in found.items()})
 
 
 def thresholds(
@@ -254,7 +252,8 @@ def thresholds(
     positive, what = _positive(some, positive_from, label)
     if not positive.any() or positive.all():
         return (
-            _title("No threshold to find", f"Every pair or none is {what}: choose another cut."),
+            parts.heading("No threshold to find",
+                          f"Every pair or none is {what}: choose another cut."),
             None, "",
         )  # fmt: skip
     common = float(max(positive.mean(), 1 - positive.mean()))
@@ -289,7 +288,7 @@ def thresholds(
         if best[top].accuracy > common + LITTLE
         else "No threshold gets much more right than always giving the majority class"
     )
-    title = _title(
+    title = parts.heading(
         headline,
         f"{int(positive.sum()):,} of {len(positive):,} pairs are {what}. Diamonds mark the "
         "best accuracy and the best F1. A threshold looks better on the pairs it was chosen on "
@@ -300,7 +299,7 @@ def thresholds(
         name="theodolite-thresholds", rows=rows,
         columns=["encoder", "best", "threshold", "accuracy", "precision", "recall", "F1"],
     )  # fmt: skip
-    return title, value, _readings(readings)
+    return title, value, parts.readings(readings)
 
 
 def _positive(
@@ -348,17 +347,5 @@ def _places(n: int, most: int = 400) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 
-def _title(headline: str, lead: str) -> str:
-    return f'<div class="t-section"><h2>{escape(headline)}</h2><p>{escape(lead)}</p></div>'
-
-
 def _drawn(info: Mapping[str, Any]) -> str:
     return ", drawn at random from more" if info["drawn"] else ""
-
-
-def _readings(said: Mapping[str, str]) -> str:
-    items = "".join(
-        f'<li><span class="t-spec">{escape(name)}</span>{escape(text)}</li>'
-        for name, text in said.items()
-    )
-    return f'<ul class="t-readings" aria-label="How to read it">{items}</ul>'

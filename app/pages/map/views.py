@@ -69,12 +69,11 @@ def _nothing(workspace: Workspace, collection: str, alive: bool, left: float | N
         return parts.empty(f"{count}, being encoded", "The map is drawn here as soon as it can be.")
     rest = "" if left is None else formats.time_left(left).removesuffix(" left")
     long = f" That takes {rest}." if rest else ""
-    hint = (
-        "This demonstration does not start runs: choose another collection or encoder."
-        if workspace.read_only
-        else f"Press Compute map: the sentences are encoded in the background, once.{long} The "
-        "map is here when it is ready."
-    )
+    hint = parts.next_step(
+        workspace.read_only, "choose another collection or encoder",
+        f"Press Compute map: the sentences are encoded in the background, once.{long} The map is "
+        "here when it is ready.",
+    )  # fmt: skip
     return parts.empty(f"{count}, not on a map yet", hint)
 
 

@@ -113,10 +113,8 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> st
     where = f"{'all' if 1 < most == tasks else f'{most} of'} {formats.plural(tasks, 'task')}"
     has = "has" if len(best) == 1 else "each have"
     said = f"{formats.listed(best)} {has} the highest score on {where}"
-    return (
-        f'<div class="t-section"><h2>{escape(said)}</h2><p>Whether that is more than chance, '
-        '<a href="./compare">Compare</a> says.</p></div>'
-    )
+    check = '<a href="./compare">Compare</a> says.'
+    return parts.heading(said, "Whether that is more than chance, ", check)
 
 
 def _column(name: str) -> HeatmapColumn:

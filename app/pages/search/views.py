@@ -195,10 +195,9 @@ def _waiting(
     last = job.readied(workspace, name, collection, opened, start=start)
     if last is not None and last["state"] != "done":
         return card(last)
-    hint = (
-        "This demonstration does not start runs: choose another collection or encoder."
-        if workspace.read_only
-        else "Press Search to do that in the background; it is kept for every later search."
-    )
+    hint = parts.next_step(
+        workspace.read_only, "choose another collection or encoder",
+        "Press Search to do that in the background; it is kept for every later search.",
+    )  # fmt: skip
     lacking = escape(service.undone(opened, collection))
     return f'<div class="t-notice"><p><strong>{lacking}</strong></p><p>{hint}</p></div>'

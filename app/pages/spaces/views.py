@@ -79,12 +79,11 @@ def nothing(visitor: bool, count: int, alive: bool, seconds: float | None = None
     rest = "" if seconds is None else formats.time_left(seconds).removesuffix(" left")
     long = f" One of them takes {rest}." if rest else ""
     title = f"{count:,} sentences, not compared yet"
-    hint = (
-        "This demonstration does not start runs: choose another collection, or other encoders."
-        if visitor
-        else f"Press Compare: the sentences are encoded in the background, once.{long} The maps "
-        "are here when they are ready."
-    )
+    hint = parts.next_step(
+        visitor, "choose another collection, or other encoders",
+        f"Press Compare: the sentences are encoded in the background, once.{long} The maps are "
+        "here when they are ready.",
+    )  # fmt: skip
     if alive:
         title, hint = f"{count:,} sentences, being encoded", "The maps are drawn as soon as can be."
     empty = dict.fromkeys(
@@ -106,10 +105,7 @@ def _waiting(visitor: bool) -> str:
 
 def finding(report: dict[str, Any]) -> str:
     """What the figures come to, in a sentence."""
-    return (
-        f'<div class="t-section"><h2>{escape(headline(report))}</h2>'
-        f"<p>{escape(_sampled(report))}</p></div>"
-    )
+    return parts.heading(headline(report), _sampled(report))
 
 
 def figures(report: dict[str, Any]) -> str:
@@ -264,8 +260,7 @@ def changed(pair: Pair, sentences: Sequence[str]) -> tuple[str, str]:
         "to see both lists."
     )
     title = f"The {len(found)} sentences whose neighbours changed most"
-    head = f'<div class="t-section"><h2>{title}</h2><p>{lead}</p></div>'
-    return head, listed(found, (first, second), GROUP)
+    return parts.heading(title, lead), listed(found, (first, second), GROUP)
 
 
 def flow(report: dict[str, Any]) -> tuple[str, Any]:
@@ -274,9 +269,7 @@ def flow(report: dict[str, Any]) -> tuple[str, Any]:
         return "", None
     clusters, encoders = report["clusters"], report["encoders"]
     title = flows.headline(clusters, encoders)
-    head = (
-        f'<div class="t-section"><h2>{escape(title)}</h2><p>{escape(_agreement(report))}</p></div>'
-    )
+    head = parts.heading(title, _agreement(report))
     rows = flows.rows(clusters)
     if not rows:
         return head, None

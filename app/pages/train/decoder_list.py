@@ -28,10 +28,8 @@ def listing(workspace: Workspace) -> str:
         heads.append("Remove")
     table = parts.table(heads, rows, "Installed decoders, the one that is used first", (3, 4))
     kept = " Those that came with the app stay." if any(row.shipped for row in found) else ""
-    return (
-        '<div class="t-section"><h2>Installed decoders</h2><p>Of several for an encoder the first '
-        f"is used.{kept}</p></div>{table}"
-    )
+    lead = f"Of several for an encoder the first is used.{kept}"
+    return parts.heading("Installed decoders", lead) + table
 
 
 def card(workspace: Workspace, name: str) -> str:

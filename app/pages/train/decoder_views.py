@@ -99,9 +99,10 @@ def samples(found: Curves) -> str:
         f'<p class="t-sentence" dir="auto">{marked(differing(given, said)) or "nothing"}</p></li>'
         for given, said in last["samples"]
     )
+    lead = ("Sentences that it does not learn from, and what it makes of their vectors after "
+            f"{formats.count(last['step'])} updates.")  # fmt: skip
     return (
-        '<div class="t-section"><h2>What it says so far</h2><p>Sentences that it does not learn '
-        f"from, and what it makes of their vectors after {formats.count(last['step'])} updates."
-        f'</p></div><ul class="t-told t-samples" aria-label="Sentences and what came back">{rows}'
+        f"{parts.heading('What it says so far', lead)}"
+        f'<ul class="t-told t-samples" aria-label="Sentences and what came back">{rows}'
         f"</ul>{word_diff.LEGEND}{noted}"
     )

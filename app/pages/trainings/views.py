@@ -204,10 +204,8 @@ def differences(rows: Sequence[TrainingRun]) -> str:
     ]
     body.append(["best dev score", *(_score(row) for row in rows)])
     same = "" if differ else '<p class="t-muted">Their settings are the same.</p>'
-    return (
-        '<div class="t-section"><h2>Where they differ</h2></div>'
-        f"{same}{parts.table(heads, body, 'Settings in which the trainings differ')}"
-    )
+    table = parts.table(heads, body, "Settings in which the trainings differ")
+    return parts.heading("Where they differ") + same + table
 
 
 def _settings(row: TrainingRun) -> str:
