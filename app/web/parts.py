@@ -305,7 +305,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], label: str,
             for i, cell in enumerate(row)
         )
 
-    if sortable and len(rows) > 2:
+    if sortable and len(rows) > 2 and all(name.strip() for name in columns):
         head = "".join(
             column_head(escape(name), "t-num" if i in numbers else "")
             for i, name in enumerate(columns)

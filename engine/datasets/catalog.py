@@ -111,6 +111,27 @@ class Catalog:
                 found.append(DatasetInfo(full, kind, "upload", about, task=task))
         return found
 
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the sets of the data folder, packed as they lie there.
+
+        One that reads from a folder where others have files too is left out.
+        """
+        paths = {name: source.paths for name, source in self._sources().items() if source.paths}
+
+        def alone(name: str, folder: Path) -> bool:
+            others = (path for other, mine in paths.items() if other != name for path in mine)
+            return not any(folder in (path, *path.parents) for path in others)
+
+        return {
+            name: sum(
+                file.stat().st_size
+                for path in mine
+                for file in ([path] if path.is_file() else path.rglob("*"))
+            )
+            for name, mine in paths.items()
+            if all(path.is_file() or alone(name, path) for path in mine)
+        }
+
     def unread(self) -> builtins.list[str]:
         """List the sets of the data folder, by their place in it, that nothing here reads yet."""
         return [] if self.root is None else folders.unread(self.root)

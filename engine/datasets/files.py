@@ -37,9 +37,14 @@ class DatasetSource:
     read: Callable[[], Dataset]
 
     @property
+    def paths(self) -> list[Path]:
+        """The files and folders that `read` is given."""
+        return list(_paths(getattr(self.read, "args", ())))
+
+    @property
     def stamp(self) -> Stamp:
-        """Of the files and folders that `read` is given; see `engine.stamps`."""
-        return stamp(*_paths(getattr(self.read, "args", ())))
+        """Of these; see `engine.stamps`."""
+        return stamp(*self.paths)
 
 
 def _paths(given: object) -> Iterator[Path]:

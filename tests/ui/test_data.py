@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from app.workspace import Workspace
 from tests.ui.addresses import address_of
-from tests.ui.conftest import NARROW
+from tests.ui.conftest import NARROW, WIDE, served
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 CSV = f"""s1,s2,score,note
@@ -138,3 +139,36 @@ def test_on_a_phone_the_panel_is_a_sheet(visitor, site):
     assert (box["x"], box["width"], box["y"] + box["height"]) == (0, NARROW[0], NARROW[1])
     page.mouse.click(200, 100)
     expect(page.locator("#more")).to_be_hidden()
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    """Address of an app over a data folder with long names and a family."""
+    root = tmp_path_factory.mktemp("full")
+    for name in ("emotion", "irony", "offensive"):
+        (root / "mteb" / "classification" / f"tweeteval_{name}").mkdir(parents=True)
+    (root / "mteb" / "classification" / "banking77").mkdir()
+    (root / "unlabelled").mkdir()
+    (root / "unlabelled" / f"{'long_' * 16}name.txt").write_text("Rain falls.\n" * 100)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("THEODOLITE_DATA", str(root))
+        made = Workspace(tmp_path_factory.mktemp("full-store") / "store")
+    with served(made) as address:
+        yield address
+    made.close()
+
+
+@pytest.mark.parametrize("size", [WIDE, (1024, 768), NARROW], ids=["wide", "middle", "narrow"])
+def test_long_names_fit_and_families_are_folded(visitor, full, size):
+    """Nothing sticks out of its line; three sets of one benchmark are one line; sizes are there."""
+    visit = visitor(full, size=size)
+    page = visit.open("data")
+    lines = page.get_by_role("list", name="Data folder").get_by_role("listitem")
+    expect(lines).to_have_count(3)
+    family = lines.filter(has_text="tweeteval")
+    expect(family.get_by_role("button")).to_have_text(["emotion", "irony", "offensive"])
+    expect(lines.filter(has_text="long_")).to_contain_text("sentences, 1.2 kB")
+    assert not visit.scrolls_sideways()
+    out = """(lines) => lines.flatMap((line) => [...line.querySelectorAll("*")].filter((node) =>
+        node.getBoundingClientRect().right > line.getBoundingClientRect().right + 1))"""
+    assert lines.evaluate_all(out) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -40,9 +41,11 @@ ORIGINS = (
 
 def listing(workspace: Workspace, opened: str) -> str:
     """All data sets by origin, families folded; the browser narrows it to what is looked for."""
-    infos, sizes = workspace.catalog.list(), _sizes(workspace)
+    infos, sizes, stored = workspace.catalog.list(), _sizes(workspace), workspace.catalog.sizes()
     groups = "".join(
-        _group(title, lead, [info for info in infos if info.origin == origin], sizes, opened)
+        _group(
+            title, lead, [info for info in infos if info.origin == origin], sizes, stored, opened
+        )
         for origin, title, lead in ORIGINS
     )
     none = parts.empty("No data set matches", "Clear the box to see all of them.")
@@ -55,14 +58,15 @@ def listing(workspace: Workspace, opened: str) -> str:
 
 
 def _group(
-    title: str, lead: str, infos: Sequence[DatasetInfo], sizes: dict[str, int], opened: str
-) -> str:
+    title: str, lead: str, infos: Sequence[DatasetInfo], sizes: dict[str, int],
+    stored: dict[str, int], opened: str,
+) -> str:  # fmt: skip
     if not infos:
         return ""
     rows = "".join(
-        _entry(found[0], sizes.get(found[0].name), found[0].name == opened)
+        _entry(found[0], sizes.get(found[0].name), stored, found[0].name == opened)
         if len(found) < FAMILY
-        else _folded(family, found, opened)
+        else _folded(family, found, stored, opened)
         for family, found in _families(infos).items()
     )
     number = f' <small class="t-muted">{len(infos)}</small>'
@@ -73,14 +77,27 @@ def _group(
 
 
 def _families(infos: Sequence[DatasetInfo]) -> dict[str, list[DatasetInfo]]:
-    """The sets that are parts of one, by what stands before the first slash; others by name."""
+    """The sets that are parts of one, by what their names begin with; others by name."""
+    names = [info.name for info in infos]
     found: dict[str, list[DatasetInfo]] = {}
     for info in infos:
-        found.setdefault(info.name.split("/")[0], []).append(info)
+        found.setdefault(_family(info.name, names), []).append(info)
     folded: dict[str, list[DatasetInfo]] = {}
     for family, mine in found.items():
         folded |= {family: mine} if len(mine) >= FAMILY else {info.name: [info] for info in mine}
     return folded
+
+
+def _family(name: str, names: Sequence[str]) -> str:
+    """`bench` of `bench/fr`; of `bench-test` if `bench` is a name, else what is before its mark."""
+    head = name.split("/")[0]
+    bases = [
+        base
+        for base in names
+        if head.startswith((f"{base}-", f"{base}_"))
+        or (head == base and any(other.startswith((f"{base}-", f"{base}_")) for other in names))
+    ]
+    return min(bases, key=len, default=re.split("[-_]", head)[0] if head == name else head)
 
 
 def _searched(*infos: DatasetInfo) -> str:
@@ -98,21 +115,22 @@ def _open(info: DatasetInfo, label: str, opened: bool) -> str:
     )  # fmt: skip
 
 
-def _folded(family: str, infos: Sequence[DatasetInfo], opened: str) -> str:
+def _folded(family: str, infos: Sequence[DatasetInfo], stored: dict[str, int], opened: str) -> str:
     """A family as one line, with the choice of its sets."""
     choice = ""
     for info in infos:
-        here, label = info.name == opened, info.name.partition("/")[2]
+        here, label = info.name == opened, info.name.removeprefix(family).lstrip("/-_") or family
         css = ' class="t-open"' if here else ""
         choice += (
             f'<span data-text="{escape(_searched(info))}"{css}>{_open(info, label, here)}</span>'
         )
     kinds = " and ".join(dict.fromkeys(KINDS[info.kind] for info in infos))
+    size = stored.get(family) or sum(stored.get(info.name, 0) for info in infos)
     return _line(
         f'<span class="t-spec">{escape(family)}</span><small>{len(infos)} sets</small>',
         f'{escape(_alike([info.description for info in infos]))}<div class="t-choice">'
         f"{choice}</div>",
-        kinds,
+        f"{kinds}, {formats.size(size)}" if size else kinds,
         "a task each" if all(info.task for info in infos) else "",
         _searched(*infos),
     )
@@ -132,17 +150,19 @@ def _alike(texts: Sequence[str]) -> str:
     return " ".join([*words[0][:head], "…", *(words[0][-tail:] if tail else [])])
 
 
-def _entry(info: DatasetInfo, size: int | None, opened: bool) -> str:
+def _entry(info: DatasetInfo, size: int | None, stored: dict[str, int], opened: bool) -> str:
     """One data set as a line: name, what it is, kind and size, licence, task."""
     holds = KINDS[info.kind]
     if size is not None and info.kind in ("labels", "sentences"):
         holds = f"{formats.count(size)} {holds}"
     elif size is not None:
         holds = f"{holds}, {formats.plural(size, 'sentence')}"
+    elif info.name in stored:
+        holds = f"{holds}, {formats.size(stored[info.name])}"
     licence = f"<small>{escape(info.licence)}</small>" if info.licence else ""
     return _line(
         _open(info, info.name, opened), escape(info.description) + licence, holds,
-        info.task or "", _searched(info), opened,
+        (info.task or "").removeprefix(f"{info.name}/"), _searched(info), opened,
     )  # fmt: skip
 
 

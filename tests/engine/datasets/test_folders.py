@@ -198,3 +198,14 @@ def test_reading_costs_no_more_than_the_sentences(tmp_path: Path) -> None:
 
     assert len(data.sentences) == 100_000
     assert peak - kept < size / 2  # holding the whole text once would be `size`
+
+
+def test_sizes_are_those_of_the_files(tmp_path: Path) -> None:
+    """A file's, or all of a folder's; a folder that several sets read from is nobody's."""
+    write(tmp_path / "unlabelled" / "words.txt", "twelve bytes")
+    write(tmp_path / "mteb" / "classification" / "emotion" / "train.txt", "seven b")
+    for file in ("MR/rt-polarity.pos", "SUBJ/subj.objective"):
+        write(tmp_path / "senteval" / "downstream" / file, "Lines.\n")
+    catalog = Catalog(tmp_path)
+    assert catalog.sizes() == {"unlabelled/words": 12, "emotion": 7}
+    assert {"MR", "SUBJ"} < {info.name for info in catalog.list()}

@@ -45,7 +45,14 @@ def test_sets_of_one_benchmark_are_one_line() -> None:
     others = [info("other/de", "Two."), info("other/fr", "Two."), info("STS12", "Pairs.")]
     found = data_views._families([*languages, *others])
     assert list(found) == ["bench", "other/de", "other/fr", "STS12"]
-    line = data_views._folded("bench", languages, "bench/fr")
+    splits = [
+        info(name, "Captions.") for name in ("photo-set", "photo-set-dev", "photo-set-de-dev")
+    ]
+    topics = [info(f"tweets_{topic}", "Tweets.") for topic in ("irony", "anger", "joy")]
+    single = [info(name, "Alone.") for name in ("bbc_news", "search_snippets")]
+    found = data_views._families([*splits, *topics, *single])
+    assert list(found) == ["photo-set", "tweets", "bbc_news", "search_snippets"]
+    line = data_views._folded("bench", languages, {}, "bench/fr")
     assert line.count("<li") == 1 and "3 sets" in line and "Pairs in … graded." in line
     assert 'aria-label="Preview bench/ja"' in line and line.count('class="t-open"') == 1
     assert 'data-text="bench/ja pairs' in line
