@@ -196,6 +196,9 @@ def launch(
         show_error=False,
         max_file_size=MAX_FILE_SIZE,
         _app=_server(workspace, _names(host, auth, root_path), frame_ancestors),
+        # Gradio has asked its server without a limit by then. Asking for a whole page once more, it
+        # would give up after three seconds, which a busy machine may need.
+        _frontend=False,
     )
     if block:
         demo.block_thread()

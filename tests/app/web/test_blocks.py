@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import gradio as gr
+import httpx
 import pytest
 from gradio.blocks import Blocks, BlocksConfigDict
 
@@ -39,6 +40,21 @@ def test_laying_out_writes_no_configuration_of_the_pages(
     config = demo.get_config_file()
     assert {page.PATH for page in ui.PAGES} == pages == set(config["page"])
     assert len(config["components"]) > 500 and len(config["dependencies"]) == len(demo.fns)
+
+
+@pytest.mark.slow
+def test_a_machine_too_busy_for_a_page_in_three_seconds_launches_all_the_same(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gradio would take that for a machine that cannot reach itself."""
+
+    def late(*args: object, **kwargs: object) -> None:
+        raise httpx.ReadTimeout("after 3 s")
+
+    monkeypatch.setattr(httpx, "head", late)
+    demo = ui.launch(workspace, open_browser=False, block=False)
+    assert demo.local_url
+    demo.close()
 
 
 @pytest.mark.slow
