@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.batches import Batches
+from engine.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.encoders.base import Encoder, Progress, VectorCache
+    from engine.encoders.base import Encoder, VectorCache
 
 MEMORY_BYTES = 64 * 2**20
 """Room for the vectors of typed sentences: 40,000 of 384 numbers."""

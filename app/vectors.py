@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from app.finite import finite
-from engine.encoders.base import Progress, sentence_key
+from engine.encoders.base import sentence_key
+from engine.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +33,7 @@ from engine.decoding.text import words as count_words
 from engine.decoding.word_mover import word_mover_scores
 from engine.encoders.base import Encoder
 from engine.errors import UserError
+from engine.progress import ProgressCallback, nobody
 from engine.protocols.vec2sent import VEC2SENT
 
 __all__ = ["Diagnosis", "diagnose", "to_result"]
@@ -45,7 +46,6 @@ SAMPLES = 20
 DRAWS = 1000
 BEAMS = 5
 BATCH = 64
-ProgressCallback = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def diagnose(
     seed = VEC2SENT.seed if seed is None else seed
     said = _checked(sentences)
     notes: list[str] = []
-    tell = tick or (lambda share: None)
+    tell = tick or nobody
     words = words or _mover_words(notes)
     vectors, decoded = _reproduced(decoder, encoder, said, lambda share: tell(0.4 * share))
     back: dict[System, list[str]] = {"decoder": [one.sentence for one in decoded]}

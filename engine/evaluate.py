@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import protocols
-from engine.encoders.base import Encoder, Progress
+from engine.encoders.base import Encoder
 from engine.errors import UserError
+from engine.progress import Progress
 from engine.protocols import Protocol
 from engine.results import Result
 

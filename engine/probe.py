@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+from engine.progress import ProgressCallback, nobody
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +38,7 @@ def sentences_per_second(
     encoder: _Encodes,
     sentences: Sequence[str],
     seconds: float = 0.0,
-    tick: Callable[[float], None] = lambda share: None,
+    tick: ProgressCallback = nobody,
 ) -> float:
     """Encode sentences until the time is over or there are no more; return the speed.
 

@@ -15,7 +15,8 @@ from itertools import islice
 
 import numpy as np
 
-from engine.classifiers.setting import Fit, SolverSetting, nobody
+from engine.classifiers.setting import Fit, SolverSetting
+from engine.progress import nobody
 from engine.tasks.cost import By, Work
 
 _MOST, _FEWEST = 1024, 128

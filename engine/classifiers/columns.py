@@ -17,7 +17,8 @@ import numpy as np
 from engine.classifiers.features import Features, pieces
 from engine.classifiers.models import ColumnsLinear, ColumnsModel, Hidden, Scaling, TwoClasses
 from engine.classifiers.optimisers import OPTIMISERS
-from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, ProgressCallback, SolverSetting
+from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, SolverSetting
+from engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import torch

@@ -15,7 +15,8 @@ import numpy as np
 
 from engine.classifiers.features import Features
 from engine.classifiers.optimisers import BY_TORCH
-from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, ProgressCallback, SolverSetting
+from engine.classifiers.setting import HOLD_OUT, Fit, Fitted, SolverSetting
+from engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import torch
@@ -46,7 +47,7 @@ def solve(
 
 def _part_of(tick: ProgressCallback, place: int, of: int) -> ProgressCallback:
     """Turn the share of one fit into that of all."""
-    return lambda done=0.0, /: tick((place + done) / of)
+    return lambda done: tick((place + done) / of)
 
 
 def _fit(

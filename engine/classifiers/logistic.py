@@ -11,7 +11,8 @@ import warnings
 import numpy as np
 
 from engine.classifiers.features import Features, one_blas_thread
-from engine.classifiers.setting import Fit, Fitted, ProgressCallback, SolverSetting
+from engine.classifiers.setting import Fit, Fitted, SolverSetting
+from engine.progress import ProgressCallback
 
 
 def solve(

@@ -16,8 +16,8 @@ import numpy as np
 
 from engine.classifiers.features import accelerator
 from engine.classifiers.models import linear_start
-from engine.classifiers.setting import ProgressCallback
 from engine.datasets.types import CAPTIONS
+from engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import torch

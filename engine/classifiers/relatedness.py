@@ -17,7 +17,7 @@ import numpy as np
 from engine.classifiers.features import Features, one_thread, pieces
 from engine.classifiers.models import Parameter, linear_start
 from engine.classifiers.optimisers import Adam
-from engine.classifiers.setting import ProgressCallback
+from engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import torch

@@ -12,24 +12,13 @@ from typing import Literal, Protocol
 import numpy as np
 
 from engine.classifiers.features import Features
+from engine.progress import ProgressCallback
 
 HOLD_OUT = 0.05
 """Share of the training rows that a final fit without a dev set sets aside to stop on."""
 WEIGHT_DECAYS = (1e-5, 1e-4, 1e-3, 1e-2)
 """The grid of the reference's torch classifier. (Its paper speaks of 2^t: that is the other
 branch, scikit-learn's C.)"""
-
-
-class ProgressCallback(Protocol):
-    """Called now and then during long work; what it raises stops the work."""
-
-    def __call__(self, done: float = 0.0, /) -> None:
-        """Hear which share of the work is done at least, 0 to 1."""
-        ...
-
-
-def nobody(done: float = 0.0, /) -> None:
-    """Be the tick where nobody follows."""
 
 
 @dataclass(frozen=True)

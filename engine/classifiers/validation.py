@@ -21,10 +21,10 @@ from engine.classifiers.setting import (
     WEIGHT_DECAYS,
     Fit,
     Fitted,
-    ProgressCallback,
     Solver,
     SolverSetting,
 )
+from engine.progress import ProgressCallback
 
 OUTER_SEED = 1111
 """Of the nested folds, whatever the seed of the run."""

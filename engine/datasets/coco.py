@@ -32,7 +32,7 @@ SPLITS = {"train": "train", "dev": "valid", "test": "test"}
 _ROWS = 1024
 """Images converted at a time."""
 
-Progress = Callable[[float, str], None]
+Told = Callable[[float, str], None]
 """Called as (share of the work, 0 to 1; what is being done)."""
 
 
@@ -99,7 +99,7 @@ def _part(folder: Path, stem: str) -> CaptionPart:
 # --- the one-time conversion -----------------------------------------------------------------
 
 
-def convert(folder: Path, progress: Progress | None = None) -> list[tuple[str, int, bool]]:
+def convert(folder: Path, progress: Told | None = None) -> list[tuple[str, int, bool]]:
     """Convert the official pickles of a folder; a file that was converted is left alone.
 
     Each file is written under another name and then renamed, the captions last: whatever stops the
@@ -107,7 +107,7 @@ def convert(folder: Path, progress: Progress | None = None) -> list[tuple[str, i
 
     Args:
         folder: holds train.pkl, valid.pkl and test.pkl.
-        progress: see `Progress`.
+        progress: see `Told`.
 
     Returns:
         Of each split: its name, its images, and whether it was converted just now.

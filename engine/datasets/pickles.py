@@ -19,8 +19,7 @@ import numpy as np
 
 from engine.datasets.files import shorten, where
 from engine.errors import UserError, first_line
-
-Progress = Callable[[int, int], None]
+from engine.progress import Progress
 
 
 class _Refused(Exception):

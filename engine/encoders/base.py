@@ -6,13 +6,12 @@ Knows neither where an encoder comes from nor where a cache keeps its vectors.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-Progress = Callable[[int, int], None]
-"""Called with (sentences done, sentences in all); may raise to stop the work."""
+from engine.progress import Progress
 
 
 @runtime_checkable

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.encoders.base import Encoder, Progress
+from engine.encoders.base import Encoder
 from engine.encoders.fingerprint import fingerprint
+from engine.progress import Progress
 
 
 class Concatenated:

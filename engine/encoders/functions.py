@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.encoders.base import Progress
 from engine.encoders.fingerprint import fingerprint
 from engine.errors import UserError
+from engine.progress import Progress
 
 if TYPE_CHECKING:
     from engine.datasets import Catalog

@@ -12,8 +12,8 @@ from itertools import chain
 
 import numpy as np
 
-from engine.encoders.base import Progress
 from engine.errors import UserError
+from engine.progress import Progress
 
 CHUNK = 1024
 """Sentences worked on at a time: what a killed job loses at most, and what bounds the memory.

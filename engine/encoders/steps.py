@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.encoders.base import Encoder, Progress
+from engine.encoders.base import Encoder
 from engine.encoders.fingerprint import fingerprint
 from engine.encoders.spec import TASK_DATA, StepSpec
 from engine.errors import UserError
+from engine.progress import Progress
 
 DatasetSource = Callable[[str], tuple[Sequence[str], str]]
 """From a data set's name to its sentences and their hash."""

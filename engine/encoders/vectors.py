@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.encoders.base import Progress
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.source import Source, in_chunks
 from engine.encoders.spec import parse
 from engine.errors import UserError, first_line
+from engine.progress import Progress
 from engine.stamps import check_unchanged, stamp
 
 _SHAPES = "Give x.npy beside x.txt, x.npz with `sentences` and `vectors`, or x.parquet."

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import UserError
+from engine.progress import Progress
 from engine.search.index import Index, checked, unit_rows
 
 EXACT_BELOW = 200_000
@@ -37,7 +38,6 @@ _ASKED = 400
 """Queries that recall is measured with."""
 _BLOCK = 50_000
 
-Progress = Callable[[int, int], None]
 Rows = Callable[[np.ndarray], np.ndarray]
 """From positions, int64 (m,), to the vectors there at length 1, float32 (m, dim)."""
 

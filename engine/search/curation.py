@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.progress import Progress
 from engine.search.index import neighbours_of_each, unit_rows
-
-Progress = Callable[[int, int], None]
 
 _NEAREST = 20
 """Neighbours looked at for near duplicates: larger groups are found through each other."""

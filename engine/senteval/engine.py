@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.classifiers.setting import nobody
 from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
 from engine.encoders.functions import BATCH, Batcher, FunctionEncoder, Prepare, dotdict
 from engine.errors import UserError
+from engine.progress import nobody
 from engine.senteval import optimisers, sts
 
 if TYPE_CHECKING:

@@ -7,16 +7,13 @@ different dimensions; row i of both is the same sentence. n x n is never formed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from engine.progress import ProgressCallback, nobody
 from engine.search.index import Index, unit_rows
 from engine.space.geometry import sample_pair_cosines
-
-ProgressCallback = Callable[[float], None]
-"""Called with the share done; what it raises stops the work."""
 
 PERSISTENCE = 0.9
 """p of rank-biased overlap: the first ten ranks carry 86 % of the weight."""
@@ -91,8 +88,8 @@ def change(
     looked_at = np.arange(n)
     if n > sample:
         looked_at = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
-    half = (lambda share: None) if tick is None else (lambda share: tick(share / 2))
-    rest = (lambda share: None) if tick is None else (lambda share: tick(0.5 + share / 2))
+    half = nobody if tick is None else (lambda share: tick(share / 2))
+    rest = nobody if tick is None else (lambda share: tick(0.5 + share / 2))
     near = _nearest(first, looked_at, k, half)
     other = _nearest(second, looked_at, k, rest)
     gap = (_gap(first, looked_at, near, other) + _gap(second, looked_at, other, near)) / 2

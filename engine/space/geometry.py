@@ -5,15 +5,14 @@ Pure functions from arrays to numbers and small arrays. Knows no encoders, data 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from engine.progress import Progress
 from engine.search.index import unit_rows
-
-Progress = Callable[[int, int], None]
 
 _BLOCK = 2048
 """Rows a block of pairwise work: 2048 x 2048 float64 is 32 MiB, however many sentences."""

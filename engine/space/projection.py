@@ -16,15 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from engine.progress import ProgressCallback
 from engine.search.index import (
     Index,
     PrefilteredIndex,
     neighbours_of_each,
     unit_rows,
 )
-
-ProgressCallback = Callable[[float], None]
-"""Called with the share done; what it raises stops the work."""
 
 _PCA_SAMPLE = 20_000
 _MANY, _EPOCHS, _EPOCHS_OF_MANY = 10_000, 300, 150

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.progress import ProgressCallback
 from engine.search.index import unit_rows, usable_threads
-from engine.space.projection import ProgressCallback
 
 _BLOCK_CELLS = 500_000
 """Distances held at once by each thread: the processor's cache holds them."""

@@ -13,8 +13,8 @@ import numpy as np
 
 from engine.classifiers import ranking
 from engine.classifiers.ranking import AT, FOLD, FOLDS, Matched
-from engine.classifiers.setting import ProgressCallback
 from engine.errors import UserError
+from engine.progress import ProgressCallback
 from engine.results import Score
 from engine.tasks.cost import Work
 from engine.tasks.task import Measurement, Task, TaskType

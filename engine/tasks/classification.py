@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.classifiers.features import one_blas_thread
-from engine.classifiers.setting import Fit, ProgressCallback, SolverSetting
+from engine.classifiers.setting import Fit, SolverSetting
 from engine.errors import UserError
+from engine.progress import ProgressCallback
 from engine.results import Score
 from engine.tasks.cost import Work
 from engine.tasks.task import Measurement, Task, TaskType

@@ -15,8 +15,8 @@ import numpy as np
 
 from engine.classifiers import relatedness
 from engine.classifiers.features import Features
-from engine.classifiers.setting import ProgressCallback
 from engine.errors import UserError
+from engine.progress import ProgressCallback
 from engine.results import Score
 from engine.stats.bootstrap import pearson, spearman
 from engine.tasks.cost import Work

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.setting import ProgressCallback
+from engine.progress import ProgressCallback
 from engine.results import Score
 from engine.space import geometry
 from engine.stats.bootstrap import pearson, spearman

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.progress import ProgressCallback
 from engine.results import Score
 
 if TYPE_CHECKING:
-    from engine.classifiers.setting import ProgressCallback
     from engine.datasets.types import Kind
     from engine.tasks.cost import Work
 

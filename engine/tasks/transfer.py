@@ -23,9 +23,7 @@ from engine.classifiers.setting import (
     HOLD_OUT,
     Fit,
     Fitted,
-    ProgressCallback,
     SolverSetting,
-    nobody,
 )
 from engine.classifiers.validation import (
     FoldTrainer,
@@ -37,6 +35,7 @@ from engine.classifiers.validation import (
     split,
 )
 from engine.errors import UserError
+from engine.progress import ProgressCallback, nobody
 from engine.results import Score
 from engine.tasks.cost import Work
 from engine.tasks.task import Measurement, Task, TaskType

@@ -14,8 +14,8 @@ import pytest
 
 from engine import evaluate
 from engine.datasets import Catalog, Upload
-from engine.encoders.base import Progress
 from engine.encoders.functions import FunctionEncoder
+from engine.progress import Progress
 from engine.results import Result
 from tests.fakes.encoders import BrokenEncoder, HashEncoder, NaNEncoder, ShrinkingEncoder
 

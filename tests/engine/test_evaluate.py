@@ -13,8 +13,8 @@ import pytest
 
 from engine import evaluate
 from engine.datasets import Catalog
-from engine.encoders.base import Progress
 from engine.errors import UserError
+from engine.progress import Progress
 from engine.results import Result
 from store.errors import StoreError
 from tests.fakes.encoders import (

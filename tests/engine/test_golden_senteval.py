@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from engine import evaluate, load
-from engine.classifiers.setting import nobody
 from engine.datasets import Catalog
 from engine.encoders.base import Encoder
+from engine.progress import nobody
 from engine.results import Result
 from engine.tasks import similarity, transfer
 from engine.tasks.task import Measurement

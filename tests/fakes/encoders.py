@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.encoders.base import Progress
+from engine.progress import Progress
 
 
 class HashEncoder:

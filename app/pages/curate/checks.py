@@ -9,6 +9,7 @@ from app import formats
 from app.finite import finite
 from app.pages.geometry.service import ALL, take
 from engine.errors import UserError
+from engine.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from app.pages.curate.service import CurateJob
     from app.workspace import Workspace
 
-Progress = Callable[[int, int], None]
 Arrays = dict[str, Any]
 
 

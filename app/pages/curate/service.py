@@ -5,7 +5,6 @@ The page Curate and `theodolite curate` ask, a job answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -15,6 +14,7 @@ from app.jobs.submit import queue
 from app.pages.curate import checks
 from app.pages.geometry.service import ALL
 from engine.errors import UserError
+from engine.progress import Progress
 from store.derived import DerivedRow, array
 from store.hashing import hash_of, to_json
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 Check = Literal["exact", "near", "outliers", "typical", "leaks"]
-Progress = Callable[[int, int], None]
 
 FORMAT = 1
 """Raised when the same question would be answered otherwise."""

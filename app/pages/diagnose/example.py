@@ -8,6 +8,7 @@ from app import decoders
 from app.examples import shipped
 from app.pages.diagnose import service
 from engine.decoding.diagnosis import Diagnosis
+from engine.progress import nobody
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -20,7 +21,7 @@ SENTENCES = 300
 def make(workspace: Workspace) -> None:
     """Diagnose it."""
     job = service.DiagnoseJob.of(workspace, ENCODER, TEXT, SENTENCES)
-    found = service.diagnosed(workspace, job, lambda share: None)
+    found = service.diagnosed(workspace, job, nobody)
     answer = {"decoder": decoders.mark_of(workspace, ENCODER), "diagnosis": found.to_dict()}
     shipped.write_answer(workspace, "diagnose", answer, [ENCODER], [TEXT])
 

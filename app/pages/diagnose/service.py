@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from app.jobs.submit import queue
 from app.pages.trainings.service import DECODERS
 from engine.decoding.presets import TEST_TEXTS, default_texts
 from engine.errors import UserError
+from engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
     from app.decoders import DecoderInfo
@@ -35,8 +36,6 @@ MOST_KNOWN = 200_000
 """Training sentences among which the nearest is looked for."""
 LEAST_WORDS = 3
 """Of a sentence: any decoder knows Yes."""
-
-ProgressCallback = Callable[[float], None]
 
 
 @dataclass(frozen=True)

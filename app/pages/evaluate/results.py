@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import UserError
+from engine.progress import Progress
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.encoders.base import Encoder, Progress
+    from engine.encoders.base import Encoder
     from engine.results import Result
 
 Row = dict[str, Any]

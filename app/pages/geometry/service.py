@@ -14,6 +14,7 @@ from app import formats
 from app.examples import shipped
 from app.finite import finite
 from engine.errors import UserError
+from engine.progress import Progress
 from store.derived import DerivedRow, array
 from store.hashing import hash_of, to_json
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from engine.datasets.types import Dataset
     from engine.encoders import Encoder
 
-Progress = Callable[[int, int], None]
 
 KIND = "geometry"
 FORMAT = 1

@@ -5,14 +5,13 @@ From a data set and arrays to columns; the store keeps what comes out. Computes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from app.components.map_columns import Facts, Region
 from engine.datasets.types import Dataset, LabelledSentences, ScoredPairs, Triplets
-
-ProgressCallback = Callable[[float], None]
+from engine.progress import ProgressCallback
 
 TRUSTED_WHOLE = 5000
 """Up to so many points trust is measured at each; of more, at a fixed sample of 2,000."""

@@ -14,6 +14,7 @@ from app.pages.map import making, service
 from app.pages.map.making import LIBRARIES
 from app.pages.map.service import NAMES, StoredMap
 from engine.errors import UserError
+from engine.progress import ProgressCallback, nobody
 from store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
@@ -165,9 +166,7 @@ class MapJob(Job):
         else:
             self.make(workspace, reporter.tick)
 
-    def make(
-        self, workspace: Workspace, tick: service.ProgressCallback = lambda share: None
-    ) -> StoredMap:
+    def make(self, workspace: Workspace, tick: ProgressCallback = nobody) -> StoredMap:
         """The map: from the store, or made now and kept there.
 
         Args:

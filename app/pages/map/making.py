@@ -9,8 +9,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from app.pages.map import service
-from app.pages.map.service import ProgressCallback
 from engine.errors import UserError
+from engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from app.workspace import Workspace
 
-ProgressCallback = Callable[[float], None]
 
 QUICK_POINTS = 100_000
 NEIGHBOURS = 15

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.vectors import vectors
+from engine.progress import Progress
 from store.hashing import hash_of
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from engine.encoders.base import Encoder
     from engine.search.ann_index import Built, MappedIndex
 
-Progress = Callable[[int, int], None]
 
 KIND = "index"
 FORMAT = 2

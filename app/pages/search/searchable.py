@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from app import vectors
 from app.pages.search import indexes
-from engine.encoders.base import Progress
+from engine.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np

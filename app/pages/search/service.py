@@ -16,8 +16,8 @@ from app.pages.search import filters
 from app.pages.search.searchable import Searchable, so_far, whole
 from app.typed import Typed
 from app.vectors import SMALL
-from engine.encoders.base import Progress
 from engine.errors import UserError
+from engine.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.components.map_columns import Facts, MapColumn, Region
 from app.pages.map import service as maps
-from app.pages.map.service import ProgressCallback
+from engine.progress import ProgressCallback, nobody
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,7 +87,7 @@ def _onto(second: StoredMap, first: StoredMap) -> tuple[np.ndarray, list[Region]
 
 
 def measured(
-    workspace: Workspace, job: SpacesJob, tick: ProgressCallback = lambda share: None
+    workspace: Workspace, job: SpacesJob, tick: ProgressCallback = nobody
 ) -> tuple[dict[str, Any], list[MapColumn], dict[str, np.ndarray]]:
     """Compare the two spaces in their full dimensions.
 

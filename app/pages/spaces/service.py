@@ -17,10 +17,11 @@ from app.jobs.job import Job, Spec, Upgrades
 from app.pages.map import job as map_job
 from app.pages.map import service as maps
 from app.pages.map.job import MapJob
-from app.pages.map.service import ProgressCallback, StoredMap
+from app.pages.map.service import StoredMap
 from app.pages.spaces import making
 from engine.encoders.spec import as_before
 from engine.errors import UserError
+from engine.progress import ProgressCallback, nobody
 from store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ class SpacesJob(Job):
              lambda workspace, reporter: self.make(workspace, reporter.tick)),
         ]  # fmt: skip
 
-    def make(self, workspace: Workspace, tick: ProgressCallback = lambda share: None) -> Pair:
+    def make(self, workspace: Workspace, tick: ProgressCallback = nobody) -> Pair:
         """The pair: from the store, or made now and kept there.
 
         Raises:

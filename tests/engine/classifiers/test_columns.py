@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from engine.classifiers import columns, exact, logistic
 from engine.classifiers.features import Features
-from engine.classifiers.setting import Fit, SolverSetting, nobody
+from engine.classifiers.setting import Fit, SolverSetting
 from engine.classifiers.validation import (
     FoldTrainer,
     folds,
@@ -24,6 +24,7 @@ from engine.classifiers.validation import (
     outer_folds,
     split,
 )
+from engine.progress import nobody
 
 EXACT = SolverSetting("exact", folds=3)
 FAST = replace(EXACT, solver="columns")

@@ -10,7 +10,7 @@ import torch
 
 from engine.classifiers import ranking
 from engine.classifiers.ranking import CaptionRanks, Matched, ranked
-from engine.classifiers.setting import nobody
+from engine.progress import nobody
 
 
 def split(n: int, seed: int, noise: float = 0.6) -> Matched:

@@ -12,8 +12,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from engine.classifiers import logistic
 from engine.classifiers.features import Features
-from engine.classifiers.setting import Fit, SolverSetting, nobody
+from engine.classifiers.setting import Fit, SolverSetting
 from engine.datasets.types import LabelledSentences
+from engine.progress import nobody
 from engine.tasks import classification
 
 LABELS = np.arange(60) % 2

@@ -11,8 +11,9 @@ import engine.senteval as senteval
 from engine import load
 from engine.classifiers import exact
 from engine.classifiers.features import Features
-from engine.classifiers.setting import Fit, nobody
+from engine.classifiers.setting import Fit
 from engine.errors import UserError
+from engine.progress import nobody
 
 from .scripts import BAG_OF_WORDS, TRANSFORMER, run, small_data
 

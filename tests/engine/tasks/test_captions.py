@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from engine import evaluate
-from engine.classifiers.setting import nobody
 from engine.datasets import CaptionPart, Captions, Catalog
 from engine.errors import UserError
+from engine.progress import nobody
 from engine.stats.bootstrap import bootstrap, main_sample
 from engine.tasks import captions
 from tests.fakes.encoders import HashEncoder, NaNEncoder

@@ -89,8 +89,8 @@ COLD = """
 import json, sys, time
 import numpy as np
 from engine import speed
-from engine.classifiers.setting import nobody
 from engine.datasets.types import LabelledSentences
+from engine.progress import nobody
 from engine.tasks import transfer
 
 protocol, splits = sys.argv[1], ["train"] * 1000 + ["dev"] * 100 + ["test"] * 100

@@ -8,8 +8,8 @@ from scipy import stats
 from sklearn.metrics.pairwise import paired_cosine_distances
 from sklearn.preprocessing import StandardScaler
 
-from engine.classifiers.setting import nobody
 from engine.datasets.types import PairPart, ScoredPairs
+from engine.progress import nobody
 from engine.stats.bootstrap import main_sample
 from engine.tasks import similarity, sts
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from engine import evaluate
-from engine.classifiers.setting import SolverSetting, nobody
+from engine.classifiers.setting import SolverSetting
 from engine.datasets import LabelledPairs, LabelledSentences
 from engine.datasets.types import PairPart, ScoredPairs
 from engine.errors import UserError
+from engine.progress import nobody
 from engine.results import Result
 from engine.tasks import relatedness, transfer
 from tests.fakes.encoders import HashEncoder, NaNEncoder
