@@ -24,8 +24,6 @@ RIDGE_STEP = 1.0
 """Distance between the baselines of two ridges; the highest ridge of a figure is 1.7 of them."""
 RIDGE_PEAK = 1.7
 DASHES = ("solid", "dash", "dot", "dashdot")
-NARROW_LABEL = 30
-"""Longer encoder names are cut in a chart; the table beside it has them whole."""
 
 
 @dataclass(frozen=True)

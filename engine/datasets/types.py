@@ -93,21 +93,29 @@ class Extent:
     line: int = 1
 
 
-def _place(name: str, files: tuple[Extent, ...], row: int) -> str:
-    before = row
-    for extent in files:
-        if before < extent.rows:
-            return f"{extent.file}, line {extent.line + before}"
-        before -= extent.rows
-    return f"{name}, row {row + 1}"
+class _FromFiles:
+    """Rows that were read from files."""
 
+    name: str
+    files: tuple[Extent, ...]
 
-def _title(name: str, files: tuple[Extent, ...]) -> str:
-    return f"{name} ({', '.join(extent.file for extent in files)})" if files else name
+    def place(self, row: int) -> str:
+        """Say where a row stands, for people: file and line if known."""
+        before = row
+        for extent in self.files:
+            if before < extent.rows:
+                return f"{extent.file}, line {extent.line + before}"
+            before -= extent.rows
+        return f"{self.name}, row {row + 1}"
+
+    @property
+    def title(self) -> str:
+        """The name, with its files if known."""
+        return f"{self.name} ({', '.join(e.file for e in self.files)})" if self.files else self.name
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledSentences:
+class LabelledSentences(_FromFiles):
     """Sentences with one label each.
 
     Attributes:
@@ -122,15 +130,6 @@ class LabelledSentences:
     kind: Kind = field(default="labels", init=False)
     files: tuple[Extent, ...] = ()
 
-    def place(self, row: int) -> str:
-        """Say where a row stands, for people: file and line if known."""
-        return _place(self.name, self.files, row)
-
-    @property
-    def title(self) -> str:
-        """The name, with its files if known."""
-        return _title(self.name, self.files)
-
     @cached_property
     def hash(self) -> str:
         """Content hash: splits, labels and sentences."""
@@ -141,7 +140,7 @@ class LabelledSentences:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledPairs:
+class LabelledPairs(_FromFiles):
     """Sentence pairs with one label each, such as entailment.
 
     Sentences are kept once and pairs point at them: SNLI has 550,000 pairs, and each premise three
@@ -163,15 +162,6 @@ class LabelledPairs:
     splits: list[str]
     kind: Kind = field(default="labelled-pairs", init=False)
     files: tuple[Extent, ...] = ()
-
-    def place(self, row: int) -> str:
-        """Say where a pair stands, for people: file and line if known."""
-        return _place(self.name, self.files, row)
-
-    @property
-    def title(self) -> str:
-        """The name, with its files if known."""
-        return _title(self.name, self.files)
 
     @classmethod
     def of(
