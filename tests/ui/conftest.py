@@ -64,11 +64,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Side by side, a file each (`--no-loadscope-reorder`), the newcomer's one long walk would be left
     for last and alone.
     """
-    tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (item.path.name != "test_newcomer.py", -tests[item.path]))
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.ui)
+    mine = [item for item in items if Path(__file__).parent in item.path.parents]
+    tests = Counter(item.path for item in mine)
+    mine.sort(key=lambda item: (item.path.name != "test_newcomer.py", -tests[item.path]))
+    for item in mine:
+        item.add_marker(pytest.mark.ui)
+    items[:] = [*(item for item in items if item.path not in tests), *mine]
 
 
 @pytest.fixture(scope="session")
