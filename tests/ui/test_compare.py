@@ -157,7 +157,7 @@ def test_the_order_under_another_classifier(visitor, classified):
     expect(gap).to_have_attribute("href", re.compile("evaluate.*protocol=senteval-mlp"))
     page.get_by_label("Size", exact=True).check()
     expect(page.locator("#stability")).to_contain_text("Nothing to compare by size yet")
-    expect(page.locator("#agreement a")).to_have_attribute("href", re.compile("fair-play"))
+    expect(page.locator("#stability a")).to_have_attribute("href", re.compile("fair-play"))
     tabs.get_by_role("link", name="Fairness").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Fairness")
     assert "random%3A256" in page.url and "view" not in page.url

@@ -110,3 +110,22 @@ def test_an_encoder_that_cannot_be_read_is_one_to_choose_again(visit, path):
     else:
         chosen = "[...document.querySelectorAll('input')].some(box => box.value === 'nonsense')"
         page.wait_for_function(chosen)
+
+
+def test_on_a_phone_help_and_the_rest_stand_in_the_strip(visitor, site):
+    """Beside the search, apart from it; what the help says covers what is below it."""
+    page = visitor(site, size=NARROW).open("decode")
+    strip = [
+        page.get_by_role("button", name="More controls"),
+        page.get_by_label("About this page"),
+        page.locator(".t-head").get_by_role("button", name="Jump to"),
+    ]
+    rest, help_, jump = (place.bounding_box() for place in strip)
+    assert all(box["y"] + box["height"] <= 44 for box in (rest, help_, jump))
+    assert rest["x"] + rest["width"] <= help_["x"]
+    assert help_["x"] + help_["width"] <= jump["x"]
+    page.get_by_label("About this page").click()
+    on_top = """(text) => { const { left, right, top, bottom } = text.getBoundingClientRect();
+        return [0.1, 0.5, 0.9].every((share) => text.contains(document.elementFromPoint(
+            left + share * (right - left), top + share * (bottom - top)))); }"""
+    assert page.locator(".t-about p").evaluate(on_top)

@@ -85,8 +85,12 @@ def _stable(
     said = "".join(f"<p>{escape(line)}</p>" for line in lines)
     below = _agreements(found) + gaps(found.missing)
     if not found.ranks:
-        nothing = f"Nothing to compare by {KINDS[kind].lower()} yet."
-        return f'<p class="t-said">{escape(nothing)}</p>', None, below
+        nothing = f"Nothing to compare by {KINDS[kind].lower()} yet"
+        if not found.missing:
+            return parts.empty(nothing, "Choose other encoders or tasks."), None, ""
+        first, *others = found.missing
+        way = (first.label, address.link(first.path, **first.state)) if first.label else None
+        return parts.empty(nothing, first.text, way), None, gaps(others)
     over = f"{len(found.encoders)} encoders on {', '.join(found.tasks)}"
     html = f'<div class="t-said">{said}</div><p class="t-small t-muted">{escape(over)}.</p>'
     rows = [[c, name, found.ranks[c][name], found.means[c][name]]

@@ -27,7 +27,7 @@ const onEnter = (input, run) =>
 
 function placing(ui) {
   const words = el("input", {
-    type: "text", placeholder: "Place a sentence of yours", "aria-label": "Place a sentence", maxlength: "2000" });
+    type: "text", placeholder: "Place a sentence", "aria-label": "Place a sentence", maxlength: "2000" });
   onEnter(words, () => words.value.trim() && place(ui, words.value));
   return el("span", { class: "t-map-group" }, words);
 }

@@ -64,7 +64,7 @@ function pointCard(ui, point) {
     el("h3", {}, point.text),
     first ? el("p", { class: "t-small t-muted" }, `${first[0]}: ${first[1]}`) : "",
     el("p", { class: "t-small" }, all
-      ? `Of its ${all} nearest in the full space, ${near} are among its ${all} nearest on the map; the others, dashed, the map put elsewhere.`
+      ? `Of its ${all} nearest in the full space, ${near} ${near === 1 ? "is" : "are"} among its ${all} nearest on the map; the others, dashed, the map put elsewhere.`
       : "It has no neighbours."),
     neighbourTable(ui, point.neighbours),
     el("details", { class: "t-map-facts" }, el("summary", {}, "All that is known of it"), el("dl", {}, ...facts)),
