@@ -18,9 +18,9 @@ from typing import Any
 from playwright.sync_api import Browser, sync_playwright
 
 HERE = Path(__file__).parent
-PAGES = {"map": ".t-map-over", "compare": "#forest .t-plot .points path"}
-"""Page -> what is there once it is drawn."""
-WINDOW = {"width": 1440, "height": 900}
+PAGES = {"map": (".t-map-over", 900), "compare": ("#forest .t-plot .points path", 800)}
+"""Page -> what is there once it is drawn, and pixels down to where its answer ends."""
+WIDTH = 1440
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 """The map is drawn with WebGL, on machines without a graphics card too."""
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium")
@@ -45,17 +45,19 @@ def main() -> None:
 def _photograph(url: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
-        page = browser.new_page(viewport=WINDOW)
+        page = browser.new_page()
         page.goto(url)
         page.get_by_text("3 of 3 tasks").nth(2).wait_for(timeout=300_000)
-        for name, drawn in PAGES.items():
+        for name, (drawn, height) in PAGES.items():
             for scheme in ("light", "dark"):
-                _take(browser, f"{url}/{name}", drawn, scheme, HERE / f"{name}-{scheme}.png")
+                target = HERE / f"{name}-{scheme}.png"
+                _take(browser, f"{url}/{name}", drawn, height, scheme, target)
         browser.close()
 
 
-def _take(browser: Browser, url: str, drawn: str, scheme: Any, target: Path) -> None:
-    page = browser.new_page(viewport=WINDOW, color_scheme=scheme)
+def _take(browser: Browser, url: str, drawn: str, height: int, scheme: Any, target: Path) -> None:
+    window = {"width": WIDTH, "height": height}
+    page = browser.new_page(viewport=window, color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(url)
     page.locator(drawn).first.wait_for(timeout=60_000)
     page.wait_for_timeout(2000)  # the last of the motion
