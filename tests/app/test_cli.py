@@ -291,6 +291,7 @@ def test_a_store_in_order_is_said_to_be(home: Path) -> None:
     assert "bytes" in objects(theodolite("store", "clean", "--json"))[0]
 
 
+@pytest.mark.slow
 def test_a_queued_run_waits_and_can_be_moved_and_cancelled(home: Path) -> None:
     """Without a worker a run stays queued; cancelling it is seen in the list."""
     run = objects(theodolite("jobs", "add", "random:16", "--tasks", "StarterSTS", "--json"))[0][

@@ -124,6 +124,7 @@ def test_years_exactly(year: str, results: dict[str, Result], reference: dict[st
     assert found == pytest.approx(together["pearson"], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", SPLIT)
 def test_splits(task: str, results: dict[str, Result], reference: dict[str, Any]) -> None:
     """Train, dev, test and all: the reference to its tolerance, rounded cosines to 1e-9."""
@@ -144,6 +145,7 @@ def test_splits(task: str, results: dict[str, Result], reference: dict[str, Any]
     assert f"{result.main.score:.2f}" == golden["reported"]["spearman_x100_2dp"]
 
 
+@pytest.mark.slow
 def test_alignment_and_uniformity(results: dict[str, Result], reference: dict[str, Any]) -> None:
     """The whole of STS-B, gold above 4, to 1e-6 relative."""
     golden = reference["alignment_uniformity_stsb"]["all"]

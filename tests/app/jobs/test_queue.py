@@ -74,6 +74,7 @@ def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
     assert order == ["moved2", "moved0", "moved1"]
 
 
+@pytest.mark.slow
 def test_errors_are_values(shared: Bench) -> None:
     """A unit that goes wrong is told in words, the others go on, the log has the rest."""
     run = shared.over(shared.store.runs.create("failing", {"wrong": ["told", "", "bug"]}, "three"))

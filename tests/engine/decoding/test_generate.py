@@ -94,6 +94,7 @@ def test_greedy_takes_the_likeliest_piece(model: DecoderModel, vectors: torch.Te
             assert found.score == pytest.approx(chance(model, vector, found.ids), abs=1e-4)
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_samples_come_as_often_as_they_are_likely(model: DecoderModel) -> None:
     """Of 4,000 draws for one vector, against the exact probability of the commonest sentence."""

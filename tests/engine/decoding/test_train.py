@@ -234,6 +234,7 @@ def test_a_stop_before_the_first_update_leaves_nothing(spec: DecoderSpec) -> Non
     assert not spec.out_folder.exists()
 
 
+@pytest.mark.slow
 def test_a_loss_of_nan_keeps_the_last_good_weights(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +256,7 @@ def test_a_loss_of_nan_keeps_the_last_good_weights(
     assert "of step 8 are kept" in (Path(last.out) / "README.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_nan_of_the_held_out_loss_is_neither_kept_nor_saved(
     spec: DecoderSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -434,6 +436,7 @@ def test_vectors_that_are_no_numbers_are_told(spec: DecoderSpec) -> None:
         list(train_decoder(spec, encoder=Broken()))
 
 
+@pytest.mark.slow
 def test_an_encoder_that_knows_nothing_still_gives_a_language_model(spec: DecoderSpec) -> None:
     """One vector for every sentence: no division by its deviation."""
 

@@ -307,6 +307,7 @@ def encoded(source, lines):
     return np.concatenate(list(source.chunks(lines)))
 
 
+@pytest.mark.slow
 def test_a_batch_that_does_not_fit_the_memory_is_halved(bert):
     """And so are those that follow, before they are tried; the vectors stay the same."""
     expected, source = encoded(opened(bert), LINES), opened(bert)

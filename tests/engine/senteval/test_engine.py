@@ -86,6 +86,7 @@ def test_the_benchmark_is_a_cosine_and_a_regressor(results, data):
     assert (benchmark["ndev"], benchmark["ntest"]) == (40, 40)
 
 
+@pytest.mark.slow
 def test_predictions_come_in_the_order_of_the_reference(results, data):
     """Sorted by tokens of the first, of the second, and score: the scores tell."""
     benchmark = results["STSBenchmark"]
@@ -97,12 +98,14 @@ def test_predictions_come_in_the_order_of_the_reference(results, data):
     assert np.mean((np.array(benchmark["yhat"]) - gold) ** 2) == pytest.approx(benchmark["mse"])
 
 
+@pytest.mark.slow
 def test_finetune_selects_by_spearman(results):
     """As SimCSE's copy names it."""
     keys = {"devspearman", "pearson", "spearman", "mse", "yhat", "ndev", "ntest"}
     assert set(results["STSBenchmark-finetune"]) == keys
 
 
+@pytest.mark.slow
 def test_classification_has_accuracies_and_counts(results):
     """One word of each sentence tells the classes of MR apart; MRPC is noise and has F1."""
     assert set(results["MR"]) == {"devacc", "acc", "ndev", "ntest"}

@@ -47,6 +47,7 @@ def test_examples_are_told_in_the_order_of_the_data_set() -> None:
     assert (found.scores[0].split, found.scores[0].n) == ("test", 20)
 
 
+@pytest.mark.slow
 def test_nested_folds_tell_every_sentence_once() -> None:
     """Without splits each sentence is judged by the classifier that has not seen it."""
     data = replace(questions(90), splits=[])

@@ -59,6 +59,7 @@ def test_gathered_rows_stand_in_order_of_rank_whatever_their_number(folder: Path
         assert found["rows"].tolist() == [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
 
 
+@pytest.mark.slow
 def test_every_rank_starts_from_the_weights_of_the_first(folder: Path) -> None:
     """Rank 0 had fives, rank 1 sixes."""
     for rank in (0, 1):

@@ -292,6 +292,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory():
     assert not ran_out(RuntimeError("shapes differ"))
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_stops_the_run_with_its_checkpoint_whole(tmp_path):
     """A disk that fills up stops the run with its checkpoint whole."""
     run = tiny_run(tiny_spec(tmp_path))

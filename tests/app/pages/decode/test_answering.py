@@ -120,6 +120,7 @@ def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: 
     assert decoder.passes == [3, 1]
 
 
+@pytest.mark.slow
 def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Encoder) -> None:
     """The draws of a request are its own, whoever asks beside it."""
     decoder.go.set()
