@@ -63,10 +63,11 @@ def said_and_taken(root: Path, encoder: str, protocol: str, task: str) -> tuple[
     """Wall seconds of both, in a store of their own."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder), root)
-        steps = [made for _, _, made in estimates(workspace, [encoder], [task], protocol) if made]
+        job = EvaluateJob.of(workspace, [encoder], [task], protocol)
+        steps = [made for _, _, made in estimates(workspace, job) if made]
         (estimate,) = steps
         start = time.perf_counter()
-        (result,) = evaluate(workspace, EvaluateJob.of(workspace, [encoder], [task], protocol))
+        (result,) = evaluate(workspace, job)
         taken = time.perf_counter() - start
     for error in (estimate.error, result["error"]):
         if error:

@@ -141,9 +141,7 @@ def _print_estimate(workspace: Workspace, job: EvaluateJob, as_json: bool) -> No
 
     found: list[costs.Estimate] = []
     with progress_bar("estimating") as move:
-        for share, what, made in costs.estimates(
-            workspace, job.encoders, job.tasks, job.protocol, job.seed, job.seeds
-        ):
+        for share, what, made in costs.estimates(workspace, job):
             move(share, 1.0, f"estimating {what}")
             found += [made] if made is not None else []
     if as_json:

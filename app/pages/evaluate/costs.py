@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from app.pages.evaluate.results import known
 from engine.errors import UserError
 
 if TYPE_CHECKING:
-    from app.pages.evaluate.service import Plan
+    from app.pages.evaluate.job import EvaluateJob
     from app.workspace import Workspace
     from engine.encoders.base import Encoder
     from engine.tasks.cost import Work
@@ -57,71 +57,47 @@ class Estimate:
         return {**vars(self), "seconds": self.seconds, "estimate": True}
 
 
-def of(workspace: Workspace, asked: Plan) -> Iterator[Step]:
-    """The same as `estimates` for what can be measured of a plan."""
-    made = asked.ready(workspace)
-    return estimates(
-        workspace, made.encoders, made.tasks, made.protocol or None, made.seed, made.seeds
-    )
-
-
-def estimates(
-    workspace: Workspace,
-    specs: Sequence[str],
-    tasks: Sequence[str],
-    protocol: str | None = None,
-    seed: int | None = None,
-    seeds: int = 1,
-) -> Iterator[Step]:
+def estimates(workspace: Workspace, job: EvaluateJob) -> Iterator[Step]:
     """Yield one estimate an encoder, after short runs of what takes the time, and steps between.
 
     What is in the store already costs nothing. Sentences encoded by the probe stay in the cache.
 
     Raises:
-        UserError: for visitors, or a spec that cannot be read.
+        UserError: for visitors.
     """
-    from engine import encoders
-
     workspace.refuse_visitors()
-
-    names = list(dict.fromkeys(str(encoders.parse(spec)) for spec in specs))
     works: dict[str, Work] = {}
-    for i, task in enumerate(tasks):
-        yield 0.3 * i / len(tasks), task, None
-        work = _work(workspace, task, protocol, seed)
+    for i, task in enumerate(job.tasks):
+        yield 0.3 * i / len(job.tasks), task, None
+        work = _work(workspace, job, task)
         if work is not None:
             works[task] = work
-    for i, name in enumerate(names):
-        yield 0.3 + 0.7 * i / len(names), name, None
+    for i, name in enumerate(job.encoders):
+        yield 0.3 + 0.7 * i / len(job.encoders), name, None
         try:
-            made = _estimate(workspace, name, works, protocol, seed, seeds)
+            made = _estimate(workspace, job, name, works)
         except UserError as error:
             made = Estimate(name, error=error.message)
-        yield 0.3 + 0.7 * (i + 1) / len(names), "", made
+        yield 0.3 + 0.7 * (i + 1) / len(job.encoders), "", made
 
 
-def _work(workspace: Workspace, task: str, protocol: str | None, seed: int | None) -> Work | None:
+def _work(workspace: Workspace, job: EvaluateJob, task: str) -> Work | None:
     """Count the work of a task; None for one that will be an error, which costs nothing."""
     from engine import protocols
     from engine.tasks import get, type_of
 
     try:
         found = get(task, workspace.catalog)
-        chosen = protocols.get(protocol or found.protocol)
+        chosen = protocols.get(job.protocol or found.protocol)
         data = workspace.catalog.load(found.dataset)
-        number = chosen.seed if seed is None else seed
+        number = chosen.seed if job.seed is None else job.seed
         return type_of(found, chosen).work(data, chosen.name, number)
     except UserError:
         return None
 
 
 def _estimate(
-    workspace: Workspace,
-    name: str,
-    works: dict[str, Work],
-    protocol: str | None,
-    seed: int | None,
-    seeds: int,
+    workspace: Workspace, job: EvaluateJob, name: str, works: dict[str, Work]
 ) -> Estimate:
     from engine.tasks import seeds_of
     from engine.tasks.cost import memory_bytes
@@ -129,8 +105,8 @@ def _estimate(
     encoder = workspace.load(name)
     lacking = {
         task: sum(
-            known(workspace, encoder, task, protocol, number) is None
-            for number in seeds_of(task, protocol, seed, seeds)
+            known(workspace, encoder, task, job.protocol, seed) is None
+            for seed in seeds_of(task, job.protocol, job.seed, job.seeds)
         )
         for task in works
     }

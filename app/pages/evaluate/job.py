@@ -16,8 +16,11 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
+    from engine.protocols.protocol import Protocol
     from store import Store
 
+Key = tuple[str, str, int]
+"""Encoder, task, seed."""
 FIRST_LOOKS = {
     "First look: the starter set": ("StarterSTS", "StarterTopics", "StarterSearch"),
     "First look: STS-B and SICK": ("STSBenchmark", "SICKRelatedness"),
@@ -102,6 +105,20 @@ class EvaluateJob(Job):
             for seed in seeds_of(task, self.protocol, self.seed, self.seeds)
         ]
 
+    def keys(self) -> list[Key]:
+        """The same, with the seed that counts where none is named."""
+        return [
+            (encoder, task, self.protocol_of(task).seed if seed is None else seed)
+            for encoder, task, seed in self.questions()
+        ]
+
+    def protocol_of(self, task: str) -> Protocol:
+        """The protocol that a task is measured under."""
+        from engine import protocols
+        from engine.tasks import named
+
+        return protocols.get(self.protocol or named(task).protocol)
+
     def units(self) -> list[str]:
         """`MR · minilm · seed 1111`."""
         several = self.seeds > 1
@@ -133,9 +150,6 @@ class EvaluateJob(Job):
         The same encoder counts first, then any other on the same task under the same protocol. What
         is measured already takes next to nothing; what was never measured is taken for average.
         """
-        from engine import protocols
-        from engine.tasks import named
-
         there: set[tuple[str, str, str, int]] = set()
         took: dict[tuple[str, ...], list[float]] = {}
         for row in store.results.table(tasks=self.tasks):
@@ -145,11 +159,10 @@ class EvaluateJob(Job):
                             (row["encoder"], row["task"], row["protocol"])):  # fmt: skip
                     took.setdefault(key, []).append(row["seconds"])
         weights: list[float | None] = []
-        for encoder, task, seed in self.questions():
-            protocol = protocols.get(self.protocol or named(task).protocol)
-            past = took.get((encoder, task, protocol.name)) or took.get((task, protocol.name))
-            number = protocol.seed if seed is None else seed
-            read = (encoder, task, protocol.name, number) in there
+        for encoder, task, seed in self.keys():
+            protocol = self.protocol_of(task).name
+            past = took.get((encoder, task, protocol)) or took.get((task, protocol))
+            read = (encoder, task, protocol, seed) in there
             weights.append(_READ_SECONDS if read else max(median(past), 0.1) if past else None)
         measured = [w for w in weights if w is not None and w != _READ_SECONDS]
         usual = sum(measured) / len(measured) if measured else 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -11,7 +12,8 @@ from app.components.actions import actions
 from app.pages.encoders import choices
 from app.pages.encoders import service as encoders
 from app.pages.evaluate import costs, service, suites, views
-from app.pages.evaluate.service import Plan, seeds_within, whole_number
+from app.pages.evaluate.job import EvaluateJob
+from app.pages.evaluate.service import seeds_within, whole_number
 from app.pages.evaluate.suites import GROUPS
 from app.pages.jobs.run_panel import RunPanel
 from app.web import address, parts
@@ -39,7 +41,7 @@ CONTROLS = (
             [("Each task's own", ""), *((name, name) for name in OF_TASKS)], {"filterable": False}),
     Control("seed", "Seed", gr.Number, hint="Empty: each protocol's own.",
             options={"precision": 0, "minimum": 0}),
-    Control("seeds", "Seeds", gr.Number, Plan.seeds,
+    Control("seeds", "Seeds", gr.Number, EvaluateJob.seeds,
             "How many in a row: together they say how far a score moves by chance.",
             options={"precision": 0, "minimum": 1, "maximum": MOST_SEEDS}),
 )  # fmt: skip
@@ -88,7 +90,9 @@ def build(workspace: Workspace) -> None:
     def guess(asked: Values) -> Iterator[Answer]:
         """What it would cost, after a probe of a few seconds."""
         choices.need(asked.encoder)
-        for html in views.estimating(costs.of(workspace, _plan(asked))):
+        for html in views.estimating(
+            costs.estimates(workspace, service.ready(workspace, _job(asked)))
+        ):
             yield {estimate: html}
 
     def added(text: str, chosen: list[str]) -> Answer:
@@ -120,7 +124,7 @@ class _Page:
         self._run = run
         self.views = views
 
-    def _drawn(self, made: Plan, chosen: str) -> dict[Any, Any]:
+    def _drawn(self, made: EvaluateJob, chosen: str) -> dict[Any, Any]:
         workspace = self._workspace
         here = suites.groups(workspace, made.tasks)
         drawn = (
@@ -135,24 +139,25 @@ class _Page:
         """Fill the controls from the address."""
         made, controls = _asked(self._workspace, request), self._controls
         here = suites.groups(self._workspace, made.tasks)
-        made = made.on([task for names in here.values() for task in names if task in made.tasks])
+        listed = [task for names in here.values() for task in names if task in made.tasks]
+        made = replace(made, tasks=tuple(listed))
         wanted = address.first(request, "suite", suites.OWN)
         return {
             controls["encoder"]: choices.filled(self._workspace, made.encoders),
             **_ticked(controls, here, made.tasks),
-            controls["protocol"]: made.protocol,
+            controls["protocol"]: made.protocol or "",
             controls["seed"]: made.seed,
             controls["seeds"]: made.seeds,
             self._run: address.first(request, "run"),
-            **self._drawn(made, suites.matching(here, made.tasks, made.protocol, wanted)),
+            **self._drawn(made, suites.matching(here, made.tasks, made.protocol or "", wanted)),
         }
 
     def show(self, asked: Values) -> Answer:
-        """The plan as it is now, and the suite that it makes up."""
-        made, now = _plan(asked), asked.suite
+        """The evaluation as it is asked now, and the suite that it makes up."""
+        made, now = _job(asked), asked.suite
         if now != suites.OWN or made.tasks:
             here = suites.groups(self._workspace, made.tasks)
-            now = suites.matching(here, made.tasks, made.protocol, now)
+            now = suites.matching(here, made.tasks, made.protocol or "", now)
         return self._drawn(made, now)
 
     def pick(self, asked: Values) -> Answer:
@@ -166,14 +171,14 @@ class _Page:
         return {self._controls["protocol"]: under, **boxes}
 
     def start(self, asked: Values) -> Answer:
-        """Queue the plan, and follow its run."""
+        """Queue it, and follow its run."""
         choices.need(asked.encoder)
-        return {self._run: service.start(self._workspace, _plan(asked))}
+        return {self._run: service.start(self._workspace, _job(asked))}
 
     def again(self, asked: Values, event: PageEvent) -> Answer:
         """Measure one result once more."""
         encoder, task, seed = views.key_of(event.id)
-        made = Plan((encoder,), (task,), seed, asked.protocol or "")
+        made = EvaluateJob((encoder,), (task,), asked.protocol or None, seed)
         return {self._run: service.start(self._workspace, made)}
 
 
@@ -203,8 +208,8 @@ def _ticked(
     }
 
 
-def _asked(workspace: Workspace, request: gr.Request) -> Plan:
-    """The plan of the address; that of its run when it names nothing else."""
+def _asked(workspace: Workspace, request: gr.Request) -> EvaluateJob:
+    """The evaluation of the address; that of its run when it names nothing else."""
     from engine.tasks import STARTER
 
     wanted = [
@@ -217,27 +222,29 @@ def _asked(workspace: Workspace, request: gr.Request) -> Plan:
     wanted += suites.members(suite, suites.groups(workspace))
     run = address.first(request, "run")
     if run and not wanted and not address.every(request, "encoder"):
-        made = service.plan_of(workspace, run)
+        made = service.asked_of(workspace, run)
         if made is not None:
             return made
-    return Plan(
+    return EvaluateJob(
         tuple(choices.asked(workspace, request, choices.names(workspace))),
         tuple(wanted or STARTER),
-        whole_number(address.first(request, "seed")),
         _protocol(address.first(request, "protocol"), suite),
+        whole_number(address.first(request, "seed")),
         seeds_within(address.first(request, "seeds")),
     )
 
 
-def _protocol(name: str, suite: str) -> str:
+def _protocol(name: str, suite: str) -> str | None:
     """A protocol of the address; SentEval's list is that of its own protocol."""
     if name in OF_TASKS:
         return name
-    return "senteval" if suite == "senteval" else ""
+    return "senteval" if suite == "senteval" else None
 
 
-def _plan(asked: Values) -> Plan:
-    """A plan of the page's controls."""
+def _job(asked: Values) -> EvaluateJob:
+    """What the page's controls ask."""
     tasks = tuple(task for name in GROUPS for task in getattr(asked, name))
     seeds = seeds_within(asked.seeds)
-    return Plan(tuple(asked.encoder), tasks, whole_number(asked.seed), asked.protocol or "", seeds)
+    return EvaluateJob(
+        tuple(asked.encoder), tasks, asked.protocol or None, whole_number(asked.seed), seeds
+    )

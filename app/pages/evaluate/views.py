@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.components import protocol_card
 from app.components.actions import button
-from app.pages.evaluate import costs, suites
-from app.pages.evaluate.service import Key, Plan
+from app.pages.evaluate import costs, service, suites
+from app.pages.evaluate.job import EvaluateJob, Key
 from app.pages.overview.service import metric
 from app.web import address, parts
 from engine.errors import UserError
@@ -79,21 +79,21 @@ def members(suite: str, here: dict[str, list[str]], ticked: Sequence[str]) -> st
     return f'<div class="t-suite">{about}{listed}{where}</div>'
 
 
-def summary(workspace: Workspace, asked: Plan) -> str:
+def summary(workspace: Workspace, asked: EvaluateJob) -> str:
     """What pressing the button would do, and the command that does the same."""
     if not asked.encoders or not asked.tasks:
         lacking = "an encoder" if not asked.encoders else "a task"
         return f'<p class="t-muted">Tick {lacking} to go on.</p>'
-    plan = asked.possible(workspace)
-    left_out = _left_out(asked, plan)
-    if not plan.tasks:
+    job = service.possible(workspace, asked)
+    left_out = _left_out(asked, job)
+    if not job.tasks:
         return f'<div class="t-plan">{left_out}</div>'
-    keys = plan.keys()
-    known = len(set(keys) & {_key(r) for r in plan.rows(workspace) if r["error"] is None})
-    seeds = f", {plan.seeds} seeds where something is drawn" if plan.seeds > 1 else ""
+    keys = _by_task(job)
+    known = len(set(keys) & {_key(r) for r in service.rows(workspace, job) if r["error"] is None})
+    seeds = f", {job.seeds} seeds where something is drawn" if job.seeds > 1 else ""
     product = (
-        f"{formats.plural(len(plan.encoders), 'encoder')} on "
-        f"{formats.plural(len(plan.tasks), 'task')}{seeds}: {formats.plural(len(keys), 'result')}"
+        f"{formats.plural(len(job.encoders), 'encoder')} on "
+        f"{formats.plural(len(job.tasks), 'task')}{seeds}: {formats.plural(len(keys), 'result')}"
     )
     stored = "none of them in the store yet"
     if known:
@@ -101,13 +101,13 @@ def summary(workspace: Workspace, asked: Plan) -> str:
     return (
         f'<div class="t-plan">{left_out}<p role="status">{product}, {stored}.</p>'
         f'<pre class="t-command" tabindex="0" aria-label="The same on the command line">'
-        f"{escape(plan.command)}</pre></div>"
+        f"{escape(service.command(job))}</pre></div>"
     )
 
 
-def _left_out(asked: Plan, plan: Plan) -> str:
+def _left_out(asked: EvaluateJob, job: EvaluateJob) -> str:
     """Which tasks the protocol does not cover, in words."""
-    lacking = [task for task in asked.tasks if task not in plan.tasks]
+    lacking = [task for task in asked.tasks if task not in job.tasks]
     if not lacking:
         return ""
     text = (
@@ -117,11 +117,13 @@ def _left_out(asked: Plan, plan: Plan) -> str:
     return f'<div class="t-notice t-warn"><p>{escape(text)}</p></div>'
 
 
-def cards(workspace: Workspace, asked: Plan) -> str:
+def cards(workspace: Workspace, asked: EvaluateJob) -> str:
     """The card of every protocol in use, closed."""
     from engine import protocols
 
-    used = asked.possible(workspace).protocols()
+    used: dict[str, list[str]] = {}
+    for task in service.possible(workspace, asked).tasks:
+        used.setdefault(asked.protocol_of(task).name, []).append(task)
     if asked.protocol and not used:
         used = {asked.protocol: []}
     return "".join(
@@ -138,15 +140,15 @@ def _some(tasks: Sequence[str]) -> str:
     return ", ".join(tasks[:6]) + more
 
 
-def results(workspace: Workspace, asked: Plan) -> str:
+def results(workspace: Workspace, asked: EvaluateJob) -> str:
     """The results that are there, errors as rows with a way to try again.
 
     A task with several seeds is one row, of the first seed, beside the spread over all.
     """
-    plan = asked.possible(workspace)
-    stored = plan.rows(workspace)
+    job = service.possible(workspace, asked)
+    stored = service.rows(workspace, job)
     found = {_key(row): row for row in stored}
-    keys = plan.keys()
+    keys = _by_task(job)
     there = [key for key in keys if key in found]
     if not there:
         return ""
@@ -164,11 +166,11 @@ def results(workspace: Workspace, asked: Plan) -> str:
     if not any(row[3] for row in rows):
         heads, rows = heads[:3] + heads[4:], [row[:3] + row[4:] for row in rows]
         numbers = (2, 4, 6)
-    under = {"protocol": plan.protocol} if plan.protocol else {}
+    under = {"protocol": job.protocol} if job.protocol else {}
     links = "".join(
         f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
         for label, path, state in (
-            ("Compare them", "compare", {"encoder": plan.encoders, "task": plan.tasks} | under),
+            ("Compare them", "compare", {"encoder": job.encoders, "task": job.tasks} | under),
             ("See all scores", "", {}),
         )
     )
@@ -178,6 +180,11 @@ def results(workspace: Workspace, asked: Plan) -> str:
         f"{parts.heading('Results')}{parts.table(heads, rows, 'Results', numbers)}{more}"
         f'<p class="t-actions">{links}</p>'
     )
+
+
+def _by_task(job: EvaluateJob) -> list[Key]:
+    """Every result that is asked for, task by task."""
+    return sorted(job.keys(), key=lambda key: job.tasks.index(key[1]))
 
 
 def _row(row: Mapping[str, Any], over: spread.Spread | None, read_only: bool) -> tuple[str, ...]:

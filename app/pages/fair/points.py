@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from app import formats
+from app.pages.evaluate.job import EvaluateJob
 from app.pages.evaluate.service import command
 
 if TYPE_CHECKING:
@@ -48,9 +49,8 @@ class MissingRuns:
     @property
     def command(self) -> str:
         """The same on the command line."""
-        return command(
-            self.encoders, self.tasks, self.protocol, seeds=self.seeds, listed=self.listed
-        )
+        job = EvaluateJob(self.encoders, self.tasks, self.protocol, seeds=self.seeds)
+        return command(job, listed=self.listed)
 
 
 @dataclass(frozen=True, eq=False)

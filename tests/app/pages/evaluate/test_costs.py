@@ -23,9 +23,9 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "store", folder.write(tmp_path / "data"))
 
 
-def made(*given: Any, **more: Any) -> list[Estimate]:
+def made(workspace: Workspace, *given: Any, **more: Any) -> list[Estimate]:
     """The estimates without the steps between."""
-    steps = list(estimates(*given, **more))
+    steps = list(estimates(workspace, EvaluateJob.of(workspace, *given, **more)))
     assert [share for share, _, _ in steps] == sorted(share for share, _, _ in steps)
     return [estimate for _, _, estimate in steps if estimate is not None]
 

@@ -19,8 +19,7 @@ from app.pages.data import service as data
 from app.pages.encoders import service as encoders
 from app.pages.evaluate import service as evaluate
 from app.pages.evaluate.costs import estimates
-from app.pages.evaluate.job import queue_evaluation, welcome
-from app.pages.evaluate.service import Plan
+from app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
 from app.pages.fair import service as fair
 from app.pages.overview import service as overview
 from app.web.routes import PLOTLY_JS
@@ -123,8 +122,8 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: queue_evaluation(looking, [LISTED], ["StarterSTS"]),
         lambda: overview.remove(looking, []),
         lambda: data.remove(looking, "upload:x"),
-        lambda: evaluate.start(looking, Plan((LISTED,), ("StarterSTS",))),
-        lambda: next(estimates(looking, [LISTED], ["StarterSTS"])),
+        lambda: evaluate.start(looking, EvaluateJob((LISTED,), ("StarterSTS",))),
+        lambda: next(estimates(looking, EvaluateJob((LISTED,), ("StarterSTS",)))),
         lambda: fair.measure(looking, fair.advise(looking), "size"),
         lambda: encoders.remove(looking, LISTED),
         lambda: encoders.check_poolings(looking, LISTED),
