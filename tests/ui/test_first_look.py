@@ -37,6 +37,12 @@ MEASURE = """() => {
   return { top, height: bottom - top, share: boxes.reduce((sum, box) => sum + area(box), 0) / innerWidth / innerHeight };
 }"""  # noqa: E501
 
+UNSORTED = """() => [...document.querySelectorAll("#t-main table.t-table")]
+  .filter((table) => table.tBodies[0]?.rows.length > 2 && !table.querySelector("thead button"))
+  .map((table) => table.closest("[aria-label]")?.getAttribute("aria-label"))"""
+ORDERED = {"The two spaces in figures"}
+"""Tables whose order has a meaning; every other one of more than two rows has heads to sort by."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -98,6 +104,7 @@ def test_a_page_answers_first_and_fits(visitor, site, module, table, axe):
         seen[size] = Answer(**found) if found else None
         visit.picture(f"{path or 'overview'}-{size[0]}")
         assert not visit.scrolls_sideways(), f"{size[0]} pixels are too few"
+    assert {*page.evaluate(UNSORTED)} <= ORDERED
     faults = violations(page, axe)
     page.evaluate("theodolite.toggleTheme()")
     page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.protocols.published import Published
 
+MOST_FIRST = 3
+"""Encoders that are named as the best; where more share it, nobody is."""
 SUITE_LABELS = {"starter": "starter", "sts": "STS", "transfer": "transfer"}
 STARTERS = (
     ("minilm", "a transformer tuned on a billion sentence pairs: all-MiniLM-L6-v2",
@@ -89,32 +92,40 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
 
 
 def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> str:
-    """Who has the highest score on how many tasks, of the encoders measured here."""
-    wins: dict[str, int] = {}
-    tasks = 0
-    for column in columns:
-        scores = {
-            row.name: row.cells[column.key].score
-            for row in rows
-            if not row.published and column.kind == "task" and column.key in row.cells
-        }
-        known = {name: score for name, score in scores.items() if score is not None}
-        if len(known) < 2:
-            continue
-        tasks += 1
-        for name, score in known.items():
-            wins[name] = wins.get(name, 0) + (score == max(known.values()))
-    if not tasks:
+    """Who has the highest score on how many tasks, of the encoders measured here.
+
+    While some are waiting, how many scores are there: nothing moves when the last of them comes.
+    """
+    mine = {row.name: row.cells for row in rows if not row.published}
+    tasks = [column.key for column in columns if column.kind == "task"]
+    cells = [cells[task] for cells in mine.values() for task in tasks if task in cells]
+    if waiting := sum(cell.state == "waiting" for cell in cells):
+        there = sum(cell.score is not None for cell in cells)
+        said = f"{there} of {formats.plural(there + waiting, 'score')} measured"
+        return parts.heading(said, "The others are on their way.")
+    best = [_best(mine, task) for task in tasks]
+    compared = [names for names in best if names]
+    wins = Counter(name for names in compared for name in names)
+    most = max(wins.values(), default=0)
+    first = [name for name, number in wins.items() if number == most]
+    if not 1 <= len(first) <= MOST_FIRST:
         return ""
-    most = max(wins.values())
-    best = [name for name, number in wins.items() if number == most]
-    if len(best) > 3:
-        return ""
-    where = f"{'all' if 1 < most == tasks else f'{most} of'} {formats.plural(tasks, 'task')}"
-    has = "has" if len(best) == 1 else "each have"
-    said = f"{formats.listed(best)} {has} the highest score on {where}"
+    where = formats.plural(len(compared), "task")
+    if len(compared) > 1:
+        where = f"{'all' if most == len(compared) else f'{most} of'} {where}"
+    has = "has" if len(first) == 1 else "each have"
+    said = f"{formats.listed(first)} {has} the highest score on {where}"
     check = '<a href="./compare">Compare</a> says.'
     return parts.heading(said, "Whether that is more than chance, ", check)
+
+
+def _best(mine: Mapping[str, Mapping[str, Cell]], task: str) -> list[str]:
+    """Who has the highest score on a task; nobody where fewer than two were measured."""
+    found = {name: cells[task].score for name, cells in mine.items() if task in cells}
+    scores = {name: score for name, score in found.items() if score is not None}
+    if len(scores) < 2:
+        return []
+    return [name for name, score in scores.items() if score == max(scores.values())]
 
 
 def _column(name: str) -> HeatmapColumn:
