@@ -128,9 +128,11 @@ def violations(page: Page, axe: str | None) -> list[str]:
     if axe is None:
         return []
     page.evaluate(axe)
+    # A colour on its way from one theme to the other is neither's.
+    page.wait_for_function("!document.getAnimations().some((a) => a instanceof CSSTransition)")
     found = page.evaluate(
         "axe.run(document, { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a',"
-        " 'wcag21aa'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) =>"
-        " nodes.map(({ target }) => `${id}: ${target.join(' ')}`)))"
+        " 'wcag21aa'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map("
+        "({ target, any }) => `${id}: ${target.join(' ')} ${any.map(({ message }) => message)}`)))"
     )
     return list(found)

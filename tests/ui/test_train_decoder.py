@@ -221,7 +221,7 @@ def test_visitors_have_the_command_alone(visitor, showcase, running):
         expect(page.locator(gone)).to_be_hidden()
     assert page.locator("#decoders .t-verbs button").count() == 0
     expect(page.locator("#at-hand tr", has_text="random:64")).to_be_visible()
-    assert page.locator("#at-hand button:not([data-act=card]), #at-hand summary").count() == 0
+    assert page.locator("#at-hand td button:not([data-act=card]), #at-hand summary").count() == 0
     page.get_by_role("button", name="Read the card of").first.click()
     expect(page.locator("#card h2")).to_contain_text("A decoder for")
 
