@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
+
+import orjson
 
 MISSING = "–"
 
@@ -150,3 +153,12 @@ def shorten(name: str, limit: int = 30) -> str:
 def last_part(name: str) -> str:
     """The name of a file or folder, without where it lies."""
     return name.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def json_text(value: Any) -> str:
+    """Rows and numbers for the browser, arrays as lists, NaN and infinity as null."""
+
+    def listed(array: Any) -> Any:  # an array whose numbers do not lie side by side
+        return array.tolist()
+
+    return orjson.dumps(value, default=listed, option=orjson.OPT_SERIALIZE_NUMPY).decode()

@@ -13,6 +13,7 @@ from typing import Any
 
 import gradio as gr
 
+from app import formats
 from app.web import theme
 from app.web.routes import PLOTLY_JS
 
@@ -52,7 +53,7 @@ def chart(
 
 
 def drawing(
-    figure: Any,
+    figure: dict[str, Any],
     label: str,
     *,
     name: str = "chart",
@@ -62,7 +63,7 @@ def drawing(
     """Make the value of a chart.
 
     Args:
-        figure: a `plotly.graph_objects.Figure`, or the same as a dict with `data` and `layout`.
+        figure: `data` and `layout`, as plotly.js reads them.
         label: what the figure shows, in a sentence, for those who cannot see it. Plain text.
         name: file name of its CSV and its picture, without ending.
         columns: heads of the table beside the figure; without them it is read from the traces.
@@ -71,12 +72,10 @@ def drawing(
     Text of users inside a figure must go through `plain`. Figure and table travel as JSON text: of
     an object, the browser would wrap and copy every number, seconds for a table of 5,000 rows.
     """
-    from plotly.io.json import to_json_plotly
-
     table = None
     if columns and rows:
-        table = to_json_plotly({"columns": list(columns), "rows": [list(row) for row in rows]})
-    return {"figure": to_json_plotly(figure), "label": label, "name": name, "table": table}
+        table = formats.json_text({"columns": list(columns), "rows": [list(row) for row in rows]})
+    return {"figure": formats.json_text(figure), "label": label, "name": name, "table": table}
 
 
 def plain(text: str) -> str:

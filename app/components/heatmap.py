@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import gradio as gr
-import orjson
+
+from app import formats
 
 _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
@@ -97,5 +98,4 @@ def grid(columns: list[HeatmapColumn], rows: list[HeatmapRow]) -> str:
     Of an object the browser would copy every number anew at each look at the store, as often as
     not for longer than until the next one: 100 encoders on 50 tasks kept it busy for good.
     """
-    made = {"columns": columns, "rows": rows}
-    return orjson.dumps(made, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    return formats.json_text({"columns": columns, "rows": rows})

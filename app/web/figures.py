@@ -1,4 +1,7 @@
-"""Charts: numbers in, a Plotly figure out. Nothing here computes a result or knows its source.
+"""Charts: numbers in, a figure out. Nothing here computes a result or knows its source.
+
+A figure is what plotly.js reads, `data` and `layout`. Plotly's classes for Python check every
+value, and take longer over a chart than all else on its page: they check ours in the tests.
 
 Each chart has a headline function beside it that says what the numbers say; the page sets it as
 text above the chart, where it wraps. Text, paper and grid have no colour of their own: the chart
@@ -18,11 +21,15 @@ from app.web.theme import SERIES
 
 if TYPE_CHECKING:
     import numpy as np
-    from plotly.graph_objects import Figure
+
+Trace = dict[str, Any]
+Figure = dict[str, Any]
 
 RIDGE_STEP = 1.0
 """Distance between the baselines of two ridges; the highest ridge of a figure is 1.7 of them."""
 RIDGE_PEAK = 1.7
+RIDGE_GAP = 0.22
+"""Between two panels, of the height that a panel would have without gaps: the next one's name."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -120,65 +127,65 @@ def ridges(panels: Sequence[Panel], grid: np.ndarray) -> Figure:
         panels: one an encoder, each with the same groups in the same order.
         grid: float64 (m,), the cosines at which the densities were taken.
     """
-    from plotly.subplots import make_subplots
-
-    figure = make_subplots(
-        rows=len(panels),
-        shared_xaxes=True,
-        vertical_spacing=0.22 / max(1, len(panels)),
-        subplot_titles=[plain(formats.shorten(panel.encoder, 44)) for panel in panels],
-    )
-    figure.update_annotations(x=0, xanchor="left", font_size=13)  # the names, over their panels
     highest = max((r.density.max() for p in panels for r in p.ridges if r.n), default=1.0) or 1.0
-    for row, panel in enumerate(panels, 1):
-        _draw_panel(figure, row, panel, grid, RIDGE_PEAK / float(highest))
-    figure.update_xaxes(range=_shown(panels, grid), zeroline=True)
-    figure.update_xaxes(title_text="cosine of the two sentences", row=len(panels))
-    return finish(figure, height=96 + 188 * len(panels), left=74)
+    traces: list[Trace] = []
+    layout: dict[str, Any] = {"shapes": [], "annotations": []}
+    gap = RIDGE_GAP / max(1, len(panels))
+    high = (1 + gap) / max(1, len(panels)) - gap
+    for place, panel in enumerate(panels):
+        number = str(place + 1) if place else ""
+        top = 1 - place * (high + gap)
+        traces += _panel_traces(panel, grid, RIDGE_PEAK / float(highest), f"y{number}")
+        layout[f"yaxis{number}"] = axis(
+            tickvals=[step * RIDGE_STEP for step in range(len(panel.ridges))],
+            ticktext=[plain(ridge.label) for ridge in panel.ridges],
+            range=[-0.35, (len(panel.ridges) - 1) * RIDGE_STEP + RIDGE_PEAK + 0.1],
+            showgrid=False, zeroline=False, anchor="x", domain=[max(0, top - high), top],
+        )  # fmt: skip
+        layout["annotations"].append(
+            {"text": plain(formats.shorten(panel.encoder, 44)), "x": 0, "y": top, "xref": "paper",
+             "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False,
+             "font": {"size": 13}}
+        )  # fmt: skip
+        if panel.random is not None:
+            layout["shapes"].append(
+                {"type": "line", "x0": panel.random, "x1": panel.random, "y0": 0, "y1": 1,
+                 "yref": f"y{number} domain",
+                 "line": {"color": SERIES[5], "width": 1.5, "dash": "dot"}}
+            )  # fmt: skip
+    x = axis("cosine of the two sentences", range=_shown(panels, grid), zeroline=True,
+             anchor=f"y{len(panels)}" if len(panels) > 1 else "y")  # fmt: skip
+    return draw(traces, x, height=96 + 188 * len(panels), left=74, **layout)
 
 
-def _draw_panel(figure: Figure, row: int, panel: Panel, grid: np.ndarray, scale: float) -> None:
-    """Draw from the top ridge down, so that a lower one covers the foot of the one behind it."""
-    import plotly.graph_objects as go
-
+def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> list[Trace]:
+    """From the top ridge down, so that a lower one covers the foot of the one behind it."""
+    traces: list[Trace] = []
     colours = ordered_colours(len(panel.ridges))
     for place in range(len(panel.ridges) - 1, -1, -1):
         ridge, colour, base = panel.ridges[place], colours[place], place * RIDGE_STEP
         name = f"{ridge.label}: {formats.plural(ridge.n, 'pair')}"
-        figure.add_trace(
-            go.Scatter(
+        traces += [
+            scatter(
                 x=[grid[0], grid[-1]], y=[base, base], mode="lines", hoverinfo="skip",
-                line={"width": 0}, showlegend=False,
-            ), row=row, col=1,
-        )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
+                line={"width": 0}, showlegend=False, yaxis=y_axis,
+            ),
+            scatter(
                 x=grid, y=base + ridge.density * scale, mode="lines", fill="tonexty",
                 line={"color": colour, "width": 2, "simplify": False},
                 fillcolor=clear_colour(colour, 0.34),
-                customdata=ridge.density, name=plain(name), showlegend=False,
+                customdata=ridge.density, name=plain(name), showlegend=False, yaxis=y_axis,
                 hovertemplate="cosine %{x:.2f}, density %{customdata:.2f}<extra>"
                 + plain(name) + "</extra>",
-            ), row=row, col=1,
-        )  # fmt: skip
+            ),
+        ]  # fmt: skip
         if ridge.mean is not None:
-            figure.add_trace(
-                go.Scatter(
-                    x=[ridge.mean], y=[base], mode="markers", showlegend=False,
-                    marker={"symbol": "diamond", "size": 8, "color": colour},
-                    hovertemplate=f"mean cosine %{{x:.3f}}<extra>{plain(name)}</extra>",
-                ), row=row, col=1,
-            )  # fmt: skip
-    if panel.random is not None:
-        figure.add_vline(
-            x=panel.random, row=row, col=1, line={"color": SERIES[5], "width": 1.5, "dash": "dot"}
-        )
-    figure.update_yaxes(
-        tickvals=[place * RIDGE_STEP for place in range(len(panel.ridges))],
-        ticktext=[plain(ridge.label) for ridge in panel.ridges],
-        range=[-0.35, (len(panel.ridges) - 1) * RIDGE_STEP + RIDGE_PEAK + 0.1],
-        showgrid=False, zeroline=False, row=row,
-    )  # fmt: skip
+            traces.append(scatter(
+                x=[ridge.mean], y=[base], mode="markers", showlegend=False, yaxis=y_axis,
+                marker={"symbol": "diamond", "size": 8, "color": colour},
+                hovertemplate=f"mean cosine %{{x:.3f}}<extra>{plain(name)}</extra>",
+            ))  # fmt: skip
+    return traces
 
 
 def _shown(panels: Sequence[Panel], grid: np.ndarray) -> list[float]:
@@ -199,18 +206,16 @@ def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
     A clear difference is a filled mark, a tie a hollow one; each encoder has its own shape and
     colour. Rows keep the order in which tasks first appear.
     """
-    import plotly.graph_objects as go
-
     tasks = list(dict.fromkeys(i.task for i in intervals))
     encoders = list(dict.fromkeys(i.encoder for i in intervals))
     shapes = ("circle", "square", "diamond", "triangle-up", "cross", "star")
-    figure = go.Figure()
+    traces = []
     for place, encoder in enumerate(encoders):
         mine = [i for i in intervals if i.encoder == encoder]
         shape, colour = shapes[place % len(shapes)], SERIES[place % len(SERIES)]
         offset = (place - (len(encoders) - 1) / 2) * 0.6 / len(encoders)
-        figure.add_trace(
-            go.Scatter(
+        traces.append(
+            scatter(
                 x=[i.delta for i in mine],
                 y=[tasks.index(i.task) + offset for i in mine],
                 error_x={
@@ -229,39 +234,34 @@ def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
                 "%{customdata[2]}<br>%{customdata[3]}<extra>" + plain(encoder) + "</extra>",
             )
         )  # fmt: skip
-    figure.update_yaxes(
+    y = axis(
         tickvals=list(range(len(tasks))), ticktext=[plain(formats.shorten(t, 18)) for t in tasks],
         range=[len(tasks) - 0.4, -0.6], zeroline=False,
     )  # fmt: skip
-    figure.update_xaxes(
-        title_text=f"points against {plain(formats.shorten(baseline))}",
+    x = axis(
+        f"points against {plain(formats.shorten(baseline))}",
         rangemode="tozero", zeroline=True, zerolinewidth=2,
     )  # fmt: skip
     height = 150 + len(tasks) * max(row_height(len(tasks)), 20 * len(encoders))
-    legend = len(encoders) > 1
-    return finish(figure, height=height, left=124, legend=legend)
+    return draw(traces, x, y, height=height, left=124, legend=len(encoders) > 1)
 
 
 def space(points: Sequence[SpacePoint]) -> Figure:
     """Alignment against uniformity, one labelled mark an encoder (SimCSE figure 2)."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure(
-        go.Scatter(
-            x=[p.uniformity for p in points],
-            y=[p.alignment for p in points],
-            mode="markers+text",
-            text=[plain(formats.shorten(p.encoder, 22)) for p in points],
-            textposition="top center",
-            cliponaxis=False,
-            marker={"size": 12, "color": [SERIES[i % len(SERIES)] for i in range(len(points))]},
-            customdata=[plain(p.encoder) for p in points],
-            hovertemplate="uniformity %{x:.3f}, alignment %{y:.3f}<extra>%{customdata}</extra>",
-        )
+    trace = scatter(
+        x=[p.uniformity for p in points],
+        y=[p.alignment for p in points],
+        mode="markers+text",
+        text=[plain(formats.shorten(p.encoder, 22)) for p in points],
+        textposition="top center",
+        cliponaxis=False,
+        marker={"size": 12, "color": [SERIES[i % len(SERIES)] for i in range(len(points))]},
+        customdata=[plain(p.encoder) for p in points],
+        hovertemplate="uniformity %{x:.3f}, alignment %{y:.3f}<extra>%{customdata}</extra>",
     )
-    figure.update_xaxes(title_text="uniformity (lower: spread more evenly)")
-    figure.update_yaxes(title_text="alignment (lower: paraphrases closer)", rangemode="tozero")
-    return finish(figure, height=360, left=64)
+    x = axis("uniformity (lower: spread more evenly)")
+    y = axis("alignment (lower: paraphrases closer)", rangemode="tozero")
+    return draw([trace], x, y, height=360, left=64)
 
 
 FEW_ROWS = 20
@@ -273,10 +273,35 @@ def row_height(rows: int) -> int:
     return 36 if rows <= FEW_ROWS else 22
 
 
-def finish(figure: Figure, height: int, left: int, legend: bool = False) -> Figure:
-    """What all charts share. No template: every colour that is not a mark's is the page's."""
-    layout: dict[str, Any] = {
-        "template": "none",
+def scatter(**properties: Any) -> Trace:
+    """Points, lines or both."""
+    return {"type": "scatter", **properties}
+
+
+def axis(title: str = "", **properties: Any) -> dict[str, Any]:
+    """What all axes share."""
+    named = {"title": {"text": title}} if title else {}
+    return {"ticks": "", "automargin": True, **named, **properties}
+
+
+def draw(
+    traces: Sequence[Trace], x: dict[str, Any], y: dict[str, Any] | None = None, *,
+    height: int, left: int, legend: bool = False, **layout: Any,
+) -> Figure:  # fmt: skip
+    """What all charts share. Every colour that is not a mark's is the page's.
+
+    Args:
+        traces: drawn in this order.
+        x: `axis`.
+        y: `axis`; None where the layout has several.
+        height: pixels.
+        left: pixels of the margin for the labels of rows.
+        legend: whether there is one.
+        **layout: of plotly.js, where this chart differs.
+    """
+    shared: dict[str, Any] = {
+        "xaxis": x,
+        "yaxis": y,
         "height": height,
         "margin": {"l": left, "r": 16, "t": 36, "b": 52},
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -285,10 +310,7 @@ def finish(figure: Figure, height: int, left: int, legend: bool = False) -> Figu
         "showlegend": legend,
         "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
     }  # fmt: skip
-    figure.update_layout(layout)
-    figure.update_xaxes(fixedrange=False, ticks="", automargin=True)
-    figure.update_yaxes(ticks="", automargin=True)
-    return figure
+    return {"data": list(traces), "layout": shared | layout}
 
 
 def overlap(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> float:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import gradio as gr
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 from playwright.sync_api import expect
 
 from app import ui
 from app.components.chart import chart, drawing, plain
-from app.web import palette, parts, template, theme
+from app.web import figures, palette, parts, template, theme
 from app.web.routes import routes
 from app.workspace import Workspace
 
@@ -23,9 +22,10 @@ HOSTILE = "<b>bold</b> & <img src=x>"
 @pytest.fixture(scope="module")
 def alone(workspace: Workspace) -> Iterator[str]:
     """A page with nothing but a chart and what it last sent, in the frame."""
-    figure = go.Figure(go.Scatter(x=np.arange(4) / 2, y=[0.0, 1.0, 4.0, 9.0], mode="markers"))
-    figure.data[0].update(name=plain(HOSTILE), showlegend=True, marker_size=14)
-    figure.update_layout(xaxis_title="cosine", yaxis_title="density")
+    points = figures.scatter(x=np.arange(8)[::2] / 4, y=[0.0, 1.0, 4.0, 9.0], mode="markers",
+                             name=plain(HOSTILE), showlegend=True, marker={"size": 14})  # fmt: skip
+    axes = figures.axis("cosine"), figures.axis("density")
+    figure = figures.draw([points], *axes, height=360, left=48, legend=True)
     with gr.Blocks(analytics_enabled=False) as demo:
         with parts.bar("A chart"):
             pass

@@ -20,6 +20,7 @@ def test_letters_arrows_and_enter_lead_to_a_place(visit):
     expect(box).to_be_hidden()
     expect(link).to_be_focused()
     page.keyboard.press("Control+k")
+    expect(box).to_be_focused()
     page.keyboard.type("strtpairs")
     options = page.get_by_role("option")
     expect(options.first).to_contain_text("starter-pairs")
@@ -37,6 +38,7 @@ def test_a_waiting_run_is_counted_and_its_title_is_text(visit, workspace):
     page = visit.open("encoders")
     expect(page.locator(".t-live")).to_have_attribute("data-count", "1")
     page.get_by_role("button", name="Jump to").click()
+    expect(page.get_by_role("combobox", name="Jump to")).to_be_focused()
     page.keyboard.type("onerror")
     expect(page.get_by_role("option").first).to_contain_text(HOSTILE)
     assert page.locator("#t-palette img").count() == 0

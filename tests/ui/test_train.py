@@ -21,6 +21,7 @@ def page(visitor, place):
     """The form, filled with the first preset."""
     opened = visitor(place).open("train")
     expect(opened.locator("#command pre")).to_be_visible()
+    address_of(opened, "train=starter")  # written once the form is filled
     return opened
 
 

@@ -7,17 +7,15 @@ at the top or at the left, as people read a ranking.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components.chart import plain
 from app.formats import shorten
-from app.web.figures import FEW_ROWS, finish, percent, row_height, style
+from app.web.figures import FEW_ROWS, Figure, axis, draw, percent, row_height, scatter, style
 from app.web.theme import SERIES
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
-
     from engine.stats.ranks import RankInterval
 
 MOST_IN_LEGEND = 16
@@ -26,35 +24,27 @@ SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triang
 
 def intervals(rows: Sequence[RankInterval]) -> Figure:
     """Each encoder's rank with the ranks that hold 95 % of the resamples, best first."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure(
-        go.Scatter(
-            x=[end for row in rows for end in (row.low, row.high, None)],  # None ends a line
-            y=[row for row in range(len(rows)) for _ in range(3)],
-            mode="lines", hoverinfo="skip",
-            line={"width": 6, "color": SERIES[0]}, opacity=0.35, showlegend=False,
-        )
+    bars = scatter(
+        x=[end for row in rows for end in (row.low, row.high, None)],  # None ends a line
+        y=[row for row in range(len(rows)) for _ in range(3)],
+        mode="lines", hoverinfo="skip",
+        line={"width": 6, "color": SERIES[0]}, opacity=0.35, showlegend=False,
     )  # fmt: skip
-    figure.add_trace(
-        go.Scatter(
-            x=[row.rank for row in rows], y=list(range(len(rows))), mode="markers",
-            marker={"size": 13, "color": SERIES[0]}, showlegend=False,
-            customdata=[[plain(row.name), row.low, row.high, percent(row.first),
-                         formats.score(row.score)] for row in rows],
-            hovertemplate="%{customdata[0]}: rank %{x}, 95 % of resamples from %{customdata[1]} to "
-            "%{customdata[2]}<br>first in %{customdata[3]}, mean %{customdata[4]}<extra></extra>",
-        )
+    marks = scatter(
+        x=[row.rank for row in rows], y=list(range(len(rows))), mode="markers",
+        marker={"size": 13, "color": SERIES[0]}, showlegend=False,
+        customdata=[[plain(row.name), row.low, row.high, percent(row.first),
+                     formats.score(row.score)] for row in rows],
+        hovertemplate="%{customdata[0]}: rank %{x}, 95 % of resamples from %{customdata[1]} to "
+        "%{customdata[2]}<br>first in %{customdata[3]}, mean %{customdata[4]}<extra></extra>",
     )  # fmt: skip
-    figure.update_xaxes(
-        title_text="rank", range=[0.6, len(rows) + 0.4], dtick=1 if len(rows) <= FEW_ROWS else None,
-        zeroline=False,
-    )  # fmt: skip
-    figure.update_yaxes(
+    ticks: dict[str, Any] = {"dtick": 1} if len(rows) <= FEW_ROWS else {}
+    x = axis("rank", range=[0.6, len(rows) + 0.4], zeroline=False, **ticks)
+    y = axis(
         tickvals=list(range(len(rows))), ticktext=[plain(shorten(row.name, 22)) for row in rows],
         range=[len(rows) - 0.4, -0.6], zeroline=False, showgrid=False,
     )  # fmt: skip
-    return finish(figure, height=110 + row_height(len(rows)) * len(rows), left=124)
+    return draw([bars, marks], x, y, height=110 + row_height(len(rows)) * len(rows), left=124)
 
 
 def headline(rows: Sequence[RankInterval]) -> str:
@@ -81,36 +71,31 @@ def bump(
         ranks: condition -> encoder -> rank, all with the same encoders.
         means: the same with the scores behind the ranks, for the hover.
     """
-    import plotly.graph_objects as go
-
     conditions = list(ranks)
     names = sorted(ranks[conditions[0]], key=lambda name: ranks[conditions[0]][name])
-    figure = go.Figure()
-    for i, name in enumerate(names):
-        figure.add_trace(
-            go.Scatter(
-                x=list(range(len(conditions))), y=[ranks[c][name] for c in conditions],
-                mode="lines+markers", name=plain(shorten(name)),
-                line=style(i) | {"width": 2.5},
-                marker={"size": 12, "symbol": SHAPES[i % len(SHAPES)]},
-                customdata=[[plain(c), formats.score(means[c][name])] for c in conditions],
-                hovertemplate="%{customdata[0]}: rank %{y}, mean %{customdata[1]}<extra>"
-                + plain(name) + "</extra>",
-            )
-        )  # fmt: skip
-    figure.update_xaxes(
+    traces = [
+        scatter(
+            x=list(range(len(conditions))), y=[ranks[c][name] for c in conditions],
+            mode="lines+markers", name=plain(shorten(name)),
+            line=style(i) | {"width": 2.5},
+            marker={"size": 12, "symbol": SHAPES[i % len(SHAPES)]},
+            customdata=[[plain(c), formats.score(means[c][name])] for c in conditions],
+            hovertemplate="%{customdata[0]}: rank %{y}, mean %{customdata[1]}<extra>"
+            + plain(name) + "</extra>",
+        )
+        for i, name in enumerate(names)
+    ]  # fmt: skip
+    x = axis(
         tickvals=list(range(len(conditions))), ticktext=[plain(c) for c in conditions],
         range=[-0.25, len(conditions) - 0.75], zeroline=False, tickangle=0,
     )  # fmt: skip
-    figure.update_yaxes(title_text="rank", range=[len(names) + 0.5, 0.5], dtick=1, zeroline=False)
+    places: dict[str, Any] = {"range": [len(names) + 0.5, 0.5], "zeroline": False}
     if len(names) <= MOST_IN_LEGEND:
-        return finish(figure, height=170 + 44 * len(names), left=52, legend=True)
+        y, height = axis("rank", dtick=1, **places), 170 + 44 * len(names)
+        return draw(traces, x, y, height=height, left=52, legend=True)
     at: dict[int, list[str]] = {}
     for name in names:
         at.setdefault(ranks[conditions[0]][name], []).append(shorten(name, 22))
-    figure.update_yaxes(
-        title_text="",
-        tickvals=list(at),
-        ticktext=[plain(formats.listed(tied)) for tied in at.values()],
-    )
-    return finish(figure, height=110 + row_height(len(names)) * len(names), left=124)
+    tied = [plain(formats.listed(names)) for names in at.values()]
+    y = axis(tickvals=list(at), ticktext=tied, **places)
+    return draw(traces, x, y, height=110 + row_height(len(names)) * len(names), left=124)

@@ -59,10 +59,8 @@ def below(workspace: Workspace, asked: Values) -> Iterator[Shown]:
 
 def numbers(workspace: Workspace, asked: Values) -> str:
     """Everything that was worked out, as JSON: names of the columns, then the rows."""
-    from plotly.io.json import to_json_plotly
-
     columns, rows = _table(service.answer(_question(workspace, asked)))
-    return str(to_json_plotly([columns, *rows]))
+    return formats.json_text([columns, *rows])
 
 
 def ranks(workspace: Workspace, asked: Values) -> Shown:

@@ -1,4 +1,4 @@
-"""Charts of what decoders say. Numbers in, a Plotly figure out, and a sentence that says them."""
+"""Charts of what decoders say. Numbers in, a figure out, and a sentence that says them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from app.components.chart import drawing
+from app.web.figures import scatter
 from app.web.theme import SERIES
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ COLUMNS = ("share", "decoded", "cosine to the point", "to the first", "to the se
 
 def cosines(steps: Sequence[Step]) -> dict[str, Any]:
     """Cosine to both ends along the way: of what was decoded, and of the points themselves."""
-    import plotly.graph_objects as go
-
     shares = [100 * step.share for step in steps]
     texts = [step.result.sentence for step in steps]
     lines = (
@@ -27,30 +26,29 @@ def cosines(steps: Sequence[Step]) -> dict[str, Any]:
         ("point, to the first", "point_first", SERIES[0], "dot", None),
         ("point, to the second", "point_second", SERIES[1], "dot", None),
     )
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=shares, y=[getattr(step, what) for step in steps], name=name,
-                mode="lines+markers" if mark else "lines",
-                line={"color": colour, "dash": dash, "width": 2 if mark else 1.5},
-                marker={"symbol": mark, "size": 8} if mark else None,
-                hovertemplate=f"{name}: %{{y:.3f}} at %{{x:.0f}} %<extra></extra>",
-            )
-            for name, what, colour, dash, mark in lines
-        ]
-    )  # fmt: skip
-    figure.update_layout(
-        xaxis={"title": "per cent of the way", "range": [-2, 102]}, yaxis={"title": "cosine"},
-        hovermode="closest",
-    )  # fmt: skip
+    traces = [
+        scatter(
+            x=shares, y=[getattr(step, what) for step in steps], name=name,
+            mode="lines+markers" if mark else "lines",
+            line={"color": colour, "dash": dash, "width": 2 if mark else 1.5},
+            marker={"symbol": mark, "size": 8},
+            hovertemplate=f"{name}: %{{y:.3f}} at %{{x:.0f}} %<extra></extra>",
+        )
+        for name, what, colour, dash, mark in lines
+    ]  # fmt: skip
+    layout = {
+        "xaxis": {"title": {"text": "per cent of the way"}, "range": [-2, 102]},
+        "yaxis": {"title": {"text": "cosine"}},
+        "hovermode": "closest",
+    }
     rows = [
         (round(step.share, 4), text, step.result.cosine, step.to_first, step.to_second,
          step.point_first, step.point_second)
         for step, text in zip(steps, texts, strict=True)
     ]  # fmt: skip
     return drawing(
-        figure, "Cosine to both sentences along the way", name="interpolation", columns=COLUMNS,
-        rows=rows,
+        {"data": traces, "layout": layout}, "Cosine to both sentences along the way",
+        name="interpolation", columns=COLUMNS, rows=rows,
     )  # fmt: skip
 
 

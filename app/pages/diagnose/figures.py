@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from app.components.chart import drawing, plain
-from app.web.figures import finish
+from app.web.figures import axis, draw, scatter
 from app.web.theme import SERIES
 
 if TYPE_CHECKING:
@@ -82,12 +82,10 @@ def sample_rows(found: Diagnosis) -> list[list[Any]]:
 
 def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
     """One figure by the length of the sentences, with its interval; None where there is none."""
-    import plotly.graph_objects as go
-
     from engine.decoding.diagnosis import SYSTEMS
 
     what = name_of(metric)
-    figure, rows = go.Figure(), []
+    traces, rows = [], []
     for place, (system, words) in enumerate(SYSTEMS.items()):
         known = [
             (row.length, row.n, one)
@@ -100,8 +98,8 @@ def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
         ]
         if not known:
             continue
-        figure.add_trace(
-            go.Scatter(
+        traces.append(
+            scatter(
                 x=[length for length, _, _ in known], y=[one.value for _, _, one in known],
                 error_y=_ends([one for _, _, one in known]), name=words, mode="lines+markers",
                 line={"color": SERIES[place], "dash": ("solid", "dash", "dot")[place], "width": 2},
@@ -114,11 +112,11 @@ def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
         rows += [[words, length, n, one.value, one.low, one.high] for length, n, one in known]
     if not rows:
         return None
-    figure.update_xaxes(type="category", categoryarray=list(found.lengths))
-    figure.update_yaxes(title_text=plain(what), rangemode="tozero")
-    finish(figure, height=HEIGHT, left=64, legend=True)
+    x = axis(type="category", categoryarray=list(found.lengths))
+    y = axis(plain(what), rangemode="tozero")
     return drawing(
-        figure, f"{what} by the length of the sentence. {_said(rows)}",
+        draw(traces, x, y, height=HEIGHT, left=64, legend=True),
+        f"{what} by the length of the sentence. {_said(rows)}",
         name=f"diagnosis-{metric}", columns=("giver", "length", "sentences", what, "low", "high"),
         rows=rows,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The evidence drawn: numbers of `app.pages.fair.points` in, a Plotly figure out.
+"""The evidence drawn: numbers of `app.pages.fair.points` in, a figure out.
 
 Text, paper and grid get their colours from the page, as in `app.web.figures`. Series differ by
 shape as well as by colour; a cell whose sign turns has a border and a mark, not a colour of its
@@ -7,18 +7,15 @@ own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app import formats
 from app.components.chart import drawing, plain
 from app.formats import shorten
 from app.pages.fair.points import DimensionCurves, Dots, Exhibit, Grid
-from app.web.figures import clear_colour, finish, style
+from app.web.figures import Figure, Trace, axis, clear_colour, draw, scatter, style
 from app.web.theme import SERIES
 from engine.stats.agreement import LeaveOneOut
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 SHAPES = ("circle-open", "circle", "diamond", "square", "triangle-up", "cross")
 ROW_LABEL = 18
@@ -44,19 +41,17 @@ def _draw(picture: Dots | DimensionCurves | Grid) -> Figure:
 
 def dots(picture: Dots) -> Figure:
     """Rows in the order of the last series, the best on top; a line joins the marks of a row."""
-    import plotly.graph_objects as go
-
     best = {row: value for _, values in picture.series for row, value in values.items()}
     rows = sorted(best, key=lambda row: best[row])
-    figure = go.Figure()
+    traces = []
     for row in rows if len(picture.series) > 1 else ():
         marks = [values[row] for _, values in picture.series if row in values]
-        figure.add_trace(_bar((min(marks), max(marks)), rows.index(row), SERIES[5], 2))
+        traces.append(_bar((min(marks), max(marks)), rows.index(row), SERIES[5], 2))
     for row, bounds in (picture.ranges or {}).items():
-        figure.add_trace(_bar(bounds, rows.index(row), SERIES[0], 4))
+        traces.append(_bar(bounds, rows.index(row), SERIES[0], 4))
     for place, (name, values) in enumerate(picture.series):
-        figure.add_trace(
-            go.Scatter(
+        traces.append(
+            scatter(
                 x=list(values.values()),
                 y=[rows.index(row) for row in values],
                 mode="markers",
@@ -71,12 +66,13 @@ def dots(picture: Dots) -> Figure:
                 hovertemplate="%{customdata}: %{x:.2f}<extra>" + plain(name) + "</extra>",
             )
         )
-    figure.update_yaxes(
+    y = axis(
         tickvals=list(range(len(rows))), ticktext=[plain(shorten(r, ROW_LABEL)) for r in rows],
         range=[-0.6, len(rows) - 0.4], zeroline=False,
     )  # fmt: skip
-    figure.update_xaxes(title_text=plain(picture.axis), zeroline=False, range=_shown(picture))
-    return finish(figure, 156 + ROW * max(2, len(rows)), 60, legend=len(picture.series) > 1)
+    x = axis(plain(picture.axis), zeroline=False, range=_shown(picture))
+    height, legend = 156 + ROW * max(2, len(rows)), len(picture.series) > 1
+    return draw(traces, x, y, height=height, left=60, legend=legend)
 
 
 def _shown(picture: Dots) -> list[float]:
@@ -88,10 +84,8 @@ def _shown(picture: Dots) -> list[float]:
     return [low - room, high + room]
 
 
-def _bar(bounds: tuple[float, float], row: int, colour: str, width: int) -> Any:
-    import plotly.graph_objects as go
-
-    return go.Scatter(
+def _bar(bounds: tuple[float, float], row: int, colour: str, width: int) -> Trace:
+    return scatter(
         x=list(bounds), y=[row, row], mode="lines", hoverinfo="skip", showlegend=False,
         line={"color": clear_colour(colour, 0.55), "width": width},
     )  # fmt: skip
@@ -99,13 +93,11 @@ def _bar(bounds: tuple[float, float], row: int, colour: str, width: int) -> Any:
 
 def curves(picture: DimensionCurves) -> Figure:
     """Score over dimensions, on a scale that doubles from tick to tick (figure 1)."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
+    traces = []
     for place, (name, line) in enumerate(picture.lines.items()):
         look = style(place)
-        figure.add_trace(
-            go.Scatter(
+        traces.append(
+            scatter(
                 x=[k for k, _ in line], y=[score for _, score in line], mode="lines+markers",
                 name=plain(shorten(name)),
                 line=look | {"width": 2},
@@ -115,55 +107,48 @@ def curves(picture: DimensionCurves) -> Figure:
         )  # fmt: skip
     sizes = sorted({k for line in picture.lines.values() for k, _ in line})
     doubling = [k for k in sizes if k & (k - 1) == 0] or sizes
-    figure.update_xaxes(
-        type="log", title_text="dimensions", tickvals=doubling, ticktext=[str(k) for k in doubling]
-    )
-    figure.update_yaxes(title_text=plain(picture.axis), zeroline=False)
-    return finish(figure, 380 + 14 * len(picture.lines), 56, legend=True)
+    ticks = {"tickvals": doubling, "ticktext": [str(k) for k in doubling]}
+    x, y = axis("dimensions", type="log", **ticks), axis(plain(picture.axis), zeroline=False)
+    return draw(traces, x, y, height=380 + 14 * len(picture.lines), left=56, legend=True)
 
 
 def grid(picture: Grid) -> Figure:
     """Correlations, blue for positive and orange for negative (figure 3)."""
-    import plotly.graph_objects as go
-
     rows, columns = list(picture.rows), list(picture.columns)
     found = [[picture.cells.get((column, row)) for column in columns] for row in rows]
-    figure = go.Figure(
-        go.Heatmap(
-            x=list(range(len(columns))), y=list(range(len(rows))),
-            z=[[cell.value if cell else None for cell in line] for line in found],
-            zmin=-1, zmax=1, xgap=2, ygap=2, hoverongaps=False, showscale=False,
-            colorscale=[[0, clear_colour(SERIES[1], 0.72)], [0.5, clear_colour(SERIES[5], 0.06)],
-                        [1, clear_colour(SERIES[0], 0.72)]],
-            customdata=[[_hover(cell, columns[x], rows[y]) for x, cell in enumerate(line)]
-                        for y, line in enumerate(found)],
-            hovertemplate="%{customdata}<extra></extra>",
-        )
-    )  # fmt: skip
+    heat = {
+        "type": "heatmap", "x": list(range(len(columns))), "y": list(range(len(rows))),
+        "z": [[cell.value if cell else None for cell in line] for line in found],
+        "zmin": -1, "zmax": 1, "xgap": 2, "ygap": 2, "hoverongaps": False, "showscale": False,
+        "colorscale": [[0, clear_colour(SERIES[1], 0.72)], [0.5, clear_colour(SERIES[5], 0.06)],
+                       [1, clear_colour(SERIES[0], 0.72)]],
+        "customdata": [[_hover(cell, columns[x], rows[y]) for x, cell in enumerate(line)]
+                       for y, line in enumerate(found)],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }  # fmt: skip
     there = [(x, y, cell) for y, line in enumerate(found) for x, cell in enumerate(line) if cell]
     # Text of the heat map itself takes black or white; this takes the ink of the page.
-    figure.add_trace(
-        go.Scatter(
-            x=[x for x, _, _ in there], y=[y for _, y, _ in there], mode="text",
-            text=[_cell(cell) for _, _, cell in there], textfont={"size": 12}, hoverinfo="skip",
-            showlegend=False,
-        )
+    texts = scatter(
+        x=[x for x, _, _ in there], y=[y for _, y, _ in there], mode="text",
+        text=[_cell(cell) for _, _, cell in there], textfont={"size": 12}, hoverinfo="skip",
+        showlegend=False,
     )  # fmt: skip
-    for x, y, cell in there:
-        if cell.turns:
-            figure.add_shape(
-                type="rect", x0=x - 0.46, x1=x + 0.46, y0=y - 0.42, y1=y + 0.42,
-                line={"color": SERIES[5], "width": 1.5, "dash": "dot"},
-            )  # fmt: skip
-    figure.update_xaxes(
+    borders = [
+        {"type": "rect", "x0": x - 0.46, "x1": x + 0.46, "y0": y - 0.42, "y1": y + 0.42,
+         "line": {"color": SERIES[5], "width": 1.5, "dash": "dot"}}
+        for x, y, cell in there
+        if cell.turns
+    ]  # fmt: skip
+    across = axis(
         tickvals=list(range(len(columns))), ticktext=[plain(name) for name in columns],
         side="top", tickangle=-55, showgrid=False, zeroline=False,
     )  # fmt: skip
-    figure.update_yaxes(
+    down = axis(
         tickvals=list(range(len(rows))), ticktext=[plain(shorten(name, 16)) for name in rows],
         autorange="reversed", showgrid=False, zeroline=False,
     )  # fmt: skip
-    return finish(figure, 130 + 36 * len(rows), 60)
+    height = 130 + 36 * len(rows)
+    return draw([heat, texts], across, down, height=height, left=60, shapes=borders)
 
 
 def _cell(cell: LeaveOneOut) -> str:

@@ -1,4 +1,4 @@
-"""Charts of the page Geometry: spectrum, hubs, thresholds. Numbers in, a Plotly figure out."""
+"""Charts of the page Geometry: spectrum, hubs, thresholds. Numbers in, a figure out."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components.chart import plain
-from app.web.figures import finish
+from app.web.figures import Figure, Trace, axis, draw, scatter
 from app.web.theme import SERIES
 
 if TYPE_CHECKING:
     import numpy as np
-    from plotly.graph_objects import Figure
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
@@ -38,52 +37,50 @@ class EncoderCurve:
 
 def spectrum(curves: Sequence[EncoderCurve]) -> Figure:
     """Singular values over their rank, the largest 1 (SimCSE figure E.1)."""
-    figure = _lines(curves, "number %{x}: %{y:.4f}")
-    figure.update_xaxes(title_text="singular value, the largest first", rangemode="tozero")
-    figure.update_yaxes(title_text="size, the largest is 1", rangemode="tozero")
-    return finish(figure, height=360, left=64, legend=True)
+    lines = _lines(curves, "number %{x}: %{y:.4f}")
+    x = axis("singular value, the largest first", rangemode="tozero")
+    y = axis("size, the largest is 1", rangemode="tozero")
+    return draw(lines, x, y, height=360, left=64, legend=True)
 
 
 def hubs(curves: Sequence[EncoderCurve], k: int) -> Figure:
     """Share of sentences that are a neighbour at least so often; both axes logarithmic."""
-    figure = _lines(curves, f"among the {k} nearest of %{{x}} or more: %{{y:.2%}} of sentences")
-    figure.update_xaxes(title_text=f"among the {k} nearest of so many others, or more", type="log")
-    figure.update_yaxes(title_text="share of sentences", type="log", tickformat=".2~%")
-    return finish(figure, height=360, left=72, legend=True)
+    lines = _lines(curves, f"among the {k} nearest of %{{x}} or more: %{{y:.2%}} of sentences")
+    x = axis(f"among the {k} nearest of so many others, or more", type="log")
+    y = axis("share of sentences", type="log", tickformat=".2~%")
+    return draw(lines, x, y, height=360, left=72, legend=True)
 
 
 def thresholds(curves: Sequence[EncoderCurve]) -> Figure:
     """Accuracy and F1 over the cosine from which on a pair is called positive."""
-    figure = _lines(curves, "from cosine %{x:.3f}: %{y:.3f}")
-    figure.update_xaxes(title_text="cosine from which on two sentences count as the same")
-    figure.update_yaxes(title_text="accuracy, F1", range=[0, 1.02])
-    return finish(figure, height=380, left=64, legend=True)
+    lines = _lines(curves, "from cosine %{x:.3f}: %{y:.3f}")
+    x = axis("cosine from which on two sentences count as the same")
+    y = axis("accuracy, F1", range=[0, 1.02])
+    return draw(lines, x, y, height=380, left=64, legend=True)
 
 
-def _lines(curves: Sequence[EncoderCurve], hover: str) -> Figure:
-    import plotly.graph_objects as go
-
+def _lines(curves: Sequence[EncoderCurve], hover: str) -> list[Trace]:
     names = list(dict.fromkeys(curve.encoder for curve in curves))
     kinds = list(dict.fromkeys(curve.kind for curve in curves))
-    figure = go.Figure()
+    traces = []
     for curve in curves:
         place = names.index(curve.encoder)
         line: dict[str, Any] = {"color": SERIES[place % len(SERIES)], "width": 2}
         # Where one encoder has one line its dash tells it apart; where it has two, the kind.
         line["dash"] = DASHES[(kinds.index(curve.kind) if len(kinds) > 1 else place) % len(DASHES)]
         label = plain(formats.shorten(curve.encoder) + (f" · {curve.kind}" if curve.kind else ""))
-        figure.add_trace(
-            go.Scatter(
+        traces.append(
+            scatter(
                 x=curve.x, y=curve.y, mode="lines", name=label, line=line,
                 hovertemplate=f"{hover}<extra>{label}</extra>",
             )
         )  # fmt: skip
         if curve.marks:
-            figure.add_trace(
-                go.Scatter(
+            traces.append(
+                scatter(
                     x=[x for x, _ in curve.marks], y=[y for _, y in curve.marks], mode="markers",
                     marker={"symbol": "diamond", "size": 10, "color": line["color"]},
                     showlegend=False, hovertemplate=f"best: {hover}<extra>{label}</extra>",
                 )
             )  # fmt: skip
-    return figure
+    return traces

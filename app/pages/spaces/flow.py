@@ -1,20 +1,17 @@
 """The flow of clusters: which group of one encoder went into which of another.
 
-Numbers in, a Plotly figure out.
+Numbers in, a figure out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app import formats
 from app.components.chart import plain
-from app.web.figures import clear_colour, percent
+from app.web.figures import Figure, clear_colour, percent
 from app.web.theme import SERIES
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 MOST_LINKS = 120
 NOISE = "in no group"
@@ -53,25 +50,24 @@ def figure(clusters: dict[str, Any], encoders: Sequence[str]) -> Figure:
         clusters: as `app.pages.spaces.making.measured` reports them.
         encoders: names of the two sides.
     """
-    import plotly.graph_objects as go
-
     links = _links(clusters)
     used = [sorted({link[side] for link in links}) for side in (0, 1)]
     place = {(side, group): at for at, (side, group) in enumerate(_both(used))}
-    drawing = go.Sankey(
-        arrangement="snap",
-        node=_nodes(clusters, encoders, used),
-        link=_bands(clusters, links)
+    trace = {
+        "type": "sankey",
+        "arrangement": "snap",
+        "node": _nodes(clusters, encoders, used),
+        "link": _bands(clusters, links)
         | {
             "source": [place[0, i] for i, _, _ in links],
             "target": [place[1, j] for _, j, _ in links],
         },
-    )
-    return go.Figure(drawing).update_layout(
-        template="none", height=120 + 26 * max(map(len, used), default=0),
-        margin={"l": 6, "r": 6, "t": 12, "b": 12},
-        paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)",
-    )  # fmt: skip
+    }
+    layout = {
+        "height": 120 + 26 * max(map(len, used), default=0),
+        "margin": {"l": 6, "r": 6, "t": 12, "b": 12},
+    }
+    return {"data": [trace], "layout": layout}
 
 
 def _both(used: Sequence[Sequence[int]]) -> list[tuple[int, int]]:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app import formats
 from app.components.chart import drawing, plain
 from app.formats import shorten
-from app.web.figures import finish, style
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+from app.web.figures import Figure, Trace, axis, draw, scatter, style
 
 MOST_POINTS = 1000
 """Of one curve in a picture; a longer one is averaged over neighbouring points."""
@@ -80,7 +77,9 @@ def thinned(
     )
 
 
-def curves(lines: Sequence[Curve], what: str, *, height: int = SMALL, zero: bool = False) -> Figure:
+def curves(
+    lines: Sequence[Curve], what: str, *, height: int = SMALL, zero: bool = False, **layout: Any
+) -> Figure:
     """One quantity by step, one line a run.
 
     Args:
@@ -88,15 +87,14 @@ def curves(lines: Sequence[Curve], what: str, *, height: int = SMALL, zero: bool
         what: the quantity with its unit, for the axis.
         height: pixels.
         zero: begin the axis at zero.
+        **layout: of plotly, where this chart differs.
     """
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
+    traces = []
     for line in lines:
         steps, values = thinned(line.steps, line.values)
         look = style(line.place)
-        figure.add_trace(
-            go.Scatter(
+        traces.append(
+            scatter(
                 x=steps, y=values, name=plain(shorten(line.name, _LABEL)), line=look | {"width": 2},
                 mode="lines" if len(steps) > 40 else "lines+markers", marker={"size": 5},
                 legendgroup=str(line.place),
@@ -105,12 +103,10 @@ def curves(lines: Sequence[Curve], what: str, *, height: int = SMALL, zero: bool
         )  # fmt: skip
         if line.kept is not None and line.kept in line.steps:
             at = list(line.steps).index(line.kept)
-            figure.add_trace(_star([line.kept], [line.values[at]], line, "kept: %{y:.4g}"))
-    figure.update_xaxes(title_text="step", rangemode="tozero")
-    figure.update_yaxes(title_text=plain(what), exponentformat="power")
-    if zero:
-        figure.update_yaxes(rangemode="tozero")
-    return _still(finish(figure, height=height, left=64), what)
+            traces.append(_star([line.kept], [line.values[at]], line, "kept: %{y:.4g}"))
+    x = axis("step", rangemode="tozero")
+    y = axis(plain(what), exponentformat="power", rangemode="tozero" if zero else "normal")
+    return _still(traces, x, y, what, height, **layout)
 
 
 def trajectory(paths: Sequence[Path]) -> Figure:
@@ -118,15 +114,13 @@ def trajectory(paths: Sequence[Path]) -> Figure:
 
     A path begins at its hollow mark, ends at its large one, and its star is what was kept.
     """
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
+    traces = []
     for path in paths:
         look, n = style(path.place), len(path.steps)
         sizes = [10 if i in (0, n - 1) else 6 for i in range(n)]
         symbols = ["circle-open" if i == 0 and n > 1 else "circle" for i in range(n)]
-        figure.add_trace(
-            go.Scatter(
+        traces.append(
+            scatter(
                 x=list(path.uniformity), y=list(path.alignment), customdata=list(path.steps),
                 name=plain(shorten(path.name, _LABEL)), mode="lines+markers",
                 line=look | {"width": 1.5}, legendgroup=str(path.place),
@@ -138,17 +132,15 @@ def trajectory(paths: Sequence[Path]) -> Figure:
         if path.kept is not None and path.kept in path.steps:
             at = list(path.steps).index(path.kept)
             words = "kept: uniformity %{x:.3f}, alignment %{y:.3f}"
-            figure.add_trace(_star([path.uniformity[at]], [path.alignment[at]], path, words))
-    figure.update_xaxes(title_text="uniformity (lower: spread more evenly)")
-    figure.update_yaxes(title_text="alignment (lower: paraphrases closer)")
-    return _still(finish(figure, height=TALL, left=64), "trajectory")
+            traces.append(_star([path.uniformity[at]], [path.alignment[at]], path, words))
+    x = axis("uniformity (lower: spread more evenly)")
+    y = axis("alignment (lower: paraphrases closer)")
+    return _still(traces, x, y, "trajectory", TALL)
 
 
-def _star(x: Sequence[float], y: Sequence[float], of: Curve | Path, words: str) -> Any:
+def _star(x: Sequence[float], y: Sequence[float], of: Curve | Path, words: str) -> Trace:
     """The mark of what was kept."""
-    import plotly.graph_objects as go
-
-    return go.Scatter(
+    return scatter(
         x=x, y=y, mode="markers", showlegend=False, legendgroup=str(of.place),
         name=plain(f"{shorten(of.name, _LABEL)}, kept"), cliponaxis=False,
         marker={"symbol": "star", "size": 13, "color": style(of.place)["color"]},
@@ -156,10 +148,14 @@ def _star(x: Sequence[float], y: Sequence[float], of: Curve | Path, words: str) 
     )  # fmt: skip
 
 
-def _still(figure: Figure, what: str) -> Figure:
+def _still(
+    traces: list[Trace], x: dict[str, Any], y: dict[str, Any], what: str, height: int, **layout: Any
+) -> Figure:
     """Keep a person's zoom and hidden lines when the next value of the same chart comes."""
-    figure.update_layout(uirevision=what, margin={"t": 12, "b": 44})
-    return figure
+    margin = {"l": 64, "r": 16, "t": 12, "b": 44}
+    return draw(
+        traces, x, y, height=height, left=64, **{"uirevision": what, "margin": margin} | layout
+    )
 
 
 def curves_drawing(
@@ -182,7 +178,7 @@ def curves_drawing(
         for step, value in zip(*thinned(line.steps, line.values), strict=True)
     ]
     return drawing(
-        curves(lines, what, height=height, zero=zero).update_layout(layout),
+        curves(lines, what, height=height, zero=zero, **layout),
         curves_headline(lines, what), name=name, columns=("run", "step", what), rows=rows,
     )  # fmt: skip
 

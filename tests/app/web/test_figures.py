@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from scipy.stats import norm
 
@@ -48,7 +49,7 @@ def test_overlap_of_normal_densities_is_the_textbook_value() -> None:
 
 def test_a_ridge_stands_on_its_baseline_and_keeps_its_density() -> None:
     """Group i is drawn from height i on; the hover has the density itself."""
-    figure = figures.ridges([panel("minilm", 0.1, 0.8)], GRID)
+    figure = go.Figure(figures.ridges([panel("minilm", 0.1, 0.8)], GRID))
     curves = [trace for trace in figure.data if trace.fill == "tonexty"]
     assert [min(curve.y) for curve in curves] == pytest.approx([1.0, 0.0], abs=1e-6)
     np.testing.assert_allclose(curves[1].customdata, norm.pdf(GRID, 0.1, 0.1))
@@ -56,8 +57,11 @@ def test_a_ridge_stands_on_its_baseline_and_keeps_its_density() -> None:
 
 def test_panels_share_one_axis_and_one_height_scale() -> None:
     """Encoders can be compared by eye: same cosine range, same density per pixel."""
-    figure = figures.ridges([panel("a", 0.1, 0.8), panel("b", 0.2, 0.7)], GRID)
-    assert figure.layout.xaxis.range == figure.layout.xaxis2.range
+    figure = go.Figure(figures.ridges([panel("a", 0.1, 0.8), panel("b", 0.2, 0.7)], GRID))
+    assert {trace.xaxis for trace in figure.data} == {None}
+    assert {trace.yaxis for trace in figure.data} == {"y", "y2"}
+    upper, lower = figure.layout.yaxis.domain, figure.layout.yaxis2.domain
+    assert upper[1] == 1 and upper[0] > lower[1] and lower[0] == pytest.approx(0)
     heights = [max(t.y) - min(t.y) for t in figure.data if t.fill == "tonexty"]
     assert max(heights) == pytest.approx(min(heights), rel=1e-3)
 
@@ -67,7 +71,7 @@ def test_an_empty_group_is_drawn_flat_and_without_a_mean() -> None:
     empty = figures.Ridge("4–5", 0, np.zeros(len(GRID)), None)
     low = figures.Ridge("0–1", 9, norm.pdf(GRID, 0.1, 0.1), 0.1)
     given = [figures.Panel("a", [low, empty])]
-    figure = figures.ridges(given, GRID)
+    figure = go.Figure(figures.ridges(given, GRID))
     assert sum(trace.mode == "markers" for trace in figure.data) == 1
     assert "no pairs" in figures.ridges_headline(given, GRID)
 
@@ -81,8 +85,8 @@ def test_the_headline_names_the_encoder_with_the_least_overlap() -> None:
 
 def test_forest_draws_the_interval_it_was_given() -> None:
     """The error bars reach from low to high; a tie is a hollow mark."""
-    figure = figures.forest([interval("STS12", 2.0, 0.5), interval("STS13", 0.1, 0.4)], "wordllama")
-    (trace,) = figure.data
+    drawn = figures.forest([interval("STS12", 2.0, 0.5), interval("STS13", 0.1, 0.4)], "wordllama")
+    (trace,) = go.Figure(drawn).data
     assert list(trace.x) == [2.0, 0.1]
     assert list(trace.error_x.array) == pytest.approx([0.5, 0.4])
     assert list(trace.error_x.arrayminus) == pytest.approx([0.5, 0.4])
@@ -91,8 +95,8 @@ def test_forest_draws_the_interval_it_was_given() -> None:
 
 def test_forest_tells_encoders_apart_without_colour() -> None:
     """Each has its own shape and its own place in the row."""
-    figure = figures.forest([interval("STS12", 2, 1, "a"), interval("STS12", 2, 1, "b")], "c")
-    first, second = figure.data
+    drawn = figures.forest([interval("STS12", 2, 1, "a"), interval("STS12", 2, 1, "b")], "c")
+    first, second = go.Figure(drawn).data
     assert first.marker.symbol != second.marker.symbol
     assert first.y[0] < second.y[0]
 
@@ -117,7 +121,8 @@ def test_names_with_markup_are_shown_as_written() -> None:
         figures.forest([interval("<i>t</i>", 1, 2, name)], name),
         figures.ridges([panel(name, 0, 1)], GRID),
     ):
-        assert "<b on" not in figure.to_json() and "<i>t" not in figure.to_json()
+        written = go.Figure(figure).to_json()
+        assert "<b on" not in written and "<i>t" not in written
 
 
 def test_ordered_colours_show_on_both_papers() -> None:

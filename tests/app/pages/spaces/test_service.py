@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plotly.graph_objects import Figure
 from scipy.spatial import procrustes
 from sklearn.metrics import v_measure_score
 from typer.testing import CliRunner
@@ -188,7 +189,7 @@ def test_clusters_are_columns_and_their_flow_adds_up(
 def test_the_flow_is_drawn_with_the_counts(pair: spaces.Pair) -> None:
     """Every band is a count of the table; each of its ends exists."""
     clusters = pair.report["clusters"]
-    (sankey,) = flow.figure(clusters, (A, B)).data
+    (sankey,) = Figure(flow.figure(clusters, (A, B))).data
     shown, every, share = flow.drawn(clusters)
     assert len(sankey.link.value) == shown <= every
     assert sum(sankey.link.value) / 2040 == pytest.approx(share)
@@ -204,7 +205,7 @@ def test_a_flow_with_noise_says_so() -> None:
     }  # fmt: skip
     assert flow.names(clusters) == (["a <b>", "c", "in no group"], ["in no group"])
     assert "every sentence is in no group" in flow.headline(clusters, ("x", "y"))
-    (sankey,) = flow.figure(clusters, ("x", "y")).data
+    (sankey,) = Figure(flow.figure(clusters, ("x", "y"))).data
     assert "a &lt;b&gt;" in sankey.node.label
     assert list(sankey.link.value) == [3, 2, 1]
 
