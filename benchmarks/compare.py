@@ -59,7 +59,7 @@ def in_browser(store: Path, names: list[str], rounds: int) -> float:
         for _ in range(rounds + 1):
             began = time.perf_counter()
             page.goto(f"{address}compare?{query}", wait_until="commit")
-            page.locator("#rank-intervals .main-svg").first.wait_for(timeout=PATIENCE * 1000)
+            page.locator("#forest .main-svg").first.wait_for(timeout=PATIENCE * 1000)
             seconds.append(time.perf_counter() - began)
     return statistics.median(seconds[1:])
 

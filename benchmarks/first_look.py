@@ -53,7 +53,8 @@ ANSWERED = """() => [...document.querySelectorAll(".t-answer")].some((node) => {
 })"""
 DRAWN = """() => document.querySelector("#trust")?.textContent.includes("principal components")"""
 MAPPED = """() => document.querySelector("#trust")?.textContent.includes("Trustworthiness")"""
-COMPARED = """() => document.querySelector("#rank-intervals .main-svg")"""
+COMPARED = """() => document.querySelector("#forest .main-svg")
+  && document.querySelector("#comparison tbody tr, #board tbody tr")"""
 PAGE_SECONDS = 1.0
 MAP_SECONDS = {2_000: 3.0, 20_000: 10.0}
 COMPARE_SECONDS = {"3 encoders, cold": 1.0, "100 encoders, cold": 3.0, "100 encoders, again": 1.0}

@@ -134,3 +134,5 @@ new ResizeObserver(() => {
 }).observe(element);
 watch("value", draw);
 draw();
+// The largest script there is: read while the server works out what is to be drawn.
+requestIdleCallback(() => script(props.plotly), { timeout: 1000 });

@@ -38,6 +38,8 @@ def main() -> None:
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--kinds", default="app.jobs.kinds")
+    parser.add_argument("--nice", type=int, default=0, help="how far it steps back for others")
+    parser.add_argument("--warm", action="store_true", help="import what a map takes meanwhile")
     given = parser.parse_args()
     lines = processes.follow_parent()
     # The pipe to the worker is kept from whatever prints: from here on 1 and 2 are the run's log.
@@ -45,7 +47,7 @@ def main() -> None:
     os.dup2(2, 1)
     logging.basicConfig()
     if hasattr(os, "nice"):
-        os.nice(5)  # pages stay quick while the cores are busy
+        os.nice(given.nice)  # pages stay quick while the cores are busy
     kinds = importlib.import_module(given.kinds).KINDS
     workspace: Workspace | None = None
     pause = WARM_AFTER_SECONDS
@@ -55,7 +57,7 @@ def main() -> None:
         except queue.Empty:
             if pause == IDLE_SECONDS:
                 return
-            for module in WARM:
+            for module in WARM if given.warm else ():
                 with contextlib.suppress(ImportError):  # said by whoever needs it
                     importlib.import_module(module)
             continue

@@ -36,6 +36,8 @@ class Job:
             add to `upgrades` what makes a spec of this version of one of the last.
         upgrades: how specs of earlier versions are read.
         priority: of runs that are given none; lower runs earlier.
+        interactive: a person waits for it on a page, so it does not wait behind evaluations and
+            trainings: it has a queue and a process of its own.
         continue_on_crash: a unit over which one process after the other crashes fails alone, and
             the rest is done.
         continue_on_failure: a terminal goes on when a unit fails, as a worker always does: no unit
@@ -46,6 +48,7 @@ class Job:
     version: ClassVar[int] = 1
     upgrades: ClassVar[Upgrades] = {}
     priority: ClassVar[int] = 0
+    interactive: ClassVar[bool] = False
     continue_on_crash: ClassVar[bool] = False
     continue_on_failure: ClassVar[bool] = False
 

@@ -37,7 +37,7 @@ def start(
         stdin=subprocess.PIPE,
         stdout=stdout,
         stderr=stderr,
-        start_new_session=True,
+        process_group=0,  # of our session: Linux weighs `nice` within a session only
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
 

@@ -1,8 +1,9 @@
-"""`python -m app.jobs.worker`: takes runs from the durable queue and has a child do their units.
+"""`python -m app.jobs.worker`: takes runs from durable queues and has a child do their units.
 
-The queue is `dbos`: a run is a workflow, a unit is a step of it. Steps run at least once: a worker
-that was killed finds its workflows again by the name of its slot and goes on with the first unit
-that was not noted as ended. The row of a run in the store is what people see and what cancels it.
+The queues are those of `dbos`: a run is a workflow, a unit is a step of it. Steps run at least
+once: a worker that was killed finds its workflows again by the name of its slot and goes on with
+the first unit that was not noted as ended. The row of a run in the store is what people see and
+what cancels it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from store.check import JOBS_FILE
 from store.errors import NoSuchRun, StoreGone
 from store.run_rows import RunRow
 
-QUEUE = "runs"
+QUEUE, INTERACTIVE = "runs", "interactive"
+"""Of each queue one run at a time, by a child of its own; see `Job.interactive`."""
 VERSION = "1"
 """Of the order of steps in `Worker.work`: raise it when recorded workflows cannot be replayed."""
 
@@ -48,7 +50,7 @@ log = logging.getLogger("theodolite.worker")
 
 
 class Worker:
-    """One slot: at most one run at a time."""
+    """One slot: at most one run of each queue at a time."""
 
     def __init__(
         self, store: Store, data_root: Path | None, slot: str, kinds: str = "app.jobs.kinds"
@@ -59,7 +61,11 @@ class Worker:
         self._left_lying: set[str] = set()
         self._kinds: dict[str, str] = importlib.import_module(kinds).KINDS
         data = [] if data_root is None else ["--data", str(data_root)]
-        self.child = Child(["--store", str(store.folder), *data, "--kinds", kinds])
+        given = ["--store", str(store.folder), *data, "--kinds", kinds]
+        self.children = {
+            QUEUE: Child([*given, "--nice", "10"]),
+            INTERACTIVE: Child([*given, "--warm"]),
+        }
 
     def launch(self) -> None:
         """Connect to the queue; what this slot left unfinished is taken up again."""
@@ -87,14 +93,16 @@ class Worker:
                 self._working_on.discard(workflow_id)
 
         DBOS.launch()
-        DBOS.register_queue(QUEUE, worker_concurrency=1, polling_interval_sec=_SWEEP_EVERY)
+        for queue in self.children:
+            DBOS.register_queue(queue, worker_concurrency=1, polling_interval_sec=_SWEEP_EVERY)
         self._forget_removed()
 
     def serve(self, *, warm: bool = False) -> None:
         """Move waiting runs into the queue, and say that this worker is there, for ever.
 
         Args:
-            warm: have the child ready for the first run, once the app had time to open its page.
+            warm: have a child ready for the first run that a page waits for, once the app had time
+                to open it.
         """
         checked = 0.0
         warm_at = time.monotonic() + _WARM_AFTER if warm else math.inf
@@ -109,8 +117,7 @@ class Worker:
                     self._enqueue(run)
                 if time.monotonic() > warm_at:
                     warm_at = math.inf
-                    if not self._working_on:
-                        self.child.start()
+                    self.children[INTERACTIVE].start()
             except StoreGone as error:  # the supervisor starts another when there is one again
                 log.error("%s", error)
                 os._exit(1)
@@ -150,6 +157,7 @@ class Worker:
         runs = self._store.runs
         try:
             run, unit = runs.get(run_id), runs.units(run_id)[position]
+            child = self.children[self._queue(run)]
         except (NoSuchRun, IndexError):  # cancelled and removed
             return "stopped"
         if unit["state"] != "waiting":
@@ -167,7 +175,7 @@ class Worker:
         self._note(run_id, f"{position + 1} of {run['total']}: {unit['label']}")
         while True:
             try:
-                answer = self.child.ask(question, lambda: self._is_wanted(run_id, attempt))
+                answer = child.ask(question, lambda: self._is_wanted(run_id, attempt))
             except Stopped:
                 self._note(run_id, "Stopped.")
                 return "stopped"
@@ -186,11 +194,16 @@ class Worker:
             runs.end_unit(run_id, position, **answer)
             return "ended"
 
+    def _queue(self, run: RunRow) -> str:
+        with contextlib.suppress(UserError):  # of no kind that is known here: `work` says so
+            return INTERACTIVE if kind_of(run["kind"], self._kinds).interactive else QUEUE
+        return QUEUE
+
     def _enqueue(self, run: RunRow) -> None:
         priority = min(max(_MIDDLE_PRIORITY + run["priority"], 0), 2 * _MIDDLE_PRIORITY - 1)
         DBOS.enqueue_workflow_with_options(
             {
-                "queue_name": QUEUE,
+                "queue_name": self._queue(run),
                 "workflow_name": "run",
                 # The same run enqueued twice, by two workers or after a crash, is one workflow.
                 "workflow_id": _workflow(run),
@@ -213,11 +226,11 @@ class Worker:
                 # Ours, yet not being done: the queue could not note how it ended. Seen twice, as
                 # it may just be beginning or ending.
                 if status.workflow_id in before - self._working_on:
-                    DBOS.resume_workflow(status.workflow_id, queue_name=QUEUE)
+                    DBOS.resume_workflow(status.workflow_id, queue_name=self._queue(run))
                 elif status.workflow_id not in self._working_on:
                     self._left_lying.add(status.workflow_id)
             elif status.status == "PENDING":
-                self._take_over(status)
+                self._take_over(status, self._queue(run))
             elif status.status not in ("ENQUEUED", "DELAYED"):
                 self._store.runs.finish(
                     run["id"],
@@ -237,14 +250,14 @@ class Worker:
         if gone:
             DBOS.delete_workflows(gone)
 
-    def _take_over(self, status: WorkflowStatus) -> None:
+    def _take_over(self, status: WorkflowStatus, queue: str) -> None:
         """Put back into the queue what a worker had begun that is gone for good."""
         slot = status.executor_id
         if slot is None or slot in {worker["slot"] for worker in self._store.workers.list()}:
             return
         # Once it is got, nobody fills the slot, nor can anybody while we hold it.
         with contextlib.suppress(Timeout), _slot_lock(self._store, slot, timeout=0.0):
-            DBOS.resume_workflow(status.workflow_id, queue_name=QUEUE)
+            DBOS.resume_workflow(status.workflow_id, queue_name=queue)
 
     def _is_wanted(self, run_id: str, attempt: int) -> bool:
         try:

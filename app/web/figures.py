@@ -281,7 +281,9 @@ def scatter(**properties: Any) -> Trace:
 def axis(title: str = "", **properties: Any) -> dict[str, Any]:
     """What all axes share."""
     named = {"title": {"text": title}} if title else {}
-    return {"ticks": "", "automargin": True, **named, **properties}
+    # Labels fit by their margin: to see whether one overflows, each would be measured by itself.
+    shared = {"ticks": "", "automargin": True, "ticklabeloverflow": "allow"}
+    return {**shared, **named, **properties}
 
 
 def draw(

@@ -68,7 +68,7 @@ def evaluate(expression: str, vectors: Mapping[str, np.ndarray]) -> np.ndarray:
             )  # fmt: skip
     _check_alike({name: vectors[name] for name in used})
     with np.errstate(all="ignore"):  # what is not finite is told below
-        value = _Parser(expression, tokens, vectors).whole()
+        value = _Parser(expression, tokens, vectors).parse()
     if isinstance(value, float):
         raise UserError(f"{_short(expression)} is a number, not a point.", "Name a sentence in it.")
     if not np.isfinite(value).all():
@@ -130,7 +130,7 @@ class _Parser:
         self._expression, self._tokens, self._vectors = expression, tokens, vectors
         self._at, self._depth = 0, 0
 
-    def whole(self) -> Value:
+    def parse(self) -> Value:
         value = self._sum()
         if self._at < len(self._tokens):
             raise self._expected("a sign between two parts")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
 
 QUIET_SECONDS = 0.5
+"""Before the first word about progress, and between two: each costs the browser time."""
 MOST_COMPARED = 100
 MOST_DRAWN = 8
 """Encoders beside the baseline whose every difference is drawn; of more, that of their means."""
@@ -84,10 +85,12 @@ def _question(workspace: Workspace, asked: Values) -> ComparisonSpec:
 
 def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
     """What to say while tasks are resampled, once it takes long enough to be asked."""
-    start = time.monotonic()
+    start = said = time.monotonic()
     for task, done, of in steps:
-        spent = time.monotonic() - start
-        if done and spent > QUIET_SECONDS:
+        now = time.monotonic()
+        spent = now - start
+        if done and now - said > QUIET_SECONDS:
+            said = now
             left = formats.time_left(spent / done * (of - done))
             words = f"Resampling {task}, {done} of {of} tasks done, {left}"
             yield (

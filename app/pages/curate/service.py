@@ -59,6 +59,7 @@ class CurateJob(Job):
     """
 
     kind = "curate"
+    interactive = True
 
     check: Check
     dataset: str

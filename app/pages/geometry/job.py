@@ -27,6 +27,7 @@ class GeometryJob(Job):
     """
 
     kind = "geometry"
+    interactive = True
 
     encoders: tuple[str, ...]
     dataset: str

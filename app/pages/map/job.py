@@ -46,6 +46,7 @@ class MapJob(Job):
     """
 
     kind = "project"
+    interactive = True
 
     encoder: str
     dataset: str

@@ -75,7 +75,7 @@ def search(
             continue
         if job is not None:
             do_here(workspace, job)
-        opened = searchable.whole(workspace, spec, collection)
+        opened = searchable.open_collection(workspace, spec, collection)
         (found,) = service.hits_in(opened, asked, limits)
         rows += [
             {"encoder": spec, "rank": rank, "cosine": hit.cosine, "sentence": hit.sentence}

@@ -37,6 +37,7 @@ class CollectionJob(Job):
     """
 
     priority = -1
+    interactive = True
 
     encoder: str
     dataset: str

@@ -166,7 +166,7 @@ def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
     return replace(opened, lacking=opened.index.lacking)
 
 
-def whole(
+def open_collection(
     workspace: Workspace, spec: str, collection: str, progress: Progress | None = None
 ) -> Searchable:
     """A whole collection: by its index if it has one, else exactly, after encoding what is lacking.

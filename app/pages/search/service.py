@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from app import formats
 from app.components.hit import Hit
 from app.pages.search import filters
-from app.pages.search.searchable import Searchable, so_far, whole
+from app.pages.search.searchable import Searchable, open_collection, so_far
 from app.typed import Typed
 from app.vectors import SMALL
 from engine.errors import UserError
@@ -205,7 +205,7 @@ def nearest(
     Raises:
         UserError: for an encoder, a collection or a query that cannot be used.
     """
-    return nearest_in(whole(workspace, spec, collection, progress), queries, limits)
+    return nearest_in(open_collection(workspace, spec, collection, progress), queries, limits)
 
 
 def nearest_in(opened: Searchable, queries: Sequence[str], limits: int | Limits) -> list[list[Hit]]:
@@ -234,7 +234,7 @@ def around(
     Raises:
         UserError: for an encoder or a collection that cannot be used.
     """
-    return _found(whole(workspace, spec, collection), points, limits)
+    return _found(open_collection(workspace, spec, collection), points, limits)
 
 
 def alike(
@@ -253,7 +253,7 @@ def alike(
     Raises:
         UserError: as `nearest`, or no example to be like.
     """
-    return alike_in(whole(workspace, spec, collection, progress), like, unlike, limits)
+    return alike_in(open_collection(workspace, spec, collection, progress), like, unlike, limits)
 
 
 def alike_in(

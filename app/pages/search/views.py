@@ -141,7 +141,7 @@ def _column(
             return HitsColumn(name, instead=waiting)
     begun = time.perf_counter()
     if not waiting:
-        opened = searchable.whole(workspace, name, asked.collection)
+        opened = searchable.open_collection(workspace, name, asked.collection)
     found = service.hits_in(opened, asked, limits)
     took = time.perf_counter() - begun
     if waiting:

@@ -71,6 +71,7 @@ class SpacesJob(Job):
     """
 
     kind = "spaces"
+    interactive = True
     version = 2
     upgrades: ClassVar[Upgrades] = {1: _drawn_by_umap}
 

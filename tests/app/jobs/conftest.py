@@ -38,10 +38,12 @@ class Bench:
         self._started.append(process)
         return process
 
-    def measure(self, name: str, units: int, seconds: float, priority: int = 0) -> str:
+    def measure(
+        self, name: str, units: int, seconds: float, priority: int = 0, kind: str = "measure"
+    ) -> str:
         """Queue units that each take a while and put one result."""
         spec = {"name": name, "units": units, "seconds": seconds, "notes": str(self.notes)}
-        return self.store.runs.create("measure", spec, name, priority)
+        return self.store.runs.create(kind, spec, name, priority)
 
     def begun(self) -> list[list[str]]:
         """[name, position, process id] of each unit in the order they were begun."""
@@ -88,12 +90,12 @@ def until(true: Callable[[], object], seconds: float = 20.0) -> None:
 
 
 def child_of(worker: subprocess.Popen[bytes] | psutil.Process) -> psutil.Process | None:
-    """The first process under another, if there is one now."""
+    """The process under another that does runs nobody waits for, if there is one now."""
     try:
         found = psutil.Process(worker.pid).children()
-    except psutil.NoSuchProcess:
+        return next((one for one in found if "--warm" not in one.cmdline()), None)
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
         return None
-    return found[0] if found else None
 
 
 def alive(pid: int) -> bool:

@@ -62,6 +62,14 @@ class Measure(Units):
 
 
 @dataclass(frozen=True)
+class Awaited(Measure):
+    """The same, for which a person waits."""
+
+    kind = "awaited"
+    interactive = True
+
+
+@dataclass(frozen=True)
 class Stubborn(Units):
     """Ignore requests to end, start a process that does so too, and tell the ids of both."""
 
@@ -143,6 +151,7 @@ class OftenSaved(TrainDecoderJob):
 
 KINDS = {
     "measure": "tests.app.jobs.kinds:Measure",
+    "awaited": "tests.app.jobs.kinds:Awaited",
     "stubborn": "tests.app.jobs.kinds:Stubborn",
     "crashing": "tests.app.jobs.kinds:Crashing",
     "continuing": "tests.app.jobs.kinds:Continuing",

@@ -203,7 +203,7 @@ def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: W
     data = workspace.catalog.load(TOPICS)
     only = f"label: {data.labels[0]}"  # type: ignore[union-attr]
     spec = asked(mode="examples", only=[only], unlike=["sun"])
-    opened = searchable.whole(workspace, A, TOPICS)
+    opened = searchable.open_collection(workspace, A, TOPICS)
     (expected,) = retrieval.hits_in(opened, spec, retrieval.limits_of(workspace, spec))
     arguments = ["search", "rain", "--unlike", "sun", "--only", only, "-e", A, "-k", "5", "--json",
                  "--store", str(workspace.store.folder)]  # fmt: skip
