@@ -49,7 +49,8 @@ main()
 ANSWERED = """() => [...document.querySelectorAll(".t-answer")].some((node) => {
   const { width, height } = node.getBoundingClientRect();
   const says = node.innerText.trim() || node.querySelector("canvas, svg");
-  return width && height && says && !node.querySelector(".t-empty, progress, [role=progressbar]");
+  const lacking = [...node.querySelectorAll(".t-empty, progress, [role=progressbar]")];
+  return width && height && says && !lacking.some((part) => part.checkVisibility());
 })"""
 DRAWN = """() => document.querySelector("#trust")?.textContent.includes("principal components")"""
 MAPPED = """() => document.querySelector("#trust")?.textContent.includes("Trustworthiness")"""

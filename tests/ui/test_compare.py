@@ -227,6 +227,29 @@ def test_many_encoders_are_a_row_each_with_marks_for_verdicts(visitor, classifie
         assert all(name in " ".join(ticks.all_text_contents()) for name in MANY), view
 
 
+def test_results_appear_as_they_come(visitor, tmp_path):
+    """Of an evaluation that waits it says so; nobody has to load the page again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path / "store")
+    made.store.runs.create("evaluate", {}, title="waiting")
+    demo = ui.launch(made, open_browser=False, block=False)
+    try:
+        page = visitor(str(demo.local_url).rstrip("/")).open(
+            "compare?encoder=random:64&encoder=random:32"
+        )
+        expect(page.locator("#busy")).to_contain_text("on their way")
+        for name, accuracy in (("random:64", 0.9), ("random:32", 0.5)):
+            invent(made, name, "MR", accuracy)
+        expect(page.locator("#headline")).to_contain_text("random:32 is worse on 1 of 1 task")
+        expect(page.locator("#forest .js-plotly-plot")).to_be_visible()
+        invent(made, "random:64", "CR", 0.9)
+        expect(page.locator("#comparison tbody tr")).to_have_count(2)
+    finally:
+        demo.close()
+        made.close()
+
+
 def test_of_a_large_table_only_what_is_in_view_is_drawn(visitor, tmp_path):
     """A hundred rows of fifty columns; scrolled both ways, the right cells stand there."""
     with pytest.MonkeyPatch.context() as patch:

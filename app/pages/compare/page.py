@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -14,8 +15,9 @@ from app.pages.compare.stability import KINDS
 from app.pages.compare.views import DIFFERENCES, FINDING, MOST_COMPARED, RANKS, STABLE
 from app.pages.encoders import choices
 from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load
+from app.web.controls import Answer, Control, Controls, Values, on, on_load, poll
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -29,6 +31,7 @@ DESCRIPTION = (
 VIEWS = {"Ranks": "ranks", "Stability": "stability"}
 """Tabs of this page beside its first: what they say is below the finding, one at a time."""
 OWN = ""
+POLL_SECONDS = 2.0
 SAVE = """(numbers) => {
   const { csv, download } = window.theodolite;
   if (numbers) download("theodolite-comparison.csv", csv(JSON.parse(numbers)));
@@ -62,43 +65,72 @@ def build(workspace: Workspace) -> None:
             controls.render("protocol", "tasks", "published")
     notice = parts.notice()
     boxes = _parts(controls)
+    seen = gr.State(None)  # of the results that the page knows
     numbers = _numbers(workspace, controls, notice)
 
     def filled(shown: views.Shown) -> dict[Any, Any]:
         many = {numbers: gr.update(visible=bool(shown["board"]))} if "board" in shown else {}
         return {boxes[part]: value for part, value in shown.items()} | many
 
+    def redrawn(view: Callable[[Workspace, Values], views.Shown]) -> Callable[[Values], Answer]:
+        return lambda asked: filled(view(workspace, asked))
+
     def load(request: gr.Request) -> Answer:
-        return _loaded(workspace, controls, request)
+        return {seen: workspace.store.results.edition(), **_loaded(workspace, controls, request)}
 
     def rebase(asked: Values) -> Answer:
-        chosen, base = asked.encoder, asked.baseline
-        kept = base if base in chosen else next(iter(chosen), None)
-        return {controls["baseline"]: gr.update(choices=chosen, value=kept)}
+        return {controls["baseline"]: _baselines(asked)}
 
     def show(asked: Values) -> Iterator[Answer]:
-        for shown in views.below(workspace, asked):
-            yield filled(shown)
+        yield from map(filled, views.below(workspace, asked))
 
-    def redraw(asked: Values) -> Answer:
-        return filled(views.ranks(workspace, asked))
-
-    def restage(asked: Values) -> Answer:
-        return filled(views.stable(workspace, asked))
+    def refresh(known: Any, *given: Any) -> Answer:
+        edition = workspace.store.results.edition()
+        if tuple(known or ()) == edition:
+            return None
+        asked = Values(**dict(zip(controls, given, strict=True)))
+        tasks = gr.update(choices=service.measured(workspace)[0])
+        return {
+            seen: edition,
+            controls["tasks"]: tasks,
+            notice: "",
+            **filled(_now(workspace, asked)),
+        }
 
     every = (show, controls, [*boxes.values(), numbers], notice)
-    opened = on_load(load, controls.values(), notice)
-    on(opened.then, *every, **ALWAYS_LAST)
+    opened = on_load(load, [seen, *controls.values()], notice)
+    answered = on(opened.then, *every, **ALWAYS_LAST)
+    if not workspace.read_only:
+        everything = [seen, notice, controls["tasks"], *boxes.values(), numbers]
+        poll(POLL_SECONDS, answered, refresh, [seen, *controls.values()], everything)
     chosen = on(controls["encoder"].input, rebase, controls, [controls["baseline"]], notice,
                 **ALWAYS_LAST)  # fmt: skip
     on(chosen.then, *every, **ALWAYS_LAST)
     on([controls[name].input for name in ("baseline", "protocol", "tasks", "published")], *every,
        **ALWAYS_LAST)  # fmt: skip
-    on(controls["drawn"].input, redraw, controls, [boxes[part] for part in RANKS], notice,
-       **ALWAYS_LAST)  # fmt: skip
-    on(controls["stability"].input, restage, controls, [boxes[part] for part in STABLE], notice,
-       **ALWAYS_LAST)  # fmt: skip
+    for name, view, filled_by in (
+        ("drawn", views.ranks, RANKS),
+        ("stability", views.stable, STABLE),
+    ):
+        places = [boxes[part] for part in filled_by]
+        on(controls[name].input, redrawn(view), controls, places, notice, **ALWAYS_LAST)
     controls.keep()
+
+
+def _baselines(asked: Values) -> Any:
+    """The encoders that were chosen; the baseline stays if it is among them."""
+    chosen, base = asked.encoder, asked.baseline
+    kept = base if base in chosen else next(iter(chosen), None)
+    return gr.update(choices=chosen, value=kept)
+
+
+def _now(workspace: Workspace, asked: Values) -> views.Shown:
+    """All that can be said of the results that have come; nothing while that cannot be."""
+    shown: views.Shown = {}
+    with suppress(UserError):  # as when the page was opened, which said so
+        for found in views.below(workspace, asked):
+            shown |= found
+    return shown
 
 
 def _parts(controls: Controls) -> dict[str, Any]:

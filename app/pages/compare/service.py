@@ -16,6 +16,7 @@ from app.pages.compare.cautions import Caution, cautions, unreadable_values
 from app.pages.compare.verdicts import Verdict, verdicts
 from engine.errors import UserError
 from engine.tasks import in_order
+from store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -212,6 +213,11 @@ def ask(
     ids = tuple(row["id"] for row in rows)
     asked = None if wanted is None else tuple(wanted)
     return ComparisonSpec(workspace, names, asked, only, ids, _remarks(workspace, names), rows)
+
+
+def measuring(workspace: Workspace) -> bool:
+    """Whether an evaluation waits or is at work."""
+    return any(run["kind"] == "evaluate" for run in workspace.store.runs.list(LIVE))
 
 
 def _remarks(workspace: Workspace, names: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -52,6 +52,13 @@ def below(workspace: Workspace, asked: Values) -> Iterator[Shown]:
         yield {part: None if part in EMPTY else "" for part in PARTS} | {"busy": nothing}
         return
     question = _question(workspace, asked)
+    if not question.rows and service.measuring(workspace):
+        hint = "They appear here as they come. Jobs says how far they are."
+        nothing = parts.empty(
+            "The first results are on their way", hint, ("Jobs", address.link("jobs"))
+        )
+        yield {part: None if part in EMPTY else "" for part in PARTS} | {"busy": nothing}
+        return
     for said in _waiting(service.resampling(question)):
         yield {"busy": said}
     yield {"busy": "", **_compared(question, tuple(asked.published))}  # what is seen first

@@ -103,7 +103,7 @@ def build(workspace: Workspace) -> None:
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
     """The controls as the address has them."""
     asked = controls.asked(request)
-    dataset, offered = collections.filled(workspace, asked.dataset, *service.USUAL)
+    dataset, offered = collections.filled(workspace, asked.dataset, service.opening(workspace))
     return {
         "encoder": choices.filled(workspace, choices.asked(workspace, request)),
         "dataset": offered, "run": run_panel.asked(workspace, request),

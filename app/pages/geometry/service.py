@@ -218,6 +218,13 @@ def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[s
     }
 
 
+def opening(workspace: Workspace) -> str:
+    """What the page begins with: STS-B once an encoder was measured on it, else what ships."""
+    here = {info.name for info in workspace.catalog.list()}
+    first, example = USUAL
+    return first if first in here and everyone(workspace, first, ALL) else example
+
+
 def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
     """`found`, or measured now when that takes no more than a second or two; else None."""
     from app import vectors
