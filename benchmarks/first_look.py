@@ -128,16 +128,21 @@ def sentences(n: int) -> list[str]:
 
 
 def compare(browser: Browser, folder: Path) -> dict[str, float]:
-    """What is compared -> seconds."""
+    """What is compared -> seconds, where other encoders were compared before.
+
+    Cold is what was not compared yet; the scripts of the page are in the browser by then.
+    """
     workspace = Workspace(folder)
     names = fill(workspace, 100, 50)
     workspace.close()
     found = {}
     for label, some in (("3 encoders", names[:3]), ("100 encoders", names)):
-        query = urlencode([("encoder", name) for name in some])
+        asked, others = (urlencode([("encoder", one) for one in n]) for n in (some, names[-2:]))
         with launched(browser, folder) as (page, address):
+            opened(page, f"{address}compare?{others}", COMPARED)
+            time.sleep(SETTLED)
             for when in ("cold", "again"):
-                found[f"{label}, {when}"] = opened(page, f"{address}compare?{query}", COMPARED)
+                found[f"{label}, {when}"] = opened(page, f"{address}compare?{asked}", COMPARED)
     return found
 
 

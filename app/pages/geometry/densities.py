@@ -68,6 +68,14 @@ def pair_tasks(workspace: Workspace) -> list[str]:
     return [*here, *sorted(measured - set(here))]
 
 
+def opening(workspace: Workspace, tasks: Sequence[str]) -> str:
+    """What the page begins with: STS-B once an encoder was measured on it, else the starter's."""
+    for task in ("STSBenchmark", "StarterSTS"):
+        if task in tasks and workspace.store.results.table(tasks=[task]):
+            return task
+    return "StarterSTS" if "StarterSTS" in tasks else tasks[0]
+
+
 def distributions(
     workspace: Workspace, encoders: Sequence[str], task: str
 ) -> dict[str, Distribution]:

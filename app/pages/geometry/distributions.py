@@ -69,7 +69,7 @@ def _loaded(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
     named = address.first(request, "task")
     if named.startswith("hub:"):  # hub files are named, not listed
         tasks.append(named)
-    usual = "STSBenchmark" if "STSBenchmark" in tasks else tasks[0]
+    usual = densities.opening(workspace, tasks)
     return {
         "encoder": choices.filled(workspace, choices.asked(workspace, request)),
         "task": gr.update(choices=tasks, value=address.choice(request, "task", tasks, usual)),
