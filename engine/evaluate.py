@@ -86,7 +86,7 @@ def _one(
     from engine.tasks import type_of
 
     protocol = chosen or protocols.get(task.protocol)
-    watched = _Watched(progress)
+    watched = _ProgressWatch(progress)
     result = Result(
         encoder=encoder.name,
         fingerprint=encoder.fingerprint,
@@ -126,7 +126,7 @@ def _one(
     )
 
 
-class _Watched:
+class _ProgressWatch:
     """Passes progress on, never back, and keeps what it raised: to stop is no fault of the encoder.
 
     Where something is trained, encoding is the first half.

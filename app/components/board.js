@@ -32,7 +32,6 @@ function sort(column) {
     return down ? first(y, x) : first(x, y);
   });
   draw(true);
-  region.querySelector(`th[aria-colindex="${column + 1}"] button`)?.focus();
 }
 
 function head(column) {
@@ -73,12 +72,14 @@ function draw(anew = false) {
       gap(before), ...shown.map((column) => cell(cells[column - 1], column)), gap(behind));
   };
   const rows = order.slice(top, bottom).map(line);
+  const focused = table.tHead?.contains(document.activeElement) && document.activeElement.closest("th").ariaColIndex;
   table.setAttribute("aria-rowcount", order.length + 1);
   table.setAttribute("aria-colcount", columns + 1);
   table.replaceChildren(
     el("thead", {}, el("tr", { "aria-rowindex": 1 }, head(0), gap(before), ...shown.map(head), gap(behind))),
     el("tbody", {}, spacer(top), ...rows, spacer(order.length - bottom)),
   );
+  if (focused) table.tHead.querySelector(`[aria-colindex="${focused}"] button`)?.focus({ preventScroll: true });
 }
 
 function fill() {

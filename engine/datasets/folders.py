@@ -190,11 +190,11 @@ def read_stsb_multi(name: str, splits: dict[str, Path]) -> ScoredPairs:
     return ScoredPairs(name, parts, "splits")
 
 
-_Rows = Iterable[tuple[str, str]]
+_LabelledRows = Iterable[tuple[str, str]]
 """Sentence and label."""
 
 
-def _labelled(name: str, parts: dict[str, _Rows]) -> LabelledSentences:
+def _labelled(name: str, parts: dict[str, _LabelledRows]) -> LabelledSentences:
     rows = [(text, label, split) for split, part in parts.items() for text, label in part]
     if not rows:
         raise UserError(f"The files of {name} hold no row.", "Are they complete?")
@@ -212,7 +212,7 @@ def _classification(folder: Path) -> list[DatasetSource]:
 
 def read_banking(folder: Path) -> LabelledSentences:
     """Read `text,category` files with a header."""
-    parts: dict[str, _Rows] = {}
+    parts: dict[str, _LabelledRows] = {}
     for split in ("train", "test"):
         path = existing(folder / f"{split}.csv")
         c = read_columns(path, path.name, {"text": "text", "label": "category"}, header=True)
@@ -222,7 +222,7 @@ def read_banking(folder: Path) -> LabelledSentences:
 
 def read_emotion(folder: Path) -> LabelledSentences:
     """Read `text;label_name` files with a header; the text may hold `;`."""
-    parts: dict[str, _Rows] = {}
+    parts: dict[str, _LabelledRows] = {}
     for split in ("train", "val", "test"):
         rows = list(lines(existing(folder / f"{split}.txt")))[1:]
         parts[split] = [(text, label) for text, _, label in (row.rpartition(";") for row in rows)]
@@ -232,7 +232,7 @@ def read_emotion(folder: Path) -> LabelledSentences:
 def read_tweeteval(folder: Path) -> LabelledSentences:
     """Read `SPLIT_text.txt` beside `SPLIT_labels.txt`, and the names of the labels."""
     names = dict(line.split("\t", 1) for line in lines(existing(folder / "mapping.txt")))
-    parts: dict[str, _Rows] = {}
+    parts: dict[str, _LabelledRows] = {}
     for split in ("train", "val", "test"):
         rows = _parallel(folder / f"{split}_text.txt", folder / f"{split}_labels.txt")
         parts[split] = [(text, names.get(label, label)) for text, label in rows]

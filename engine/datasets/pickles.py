@@ -90,7 +90,7 @@ class _Unpickler(pickle.Unpickler):
         return self._admitted[module, name]
 
 
-class _Watched(io.FileIO):
+class _ProgressFile(io.FileIO):
     """A file that says how far it was read."""
 
     def __init__(self, path: Path, progress: Progress | None) -> None:
@@ -120,7 +120,7 @@ def load(path: Path, progress: Progress | None = None) -> Any:
         UserError: the pickle asks for anything else (says for what; nothing was executed), is
             broken, or does not fit in memory.
     """
-    with io.BufferedReader(_Watched(path, progress), 1 << 20) as file:
+    with io.BufferedReader(_ProgressFile(path, progress), 1 << 20) as file:
         try:
             return _Unpickler(cast("BinaryIO", file)).load()
         except _Refused as refused:

@@ -73,7 +73,7 @@ _SPLITS |= {"validation": "dev", "training": "train", "trial": "dev"}
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _Ordered:
     """A data set in the reference's order.
 
     Attributes:
@@ -144,7 +144,7 @@ def _normalised(trainer: FoldTrainer, splits: dict[str, np.ndarray], penalised: 
 
 
 def _measurement(
-    data: LabelledSentences | LabelledPairs, rows: _Rows, found: Validated
+    data: LabelledSentences | LabelledPairs, rows: _Ordered, found: Validated
 ) -> Measurement:
     tested = rows.splits.get("test", np.arange(len(rows.labels)))
     gold, n_dev = rows.labels[tested], found.n_dev
@@ -173,7 +173,7 @@ def _f1(gold: np.ndarray, predicted: np.ndarray) -> float:
     return round(100 * float(f1_score(gold, predicted)), 2)
 
 
-def _in_order(data: LabelledSentences | LabelledPairs) -> _Rows:
+def _in_order(data: LabelledSentences | LabelledPairs) -> _Ordered:
     """Sort by number of tokens, then label: folds and batches of the reference depend on it."""
     from engine.datasets.types import LabelledPairs
 
@@ -200,11 +200,11 @@ def _in_order(data: LabelledSentences | LabelledPairs) -> _Rows:
             keys = (np.array(data.labels), tokens[data.left], tokens[data.right])
     order = np.lexsort(keys)  # stable, by the last key first
     splits = {name: np.flatnonzero(names[order] == name) for name in present}
-    return _Rows(order, labels[order], classes, splits)
+    return _Ordered(order, labels[order], classes, splits)
 
 
 def _features(
-    data: LabelledSentences | LabelledPairs, rows: _Rows, vectors: np.ndarray, device: str
+    data: LabelledSentences | LabelledPairs, rows: _Ordered, vectors: np.ndarray, device: str
 ) -> Features:
     from engine.datasets.types import LabelledSentences
 
@@ -214,7 +214,7 @@ def _features(
     return Features(vectors, data.left[rows.order], data.right[rows.order], combination, device)
 
 
-def _check_trainable(data: LabelledSentences | LabelledPairs, rows: _Rows, folds: int) -> None:
+def _check_trainable(data: LabelledSentences | LabelledPairs, rows: _Ordered, folds: int) -> None:
     """Refuse what no classifier can be trained or tested on."""
     name = data.title
     if len(rows.classes) < 2:

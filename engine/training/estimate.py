@@ -69,7 +69,7 @@ class TrainEstimate:
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _Timed:
     """One update: its examples, of which so many at once, its seconds, and most bytes so far."""
 
     examples: int
@@ -153,18 +153,18 @@ def _for_vocabulary(spec: TrainSpec, examples: Examples) -> Examples:
     return replace(examples, count=few) if spec.base.startswith("new:") else examples
 
 
-def _measure(trainer: EncoderTrainer, seconds: float, memory: _Memory) -> list[_Measured]:
+def _measure(trainer: EncoderTrainer, seconds: float, memory: _Memory) -> list[_Timed]:
     """Make updates of growing batches until the time is up, the memory watched."""
     found = []
     with memory.watched():
         whole = min(trainer.spec.batch_size, len(trainer.examples))
         for batch, took in timed_updates(trainer, whole, seconds):
             at_once = min(trainer.state.micro_batch or len(batch), len(batch))
-            found.append(_Measured(len(batch), at_once, took, memory.most))
+            found.append(_Timed(len(batch), at_once, took, memory.most))
     return found
 
 
-def _bytes(trainer: EncoderTrainer, memory: _Memory, measured: list[_Measured], whole: int) -> int:
+def _bytes(trainer: EncoderTrainer, memory: _Memory, measured: list[_Timed], whole: int) -> int:
     """The most memory of a whole batch; on a CPU with the process and the best weights."""
     at_once = min(trainer.state.micro_batch or whole, whole)
     weights = 4 * sum(p.numel() for p in trainer.model.parameters())

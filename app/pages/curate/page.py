@@ -38,7 +38,7 @@ NARROW = {"min_width": 140, "scale": 0}
 BARE = {"elem_classes": ["t-bare"]}
 CONTROLS = (
     Control("check", "Look for", gr.Radio, "outliers", key="job",
-            options={"elem_id": "job", "value": None},  # the first value shapes the page
+            options={"elem_id": "job"},
             choices=[(name, check) for check, name in service.NAMES.items()]),
     collections.COLLECTION,
     Control("split", "Split", gr.Dropdown, ALL, options={"choices": [ALL], "min_width": 140}),
@@ -68,11 +68,12 @@ def build(workspace: Workspace) -> None:
             controls.render("split")
             with gr.Row(visible=False) as near:  # a row each: a hidden box would leave a gap
                 controls.render("least")
-            with gr.Row(visible=False) as lonely:
+            with gr.Row() as lonely:
                 controls.render("nearest")
-            with gr.Row(visible=False) as some:
+            with gr.Row() as some:
                 controls.render("many")
-    about = parts.static("", elem_id="about-job")
+    first = f'<p class="t-muted">{WORDS["outliers"]}</p>'  # `shaped` says it of the others
+    about = parts.static(first, elem_id="about-job")
     with gr.Row(visible=False) as seen:
         controls.render("against", "against_split")
     notice = parts.notice()

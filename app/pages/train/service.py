@@ -17,7 +17,7 @@ from app.jobs import submit
 from app.pages.train import settings
 from app.pages.train.job import SweepJob, TrainDecoderJob, TrainingJob, TrainJob, slug
 from app.pages.train.materials import default_dev
-from app.pages.train.settings import NONE, Settings, Values
+from app.pages.train.settings import NONE, FormSettings, Values
 from engine.errors import UserError
 from engine.training.base_spec import BaseSpec
 
@@ -53,7 +53,7 @@ class Training(ABC, Generic[Spec, Cost]):
         job_type: the class of its jobs.
     """
 
-    settings: ClassVar[Settings]
+    settings: ClassVar[FormSettings]
     named: ClassVar[tuple[str, ...]]
     several: ClassVar[tuple[str, ...]] = ()
     usual: ClassVar[str]

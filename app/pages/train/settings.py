@@ -50,7 +50,7 @@ class Setting:
         return self.when is None or self.when(values)
 
 
-class Settings(Mapping[str, Setting]):
+class FormSettings(Mapping[str, Setting]):
     """The settings of a form by name, in their order.
 
     Attributes:
@@ -122,7 +122,7 @@ def _positive(text: Any) -> bool:
         return False
 
 
-ENCODER = Settings(
+ENCODER = FormSettings(
     TrainSpec,
     {
         "": "",
@@ -193,7 +193,7 @@ ENCODER = Settings(
             "", "machine"),
 )  # fmt: skip
 
-DECODER = Settings(
+DECODER = FormSettings(
     DecoderSpec,
     {"": "", "decoder": "Sizes, optimiser, machine"},
     Setting("architecture", "Architecture", "How it reads the vector.",

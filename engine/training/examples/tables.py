@@ -59,7 +59,7 @@ def examples(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
         raise no_running_text(file.name, "columns")
     layout = _layout(file)
     file.choose(layout.columns)
-    rows = _Rows(file, layout)
+    rows = _WholeRows(file, layout)
     if wanted.single:
         return _sentences(rows, wanted)
     match layout.kind:
@@ -106,7 +106,7 @@ def _layout(file: RowFile) -> _Layout:
     )
 
 
-class _Rows:
+class _WholeRows:
     """The whole rows of a table; counts those it leaves out and takes the hash of the others."""
 
     def __init__(self, file: RowFile, layout: _Layout) -> None:
@@ -161,7 +161,7 @@ class _Rows:
         return Examples(columns, str(self.digest), (*self.notes, *more), len(index), read)
 
 
-def _sentences(rows: _Rows, wanted: ExamplesSpec) -> Examples:
+def _sentences(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
     """Every sentence of every column, the first time it comes."""
     offsets, keys, width = array("q"), array("Q"), rows.layout.sentences
     for row in rows:
@@ -188,7 +188,7 @@ def _read_sentence(
     return (file.at(offsets[row])[column].strip(),)
 
 
-def _pairs(rows: _Rows, wanted: ExamplesSpec) -> Examples:
+def _pairs(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
     columns = TRIPLET[: wanted.width(rows.layout.columns)]
     offsets = array("q")
     for row in rows:
@@ -203,7 +203,7 @@ def _read_row(file: RowFile, index: np.ndarray, width: int, position: int) -> tu
     return tuple(cell.strip() for cell in file.at(int(index[position]))[:width])
 
 
-def _graded(rows: _Rows, wanted: ExamplesSpec) -> Examples:
+def _graded(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
     offsets, scores = array("q"), array("d")
     for row in rows:
         offsets.append(row.offset)
@@ -237,7 +237,7 @@ def good_pairs(
     return note, good
 
 
-def _inference(rows: _Rows, wanted: ExamplesSpec) -> Examples:
+def _inference(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
     premises, unlabelled = Premises(), 0
     for row in rows:
         label = class_of(row.cells[2], f"{rows.file.name}, line {row.line}")
