@@ -93,7 +93,7 @@ def test_a_large_collection_is_encoded_in_the_background(visit, workspace, tmp_p
 def test_the_page_opens_with_a_query_and_what_ships_as_its_answer(visit):
     """Said to be so; the address stays plain. Asked again it is an answer of now."""
     page = visit.open("search")
-    column = page.locator(".t-column", has_text="random:256")
+    column = page.locator(".t-column", has=page.locator("header", has_text="random:256"))
     expect(column.locator("li")).to_have_count(10)
     expect(column.locator("header")).to_contain_text("shipped example")
     assert "q=" not in page.url

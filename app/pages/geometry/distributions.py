@@ -16,7 +16,7 @@ from app.pages.geometry import distribution_views as views
 from app.pages.geometry.views import missing
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
-from app.web import address, parts
+from app.web import address, background_call, parts
 from app.web.controls import Control, Controls, Values
 
 if TYPE_CHECKING:
@@ -54,7 +54,11 @@ def build(workspace: Workspace) -> None:
     }
 
     def show(asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
-        yield _shown(workspace, choices.need(asked.encoder), asked.task)
+        for words, found in background_call.followed(
+            lambda say: _shown(workspace, choices.need(asked.encoder), asked.task),
+            f"Reading {asked.task}", session,
+        ):  # fmt: skip
+            yield found or {"missing": words}
 
     panel.connect(
         controls, shown, shown["missing"], shown["measure"], notice,
