@@ -55,9 +55,15 @@ def test_the_command_follows_and_the_address_keeps_it(page, visitor, place):
 def test_the_command_is_copied(page):
     """As it stands, without the prompt."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.wait_for_function(  # again where the command was written anew in that moment
+        """() => {
+          const button = document.querySelector("#command button");
+          if (button.textContent !== "Copied") button.click();
+          return button.textContent === "Copied";
+        }""",
+        polling=300,
+    )
     said = page.locator("#command pre").inner_text()
-    page.locator("#command button").click()
-    expect(page.locator("#command button")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == said
 
 
