@@ -135,4 +135,4 @@ new ResizeObserver(() => {
 watch("value", draw);
 draw();
 // The largest script there is: read while the server works out what is to be drawn.
-requestIdleCallback(() => script(props.plotly), { timeout: 1000 });
+setTimeout(() => script(props.plotly));
