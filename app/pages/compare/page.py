@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -17,7 +16,6 @@ from app.pages.encoders import choices
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load, poll
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
-from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -84,25 +82,18 @@ def build(workspace: Workspace) -> None:
     def show(asked: Values) -> Iterator[Answer]:
         yield from map(filled, views.below(workspace, asked))
 
-    def refresh(known: Any, *given: Any) -> Answer:
+    def refresh(known: Any) -> Answer:
         edition = workspace.store.results.edition()
         if tuple(known or ()) == edition:
             return None
-        asked = Values(**dict(zip(controls, given, strict=True)))
         tasks = gr.update(choices=service.measured(workspace)[0])
-        return {
-            seen: edition,
-            controls["tasks"]: tasks,
-            notice: "",
-            **filled(_now(workspace, asked)),
-        }
+        return {seen: edition, controls["tasks"]: tasks}
 
     every = (show, controls, [*boxes.values(), numbers], notice)
     opened = on_load(load, [seen, *controls.values()], notice)
-    answered = on(opened.then, *every, **ALWAYS_LAST)
+    on(seen.change, *every, **ALWAYS_LAST)  # also when the page is opened: nothing was seen before
     if not workspace.read_only:
-        everything = [seen, notice, controls["tasks"], *boxes.values(), numbers]
-        poll(POLL_SECONDS, answered, refresh, [seen, *controls.values()], everything)
+        poll(POLL_SECONDS, opened, refresh, [seen], [seen, controls["tasks"]])
     chosen = on(controls["encoder"].input, rebase, controls, [controls["baseline"]], notice,
                 **ALWAYS_LAST)  # fmt: skip
     on(chosen.then, *every, **ALWAYS_LAST)
@@ -122,15 +113,6 @@ def _baselines(asked: Values) -> Any:
     chosen, base = asked.encoder, asked.baseline
     kept = base if base in chosen else next(iter(chosen), None)
     return gr.update(choices=chosen, value=kept)
-
-
-def _now(workspace: Workspace, asked: Values) -> views.Shown:
-    """All that can be said of the results that have come; nothing while that cannot be."""
-    shown: views.Shown = {}
-    with suppress(UserError):  # as when the page was opened, which said so
-        for found in views.below(workspace, asked):
-            shown |= found
-    return shown
 
 
 def _parts(controls: Controls) -> dict[str, Any]:

@@ -48,21 +48,23 @@ def below(workspace: Workspace, asked: Values) -> Iterator[Shown]:
     """Fill every part; say how long it takes while the bootstrap is not remembered yet."""
     if len(asked.encoder) < 2:
         hint = "Add them above. Those without results yet are measured on the page Evaluate."
-        nothing = parts.empty("Choose two encoders", hint, ("Evaluate", address.link("evaluate")))
-        yield {part: None if part in EMPTY else "" for part in PARTS} | {"busy": nothing}
+        yield _nothing("Choose two encoders", hint, "Evaluate")
         return
     question = _question(workspace, asked)
     if not question.rows and service.measuring(workspace):
         hint = "They appear here as they come. Jobs says how far they are."
-        nothing = parts.empty(
-            "The first results are on their way", hint, ("Jobs", address.link("jobs"))
-        )
-        yield {part: None if part in EMPTY else "" for part in PARTS} | {"busy": nothing}
+        yield _nothing("The first results are on their way", hint, "Jobs")
         return
     for said in _waiting(service.resampling(question)):
         yield {"busy": said}
     yield {"busy": "", **_compared(question, tuple(asked.published))}  # what is seen first
     yield {**ranks(workspace, asked), **stable(workspace, asked)}
+
+
+def _nothing(title: str, hint: str, page: str) -> Shown:
+    """All parts empty, and why; with a way to the page where that can be changed."""
+    said = parts.empty(title, hint, (page, address.link(page.lower())))
+    return {part: None if part in EMPTY else "" for part in PARTS} | {"busy": said}
 
 
 def numbers(workspace: Workspace, asked: Values) -> str:
