@@ -229,7 +229,7 @@ def welcome(workspace: Workspace) -> list[str]:
     for title, names in FIRST_LOOKS.items():
         if here.issuperset(names):
             ensure_listed(workspace, STARTER_ENCODERS[::-1])  # pages begin with the best
-            # A run each, behind all others: a map asked for meanwhile waits for one encoder only.
+            # A run each, behind all others: what is asked for meanwhile waits for one encoder only.
             for encoder in STARTER_ENCODERS:
                 job = EvaluateJob.of(workspace, [encoder], names)
                 runs.append(

@@ -125,7 +125,8 @@ def _best(mine: Mapping[str, Mapping[str, Cell]], task: str) -> list[str]:
     scores = {name: score for name, score in found.items() if score is not None}
     if len(scores) < 2:
         return []
-    return [name for name, score in scores.items() if score == max(scores.values())]
+    highest = max(scores.values())
+    return [name for name, score in scores.items() if score == highest]
 
 
 def _column(name: str) -> HeatmapColumn:
