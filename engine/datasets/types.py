@@ -9,28 +9,29 @@ from typing import Literal
 
 import numpy as np
 
-Kind = Literal["pairs", "labels", "labelled-pairs", "sentences", "triplets", "captions"]
+from engine.datasets.info import DatasetInfo, Kind, TaskType, content_hash
+from engine.datasets.mteb_types import Parallel, ParallelPart, Retrieval, Summaries
 
-
-@dataclass(frozen=True)
-class DatasetInfo:
-    """What a list of data sets shows before anything is read.
-
-    Attributes:
-        name: the one name used in spec strings, pages, command line and Python.
-        kind: the shape `Catalog.load(name)` returns.
-        origin: `starter`, `folder`, `hub` or `upload`.
-        description: one sentence for people.
-        licence: terms as far as known; empty when unknown.
-        task: name of the task that measures it, or None.
-    """
-
-    name: str
-    kind: Kind
-    origin: Literal["starter", "folder", "hub", "upload"]
-    description: str
-    licence: str = ""
-    task: str | None = None
+__all__ = [
+    "CAPTIONS",
+    "CaptionPart",
+    "Captions",
+    "Dataset",
+    "DatasetInfo",
+    "Extent",
+    "Kind",
+    "LabelledPairs",
+    "LabelledSentences",
+    "PairPart",
+    "Parallel",
+    "ParallelPart",
+    "Retrieval",
+    "ScoredPairs",
+    "Sentences",
+    "Summaries",
+    "TaskType",
+    "Triplets",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class ScoredPairs:
     @cached_property
     def hash(self) -> str:
         """Content hash: names, sentences and scores."""
-        return _hash(
+        return content_hash(
             [f"{n}\0{a}\0{b}\0{g!r}" for n, p in self.parts.items()
              for a, b, g in zip(p.left, p.right, p.gold.tolist(), strict=True)]
         )  # fmt: skip
@@ -134,7 +135,7 @@ class LabelledSentences(_FromFiles):
     def hash(self) -> str:
         """Content hash: splits, labels and sentences."""
         splits = self.splits or [""] * len(self.sentences)
-        return _hash(
+        return content_hash(
             [f"{p}\0{y}\0{s}" for p, y, s in zip(splits, self.labels, self.sentences, strict=True)]
         )
 
@@ -185,7 +186,7 @@ class LabelledPairs(_FromFiles):
     def hash(self) -> str:
         """Content hash: sentences, then splits, labels and positions."""
         rows = zip(self.splits, self.labels, self.left.tolist(), self.right.tolist(), strict=True)
-        return _hash([*self.sentences, *(f"{p}\0{y}\0{a}\0{b}" for p, y, a, b in rows)])
+        return content_hash([*self.sentences, *(f"{p}\0{y}\0{a}\0{b}" for p, y, a, b in rows)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +200,7 @@ class Sentences:
     @cached_property
     def hash(self) -> str:
         """Content hash of the sentences in order."""
-        return _hash(self.sentences)
+        return content_hash(self.sentences)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +221,7 @@ class Triplets:
     @cached_property
     def hash(self) -> str:
         """Content hash of the three columns."""
-        return _hash(self.sentences)
+        return content_hash(self.sentences)
 
 
 CAPTIONS = 5
@@ -262,16 +263,17 @@ class Captions:
             for start in range(0, len(part.images), 4096):
                 features.update(np.ascontiguousarray(part.images[start : start + 4096]).data)
             lines += [name, features.hexdigest(), *part.captions]
-        return _hash(lines)
+        return content_hash(lines)
 
 
-Dataset = ScoredPairs | LabelledSentences | LabelledPairs | Sentences | Triplets | Captions
-
-
-def _hash(lines: list[str]) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for line in lines:
-        raw = line.encode("utf-8", "surrogatepass")
-        digest.update(len(raw).to_bytes(8, "little"))
-        digest.update(raw)
-    return digest.hexdigest()
+Dataset = (
+    ScoredPairs
+    | LabelledSentences
+    | LabelledPairs
+    | Sentences
+    | Triplets
+    | Captions
+    | Retrieval
+    | Parallel
+    | Summaries
+)

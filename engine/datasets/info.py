@@ -1,0 +1,75 @@
+"""What a data set is called, what shape it has, and what a list shows of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal[
+    "pairs",
+    "labels",
+    "labelled-pairs",
+    "sentences",
+    "triplets",
+    "captions",
+    "retrieval",
+    "parallel",
+    "summaries",
+]
+
+TaskType = Literal[
+    "BitextMining",
+    "Classification",
+    "Clustering",
+    "PairClassification",
+    "Reranking",
+    "Retrieval",
+    "STS",
+    "Summarization",
+]
+"""Types of task, as MTEB spells them."""
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What a list of data sets shows before anything is read.
+
+    Attributes:
+        name: the one name used in spec strings, pages, command line and Python.
+        kind: the shape `Catalog.load(name)` returns.
+        origin: `starter`, `folder`, `hub` or `upload`.
+        description: one sentence for people.
+        licence: terms as far as known; empty when unknown.
+        task: name of the task that measures it, or None.
+        tasks: names of all tasks that measure it.
+        type: MTEB's type of the task that the data set was made for, or None.
+        languages: ISO 639 codes, as far as known.
+        splits: as far as known without reading the rows.
+        bytes: of its files; None when unknown.
+        problem: why it cannot be read, or None.
+    """
+
+    name: str
+    kind: Kind
+    origin: Literal["starter", "folder", "hub", "upload"]
+    description: str
+    licence: str = ""
+    task: str | None = None
+    tasks: tuple[str, ...] = ()
+    type: TaskType | None = None
+    languages: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()
+    bytes: int | None = None
+    problem: str | None = None
+
+
+def content_hash(lines: Iterable[str]) -> str:
+    """Return the digest of some lines: equal exactly where all of them are."""
+    digest = hashlib.blake2b(digest_size=16)
+    for line in lines:
+        raw = line.encode("utf-8", "surrogatepass")
+        digest.update(len(raw).to_bytes(8, "little"))
+        digest.update(raw)
+    return digest.hexdigest()

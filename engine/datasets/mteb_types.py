@@ -1,0 +1,135 @@
+"""The shapes of retrieval, bitext mining and summarization, as MTEB measures them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from engine.datasets.info import Kind, content_hash
+
+
+@dataclass(frozen=True, eq=False)
+class Retrieval:
+    """Queries, documents and which of these answer which query, how well.
+
+    Attributes:
+        queries, documents: id -> text; a document's title is joined to its body.
+        judgements: split -> query id -> document id -> grade (0: judged, does not answer). Every id
+            is one of `queries` or `documents`; every query of a split is judged at least once.
+        candidates: query id -> the documents to put in order (reranking); None: all documents.
+        notes: what a person should know of the rows, such as what was left out.
+    """
+
+    name: str
+    queries: dict[str, str]
+    documents: dict[str, str]
+    judgements: dict[str, dict[str, dict[str, int]]]
+    candidates: dict[str, tuple[str, ...]] | None = None
+    notes: tuple[str, ...] = ()
+    kind: Kind = field(default="retrieval", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Queries, then documents, duplicates kept."""
+        return [*self.queries.values(), *self.documents.values()]
+
+    @cached_property
+    def hash(self) -> str:
+        """Content hash: ids, texts, judgements and candidates."""
+        return content_hash(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for texts in (self.queries, self.documents):
+            yield str(len(texts))
+            yield from (f"{key}\0{text}" for key, text in texts.items())
+        for split, judged in self.judgements.items():
+            for query, grades in judged.items():
+                yield from (f"{split}\0{query}\0{key}\0{n}" for key, n in grades.items())
+        for query, keys in (self.candidates or {}).items():
+            yield "\0".join((query, *keys))
+
+
+@dataclass(frozen=True, eq=False)
+class ParallelPart:
+    """Sentences in two languages and which of them translate one another: one split.
+
+    Attributes:
+        left, right: sentences, not necessarily as many.
+        gold: int64 (n, 2), positions in `left` and in `right` of n translations.
+    """
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    gold: np.ndarray
+
+    @classmethod
+    def aligned(cls, left: Sequence[str], right: Sequence[str]) -> ParallelPart:
+        """Make one of two sides of which every row translates the other's."""
+        return cls(tuple(left), tuple(right), np.repeat(np.arange(len(left))[:, None], 2, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Parallel:
+    """Sentences in two languages, in named splits.
+
+    Attributes:
+        languages: codes of left and right; empty strings when unknown.
+        notes: as of `Retrieval`.
+    """
+
+    name: str
+    parts: dict[str, ParallelPart]
+    languages: tuple[str, str]
+    notes: tuple[str, ...] = ()
+    kind: Kind = field(default="parallel", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Left then right of every part, duplicates kept."""
+        return [s for p in self.parts.values() for side in (p.left, p.right) for s in side]
+
+    @cached_property
+    def hash(self) -> str:
+        """Content hash: splits, sentences and translations."""
+        lines = []
+        for name, part in self.parts.items():
+            lines += [f"{name}\0{len(part.left)}\0{len(part.right)}", *part.left, *part.right]
+            lines += [f"{a}\0{b}" for a, b in part.gold.tolist()]
+        return content_hash(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Summaries:
+    """Documents, summaries of each by people and by machines, and experts' ratings of the latter.
+
+    Attributes:
+        documents: n texts.
+        human, machine: of each document, its summaries.
+        ratings: what was rated (`coherence`, `consistency`, `fluency`, `relevance`) -> of each
+            document, float64 (as many as its machine summaries). MTEB takes `relevance`.
+        scale: (lowest, highest) possible rating.
+    """
+
+    name: str
+    documents: tuple[str, ...]
+    human: tuple[tuple[str, ...], ...]
+    machine: tuple[tuple[str, ...], ...]
+    ratings: dict[str, tuple[np.ndarray, ...]]
+    scale: tuple[float, float] = (1.0, 5.0)
+    kind: Kind = field(default="summaries", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Documents, then human, then machine summaries, duplicates kept."""
+        summaries = [s for by in (self.human, self.machine) for texts in by for s in texts]
+        return [*self.documents, *summaries]
+
+    @cached_property
+    def hash(self) -> str:
+        """Content hash: texts and ratings."""
+        counts = [f"{len(a)}\0{len(b)}" for a, b in zip(self.human, self.machine, strict=True)]
+        ratings = [f"{n}\0{of.tolist()!r}" for n, by in self.ratings.items() for of in by]
+        return content_hash([*counts, *ratings, *self.sentences])
