@@ -126,6 +126,11 @@ def _is_numeric(values: Sequence[Any]) -> bool:
     return bool(values) and sum(map(is_number, values)) >= 0.8 * len(values)
 
 
+def is_sentence(cell: str) -> bool:
+    """Tell a cell on the first line that is a sentence, and so no column's name."""
+    return len(cell) > 60 or cell.endswith((".", "!", "?", "。", "।", "؟"))
+
+
 def is_number(value: Any) -> bool:
     """Tell whether a cell holds a finite number; a truth value is none."""
     if isinstance(value, bool):

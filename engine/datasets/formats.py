@@ -1,8 +1,8 @@
 """Files of rows: CSV, TSV, JSON lines, Parquet and plain lines, read as a stream of cells.
 
-What reads a row is shared with training, whose files may be larger than memory and are read by
-position: `engine.training.examples.rows`.
-
+`rows_of` is what reads a row of text. Training, whose files may be larger than memory, reads them
+with it by position: `engine.datasets.row_file`. Only SentEval's folder, whose files are laid out
+each in a way of its own, is read by the modules of its tasks, as the reference reads it.
 
 CSV follows RFC 4180 (quotes, line ends inside quotes; `;` or a tab as the separator is noticed).
 TSV is a bare tab split, a quote is text, as in the files of GLUE and SentEval. JSON lines holds an
@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.datasets import limits
-from engine.datasets.columns import PROBING, PROBING_SPLITS, is_probing
+from engine.datasets.columns import PROBING, PROBING_SPLITS, is_probing, is_sentence
 from engine.datasets.files import check_names, decode, open_binary
 from engine.datasets.parquet import ParquetFile
 from engine.errors import UserError
 
-ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet")
+JSON_LINES = (".jsonl", ".ndjson")
+ENDINGS = (".csv", ".tsv", ".txt", *JSON_LINES, ".parquet")
 """What a file name may end in; all but Parquet also with `.gz`."""
 
 TableRow = tuple[int, list[Any]]
@@ -95,17 +96,15 @@ def _opened(source: Path | bytes, filename: str, header: bool | None) -> Table:
     if first is None:
         raise UserError(f"{filename} is empty.", "Give a file with at least one row.")
     text = chain([first], text)
-    if ending in (".txt", ".tsv") and not header and is_probing(first):
-        return Table(PROBING, _probing(text), header=False)
+    probing = ending in (".txt", ".tsv") and not header and is_probing(first)
+    every = rows_of(text, ".tsv" if probing else ending, separator_of(first), filename)
+    rows = ((line, found) for line, found in every if found is not None)
+    if probing:
+        marked = ((n, [PROBING_SPLITS.get(mark, mark), *cells]) for n, (mark, *cells) in rows)
+        return Table(PROBING, marked, header=False)
     if ending == ".txt":
-        return Table(("text",), ((n, [line]) for n, line in _numbered(text)), header=False)
-    if ending in (".jsonl", ".ndjson"):
-        return _json(text, filename)
-    if ending == ".csv":
-        rows = csv_rows(text, separator_of(first), filename)
-        whole = ((n, cells) for n, cells in rows if any(cell.strip() for cell in cells))
-        return _named(whole, header)
-    return _named(((n, line.split("\t")) for n, line in _numbered(text)), header)
+        return Table(("text",), rows, header=False)
+    return _objects(rows, filename) if ending in JSON_LINES else _named(rows, header)
 
 
 def ending_of(filename: str) -> tuple[str, bool]:
@@ -157,33 +156,44 @@ def _text(source: Path | bytes, filename: str, packed: bool, newline: str | None
             yield line
 
 
-def _numbered(text: Iterator[str]) -> Iterator[tuple[int, str]]:
-    """Number the lines from 1 and leave out those with nothing but spaces."""
-    return ((n, line) for n, line in enumerate(text, start=1) if line.strip())
-
-
-def _probing(text: Iterator[str]) -> Iterator[TableRow]:
-    for number, line in _numbered(text):
-        split, *cells = line.split("\t")
-        yield number, [PROBING_SPLITS.get(split, split), *cells]
-
-
-def csv_rows(
-    lines: Iterator[str], separator: str, filename: str, first: int = 1
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of CSV, each row with the line on which it begins; it may span several.
+def rows_of(
+    lines: Iterator[str], ending: str, separator: str, filename: str, first: int = 1
+) -> Iterator[tuple[int, Any]]:
+    """Yield what the rows of a text file hold, each with the line on which it begins.
 
     No line is read before it is needed: where the lines stand is where the next row begins.
 
     Args:
-        lines: with their ends.
-        separator: of cells.
+        lines: with their ends, if the format is CSV.
+        ending: which says the format, such as `.csv`.
+        separator: of the cells of CSV.
         filename: for people.
         first: number of the first of these lines.
 
+    Yields:
+        The line, and the cells, or the object of JSON lines; None for an empty line.
+
     Raises:
-        UserError: a broken quote, or a row longer than `limits.MAX_ROW`.
+        UserError: a broken quote, no JSON, or a row longer than `limits.MAX_ROW`.
     """
+    if ending == ".csv":
+        for number, cells in _csv_rows(lines, separator, filename, first):
+            yield number, cells if any(cell.strip() for cell in cells) else None
+        return
+    for number, line in enumerate(lines, start=first):
+        text = line.rstrip("\r\n")
+        if not text.strip():
+            yield number, None
+        elif ending in JSON_LINES:
+            yield number, _json_object(text, f"{filename}, line {number}")
+        else:
+            yield number, text.split("\t") if ending == ".tsv" else [text]
+
+
+def _csv_rows(
+    lines: Iterator[str], separator: str, filename: str, first: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of CSV; a row may span several lines. See `rows_of`."""
     # The library's own limit is 131,072 characters a cell; ours is the length of a row.
     csv.field_size_limit(limits.MAX_ROW)
     size = 0
@@ -216,8 +226,7 @@ def separator_of(line: str) -> str:
     return next((s for s in ",;\t" if s in line), ",")
 
 
-def _json(text: Iterator[str], filename: str) -> Table:
-    rows = _objects(text, filename)
+def _objects(rows: Iterator[tuple[int, dict[str, Any]]], filename: str) -> Table:
     first = next(rows, None)
     columns = () if first is None else tuple(first[1])
     check_names(filename, columns)
@@ -226,16 +235,7 @@ def _json(text: Iterator[str], filename: str) -> Table:
     return Table(columns, ((n, [o[c] for c in columns if c in o]) for n, o in every))
 
 
-def _objects(text: Iterator[str], filename: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    return ((n, json_object(line, f"{filename}, line {n}")) for n, line in _numbered(text))
-
-
-def json_object(line: str, place: str) -> dict[str, Any]:
-    """Read a line of JSON lines.
-
-    Raises:
-        UserError: it is no object; `place` says where it stands.
-    """
+def _json_object(line: str, place: str) -> dict[str, Any]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -268,7 +268,7 @@ def _is_data(cell: str) -> bool:
     try:
         float(cell)
     except ValueError:
-        return len(cell) > 60 or cell.endswith((".", "!", "?", "。", "।", "؟"))
+        return is_sentence(cell)
     return True
 
 

@@ -7,7 +7,8 @@ Three shapes:
     x.parquet   a column of text and a column of lists of numbers, all of one length
 
 A sentence is found by its text, with runs of white space read as one space; of a sentence that is
-there twice the first vector counts. Nothing is unpickled.
+there twice the first vector counts. Nothing is unpickled. Lists of numbers are no cells of text:
+`engine.datasets.formats` does not read them, so Parquet is read here, its two columns whole.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ from typing import Literal
 
 import numpy as np
 
-from engine.datasets.columns import guess
+from engine.datasets.columns import guess, is_sentence
 from engine.datasets.files import listed, number
+from engine.datasets.row_file import FileRow, RowFile
 from engine.datasets.tables import usual_scale
 from engine.errors import UserError
 from engine.training.examples.base import (
@@ -35,7 +36,6 @@ from engine.training.examples.base import (
     no_running_text,
 )
 from engine.training.examples.nli import Premises, class_of
-from engine.training.examples.rows import FileRow, RowFile
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _layout(file: RowFile) -> _Layout:
         return _Layout("pairs", pair)
     if "text" in found:
         return _Layout("sentences", (found["text"],))
-    if any(len(name) > 60 or name.endswith((".", "!", "?", "。", "।", "؟")) for name in columns):
+    if any(map(is_sentence, columns)):
         raise UserError(
             f"The first line of {file.name} holds sentences, not the names of its columns.",
             "Put the names on top: sent0,sent1,hard_neg, or text for single sentences.",
@@ -129,10 +129,10 @@ class _WholeRows:
             elif row.width < width:
                 self._short += 1
                 self._first_short = self._first_short or row.line
-            elif not all(cell.strip() for cell in row.cells[: self.layout.sentences]):
+            elif not all(row.cells[: self.layout.sentences]):
                 self._blank += 1
             else:
-                self.digest.add([cell.strip() for cell in row.cells])
+                self.digest.add(row.cells)
                 yield row
 
     @property
@@ -167,7 +167,7 @@ def _sentences(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
     for row in rows:
         offsets.append(row.offset)
         for cell in row.cells[:width]:
-            key = hashlib.blake2b(cell.strip().encode(), digest_size=8).digest()
+            key = hashlib.blake2b(cell.encode(), digest_size=8).digest()
             keys.append(int.from_bytes(key))
     _, first = np.unique(np.frombuffer(keys, np.uint64), return_index=True)
     first.sort()
@@ -185,7 +185,7 @@ def _read_sentence(
     file: RowFile, offsets: array[int], first: np.ndarray, width: int, position: int
 ) -> tuple[str, ...]:
     row, column = divmod(int(first[position]), width)
-    return (file.at(offsets[row])[column].strip(),)
+    return (file.at(offsets[row])[column],)
 
 
 def _pairs(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
@@ -200,7 +200,7 @@ def _pairs(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
 
 
 def _read_row(file: RowFile, index: np.ndarray, width: int, position: int) -> tuple[str, ...]:
-    return tuple(cell.strip() for cell in file.at(int(index[position]))[:width])
+    return tuple(file.at(int(index[position]))[:width])
 
 
 def _graded(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
@@ -242,7 +242,7 @@ def _inference(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
     for row in rows:
         label = class_of(row.cells[2], f"{rows.file.name}, line {row.line}")
         unlabelled += not label
-        premises.add(row.cells[0].strip(), label, row.offset)
+        premises.add(row.cells[0], label, row.offset)
     more = counted(
         unlabelled, "pair without a label was left out", "pairs without a label were left out"
     )
@@ -258,7 +258,7 @@ def _inference(rows: _WholeRows, wanted: ExamplesSpec) -> Examples:
 
 def _read_triplet(file: RowFile, both: np.ndarray, position: int) -> tuple[str, ...]:
     follows, against = (file.at(int(offset)) for offset in both[position])
-    return follows[0].strip(), follows[1].strip(), against[1].strip()
+    return follows[0], follows[1], against[1]
 
 
 def no_contradictions(name: str) -> UserError:

@@ -6,6 +6,7 @@ from array import array
 from functools import partial
 from pathlib import Path
 
+from engine.datasets.row_file import RowFile
 from engine.training.examples.base import (
     SENTENCE,
     Digest,
@@ -14,7 +15,6 @@ from engine.training.examples.base import (
     counted,
     no_pairs,
 )
-from engine.training.examples.rows import RowFile
 
 
 def examples(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:

@@ -14,9 +14,9 @@ import pytest
 
 from engine.datasets import formats, limits
 from engine.datasets.columns import guess
+from engine.datasets.row_file import RowFile
 from engine.datasets.tables import Mapping, preview, read, read_columns
 from engine.errors import UserError
-from engine.training.examples.rows import RowFile
 
 SENTENCES = Mapping("sentences", {"text": "text"})
 
@@ -202,7 +202,7 @@ def test_training_files_have_the_same_bounds(
 
 def test_a_long_cell_is_read_for_training(tmp_path: Path) -> None:
     """The library's own limit for a cell, 131,072 characters, is not ours."""
-    raw = f'text\n"{"word " * 40_000}"\nshort\n'.encode()
+    raw = f'text\n"{"words" * 40_000}"\nshort\n'.encode()
     rows = _training("x.csv", raw, tmp_path)()
     assert [len(row.cells[0]) for row in rows] == [200_000, 5]  # type: ignore[attr-defined]
 

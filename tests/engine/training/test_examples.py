@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from engine.datasets import row_file
 from engine.errors import UserError
-from engine.training.examples import open_examples, rows
+from engine.training.examples import open_examples
 from tests.engine.training.example_files import opened, written
 
 # --- one sentence a line ----------------------------------------------------------------------
@@ -88,7 +89,7 @@ def test_several_at_once_unpack_a_file_once(tmp_path, monkeypatch):
     opened, opening = [], gzip.open
     monkeypatch.setattr(gzip, "open", lambda path: opened.append(path) or opening(path))
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: rows.unpack(packed, tmp_path / "work"), range(4)))
+        found = list(pool.map(lambda _: row_file.unpack(packed, tmp_path / "work"), range(4)))
     assert len(set(found)) == len(opened) == 1
     assert found[0].read_text() == plain
     assert not list(tmp_path.rglob("*.part"))

@@ -1,8 +1,8 @@
-"""Files of training rows read by number: where each row begins is all that stays in memory.
+"""Files of rows read by position: where each row begins is all that stays in memory.
 
-Text (one sentence a line), CSV, TSV and JSON lines, by the rules of `engine.datasets.formats`.
-Nothing can be found by position in a packed file: a `.gz` is unpacked once, and a Parquet file
-becomes JSON lines. Knows nothing of what a column means.
+For training, whose files may have any number of rows. The rows are those of `formats.rows_of`, only
+the lines are counted in bytes here. Nothing can be found by position in a packed file: a `.gz` is
+unpacked once, and a Parquet file becomes JSON lines. Knows nothing of what a column means.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from engine.datasets.files import (
     not_whole_gzip,
     where,
 )
-from engine.datasets.formats import check_start, csv_rows, ending_of, json_object, separator_of
+from engine.datasets.formats import JSON_LINES, check_start, ending_of, rows_of, separator_of
 from engine.datasets.limits import MAX_ROW, Unpacking, check_columns, row_too_long
 from engine.datasets.parquet import Opaque, ParquetFile
 from engine.errors import UserError
@@ -42,7 +42,8 @@ class FileRow(NamedTuple):
     Attributes:
         offset: of its first byte.
         line: on which it begins, from 1.
-        cells: of the chosen columns; nothing when the line is empty or a chosen cell is not there.
+        cells: of the chosen columns, without spaces around them; nothing when the line is empty or
+            a chosen cell is not there.
         width: how many cells the whole row has; 0 for an empty line.
     """
 
@@ -94,75 +95,53 @@ class RowFile:
         self._needed = max(self._chosen) + 1
 
     def rows(self) -> Iterator[FileRow]:
-        """Yield every row from the first, empty lines as rows without cells.
+        """Return every row from the first, empty lines as rows without cells.
 
         Raises:
             UserError: not UTF-8, a broken quote, no JSON, a row of more than a megabyte (each with
                 the line).
         """
         self._lines.go(*self._body)
-        for offset, line, cells in self._scan():
-            yield FileRow(offset, line, self._picked(cells), len(cells))
+        return (self._row(*found) for found in self._scan())
 
     def at(self, offset: int) -> list[str]:
         """Return the chosen cells of the row that begins at this byte."""
         with self._lock:
             self._lines.go(offset)
-            return self._picked(next(self._scan())[2])
-
-    def _picked(self, cells: list[str]) -> list[str]:
-        return [cells[i] for i in self._chosen] if len(cells) >= self._needed else []
+            return self._row(*next(self._scan())).cells
 
     def _names(self) -> tuple[str, ...]:
         """Return the columns and find where the rows begin."""
         if self.ending == ".txt":
             return ("text",)
-        if self.ending in (".csv", ".tsv"):
-            first = next((cells for _, _, cells in self._scan() if cells), [])
-            self._body = (self._lines.offset, self._lines.number)
-            return tuple(cell.strip() for cell in first)
-        line = next((line for line in self._lines if line.strip()), "{}")
-        columns = tuple(json_object(line, f"{self.name}, line {self._lines.number}"))
-        check_names(self.name, columns)
-        return columns
+        first = next((found for _, _, found in self._scan() if found is not None), ())
+        if self.ending in JSON_LINES:
+            check_names(self.name, first)
+            return tuple(first)
+        self._body = (self._lines.offset, self._lines.number)
+        return tuple(cell.strip() for cell in first)
 
-    def _scan(self) -> Iterator[tuple[int, int, list[str]]]:
-        """Yield offset, line and all cells of each row from where the lines are now."""
-        return self._scan_csv() if self.ending == ".csv" else self._scan_lines()
-
-    def _scan_lines(self) -> Iterator[tuple[int, int, list[str]]]:
+    def _scan(self) -> Iterator[tuple[int, int, Any]]:
+        """Yield offset, line and content of each row from where the lines are now."""
         lines = self._lines
-        while True:
-            offset, line = lines.offset, next(lines, None)
-            if line is None:
-                return
-            text = line.rstrip("\r\n")
-            if not text.strip():
-                cells = []
-            elif self.ending == ".txt":
-                cells = [text.strip()]
-            else:
-                cells = text.split("\t") if self.ending == ".tsv" else self._values(text)
-            yield offset, lines.number, cells
-
-    def _values(self, text: str) -> list[str]:
-        """Return the values of a JSON object by the names of the first one."""
-        place = f"{self.name}, line {self._lines.number}"
-        value = json_object(text, place)
-        return [
-            _as_text(value.get(column), place, column) if i in self._chosen else ""
-            for i, column in enumerate(self.columns)
-        ]
-
-    def _scan_csv(self) -> Iterator[tuple[int, int, list[str]]]:
-        lines = self._lines
-        rows = csv_rows(lines, self._separator, self.name, lines.number + 1)
+        rows = rows_of(lines, self.ending, self._separator, self.name, lines.number + 1)
         while True:
             offset = lines.offset
             if (row := next(rows, None)) is None:
                 return
-            line, cells = row
-            yield offset, line, cells if any(cell.strip() for cell in cells) else []
+            yield offset, *row
+
+    def _row(self, offset: int, line: int, found: Any) -> FileRow:
+        if found is None:
+            return FileRow(offset, line, [], 0)
+        if isinstance(found, dict):
+            place = f"{self.name}, line {line}"
+            chosen = [self.columns[i] for i in self._chosen]
+            cells = [_as_text(found.get(column), place, column).strip() for column in chosen]
+            return FileRow(offset, line, cells, len(self.columns))
+        whole = len(found) >= self._needed
+        cells = [found[i].strip() for i in self._chosen] if whole else []
+        return FileRow(offset, line, cells, len(found))
 
 
 class _Lines:
