@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.cost.speed import Speed, encoding_speed, spread, timed_updates, trial
 from engine.datasets.catalog import Catalog
 from engine.decoding.dataset import sentences_of, with_vectors
 from engine.decoding.folder import vocabulary_of
 from engine.decoding.spec import DecoderSpec
 from engine.decoding.trainer import EVALUATIONS, DecoderTrainer
 from engine.encoders.base import Encoder
-from engine.probe import sentences_per_second, spread, timed_updates, trial
 
 _TRIED = 3000
 """Sentences that the updates of the probe are made of."""
@@ -75,9 +75,9 @@ def _probed(
 ) -> DecoderEstimate:
     probe = replace(spec, out=str(folder / "probe"))
     texts = sentences_of(probe, catalog, folder).texts
-    rate = sentences_per_second(encoder, spread(texts))
+    encoding = encoding_speed(encoder, spread(texts))
     trainer = _trainer(probe, texts[:_READ], encoder)
-    return _told(probe, trainer, len(texts), rate, _speed(trainer, seconds))
+    return _told(probe, trainer, len(texts), encoding, _learning_speed(trainer, seconds))
 
 
 def _trainer(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> DecoderTrainer:
@@ -91,12 +91,12 @@ def _trainer(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> Decod
     return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, "")
 
 
-def _speed(trainer: DecoderTrainer, seconds: float) -> float:
-    """Tokens a second; small batches, which are a little slower than whole ones, count less."""
+def _learning_speed(trainer: DecoderTrainer, seconds: float) -> Speed:
+    """Of a token; small batches, which are a little slower than whole ones, count less."""
     whole = max(1, int(trainer.spec.batch_tokens / _mean_tokens(trainer)))
     _, *updates = timed_updates(trainer, whole, seconds)
     tokens = sum(len(trainer.dataset.tokens[i]) - 1 for batch, _ in updates for i in batch)
-    return max(1, tokens) / max(sum(took for _, took in updates), 1e-6)
+    return Speed(max(sum(took for _, took in updates), 1e-6) / max(1, tokens))
 
 
 def _mean_tokens(trainer: DecoderTrainer) -> float:
@@ -108,21 +108,20 @@ def _told(
     spec: DecoderSpec,
     trainer: DecoderTrainer,
     sentences: int,
-    rate: float,
-    pieces_per_second: float,
+    encoding: Speed,
+    learning: Speed,
 ) -> DecoderEstimate:
     learned, mean = max(1, sentences - spec.held_out), _mean_tokens(trainer)
     total = learned * mean * spec.epochs
     # The held-out sentences pass once at each evaluation, without gradients: a third of an update.
     evaluating = EVALUATIONS * spec.held_out * mean / 3
-    encoding = sentences / rate
     return DecoderEstimate(
-        seconds=encoding + (total + evaluating) / pieces_per_second,
-        encoding=encoding,
+        seconds=encoding.seconds(sentences) + learning.seconds(total + evaluating),
+        encoding=encoding.seconds(sentences),
         sentences=learned,
         steps=max(1, round(total / spec.batch_tokens)),
         parameters=sum(p.numel() for p in trainer.model.parameters()),
-        pieces_per_second=pieces_per_second,
-        sentences_per_second=rate,
+        pieces_per_second=learning.per_second,
+        sentences_per_second=encoding.per_second,
         device=str(trainer.precision.device),
     )

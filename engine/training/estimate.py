@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine.cost.speed import encoding_speed, extended, spread, timed_updates, trial
 from engine.datasets.catalog import Catalog
-from engine.probe import extended, sentences_per_second, spread, timed_updates, trial
 from engine.training.examples import Examples, examples_of
 from engine.training.spec import TrainSpec
 
@@ -178,10 +178,10 @@ def _bytes(trainer: EncoderTrainer, memory: _Memory, measured: list[_Timed], who
 
 def _seconds_per_eval(trainer: EncoderTrainer, dev: DevSet) -> float:
     """Seconds of an evaluation: some sentences encoded, random vectors compared."""
-    encoding = len(dev.sentences) / sentences_per_second(trainer.model, spread(dev.sentences))
+    speed = encoding_speed(trainer.model, spread(dev.sentences))
     began = time.perf_counter()
     dev.score(_Random(trainer.model.dim))
-    return encoding + time.perf_counter() - began
+    return speed.seconds(len(dev.sentences)) + time.perf_counter() - began
 
 
 class _Random:

@@ -127,7 +127,7 @@ def _estimate(
 def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
     """Sentences to encode, seconds for them, and bytes they take in the cache."""
     from app.vectors import sources, uncached
-    from engine.probe import sentences_per_second
+    from engine.cost.speed import encoding_speed
     from engine.tasks.cost import disk_bytes
 
     most, seconds, disk = 0, 0.0, 0
@@ -136,13 +136,14 @@ def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
         most, disk = max(most, len(new)), disk + disk_bytes(len(new), source.dim)
         if new:
             sample = random.Random(1111).sample(new, min(len(new), _SAMPLE))
-            seconds += len(new) / sentences_per_second(source, sample, PROBE_SECONDS / 2)
+            seconds += encoding_speed(source, sample, PROBE_SECONDS / 2).seconds(len(new))
     return most, seconds, disk
 
 
 def _training(works: dict[str, Work], times: dict[str, int], dim: int) -> float:
     """Seconds for all tasks; tasks whose classifiers are alike share a probe."""
-    from engine.speed import Speed, training_seconds
+    from engine.cost.classifiers import training_seconds
+    from engine.cost.speed import Speed
 
     probed: dict[object, Speed] = {}
     return sum(training_seconds(work, dim, probed) * times[task] for task, work in works.items())

@@ -9,7 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine import evaluate, protocols, speed, tasks
+from engine import evaluate, protocols, tasks
+from engine.cost import classifiers
+from engine.cost.speed import Speed
 from engine.datasets import Catalog
 from engine.errors import UserError
 from engine.tasks import cost
@@ -88,7 +90,7 @@ def test_a_protocol_that_does_not_fit_is_said(data: Catalog) -> None:
 COLD = """
 import json, sys, time
 import numpy as np
-from engine import speed
+from engine.cost import classifiers
 from engine.datasets.types import LabelledSentences
 from engine.progress import nobody
 from engine.tasks import transfer
@@ -100,7 +102,7 @@ vectors = (random.normal(size=(3, 24))[labels] + random.normal(size=(1200, 24)) 
 sentences, names = [f"s {i}" for i in range(1200)], labels.astype(str).tolist()
 data = LabelledSentences("clouds", sentences, names, splits)
 work = transfer.work(data, protocol, 1111)
-said = speed.training_seconds(work, 24)
+said = classifiers.training_seconds(work, 24)
 start = time.perf_counter()
 found = transfer.measure(data, vectors, transfer.SETTINGS[protocol], 1111, nobody)
 taken = time.perf_counter() - start
@@ -131,7 +133,7 @@ def test_an_estimate_in_a_fresh_process_is_within_a_factor_of_two(protocol: str)
 @pytest.mark.slow
 def test_every_kind_of_work_has_a_speed(data: Catalog) -> None:
     """Also where nothing is trained; twice the work takes twice the time."""
-    probed: dict[object, speed.Speed] = {}
+    probed: dict[object, Speed] = {}
     for name, protocol in (
         ("MR", "senteval-sklearn"),
         ("StarterSTS", "simcse-2021"),
@@ -140,10 +142,12 @@ def test_every_kind_of_work_has_a_speed(data: Catalog) -> None:
         ("StarterSearch", "starter-1"),
     ):
         counted = work(data, name, protocol)
-        seconds = speed.training_seconds(counted, 16, probed)
+        seconds = classifiers.training_seconds(counted, 16, probed)
         assert 0 < seconds < 60
         twice = replace(counted, pairs=2 * counted.pairs, fit_rows=2 * counted.fit_rows)
-        assert speed.training_seconds(twice, 16, probed) == pytest.approx(2 * seconds, rel=0.5)
+        assert classifiers.training_seconds(twice, 16, probed) == pytest.approx(
+            2 * seconds, rel=0.5
+        )
     assert len({key[0] for key in probed}) == 5  # type: ignore[index]
 
 
@@ -151,8 +155,8 @@ def test_every_kind_of_work_has_a_speed(data: Catalog) -> None:
 def test_captions_have_a_speed() -> None:
     """Training on captioned images, of which none are needed to tell; and plain cosines."""
     counted = cost.Work([], "retrieval", rows=5000, fits=1, fit_rows=5000, passes=2, image_dim=32)
-    assert 0 < speed.training_seconds(counted, 16) < 60
-    assert 0 < speed.training_seconds(cost.Work([], pairs=1000), 16) < 1
+    assert 0 < classifiers.training_seconds(counted, 16) < 60
+    assert 0 < classifiers.training_seconds(cost.Work([], pairs=1000), 16) < 1
 
 
 def test_a_fit_that_is_trained_alone_is_timed_alone(data: Catalog) -> None:
@@ -166,7 +170,7 @@ def test_a_fit_that_is_trained_alone_is_timed_alone(data: Catalog) -> None:
 def test_a_sample_keeps_what_fits_share(data: Catalog) -> None:
     """Fits that share rows do so in the probe as well, or it would time another solver."""
     found = work(data, "MR", "senteval")
-    fits, used = speed.sampled(found, 1024)
+    fits, used = classifiers.sampled(found, 1024)
     assert len(fits) == found.fits
     assert len({id(fit.train) for fit in fits}) == len({id(fit.train) for fit in found.asked})
     assert max(int(fit.train.max()) for fit in fits) < len(used)

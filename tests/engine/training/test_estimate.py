@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.cost.speed import extended
 from engine.errors import UserError
-from engine.probe import extended
 from engine.train import train
 from engine.training.estimate import estimate
 from engine.training.events import Finished

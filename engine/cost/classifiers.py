@@ -1,4 +1,4 @@
-"""How fast this machine does the work of a measurement, now: a short, warm run of the real thing.
+"""How long a task trains and compares here: a short, warm run of the real thing.
 
 Vectors are drawn at random, labels are the data's own. Each probe first runs once for nothing:
 libraries are loaded then, and caches filled. Knows neither stores nor pages.
@@ -10,12 +10,13 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
 from engine.classifiers.setting import Fit, SolverSetting
+from engine.cost.speed import Speed
 from engine.progress import nobody
 from engine.tasks.cost import By, Work
 
@@ -23,29 +24,6 @@ _MOST, _FEWEST = 1024, 128
 """Rows that a timed pass goes through."""
 _SECONDS = 0.3
 """About how long each thing is timed."""
-
-
-@dataclass(frozen=True)
-class Speed:
-    """Seconds that work takes.
-
-    Attributes:
-        each: for a pair compared, or for a row in one pass of one fit.
-        once: for what a round does beside its passes.
-    """
-
-    each: float
-    once: float = 0.0
-
-    def seconds(self, work: Work) -> float:
-        """For all of the work."""
-        if not work.fits:
-            return self.each * work.pairs
-        rounds = work.passes / work.setting.passes if work.setting is not None else 0.0
-        together = work.by == "columns"
-        return self.each * work.fit_rows * work.passes + self.once * rounds * (
-            1 if together else work.fits
-        )
 
 
 def training_seconds(work: Work, dim: int, probed: dict[object, Speed] | None = None) -> float:
@@ -63,7 +41,15 @@ def training_seconds(work: Work, dim: int, probed: dict[object, Speed] | None = 
              work.image_dim)  # fmt: skip
     if alike not in known:
         known[alike] = _PROBES[work.by](work, dim)
-    return known[alike].seconds(work)
+    return _seconds(known[alike], work)
+
+
+def _seconds(speed: Speed, work: Work) -> float:
+    if not work.fits:
+        return speed.seconds(work.pairs)
+    rounds = work.passes / work.setting.passes if work.setting is not None else 0.0
+    together = 1 if work.by == "columns" else work.fits
+    return speed.seconds(work.fit_rows * work.passes, rounds * together)
 
 
 def _timed(run: Callable[[], object]) -> float:

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from engine.probe import SAMPLE, sentences_per_second, spread
+from engine.cost.speed import SAMPLE, encoding_speed, spread
 from tests.fakes.encoders import HashEncoder
 
 
@@ -29,7 +29,7 @@ class Slow(HashEncoder):
 def test_more_sentences_than_fit_into_the_time_are_not_encoded() -> None:
     """The first call, which loads and warms up, is not timed."""
     encoder = Slow()
-    speed = sentences_per_second(encoder, [f"s {i}" for i in range(5000)], 0.2)
+    speed = encoding_speed(encoder, [f"s {i}" for i in range(5000)], 0.2).per_second
     assert 100 < speed < 1000
     assert sum(encoder.encoded) < 1000
 
@@ -40,6 +40,6 @@ def test_a_sample_is_a_warm_call_and_a_timed_one() -> None:
     encoder, sentences = Slow(), [str(i) for i in range(10_000)]
     sample = spread(sentences)
     assert (len(set(sample)), sample.count("0"), sample.count("9999")) == (SAMPLE, 1, 1)
-    sentences_per_second(encoder, sample)
+    encoding_speed(encoder, sample)
     assert encoder.encoded == [8, 64]
     assert sorted(spread(["a", "b"])) == ["a", "b"]

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -30,17 +31,39 @@ _FIRST = 8
 """Examples of the first batch that is timed; a quarter of them warm up."""
 
 
+@dataclass(frozen=True)
+class Speed:
+    """Seconds that work takes.
+
+    Attributes:
+        each: for one of what is counted.
+        once: for what a round of it does besides.
+    """
+
+    each: float
+    once: float = 0.0
+
+    def seconds(self, count: float, rounds: float = 0.0) -> float:
+        """For so many, in so many rounds."""
+        return self.each * count + self.once * rounds
+
+    @property
+    def per_second(self) -> float:
+        """How many in a second."""
+        return 1 / self.each
+
+
 class _Encodes(Protocol):
     def encode(self, sentences: list[str], /) -> np.ndarray: ...
 
 
-def sentences_per_second(
+def encoding_speed(
     encoder: _Encodes,
     sentences: Sequence[str],
     seconds: float = 0.0,
     tick: ProgressCallback = nobody,
-) -> float:
-    """Encode sentences until the time is over or there are no more; return the speed.
+) -> Speed:
+    """Encode sentences until the time is over or there are no more; return what one takes.
 
     Args:
         encoder: whose cache keeps what is encoded, so that nothing is lost.
@@ -56,7 +79,7 @@ def sentences_per_second(
     while done < len(sentences) and (done == 0 or time.perf_counter() - start < seconds):
         done += len(encoder.encode(sentences[done : done + _BLOCK]))
         tick(min(1.0, (time.perf_counter() - start) / max(seconds, 1e-6)))
-    return done / max(time.perf_counter() - start, 1e-6)
+    return Speed(max(time.perf_counter() - start, 1e-6) / done)
 
 
 def spread(sentences: Sequence[str], most: int = SAMPLE) -> list[str]:
