@@ -3,11 +3,12 @@
 from engine.encoders.base import Encoder, VectorCache
 from engine.encoders.cached import MemoryCache
 from engine.encoders.loading import as_a_gpu_chose, describe, load
+from engine.encoders.prompts import PromptTask
+from engine.encoders.sides import bind_task, prompts_of, query_side
 from engine.encoders.spec import parse
 from engine.encoders.stamp import stamp_of
-from engine.encoders.steps import bind_task
 
 __all__ = [
-    "Encoder", "MemoryCache", "VectorCache", "as_a_gpu_chose", "bind_task", "describe", "load",
-    "parse", "stamp_of",
+    "Encoder", "MemoryCache", "PromptTask", "VectorCache", "as_a_gpu_chose", "bind_task",
+    "describe", "load", "parse", "prompts_of", "query_side", "stamp_of",
 ]  # fmt: skip

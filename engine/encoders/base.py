@@ -24,6 +24,9 @@ class Encoder(Protocol):
         fingerprint: hex hash over source, weights, tokenizer, options, steps and a format version.
             Two encoders with one fingerprint give the same vectors (up to float noise).
         warnings: sentences that a person should read before trusting a score (pooling doctor).
+
+    An encoder may have two more: `queries`, the encoder of queries where `encode` is for documents
+    (see `engine.encoders.sides`), and `needs_task`, with `bind`, where `@task` stands for nothing.
     """
 
     @property

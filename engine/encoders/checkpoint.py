@@ -73,6 +73,11 @@ class Checkpoint:
         return self._json(self.folder / "theodolite.json", dict)
 
     @cached_property
+    def sentence_transformers(self) -> dict[str, Any]:
+        """That library's settings, prompts among them; empty when it did not write the folder."""
+        return self._json(self.folder / "config_sentence_transformers.json", dict)
+
+    @cached_property
     def weights(self) -> tuple[Path, ...]:
         """Files of the transformer's weights: safetensors if there are any, else `.bin`."""
         for pattern in ("model*.safetensors", "pytorch_model*.bin"):

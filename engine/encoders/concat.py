@@ -8,6 +8,8 @@ import numpy as np
 
 from engine.encoders.base import Encoder
 from engine.encoders.fingerprint import fingerprint
+from engine.encoders.prompts import PromptTask
+from engine.encoders.sides import bind_task, query_side
 from engine.progress import Progress
 
 
@@ -36,6 +38,24 @@ class Concatenated:
     def warnings(self) -> tuple[str, ...]:
         """Every part's warnings, each once."""
         return tuple(dict.fromkeys(w for part in self.parts for w in part.warnings))
+
+    @property
+    def queries(self) -> Concatenated | None:
+        """The parts' query sides, where any part has one of its own."""
+        sides = [query_side(part) for part in self.parts]
+        return None if sides == list(self.parts) else Concatenated(self.name, sides)
+
+    @property
+    def needs_task(self) -> bool:
+        """Whether a part takes its prompts from the task."""
+        return any(getattr(part, "needs_task", False) for part in self.parts)
+
+    def bind(
+        self, sentences: Sequence[str], data_hash: str, task: PromptTask | None = None
+    ) -> Concatenated:
+        """The same with parts bound to the task."""
+        parts = [bind_task(part, sentences, data_hash, task) for part in self.parts]
+        return Concatenated(self.name, parts)
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`. Parts are encoded in turn; progress counts them equally."""

@@ -12,8 +12,10 @@ from engine.encoders.base import Encoder, VectorCache
 from engine.encoders.cached import CachedEncoder, MemoryCache
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.concat import Concatenated
+from engine.encoders.prompts import TWO_SIDED, Prompts, PromptTask, Side
+from engine.encoders.sides import PromptedByTask, TwoSided
 from engine.encoders.source import Source, WordSource
-from engine.encoders.spec import EncoderSpec, SourceSpec, parse
+from engine.encoders.spec import TASK_DATA, EncoderSpec, SourceSpec, parse
 from engine.encoders.steps import DatasetSource, SteppedEncoder
 from engine.errors import UserError
 
@@ -126,10 +128,46 @@ def _catalogue(name: str) -> tuple[Sequence[str], str]:
 def _part(
     spec: SourceSpec, cache: VectorCache, datasets: DatasetSource, device: str | None
 ) -> Encoder:
-    source = _source(spec, datasets, device)
-    source = _live.setdefault((source.name, device, source.fingerprint), source)
-    # Vectors that lie in a file already need no second place.
-    return source if spec.kind == "vectors" else CachedEncoder(source, cache)
+    def one_sided(spec: SourceSpec) -> Encoder:
+        source = _source(spec, datasets, device)
+        source = _live.setdefault((source.name, device, source.fingerprint), source)
+        # Vectors that lie in a file already need no second place.
+        return source if spec.kind == "vectors" else CachedEncoder(source, cache)
+
+    def two_sided(sides: tuple[SourceSpec, SourceSpec], kind: str = "two-sided") -> TwoSided:
+        return TwoSided(str(spec), one_sided(sides[0]), one_sided(sides[1]), kind)
+
+    if TASK_DATA in (spec.option("prompt"), spec.option("query_prompt")):
+        own = Prompts.of(_checkpoint(spec))
+        return PromptedByTask(
+            str(spec),
+            one_sided(spec.with_options(prompt=None, query_prompt=None)),
+            lambda task: two_sided(_sides(spec, own, task), "two-sided by task"),
+        )
+    if spec.option("query_prompt") is not None:
+        return two_sided(_sides(spec))
+    return one_sided(spec)
+
+
+def _sides(
+    spec: SourceSpec, prompts: Prompts | None = None, task: PromptTask | None = None
+) -> tuple[SourceSpec, SourceSpec]:
+    """The source as it encodes documents and as it encodes queries.
+
+    Args:
+        spec: with a prompt for queries, or with prompts that the task decides.
+        prompts: the model's own, if the task decides.
+        task: which it is.
+    """
+    prompt, query = spec.option("prompt"), spec.option("query_prompt")
+    if prompts is not None and task is not None:
+        side: Side | None = "document" if task.type in TWO_SIDED else None
+        own = prompts.of_task(task, side)
+        of_queries = prompts.of_task(task, "query") if side else own
+        query = prompts.shortest(of_queries) if query in (TASK_DATA, None) else query
+        prompt = prompts.shortest(own) if prompt == TASK_DATA else prompt
+    plain = spec.with_options(query_prompt=None)
+    return plain.with_options(prompt=prompt), plain.with_options(prompt=query)
 
 
 def _source(spec: SourceSpec, datasets: DatasetSource, device: str | None) -> Source:
@@ -212,7 +250,7 @@ def _model(spec: SourceSpec, device: str | None) -> Source:
         pooling=spec.option("pooling"),
         layer=int(layer) if layer else None,
         max_length=max_length,
-        prompt=prompt or "",
+        prompt=Prompts.of(checkpoint).own.get(prompt or "", prompt or ""),
         **options,
     )
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +13,10 @@ from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.fingerprint import file_sha256, fingerprint
 from engine.encoders.float32 import exact_float32
 from engine.encoders.pooling_choice import st_pooling
+from engine.encoders.prompts import Prompts
 from engine.encoders.source import Source, clean, in_chunks
 from engine.encoders.transformer import check_vocabulary, default_device, quiet
+from engine.encoders.weights import Weights, weights
 from engine.errors import UserError, first_line
 from engine.stamps import check_unchanged
 
@@ -57,8 +57,11 @@ class SentenceTransformerSource(Source):
         self._dtype = dtype or "float32"
         self._device = device
         self._batch = BATCH
-        self._lock = threading.RLock()
         self._hashes = _hashes(checkpoint.folder)
+        self._weights: Weights[Model] = weights(
+            "sentence-transformers", *self._hashes, max_length, self._dtype, device
+        )
+        self.prompt = Prompts.of(checkpoint).text(prompt)
         self.fingerprint = fingerprint(
             "sentence-transformers", *self._hashes, prompt, max_length, self._dtype
         )
@@ -74,7 +77,7 @@ class SentenceTransformerSource(Source):
             key = "prompt_name" if self._prompt in self._model.prompts else "prompt"
             prompt[key] = self._prompt
         model, vectors = self._model, None
-        with self._lock, exact_float32():
+        with self._weights.lock, exact_float32():
             while vectors is None:
                 vectors = self._tried(model, [clean(s) for s in sentences], prompt)
         return np.asarray(vectors, np.float32)
@@ -103,12 +106,9 @@ class SentenceTransformerSource(Source):
         self._batch //= 2
         return None
 
-    @cached_property
+    @property
     def _model(self) -> Model:
-        with self._lock:
-            if "_model" in self.__dict__:  # another thread was first
-                return self.__dict__["_model"]
-            return self._load()
+        return self._weights.get(self._load)
 
     def _load(self) -> Model:
         import torch

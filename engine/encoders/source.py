@@ -30,11 +30,16 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Source(ABC):
-    """An encoder without a cache. Subclasses set `name`, `dim` and `fingerprint`."""
+    """An encoder without a cache. Subclasses set `name`, `dim` and `fingerprint`.
+
+    Attributes:
+        prompt: what it puts before every sentence.
+    """
 
     name: str
     dim: int
     fingerprint: str
+    prompt: str = ""
 
     @property
     def warnings(self) -> tuple[str, ...]:

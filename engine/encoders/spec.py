@@ -17,13 +17,16 @@ import difflib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from engine.errors import UserError
 
 TASK_DATA = "@task"
-"""As a step's data: the sentences of the task being measured."""
+"""As a step's data: the sentences of the task being measured. As a prompt: the one that the model
+has for that task."""
+PROMPTS = ("prompt", "query_prompt")
+"""Options whose value may be empty: no prompt, even where the model has a default one."""
 
 POOLINGS = (
     "cls_token",
@@ -48,7 +51,7 @@ DTYPES = ("float32", "float16", "bfloat16")
 MAX_DIM = 16_384
 MAX_WINDOW = 1_000
 
-_MODEL_OPTIONS = ("pooling", "layer", "max_length", "prompt", "dtype")
+_MODEL_OPTIONS = ("pooling", "layer", "max_length", *PROMPTS, "dtype")
 _WORD_OPTIONS = ("pooling", "data", "window")
 
 
@@ -103,6 +106,13 @@ class SourceSpec:
         """Value of an option, None when it was not given."""
         return dict(self.options).get(name)
 
+    def with_options(self, **changed: str | None) -> SourceSpec:
+        """The same with other values of some options; None leaves one out."""
+        given = {**dict(self.options), **changed}
+        known = SOURCES[self.kind].options
+        kept = ((name, given[name]) for name in known if given.get(name) is not None)
+        return replace(self, options=tuple((name, str(value)) for name, value in kept))
+
     def __str__(self) -> str:
         text = f"{self.kind}:{_quote(self.value)}" if self.value else self.kind
         if self.options:
@@ -148,8 +158,9 @@ class EncoderSpec:
 
     @property
     def needs_task(self) -> bool:
-        """True when a step is fitted on the sentences of the task."""
-        return any(step.data == TASK_DATA for step in self.steps)
+        """True when a step is fitted on the sentences of the task, or a prompt taken from it."""
+        prompts = (source.option(name) for source in self.sources for name in PROMPTS)
+        return TASK_DATA in (*prompts, *(step.data for step in self.steps))
 
     def __str__(self) -> str:
         return " | ".join([" + ".join(map(str, self.sources)), *map(str, self.steps)])
@@ -232,8 +243,8 @@ def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
         if name not in known:
             hint = f"Known: {_listed(known)}." if known else f"{kind} takes no options."
             raise UserError(f"Unknown option '{name}' in '{piece}'.", _closest(name, known) + hint)
-        if not value or name in given:
-            problem = "is given twice" if value else "has no value"
+        if (not value and name not in PROMPTS) or name in given:
+            problem = "is given twice" if name in given else "has no value"
             raise UserError(f"Option '{name}' {problem} in '{piece}'.", f"Write {name}=VALUE once.")
         given[name] = _option_value(kind, name, unquote(value))
     if "pooling" in known and SOURCES[kind].poolings != POOLINGS:

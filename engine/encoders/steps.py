@@ -16,6 +16,8 @@ import numpy as np
 
 from engine.encoders.base import Encoder
 from engine.encoders.fingerprint import fingerprint
+from engine.encoders.prompts import PromptTask
+from engine.encoders.sides import bind_task, query_side
 from engine.encoders.spec import TASK_DATA, StepSpec
 from engine.errors import UserError
 from engine.progress import Progress
@@ -153,13 +155,21 @@ class SteppedEncoder:
     @property
     def needs_task(self) -> bool:
         """True while `@task` stands for nothing."""
-        return self._task is None and any(s.data == TASK_DATA for s in self.steps)
+        fitted = self._task is None and any(s.data == TASK_DATA for s in self.steps)
+        return fitted or bool(getattr(self.encoder, "needs_task", False))
 
-    def bind(self, sentences: Sequence[str], data_hash: str) -> SteppedEncoder:
-        """The same with `@task` standing for these sentences."""
-        return SteppedEncoder(
-            self.name, self.encoder, self.steps, self._data, (sentences, data_hash)
-        )
+    def bind(
+        self, sentences: Sequence[str], data_hash: str, task: PromptTask | None = None
+    ) -> SteppedEncoder:
+        """The same with `@task` standing for these sentences and this task."""
+        inner = bind_task(self.encoder, sentences, data_hash, task)
+        return SteppedEncoder(self.name, inner, self.steps, self._data, (sentences, data_hash))
+
+    @property
+    def queries(self) -> SteppedQueries | None:
+        """Queries through the same steps, where the encoder beneath has a side for them."""
+        side = query_side(self.encoder)
+        return None if side is self.encoder else SteppedQueries(self, side)
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`; the first call fits the steps.
@@ -167,10 +177,16 @@ class SteppedEncoder:
         Raises:
             UserError: `@task` is not bound, or the data are too few to fit on.
         """
+        return self.after(self.encoder, sentences, progress)
+
+    def after(
+        self, encoder: Encoder, sentences: Sequence[str], progress: Progress | None = None
+    ) -> np.ndarray:
+        """What the steps make of an encoder's vectors, as they were fitted on those of `encode`."""
         with self._lock:
             if self._fitted is None:
                 self._fitted = self._fit()
-        vectors = self.encoder.encode(sentences, progress)
+        vectors = encoder.encode(sentences, progress)
         out = np.empty((len(vectors), self.dim), np.float32)
         for start in range(0, len(vectors), BLOCK):
             block = vectors[start : start + BLOCK].astype(np.float64)
@@ -210,11 +226,28 @@ class SteppedEncoder:
         return self._data(data)[1] if data else ""
 
 
-def bind_task(encoder: Encoder, sentences: Sequence[str], data_hash: str) -> Encoder:
-    """Complete `@task` steps with a task's sentences; any other encoder comes back as it is."""
-    if isinstance(encoder, SteppedEncoder) and encoder.needs_task:
-        return encoder.bind(sentences, data_hash)
-    return encoder
+class SteppedQueries:
+    """Queries after the steps of the documents' encoder, which are fitted on documents alone.
+
+    Args:
+        documents: the whole encoder, its steps among it.
+        encoder: of queries, before the steps.
+    """
+
+    def __init__(self, documents: SteppedEncoder, encoder: Encoder) -> None:
+        self._documents = documents
+        self.encoder = encoder
+        self.name, self.dim = documents.name, documents.dim
+        self.fingerprint = fingerprint("queries", documents.fingerprint, encoder.fingerprint)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Those of the encoder beneath."""
+        return self.encoder.warnings
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """See `Encoder.encode`."""
+        return self._documents.after(self.encoder, sentences, progress)
 
 
 def _dim_after(step: StepSpec, dim: int) -> int:

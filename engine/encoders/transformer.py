@@ -23,6 +23,7 @@ from engine.encoders.float32 import exact_float32
 from engine.encoders.pooling import ALL_LAYERS, HASHED_AS, States, pool
 from engine.encoders.pooling_choice import examine
 from engine.encoders.source import CHUNK, Source, clean, slices
+from engine.encoders.weights import Weights, weights
 from engine.errors import UserError, first_line
 from engine.stamps import check_unchanged
 
@@ -150,10 +151,12 @@ class TransformerSource(Source):
         self._device = device
         self._dtype = dtype or "float32"  # on every device: one spec is one fingerprint
         self._static_warnings = tuple(warnings)
-        self._loading = threading.Lock()
-        self._loaded: Transformer | None = None
+        self.prompt = settings.prompt
         _check_settings(checkpoint, settings)
         self._hashes = checkpoint.hashes
+        self._weights: Weights[Transformer] = weights(
+            Transformer, *self._hashes, settings.max_length, self._dtype, device
+        )
         pooling = HASHED_AS.get(settings.pooling, settings.pooling)
         hashed = astuple(replace(settings, pooling=pooling))
         self.fingerprint = fingerprint("transformer", *self._hashes, *hashed, self._dtype)
@@ -161,7 +164,7 @@ class TransformerSource(Source):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The doctor's, and how many texts were cut so far."""
-        model = self._loaded
+        model = self._weights.model
         if model is None or not model.truncated:
             return self._static_warnings
         cut = f"{model.truncated} texts were cut to {model.limit} tokens."
@@ -170,14 +173,13 @@ class TransformerSource(Source):
     @property
     def transformer(self) -> Transformer:
         """The loaded model; reads the weights the first time."""
-        with self._loading:
-            if self._loaded is None:
-                device = self._device or default_device()
-                self._loaded = Transformer(
-                    self.checkpoint, self.settings.max_length, self._dtype, device
-                )
-                check_unchanged(self._hashes, self.checkpoint.hashes, self.name)
-            return self._loaded
+        return self._weights.get(self._read)
+
+    def _read(self) -> Transformer:
+        device = self._device or default_device()
+        model = Transformer(self.checkpoint, self.settings.max_length, self._dtype, device)
+        check_unchanged(self._hashes, self.checkpoint.hashes, self.name)
+        return model
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """See `Source.chunks`."""

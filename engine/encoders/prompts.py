@@ -1,0 +1,84 @@
+"""A model's own prompts, and which of them a task takes.
+
+Names are resolved as mteb resolves them: by the task's name and by its type, each with the side of
+a search before the plain one, then by the side alone. Knows neither tasks nor models in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.encoders.checkpoint import Checkpoint
+
+Side = Literal["query", "document"]
+TWO_SIDED = ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionReranking")
+"""Types of tasks, in mteb's words, that encode queries and documents apart."""
+
+
+@dataclass(frozen=True)
+class PromptTask:
+    """What a model may name a prompt by.
+
+    Attributes:
+        name: of the task, as mteb has it where the task is mteb's too.
+        type: mteb's word for the type; empty where mteb has no such type.
+    """
+
+    name: str = ""
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """What the files of a model say.
+
+    Attributes:
+        named: name -> text. sentence-transformers gives every model `query` and `document`, which
+            are empty where the files do not say otherwise.
+        default: name of the prompt that is used when none is asked for; None for no prompt.
+    """
+
+    named: Mapping[str, str]
+    default: str | None = None
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> Prompts:
+        """Read `config_sentence_transformers.json`, if there is one."""
+        config = checkpoint.sentence_transformers
+        named = {"query": "", "document": ""}
+        for name, text in (config.get("prompts") or {}).items():
+            named[name] = str(text or "")
+        default = config.get("default_prompt_name")
+        return cls(named, default if default in named else None)
+
+    @property
+    def own(self) -> dict[str, str]:
+        """Those that say something."""
+        return {name: text for name, text in self.named.items() if text}
+
+    def text(self, said: str | None) -> str:
+        """What stands before every sentence: a prompt by its name, a text as it is written."""
+        if said is None:
+            return self.named[self.default] if self.default else ""
+        return self.named.get(said, said)
+
+    def of_task(self, task: PromptTask, side: Side | None) -> str | None:
+        """Name of the prompt that the task takes; None for the default.
+
+        Args:
+            task: the task.
+            side: what is encoded; None for a task that knows no sides.
+        """
+        for what in (task.name, task.type):
+            for name in (f"{what}-{side}", what) if side else (what,):
+                if what and name in self.named:
+                    return name
+        return side  # every model has these two, perhaps empty
+
+    def shortest(self, name: str | None) -> str | None:
+        """How a prompt is asked for: what the model does unasked is left unsaid, and so shared."""
+        if self.text(name) == self.text(None):
+            return None
+        return name if self.text(name) else ""
