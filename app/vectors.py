@@ -99,17 +99,20 @@ def missing(workspace: Workspace, spec: str, collection: str) -> int:
     A file of vectors has nothing to encode.
     """
     sentences, _ = workspace.catalog.sentences(collection)
-    found = sources(workspace.load(spec))
+    found = sources(workspace.bound(spec, collection))
     return max((len(uncached(source, sentences)) for source in found), default=0)
 
 
 def _parts(encoder: Encoder) -> Sequence[Encoder]:
-    """What an encoder is made of."""
+    """What an encoder of collections is made of; the side of queries is none of it."""
     from engine.encoders.concat import Concatenated
+    from engine.encoders.sides import TwoSided
     from engine.encoders.steps import SteppedEncoder
 
     if isinstance(encoder, SteppedEncoder):
         return [encoder.encoder]
+    if isinstance(encoder, TwoSided):
+        return [encoder.documents]
     return encoder.parts if isinstance(encoder, Concatenated) else []
 
 

@@ -120,20 +120,21 @@ class Workspace:
         return self._loaded.get(name)
 
     def bound(self, spec: str, dataset: str) -> Encoder:
-        """The encoder for a spec; steps that say `@task` are fitted on a data set.
+        """The encoder for a spec, with a data set in place of `@task`.
 
-        On all of its sentences, as often as it has them: as in an evaluation.
+        Steps are fitted on all of its sentences, as often as it has them, as in an evaluation; its
+        sentences get the prompt that the model has for documents, and queries that for queries.
 
         Raises:
             UserError: an encoder or data set that cannot be used.
         """
-        from engine.encoders import bind_task
+        from engine.encoders import PromptTask, bind_task
 
         encoder = self.load(spec)
         if not getattr(encoder, "needs_task", False):
             return encoder
         data = self.catalog.load(dataset)
-        return bind_task(encoder, data.sentences, data.hash)
+        return bind_task(encoder, data.sentences, data.hash, PromptTask(dataset, "Retrieval"))
 
     def keep_result(self, result: Result) -> dict[str, Any]:
         """Put a result into the store, and return its row."""

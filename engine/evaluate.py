@@ -101,7 +101,7 @@ def _one(
         kind = type_of(task, protocol)
         dataset = _load(task, catalog)
         result = replace(result, data_hash=dataset.hash)
-        bound = _bind(encoder, dataset, result.data_hash)
+        bound = bind(encoder, task, protocol, dataset)
         result = replace(result, fingerprint=bound.fingerprint, dim=bound.dim)
         watched.expect(len(dataset.sentences), kind.trains)
         vectors = _encode(bound, dataset, watched.encoded)
@@ -118,6 +118,7 @@ def _one(
         examples=measured.examples,
         details={
             **measured.details,
+            **_prompts(bound, dataset),
             "notes": [*_notes(dataset, vectors), *measured.details.get("notes", ())],
             "protocol_choice": choice,
             "protocol_hash": protocol.hash,
@@ -172,11 +173,27 @@ def _load(task: Task, catalog: Catalog) -> Dataset:
     return dataset
 
 
-def _bind(encoder: Encoder, dataset: Dataset, data_hash: str) -> Encoder:
-    """Fit steps that say `@task` on the task's own sentences."""
-    from engine.encoders import bind_task
+def bind(encoder: Encoder, task: Task, protocol: Protocol, dataset: Dataset) -> Encoder:
+    """The encoder that measures a task: its sentences and its prompts stand for `@task`.
 
-    return bind_task(encoder, dataset.sentences, data_hash)
+    Raises:
+        UserError: the protocol does not say how to score the task.
+    """
+    from engine.encoders import bind_task
+    from engine.tasks import prompt_task, type_of
+
+    known_as = prompt_task(task, type_of(task, protocol))
+    return bind_task(encoder, dataset.sentences, dataset.hash, known_as)
+
+
+def _prompts(encoder: Encoder, dataset: Dataset) -> dict[str, dict[str, str]]:
+    """What stood before the sentences, if anything did: part of what a score depends on."""
+    from engine.encoders import prompts_of
+
+    said = prompts_of(encoder)
+    if dataset.kind != "retrieval":
+        said.pop("query_prompt", None)
+    return {"prompts": said} if said else {}
 
 
 def _encode(encoder: Encoder, dataset: Dataset, progress: Progress) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from app.web import parts
@@ -30,6 +30,13 @@ def card(name: str, more: Sequence[tuple[str, str]] = ()) -> str:
         f'<p class="t-muted">{code(protocol.description)}</p><dl class="t-facts">{lines}</dl>'
         + (_table_b1() if "sts" in protocol.types else "")
     )
+
+
+def prompts(said: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Rows on what stood before the sentences, such as `query_prompt`; none where nothing did."""
+    return [
+        (name.replace("_", " "), f"`{text}`" if text else "none") for name, text in said.items()
+    ]
 
 
 def code(text: str) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from engine.encoders.checkpoint import Checkpoint
+if TYPE_CHECKING:
+    from engine.encoders.checkpoint import Checkpoint
 
 Side = Literal["query", "document"]
 TWO_SIDED = ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionReranking")

@@ -16,7 +16,7 @@ from engine.tasks.registry import (
     seeds_of,
     type_of,
 )
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import Measurement, Task, TaskType, prompt_task
 
 __all__ = [
     "PROBING",
@@ -34,6 +34,7 @@ __all__ = [
     "get",
     "in_order",
     "named",
+    "prompt_task",
     "seeds_of",
     "type_of",
 ]

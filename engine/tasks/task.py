@@ -16,6 +16,7 @@ from engine.results import Score
 
 if TYPE_CHECKING:
     from engine.datasets.types import Kind
+    from engine.encoders.prompts import PromptTask
     from engine.tasks.cost import Work
 
 
@@ -81,3 +82,27 @@ class TaskType:
     trains: bool = False
     draws: bool = True
     protocols: tuple[str, ...] = ()
+
+
+MTEB_TYPES = {
+    "sts": "STS",
+    "relatedness": "STS",
+    "classification": "Classification",
+    "transfer": "Classification",
+    "probing": "Classification",
+    "few-shot": "Classification",
+    "clustering": "Clustering",
+    "pair-classification": "PairClassification",
+    "document-retrieval": "Retrieval",
+    "reranking": "Reranking",
+    "bitext": "BitextMining",
+    "summarization": "Summarization",
+}
+"""What mteb calls a type that it has too. Models name prompts by these words."""
+
+
+def prompt_task(task: Task, kind: TaskType) -> PromptTask:
+    """A task as a model knows it that has prompts for tasks and for types."""
+    from engine.encoders.prompts import PromptTask
+
+    return PromptTask(task.name.removeprefix("mteb:"), MTEB_TYPES.get(kind.name, ""))

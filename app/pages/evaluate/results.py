@@ -57,13 +57,13 @@ def known(
     One whose per-example values cannot be read is measured again.
     """
     from engine import protocols, tasks
-    from engine.encoders import bind_task
+    from engine.evaluate import bind
 
     found = tasks.get(task, workspace.catalog)
     chosen = protocols.get(protocol or found.protocol)
     try:
         dataset = workspace.catalog.load(found.dataset)
-        bound = bind_task(encoder, dataset.sentences, dataset.hash)
+        bound = bind(encoder, found, chosen, dataset)
     except UserError:
         return None  # the evaluation will say it
     results = workspace.store.results

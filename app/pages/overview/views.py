@@ -293,6 +293,7 @@ def _protocol(result: dict[str, Any]) -> str:
         ("seed used", str(result["seed"])),
         ("hash of the data", result["data_hash"][:12]),
         ("hash of the encoder", result["fingerprint"][:12]),
+        *protocol_card.prompts(result["details"].get("prompts") or {}),
     ]
     try:
         card = protocol_card.card(result["protocol"], more)

@@ -214,9 +214,11 @@ def nearest_in(opened: Searchable, queries: Sequence[str], limits: int | Limits)
     Raises:
         UserError: for a query that cannot be used.
     """
+    from engine.encoders import query_side
+
     if not queries or not all(query.strip() for query in queries):
         raise UserError("The query is empty.", "Write a sentence or a few words.")
-    return _found(opened, Typed(opened.encoder).encode(list(queries)), limits)
+    return _found(opened, Typed(query_side(opened.encoder)).encode(list(queries)), limits)
 
 
 def around(

@@ -185,11 +185,12 @@ def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | Non
         return None
     data = workspace.catalog.load(dataset)
     sentences, _ = workspace.catalog.sentences(dataset)
+    collection = encoders.PromptTask(dataset, "Retrieval")
     twin = encoders.load(
         str(encoders.parse(other)), cache=encoders.MemoryCache(),
         datasets=workspace.catalog.every_sentence,
     )  # fmt: skip
-    return encoders.bind_task(twin, data.sentences, data.hash).encode(sentences)
+    return encoders.bind_task(twin, data.sentences, data.hash, collection).encode(sentences)
 
 
 def _next(seed: int) -> int:
