@@ -6,7 +6,8 @@ Both pages get the same file of coordinates and of label numbers from one small 
 in the same browser. *Drawn*: from asking for the file until the pixels can be read back. *Lasso*:
 from letting go of the mouse after 33 moves to the numbers of the points. *Pan*: frames a second
 while the view is moved for two seconds. While it moves our map draws a fixed sample of 30,000
-points and all of them once it rests; Plotly draws all. What takes the peer longer than
+points and all of them once it rests, of millions seen from afar those that are not buried under
+ten others; Plotly draws all. What takes the peer longer than
 `--peer-seconds` is given up and counts as that long; of more than `--peer-points` it is not asked.
 *Memory*: what the browser's processes, the one that draws among them, hold alone at the end,
 beyond what an empty page takes.

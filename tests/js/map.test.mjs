@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { crowding, labelColours, painted, rampColour, rgb } from "../../app/components/js/map/colours.js";
-import { nearestPoint, pointGrid, pointsInside, shuffled } from "../../app/components/js/map/points.js";
-import { markLook, pointLook } from "../../app/components/js/map/scene.js";
+import { forward, interleaved, nearestPoint, pointGrid, pointsInside, topmost } from "../../app/components/js/map/points.js";
+import { markLook, pointLook, webglScene } from "../../app/components/js/map/scene.js";
 import { fitted, placedLabels, projected, readView, writtenView, zoomed } from "../../app/components/js/map/view.js";
 
 // Points drawn with a fixed seed, and the slow way to each answer.
@@ -57,11 +57,35 @@ test("no points and points on one spot make a grid too", () => {
   assert.equal(nearestPoint(pointGrid(Float32Array.of(2, 2, 2, 2)), 2, 2, 1), 1);
 });
 
-test("a shuffled order has every number once and is the same on every visit", () => {
-  const order = shuffled(1000);
-  assert.deepEqual(Array.from(order).sort((a, b) => a - b), Array.from({ length: 1000 }, (_, i) => i));
-  assert.deepEqual(order, shuffled(1000));
-  assert.notEqual(order[0] + order[1], 1);
+test("an interleaved order has every number once, is the same on every visit, and begins anywhere", () => {
+  const order = interleaved(100_000);
+  assert.deepEqual(Array.from(order).sort((a, b) => a - b), Array.from({ length: 100_000 }, (_, i) => i));
+  assert.deepEqual(order, interleaved(100_000));
+  const tenths = new Uint32Array(10);
+  for (const i of order.subarray(0, 5000)) tenths[Math.floor(i / 10_000)]++;
+  assert.ok(tenths.every((count) => count > 450 && count < 550), String(tenths));
+});
+
+test("of a full cell so many points are marked from all over, of others all", () => {
+  const xy = Float32Array.from([...Array(900).fill([0.1, 0.1]), ...Array(100).fill([0.101, 0.1]), [0.9, 0.9], [1, 0]].flat());
+  const marks = topmost(pointGrid(xy), 4);
+  assert.deepEqual([marks.slice(0, 1000).filter(Boolean).length, marks[1000], marks[1001]], [4, 1, 1]);
+  const numbers = Array.from(marks.keys()).filter((i) => i < 1000 && marks[i]);
+  assert.ok(numbers.every((i, k) => i >= 250 * k && i < 250 * (k + 1)), String(numbers));
+});
+
+test("the share of a few among the marked ones is theirs among all, wherever they stand in the data", () => {
+  const xy = cloud(40_000);
+  const marks = topmost(pointGrid(xy.map((v) => Math.floor(v * 20))), 4); // 400 full places
+  let [last, all] = [0, 0];
+  marks.forEach((mark, i) => { all += mark; if (i >= 36_000) last += mark; });
+  assert.ok(all === 1600 && last > 120 && last < 200, `${last} of ${all}`);
+});
+
+test("what is marked comes first, in its order, after a sample that stays, and none is lost", () => {
+  const [order, marks] = [Uint32Array.of(4, 2, 0, 3, 1), Uint8Array.of(1, 1, 0, 0, 0)];
+  assert.equal(forward(order, marks, 1), 3);
+  assert.deepEqual(Array.from(order), [4, 0, 1, 2, 3]);
 });
 
 test("a place on the screen goes to the plane and back", () => {
@@ -133,4 +157,27 @@ test("few points are large, many small, and a selected one stands out", () => {
   assert.ok(few.size > many.size && few.opacity >= many.opacity);
   assert.equal(markLook(many, 3 << 6).opacity, 1);
   assert.ok(markLook(many, 1 << 6).opacity < markLook(many, 2 << 6).opacity);
+});
+
+test("what is buried from afar is not drawn, but from near, and whenever a point stands out", () => {
+  const calls = { drawArrays: (kind, first, count) => { drawn += count; }, getProgramParameter: () => true };
+  const gl = new Proxy(calls, { get: (own, name) => own[name] ?? (() => ({})) });
+  const grid = pointGrid(cloud(400_000));
+  const scene = webglScene({ getContext: () => gl, addEventListener() {} }, grid, () => {});
+  const rgba = new Uint8Array(1_600_000).fill(2 << 6);
+  let drawn = 0;
+  globalThis.cancelAnimationFrame = () => {};
+  const count = (unit, shades) => {
+    drawn = 0;
+    scene.colours(shades);
+    scene.draw({ width: 800, height: 600, span: 1, grow: 1, ratio: 1, unit }, false, true);
+    return drawn;
+  };
+  assert.equal(count(600, rgba), 400_000);
+  const afar = count(60, rgba);
+  assert.ok(afar > 30_000 && afar < 390_000, String(afar));
+  rgba[3] = 3 << 6;
+  assert.equal(count(60, rgba), 400_000);
+  scene.places(grid.xy.slice());
+  assert.equal(count(60, rgba.fill(2 << 6)), 400_000);
 });

@@ -152,7 +152,7 @@ function renew(ui, before, plain = ui.map.value.canvas) {
     repainted(ui);
     setTimeout(() => { if (ui.map === mine) { renew(ui, ui.map, ui.map.value.canvas); repainted(ui); } }, AGAIN_MS);
   };
-  ui.map.scene = (!plain && webglScene(fresh(), ui.map.xy, lost)) || canvasScene(fresh(), ui.map.xy);
+  ui.map.scene = (!plain && webglScene(fresh(), ui.map.grid, lost)) || canvasScene(fresh(), ui.map.xy);
   ui.root.dataset.scene = ui.map.scene.kind;
 }
 

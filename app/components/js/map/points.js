@@ -15,8 +15,9 @@ export function pointGrid(xy) {
   if (!n) [left, bottom, right, top] = [0, 0, 1, 1];
   // A hair wider than the points, so that the last one falls into the last cell.
   const cell = (Math.max(right - left, top - bottom) || 1) * (1 + 1e-6) / side;
-  const column = (x) => (x - left) / cell;
-  const row = (y) => (y - bottom) / cell;
+  const share = 1 / cell;
+  const column = (x) => (x - left) * share;
+  const row = (y) => (y - bottom) * share;
   const starts = new Uint32Array(side * side + 1);
   const cellOf = new Uint32Array(n);
   for (let i = 0; i < n; i++) {
@@ -113,19 +114,59 @@ export function touchedCells(edges, side) {
   return touched;
 }
 
-// A permutation of 0 … n-1 that is the same on every visit: its first m make a fair sample.
-export function shuffled(n) {
+const STRIDES = 8191; // a prime, so that what alternates in the data does not in a stride
+
+// A permutation of 0 … n-1 that is the same on every visit: its first m make a fair sample. It goes through
+// all numbers in strides, which memory serves much faster than leaps.
+export function interleaved(n) {
   const order = new Uint32Array(n);
-  for (let i = 0; i < n; i++) order[i] = i;
-  let state = 0x9e3779b9;
+  let k = 0;
+  for (const first of shuffled(STRIDES)) for (let i = first; i < n; i += STRIDES) order[k++] = i;
+  return order;
+}
+
+function shuffled(n) {
+  const [order, draw] = [Uint32Array.from({ length: n }, (_, i) => i), draws()];
   for (let i = n - 1; i > 0; i--) {
+    const j = Math.floor(draw() * (i + 1));
+    [order[i], order[j]] = [order[j], order[i]];
+  }
+  return order;
+}
+
+// Numbers from 0 to 1, the same on every visit.
+function draws() {
+  let state = 0x9e3779b9;
+  return () => {
     state ^= state << 13;
     state ^= state >>> 17;
     state ^= state << 5;
-    const j = (state >>> 0) % (i + 1);
-    const held = order[i];
-    order[i] = order[j];
-    order[j] = held;
+    return (state >>> 0) / 2 ** 32;
+  };
+}
+
+// Marks at most so many points of every cell, from all over their numbers: where cells are smaller than
+// points, the others are buried under these.
+export function topmost({ n, starts, order }, most) {
+  const [marks, draw] = [new Uint8Array(n), draws()];
+  for (let at = 0; at + 1 < starts.length; at++) {
+    const [from, held] = [starts[at], starts[at + 1] - starts[at]];
+    const step = Math.max(1, held / most);
+    for (let k = held > most ? draw() * step : 0; k < held; k += step) marks[order[from + Math.floor(k)]] = 1;
   }
-  return order;
+  return marks;
+}
+
+// Brings what is marked to the front of an order, and keeps the order otherwise; the first `sample` stay
+// where they are. Returns how many stand in front.
+export function forward(order, marks, sample) {
+  const rest = new Uint32Array(order.length);
+  let front = 0;
+  for (let k = 0; k < order.length; k++) {
+    const i = order[k];
+    if (marks[i] || k < sample) order[front++] = i;
+    else rest[k - front] = i;
+  }
+  order.set(rest.subarray(0, order.length - front), front);
+  return front;
 }

@@ -5,15 +5,19 @@
 // one colour a point (4 bytes: red, green, blue, layer and crowding), places(xy) to move the points,
 // draw(view, few, atOnce), remove(), and by WebGL `drawing`, whether points are still to come: more than
 // PART are drawn part after part, a frame each, and what a person does meanwhile comes first.
+// Of millions seen from afar, where many lie over each other on every pixel, only the topmost are drawn,
+// unless some stand out: those that are selected or filtered away may be the buried ones.
 // The layer of a point says what lies over what and how opaque it is; where it is crowded, points
 // are smaller and thinner, where it is lonely larger and more solid.
 
-import { shuffled } from "./points.js";
+import { forward, interleaved, topmost } from "./points.js";
 
 export const LAYERS = { context: 1, plain: 2, chosen: 3 };
 export const FEW = 30000; // points drawn while the view moves
 export const PART = 500000;
 export const CANVAS_POINTS = 20000;
+const TOPMOST = 4; // points of a cell of the grid that are drawn where the others would be buried
+const BURIED = 10; // points that lie over a place, when another below them is not seen any more
 
 export const VERTEX = `
   attribute vec2 place;
@@ -60,11 +64,12 @@ export function markLook(look, code) {
 }
 
 // `lost` is called when the browser takes the drawing context away, as it may at any time.
-export function webglScene(canvas, xy, lost) {
+export function webglScene(canvas, grid, lost) {
   const gl = canvas.getContext("webgl", { antialias: false, preserveDrawingBuffer: true, premultipliedAlpha: true });
   if (!gl) return null;
-  const n = xy.length / 2;
-  const order = shuffled(n);
+  const n = grid.n;
+  const order = interleaved(n);
+  let [top, layers] = [forward(order, topmost(grid, TOPMOST), FEW), 0];
   const program = linked(gl);
   if (!program) return null;
   gl.useProgram(program);
@@ -93,11 +98,16 @@ export function webglScene(canvas, xy, lost) {
     drawing: false,
     colours(rgba) {
       const [from, to] = [new Uint32Array(rgba.buffer, rgba.byteOffset, n), new Uint32Array(n)];
-      for (let k = 0; k < n; k++) to[k] = from[order[k]];
+      layers = 0;
+      for (let k = 0; k < n; k++) {
+        to[k] = from[order[k]];
+        layers |= 1 << (to[k] >>> 30);
+      }
       gl.bindBuffer(gl.ARRAY_BUFFER, shadeBuffer);
       gl.bufferSubData(gl.ARRAY_BUFFER, 0, to);
     },
     places(moved) {
+      if (moved !== grid.xy) top = n;
       const places = new Float32Array(2 * n);
       for (let k = 0; k < n; k++) {
         places[2 * k] = moved[2 * order[k]];
@@ -111,8 +121,10 @@ export function webglScene(canvas, xy, lost) {
       gl.viewport(0, 0, canvas.width, canvas.height);
       gl.clearColor(0, 0, 0, 0);
       gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-      const count = few ? Math.min(n, FEW) : n;
-      const look = pointLook(count, view);
+      const look = pointLook(few ? Math.min(n, FEW) : n, view);
+      const over = TOPMOST * (look.size / (grid.cell * view.unit)) ** 2; // how many lie over a place of a full cell
+      const oneLayer = (layers & (layers - 1)) === 0;
+      const count = few ? Math.min(n, FEW) : over > BURIED && oneLayer ? top : n;
       gl.uniform2f(scale, view.scaleX, view.scaleY);
       gl.uniform2f(shift, view.shiftX, view.shiftY);
       gl.uniform1f(size, look.size * view.ratio);
@@ -132,7 +144,7 @@ export function webglScene(canvas, xy, lost) {
       gl.getExtension("WEBGL_lose_context")?.loseContext();
     },
   };
-  scene.places(xy);
+  scene.places(grid.xy);
   return scene;
 }
 
@@ -152,7 +164,7 @@ export function linked(gl) {
 export function canvasScene(canvas, xy) {
   const context = canvas.getContext("2d");
   const n = xy.length / 2;
-  const sample = shuffled(n).subarray(0, CANVAS_POINTS);
+  const sample = interleaved(n).subarray(0, CANVAS_POINTS);
   let shades = new Uint8Array(4 * n);
   let at = xy;
   return {
