@@ -225,6 +225,13 @@ def card_of(workspace: Workspace, name: str) -> str:
         ) from error
 
 
+def folder_of(workspace: Workspace, named: str) -> Path:
+    """The folder of a decoder, of one that is listed by its name."""
+    rows = listed(workspace)
+    own = Path(named).expanduser().absolute()
+    return next((row.folder for row in rows if row.name == named), own)
+
+
 def inside(workspace: Workspace, folder: Path) -> bool:
     """Whether a folder is one that the store made, and not merely linked or named as if."""
     return folder.resolve().parent == workspace.store.decoders.folder.resolve()

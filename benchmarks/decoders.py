@@ -25,6 +25,7 @@ import gzip
 import json
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ from engine.decoding.diagnosis import NAMES, Diagnosis, Figure
 from engine.decoding.events import DecoderEvaluated, DecoderFinished, DecoderStarted, DecoderStepped
 from engine.decoding.known_words import words_of
 from engine.decoding.spec import DecoderSpec
-from engine.decoding.text import corpus
+from engine.decoding.text import clauses, corpus, tidy
 from engine.decoding.train import train_decoder
 from engine.diagnose import diagnose
 from engine.encoders.base import Encoder
@@ -53,6 +54,11 @@ from engine.training.card import plain, table
 from engine.training.events import Noted
 
 SOURCES = ("wiki_split", "movie_reviews", "speeches")
+PHRASES = frozenset(
+    "and but or nor that which who whom whose where when while because although as if than for "
+    "with without in into to by from of on upon at after before about over under through".split()
+)
+"""Words before which a long clause is cut."""
 UNSEEN = "abc"
 """Never learned from."""
 HELD_OUT = 1000
@@ -95,19 +101,60 @@ def tatoeba(root: Path) -> list[str]:
     return list(found)
 
 
+def split(root: Path) -> dict[str, tuple[list[str], list[str]]]:
+    """Of each source the lines to learn from, and the last, which are held out."""
+    texts = {name: lines(root, name) for name in SOURCES} | {"tatoeba": tatoeba(root)}
+    at = {name: len(text) - max(len(text) // 10, 4 * HELD_OUT) for name, text in texts.items()}
+    return {name: (text[: at[name]], text[at[name] :]) for name, text in texts.items()}
+
+
+def parts(clause: str, least: int = 4, most: int = 14) -> Iterator[str]:
+    """A long clause in pieces of `least` to `most` words, cut before words that begin a phrase.
+
+    >>> list(parts("the old dog slept by the fire in the house of the king", 3, 6))
+    ['the old dog slept', 'by the fire in the house', 'of the king']
+    """
+    left = clause.split()
+    while len(left) > most:
+        at = (i for i in range(most, least - 1, -1) if left[i].lower() in PHRASES)
+        cut = next(at, most)
+        yield " ".join(left[:cut])
+        left = left[cut:]
+    if len(left) >= least:
+        yield " ".join(left)
+
+
+def prepare_more(root: Path, folder: Path) -> Path:
+    """Write `more.txt` once, to learn on from; return it.
+
+    Half of the words are in clauses of more than 14 words, which `train.txt` leaves out: here they
+    are in pieces. Beside them stand its whole sentences, so that these are not forgotten.
+    """
+    more = folder / "more.txt"
+    if more.exists():
+        return more
+    files = (folder / "held-out").glob("*.txt")
+    held = {sentence for file in files for sentence in file.read_text("utf-8").splitlines()}
+    found: dict[str, None] = {}
+    for source, _ in split(root).values():
+        found.update(dict.fromkeys(corpus(source, cut=False)))
+        for clause in (c for line in source for c in clauses(tidy(line), 15, sys.maxsize)):
+            found.update(dict.fromkeys(corpus(parts(clause), cut=False)))
+    more.write_text("\n".join(s for s in found if s not in held) + "\n", "utf-8")
+    return more
+
+
 def prepare(root: Path, folder: Path) -> Path:
     """Write `train.txt` and `held-out/SOURCE.txt` once; return the former."""
     train = folder / "train.txt"
     if train.exists():
         return train
     (folder / "held-out").mkdir(parents=True, exist_ok=True)
-    texts = {name: lines(root, name) for name in SOURCES} | {"tatoeba": tatoeba(root)}
     learned: dict[str, None] = {}
     held: dict[str, list[str]] = {}
-    for name, source in texts.items():
-        at = len(source) - max(len(source) // 10, 4 * HELD_OUT)
-        learned.update(dict.fromkeys(corpus(source[:at])))
-        held[name] = corpus(source[at:], cut=False)
+    for name, (source, last) in split(root).items():
+        learned.update(dict.fromkeys(corpus(source)))
+        held[name] = corpus(last, cut=False)
     held[UNSEEN] = corpus(lines(root, UNSEEN), cut=False)
     for name, sentences in held.items():
         apart = [s for s in sentences if s not in learned and len(s.split()) >= 3][:HELD_OUT]

@@ -54,6 +54,9 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
         f"{WHY.get(facts['why'], '')} {facts['steps']:,} updates in {facts['seconds']:,.0f} "
         f"seconds. The weights are those after update {facts['step']:,}, with the lowest loss, "
         f"{facts['loss']:.3f} nats a token, on {facts['held_out']:,} held-out sentences.",
+        spec.start
+        and f"It began with the weights of the decoder {code(short(spec.start))}, which "
+        "may have learned some of the sentences that are held out here.",
         "\n".join(f"- {plain(note)}" for note in facts["notes"]),
         settings(spec, ("encoder", "train", "out")),
         "The same again:",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -142,8 +143,9 @@ def encoded(
 
 
 def with_vectors(
-    spec: DecoderSpec, sentences: list[str], vectors: np.ndarray, vocabulary: Words
-) -> DecoderDataset:
+    spec: DecoderSpec, sentences: list[str], vectors: np.ndarray, vocabulary: Words,
+    like: Mapping[str, Any] | None = None,
+) -> DecoderDataset:  # fmt: skip
     """Put together sentences, tokens and vectors.
 
     A sentence of very many tokens for its words (an address, a script without spaces) would make
@@ -154,6 +156,8 @@ def with_vectors(
         sentences: n of them, those held out last.
         vectors: float32 (n, dim).
         vocabulary: cuts them into tokens.
+        like: what `decoder.json` says of a decoder with whose weights it begins: they know its
+            mean, scale and positions.
 
     Raises:
         UserError: vectors that are no numbers, or nothing left.
@@ -164,18 +168,24 @@ def with_vectors(
             "Look at it with the doctor; it cannot be decoded.",
         )
     tokens = vocabulary.ids(sentences)
-    short = np.array([len(t) <= most_tokens(spec.words) for t in tokens])
+    most = most_tokens(spec.words)
+    if like is not None:
+        most = min(most, like["sizes"]["positions"] + 1)
+    short = np.array([len(t) <= most for t in tokens])
     learned = int(short[: len(sentences) - spec.held_out].sum())
     if not 0 < learned < short.sum():
         raise UserError(
-            f"No sentence of at most {most_tokens(spec.words)} tokens is left.",
+            f"No sentence of at most {most} tokens is left.",
             "Sentences need spaces between their words.",
         )
     if not short.all():
         kept = np.flatnonzero(short)
         sentences, tokens = [sentences[i] for i in kept], [tokens[i] for i in kept]
         vectors = vectors[kept]
-    mean, scale = _spread(vectors[:learned])
+    if like is not None:
+        mean, scale = np.array(like["mean"], np.float32), float(like["scale"])
+    else:
+        mean, scale = _spread(vectors[:learned])
     return DecoderDataset(sentences, learned, tokens, vectors, mean, scale)
 
 

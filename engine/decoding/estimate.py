@@ -16,6 +16,7 @@ from engine.datasets.catalog import Catalog
 from engine.decoding.dataset import sentences_of, with_vectors
 from engine.decoding.folder import vocabulary_of
 from engine.decoding.spec import DecoderSpec
+from engine.decoding.start import Start
 from engine.decoding.trainer import EVALUATIONS, DecoderTrainer
 from engine.encoders.base import Encoder
 
@@ -82,13 +83,14 @@ def _probed(
 
 def _trainer(spec: DecoderSpec, sentences: list[str], encoder: Encoder) -> DecoderTrainer:
     """A training on some sentences with vectors of chance, which take as long as any."""
-    vocabulary = vocabulary_of(spec, sentences)
+    start = Start.of(spec, encoder)
+    vocabulary = start.vocabulary if start else vocabulary_of(spec, sentences)
     sentences = sentences[:_TRIED]
     spec = replace(spec, held_out=min(spec.held_out, len(sentences) // 3))
     shape = (len(sentences), encoder.dim)
     vectors = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
-    dataset = with_vectors(spec, sentences, vectors, vocabulary)
-    return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, "")
+    dataset = with_vectors(spec, sentences, vectors, vocabulary, start.facts if start else None)
+    return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, "", start=start)
 
 
 def _learning_speed(trainer: DecoderTrainer, seconds: float) -> Speed:

@@ -59,12 +59,15 @@ def vocabulary_of(spec: DecoderSpec, sentences: Iterable[str]) -> Words:
 def with_known_words(vocabulary: Words, learned: Sequence[str], held_out: Sequence[str]) -> Words:
     """The vocabulary with the words of what is learned, where those of held-out text are known.
 
-    A base keeps its own: what it may write is not of this text alone.
+    A base keeps its own: what it may write is not of this text alone. A decoder that learns on
+    keeps those that it knew.
     """
-    words = words_of(learned)
-    if not isinstance(vocabulary, Vocabulary) or coverage(words, held_out) < COVERAGE:
+    if not isinstance(vocabulary, Vocabulary):
         return vocabulary
-    return Vocabulary(vocabulary.tokenizer, words)
+    known = vocabulary.known_words.words if vocabulary.known_words else ()
+    words = words_of([*known, *learned])
+    kept = coverage(words, held_out) >= COVERAGE
+    return Vocabulary(vocabulary.tokenizer, words if kept else None)
 
 
 def untrained(

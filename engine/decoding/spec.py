@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from engine.encoders.spec import as_before, of_before
 from engine.errors import UserError
 from engine.training.base_spec import BaseSpec, Ranges, relative_path
+from engine.training.spec import PrecisionName
 
 VERSION = 1
 HEADS = 4
@@ -19,6 +20,7 @@ Architecture = Literal["prefix", "lstm", "lstm-mos", "causal"]
 
 _RANGES: Ranges = {
     "architecture": (lambda v: v in get_args(Architecture), ", ".join(get_args(Architecture))),
+    "precision": (lambda v: v in get_args(PrecisionName), ", ".join(get_args(PrecisionName))),
     "words": (lambda v: v >= 2, "at least 2"),
     "limit": (lambda v: v >= 2, "at least 2, or none for all"),
     "held_out": (lambda v: v >= 1, "at least 1"),
@@ -46,6 +48,9 @@ class DecoderSpec(BaseSpec):
             (one layer, section 3.3 of Vec2Sent), `lstm-mos` (the paper's: three layers of 1024 and
             a mixture of five softmaxes), `causal` (a language model that is there already).
         base: of `causal`: `hf:ID` or `dir:FOLDER`, with its own vocabulary and sizes.
+        start: a decoder to learn on from, its folder or its name in the list, of the same encoder,
+            architecture and sizes: its weights, tokens and standardisation; None for random
+            weights.
         words: sentences of more words are cut into clauses, or left out.
         clauses: whether they are cut.
         limit: train on the first so many sentences only; None for all.
@@ -62,16 +67,19 @@ class DecoderSpec(BaseSpec):
             between those of sentences are not foreign to the decoder.
         seed: decides initial weights, order, dropout and noise.
         device: None takes the first GPU if there is one.
+        precision: `auto` takes bf16 on a GPU that has it, fp16 on others, and fp32 on a CPU.
     """
 
     version = VERSION
     name = "decoder's training spec"
+    later = frozenset({"start", "precision"})
 
     encoder: str
     train: tuple[str, ...]
     out: str
     architecture: Architecture = "prefix"
     base: str | None = None
+    start: str | None = None
     words: int = 14
     clauses: bool = True
     limit: int | None = None
@@ -87,6 +95,7 @@ class DecoderSpec(BaseSpec):
     noise: float = 0.0
     seed: int = 42
     device: str | None = None
+    precision: PrecisionName = "auto"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained.
@@ -102,6 +111,11 @@ class DecoderSpec(BaseSpec):
             raise UserError(
                 f"The architecture {self.architecture} goes with {'a' if causal else 'no'} base.",
                 "Give architecture causal and a base, hf:ID or dir:FOLDER, or neither.",
+            )
+        if causal and self.start is not None:
+            raise UserError(
+                "A language model learns on from its base, not from a decoder.",
+                "Leave out the start.",
             )
         if causal and (self.width or self.layers or self.dropout is not None):
             raise UserError(
@@ -140,4 +154,5 @@ class DecoderSpec(BaseSpec):
             encoder=relative_path(self.encoder),
             train=tuple(relative_path(name) for name in self.train),
             base=self.base and relative_path(self.base),
+            start=self.start and relative_path(self.start),
         )

@@ -22,6 +22,7 @@ from engine.decoding import folder as folders
 from engine.decoding.dataset import DecoderTexts, encoded, sentences_of, with_vectors
 from engine.decoding.events import DecoderFinished, finished
 from engine.decoding.spec import DecoderSpec
+from engine.decoding.start import Start
 from engine.decoding.trainer import DecoderTrainer
 from engine.encoders import load
 from engine.encoders.base import Encoder
@@ -69,17 +70,22 @@ def _trained(
     spec: DecoderSpec, sentences: DecoderTexts, encoder: Encoder, stop: Callable[[], bool]
 ) -> Iterator[Event]:
     yield from (Noted(0, note) for note in sentences.notes)
+    start = Start.of(spec, encoder)
     vectors = yield from encoded(sentences.texts, encoder, stop)
     if vectors is None:
         yield Noted(0, "Stopped before the first update: there is no decoder.")
         return
     learned, held_out = sentences.texts[: -spec.held_out], sentences.texts[-spec.held_out :]
-    vocabulary = folders.vocabulary_of(spec, learned)
+    vocabulary = start.vocabulary if start else folders.vocabulary_of(spec, learned)
     vocabulary = folders.with_known_words(vocabulary, learned, held_out)
-    dataset = with_vectors(spec, sentences.texts, vectors, vocabulary)
+    dataset = with_vectors(
+        spec, sentences.texts, vectors, vocabulary, start.facts if start else None
+    )
     if left := len(sentences.texts) - len(dataset.sentences):
         yield Noted(0, f"{left:,} sentences of very many tokens were left out.")
-    trainer = DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash)
+    trainer = DecoderTrainer(
+        spec, dataset, vocabulary, encoder.fingerprint, sentences.hash, start=start
+    )
     yield from trainer.events(stop)
 
 

@@ -23,6 +23,7 @@ from engine.decoding.events import (
 )
 from engine.decoding.generate import greedy
 from engine.decoding.spec import DecoderSpec
+from engine.decoding.start import Start
 from engine.decoding.vocabulary import Words
 from engine.errors import UserError
 from engine.training.events import Event, Noted, Stepped
@@ -49,7 +50,8 @@ class DecoderTrainer(Trainer):
         vocabulary: its tokens.
         fingerprint: of the encoder whose vectors they are.
         data_hash: of the sentences.
-        precision: where and how precisely it computes; by default what suits the device.
+        precision: where and how precisely it computes; by default as the spec says.
+        start: what it begins with; None for random weights.
 
     Raises:
         UserError: the working folder is another training's, or there is no such device.
@@ -65,13 +67,16 @@ class DecoderTrainer(Trainer):
 
     def __init__(
         self, spec: DecoderSpec, dataset: DecoderDataset, vocabulary: Words, fingerprint: str,
-        data_hash: str, precision: Precision | None = None,
+        data_hash: str, precision: Precision | None = None, start: Start | None = None,
     ) -> None:  # fmt: skip
         self.dataset, self.vocabulary = dataset, vocabulary
-        precision = precision or Precision.on(spec.device)
+        precision = precision or Precision.on(spec.device, spec.precision)
         torch.manual_seed(spec.seed)
-        fresh, self.sizes = folders.untrained(spec, dataset, vocabulary)
-        model = fresh.to(precision.device).train()
+        if start is None:
+            begun, self.sizes = folders.untrained(spec, dataset, vocabulary)
+        else:
+            begun, self.sizes = start.model, start.facts["sizes"]
+        model = begun.to(precision.device).train()
         self.lengths: np.ndarray = np.array([len(t) for t in dataset.tokens[: dataset.learned]])
         self.epoch = len(_epoch(self.lengths, spec.batch_tokens, 0, 0))
         steps = max(1, round(self.epoch * spec.epochs))

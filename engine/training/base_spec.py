@@ -28,6 +28,7 @@ class BaseSpec:
     Attributes:
         version: of the fields.
         name: what it is, for people.
+        later: fields that came after the first version: as they are usually, no hash has them.
         out: the folder that becomes what is trained.
         seed: decides all that is random.
     """
@@ -35,6 +36,7 @@ class BaseSpec:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     version: ClassVar[int]
     name: ClassVar[str]
+    later: ClassVar[frozenset[str]] = frozenset()
 
     if TYPE_CHECKING:  # the subclasses' own fields: here they would come before all others
 
@@ -124,7 +126,9 @@ class BaseSpec:
     @property
     def hash(self) -> str:
         """32 hexadecimal digits over everything that decides the weights; `out` does not."""
-        facts = {field: value for field, value in self.to_dict().items() if field != "out"}
+        usual = {f.name: f.default for f in fields(self) if f.name in self.later}
+        facts = {name: value for name, value in self.to_dict().items()
+                 if name != "out" and (name not in usual or value != usual[name])}  # fmt: skip
         text = json.dumps(facts | self.as_before(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

@@ -58,12 +58,12 @@ class TrainingJob(Job, Generic[Spec]):
         Raises:
             UserError: what it names cannot be read.
         """
-        spec = cls.resolve(spec)
+        spec = cls.resolve(workspace, spec)
         out = Path(spec.out).expanduser().absolute() if spec.out else cls.home(workspace, spec)
         return cls(replace(spec, out=str(out)))
 
     @staticmethod
-    def resolve(spec: Spec) -> Spec:
+    def resolve(workspace: Workspace, spec: Spec) -> Spec:
         """The spec with whole paths."""
         raise NotImplementedError
 
@@ -152,7 +152,7 @@ class TrainJob(TrainingJob[TrainSpec]):
         return f"{spec.objective} from {last_part(spec.base)} on {last_part(spec.train)}"
 
     @staticmethod
-    def resolve(spec: TrainSpec) -> TrainSpec:
+    def resolve(workspace: Workspace, spec: TrainSpec) -> TrainSpec:
         """Also of a base in a folder."""
         if spec.base.startswith("dir:"):
             spec = replace(spec, base="dir:" + str(Path(spec.base[4:]).expanduser().absolute()))
@@ -194,12 +194,14 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         return f"decoder of {self.spec.encoder} on {texts}"
 
     @staticmethod
-    def resolve(spec: DecoderSpec) -> DecoderSpec:
-        """And the encoder in its canonical form."""
+    def resolve(workspace: Workspace, spec: DecoderSpec) -> DecoderSpec:
+        """And the encoder in its canonical form; the decoder to start from may be a listed one."""
+        from app import decoders
         from engine import encoders
 
         encoder, train = str(encoders.parse(spec.encoder)), map(_absolute, spec.train)
-        return replace(spec, encoder=encoder, train=tuple(train))
+        start = spec.start and str(decoders.folder_of(workspace, spec.start))
+        return replace(spec, encoder=encoder, train=tuple(train), start=start)
 
     @staticmethod
     def home(workspace: Workspace, spec: DecoderSpec) -> Path:

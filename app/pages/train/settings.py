@@ -104,6 +104,7 @@ class FormSettings(Mapping[str, Setting]):
 
 
 CONTRASTIVE = ("unsup", "sup", "next-sentence")
+_PRECISIONS = (("by device", "auto"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16", "fp16"))
 _DEVICES = (("the first GPU, if any", ""), ("CPU", "cpu"), ("CUDA", "cuda"), ("Apple MPS", "mps"))
 
 
@@ -182,9 +183,7 @@ ENCODER = FormSettings(
     Setting("micro_batch", "Micro-batch",
             "Examples in memory at once, same gradients. Empty: the whole batch.", "optimiser"),
     Setting("limit", "First examples only", "Empty: all of them.", "optimiser"),
-    Setting("precision", "Precision", "", "machine",
-            choices=(("by device", "auto"), ("fp32", "fp32"), ("bf16", "bf16"),
-                     ("fp16", "fp16"))),
+    Setting("precision", "Precision", "", "machine", choices=_PRECISIONS),
     Setting("device", "Device", "", "machine", choices=_DEVICES),
     Setting("compile", "torch.compile",
             "For a GPU: on a CPU updates take a tenth longer, and the first half a minute.",
@@ -201,6 +200,8 @@ DECODER = FormSettings(
                      ("Paper's LSTM", "lstm-mos"), ("A language model", "causal"))),
     Setting("base", "Language model", "hf:ID or dir:FOLDER.",
             when=lambda v: v["architecture"] == "causal"),
+    Setting("start", "Start from", "A decoder's name or folder; empty: random weights.",
+            when=lambda v: v["architecture"] != "causal"),
     Setting("words", "Max words", "Of a sentence."),
     Setting("limit", "First sentences only", "Empty: all of them."),
     Setting("epochs", "Epochs", "Passes over the sentences."),
@@ -217,5 +218,6 @@ DECODER = FormSettings(
     Setting("held_out", "Held-out sentences", "Their loss picks the weights.",
             "decoder"),
     Setting("seed", "Random seed", "Of all that is drawn.", "decoder"),
+    Setting("precision", "Precision", "", "decoder", choices=_PRECISIONS),
     Setting("device", "Device", "", "decoder", choices=_DEVICES),
 )  # fmt: skip

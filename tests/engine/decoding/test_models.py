@@ -136,6 +136,21 @@ def test_the_loss_of_rows_is_pytorchs_own(monkeypatch: pytest.MonkeyPatch) -> No
         assert torch.allclose(cross_entropy(states, table, wanted), peer)
 
 
+def test_the_loss_in_bf16_is_nearly_that_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Value and gradients, of the types of what was given."""
+    monkeypatch.setattr("engine.decoding.loss.ROWS", 3)
+    states, table = torch.randn(8, 5, requires_grad=True), torch.randn(11, 5, requires_grad=True)
+    wanted = torch.randint(0, PIECES, (8,))
+    exact = cross_entropy(states, table, wanted)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = cross_entropy(states, table, wanted)
+    torch.testing.assert_close(rounded, exact, atol=0.02, rtol=0.02)
+    assert not torch.equal(rounded, exact)
+    found, expected = (torch.autograd.grad(x, (states, table)) for x in (rounded, exact))
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, atol=0.02, rtol=0.02)
+
+
 @pytest.mark.parametrize("packed", [True, False])
 def test_one_token_at_a_time_is_all_at_once(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the order of sums, past the room that a cache begins with, whatever computes the layers.

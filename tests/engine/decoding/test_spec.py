@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,9 @@ from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
 
 SPEC = DecoderSpec("random:32", ("sentences.txt",), "out", noise=0.1, epochs=4)
+
+LATER: tuple[dict[str, Any], ...] = ({"start": "other"}, {"precision": "bf16"})
+"""What fields that came later can say."""
 
 
 @pytest.mark.parametrize(
@@ -20,6 +24,8 @@ SPEC = DecoderSpec("random:32", ("sentences.txt",), "out", noise=0.1, epochs=4)
         ({"width": 30}, "multiple of 4"), ({"learning_rate": 1.0}, "learning rate"),
         ({"vocabulary": 100}, "vocabulary"), ({"train": ()}, "sentences to learn from"),
         ({"architecture": "gru"}, "prefix, lstm, lstm-mos, causal"), ({"held_out": 0}, "held out"),
+        ({"precision": "fp8"}, "auto, fp32, bf16, fp16"),
+        ({"architecture": "causal", "base": "dir:a", "start": "b"}, "learns on from its base"),
     ],
 )  # fmt: skip
 def test_a_setting_that_cannot_be_is_told(changes: dict[str, object], said: str) -> None:
@@ -32,6 +38,10 @@ def test_a_spec_goes_through_json_and_its_hash_leaves_out_the_folder() -> None:
     """What is kept of a training is enough to ask for it again."""
     assert DecoderSpec.from_dict(json.loads(json.dumps(SPEC.to_dict()))) == SPEC
     assert replace(SPEC, out="elsewhere").hash == SPEC.hash != replace(SPEC, seed=7).hash
+    before = {name: value for name, value in SPEC.to_dict().items() if name not in SPEC.later}
+    assert DecoderSpec.from_dict(before) == SPEC
+    assert SPEC.hash == "4b0294053de2845c153fe28521802f07"  # that of the first version
+    assert len({SPEC.hash, *(replace(SPEC, **change).hash for change in LATER)}) == 1 + len(LATER)
     for given in ({"tea": 1}, {"version": 2}):
         with pytest.raises(UserError):
             DecoderSpec.from_dict(SPEC.to_dict() | given)

@@ -73,6 +73,19 @@ def own(workspace: Workspace) -> list[decoders.DecoderInfo]:
     return [row for row in decoders.listed(workspace) if not row.shipped]
 
 
+def test_a_decoder_to_start_from_has_the_name_of_the_list(
+    workspace: Workspace, spec: DecoderSpec, out: Path, tmp_path: Path
+) -> None:
+    """Or is a folder; one that ships goes by its encoder."""
+    listed = {row.name: row.folder for row in decoders.listed(workspace)}
+    for named, folder in (*listed.items(), (str(out), out), ("other", Path.cwd() / "other")):
+        job = TrainDecoderJob.of(workspace, replace(spec, start=named))
+        assert job.spec.start == str(folder)
+        assert TrainDecoderJob.from_spec(json.loads(json.dumps(job.to_spec()))) == job
+    assert TrainDecoderJob.of(workspace, spec).spec.start is None
+    assert len(listed) == 4
+
+
 @pytest.mark.slow
 def test_a_training_is_a_run_with_a_course_and_a_decoder(
     workspace: Workspace, spec: DecoderSpec

@@ -1,0 +1,64 @@
+"""A decoder that is there already, from which another learns on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.decoding import folder as folders
+from engine.decoding.folder import DecoderModel
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.vocabulary import Words
+from engine.encoders.base import Encoder
+from engine.errors import UserError
+
+SAME = ("architecture", "vocabulary", "width", "layers")
+"""Settings that the weights decide."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What the new decoder begins with.
+
+    Attributes:
+        model: with its weights, and the dropout of the new training.
+        vocabulary: its tokens, and the words that decoding is held to.
+        facts: of its folder.
+    """
+
+    model: DecoderModel
+    vocabulary: Words
+    facts: dict[str, Any]
+
+    @classmethod
+    def of(cls, spec: DecoderSpec, encoder: Encoder) -> Start | None:
+        """The decoder that a training begins from; None for one that begins with random weights.
+
+        Raises:
+            UserError: the folder holds no decoder, or one of another encoder or of other sizes.
+        """
+        if spec.start is None:
+            return None
+        folder = Path(spec.start).expanduser()
+        model, vocabulary, facts = folders.read(folder)
+        if (facts["fingerprint"], facts["dim"]) != (encoder.fingerprint, encoder.dim):
+            raise UserError(
+                f"The decoder {folder.name} reads vectors of {facts['encoder']} with the "
+                f"fingerprint {facts['fingerprint']}, not those of {spec.encoder} "
+                f"({encoder.fingerprint}).",
+                "Learn on with the encoder that it was trained for.",
+            )
+        then = DecoderSpec.from_dict(facts["spec"])
+        for name in SAME:
+            was, asked = getattr(then, name), getattr(spec, name)
+            if was != asked:
+                raise UserError(
+                    f"The decoder {folder.name} has the {name} {was or 'of its kind'}, not "
+                    f"{asked or 'that of its kind'}.",
+                    f"Give the same {name}, or no decoder to start from.",
+                )
+        sizes = facts["sizes"] = facts["sizes"] | {"dropout": spec.dropout}
+        own = folders.build(spec.architecture, encoder.dim, len(vocabulary), sizes)
+        own.load_state_dict(model.state_dict())
+        return cls(own, vocabulary, facts)

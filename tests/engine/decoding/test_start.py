@@ -1,0 +1,121 @@
+"""A decoder that learns on from another's weights."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from engine.decode import Decoder, open_decoder
+from engine.decoding import folder as folders
+from engine.decoding.estimate import estimate
+from engine.decoding.events import DecoderFinished
+from engine.decoding.spec import DecoderSpec
+from engine.decoding.train import train_decoder
+from engine.decoding.vocabulary import Vocabulary
+from engine.encoders import load
+from engine.errors import UserError
+from tests.fakes.decoders import small_spec
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> DecoderSpec:
+    """A training that is over."""
+    spec = small_spec(tmp_path_factory.mktemp("first") / "out")
+    assert isinstance(list(train_decoder(spec))[-1], DecoderFinished)
+    return spec
+
+
+@pytest.fixture
+def spec(first: DecoderSpec, tmp_path: Path) -> DecoderSpec:
+    """One of other sentences that begins where it ended."""
+    file = tmp_path / "more.txt"
+    said = [f"the {a} sleeps by the {b}" for a, b in itertools.product(WORDS, WORDS)]
+    file.write_text("\n".join(said) + "\n", "utf-8")
+    return replace(first, train=(str(file),), start=first.out, out=str(tmp_path / "on"))
+
+
+WORDS = "cat dog fire king zebra road house tree song man bird".split()
+
+
+def test_it_begins_with_the_weights_tokens_and_standardisation(
+    first: DecoderSpec, spec: DecoderSpec
+) -> None:
+    """At a rate of nearly none the same decoder comes out, with the words of both texts."""
+    list(train_decoder(replace(spec, learning_rate=1e-12, dropout=0.3)))
+    one, other = (load_file(Path(s.out) / "model.safetensors") for s in (first, spec))
+    assert one.keys() == other.keys()
+    for name in one:
+        assert torch.allclose(one[name], other[name], atol=1e-6), name
+    before, after = open_decoder(first.out_folder), open_decoder(spec.out_folder)
+    assert before.vocabulary.to_json() == after.vocabulary.to_json()
+    assert all(before.facts[name] == after.facts[name] for name in ("mean", "scale"))
+    assert after.facts["sizes"] == before.facts["sizes"] | {"dropout": 0.3}
+    card = (spec.out_folder / "README.md").read_text("utf-8")
+    assert "began with the weights of the decoder `out`" in card
+
+
+def test_what_it_knew_it_knows_still(first: DecoderSpec) -> None:
+    """The words that decoding is held to are those of both texts."""
+    tokens = Vocabulary(folders.read(first.out_folder)[1].tokenizer, ["cat", "zebra"])  # type: ignore[attr-defined]
+    both = folders.with_known_words(tokens, ["the cat sleeps"], ["the zebra sleeps"])
+    assert both.known_words is not None
+    assert list(both.known_words.words) == ["cat", "sleeps", "the", "zebra"]
+    assert folders.with_known_words(tokens, ["the cat"], ["other words here"]).known_words is None
+
+
+def test_it_learns_on(first: DecoderSpec, spec: DecoderSpec) -> None:
+    """From the loss that the weights have, not from that of random ones; the estimate is of it."""
+    spec = replace(spec, train=first.train, learning_rate=1e-3, seed=first.seed, warmup=1)
+    told = estimate(spec, load(spec.encoder), seconds=0.1)
+    before, after = open_decoder(first.out_folder), finished(spec)
+    assert told.parameters == before.facts["parameters"]
+    assert after.facts["curve"][0][1] < before.facts["curve"][0][1]
+    assert after.facts["loss"] < before.facts["loss"]
+
+
+def finished(spec: DecoderSpec) -> Decoder:
+    """The decoder of a training."""
+    list(train_decoder(spec))
+    return open_decoder(spec.out_folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"encoder": "random:64"}, "reads vectors of random:32 with the fingerprint"),
+        ({"architecture": "lstm"}, "has the architecture prefix, not lstm"),
+        ({"vocabulary": 400}, "has the vocabulary 300, not 400"),
+        ({"width": None}, "has the width 32, not that of its kind"),
+        ({"layers": 2}, "has the layers 1, not 2"),
+        ({"start": "nowhere"}, "nowhere holds no decoder"),
+    ],
+)
+def test_a_decoder_that_does_not_fit_is_told(
+    spec: DecoderSpec, changes: dict[str, object], said: str
+) -> None:
+    """Before anything is encoded, and by the estimate."""
+    other = replace(spec, **changes)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=said):
+        list(train_decoder(other))
+    with pytest.raises(UserError, match=said):
+        estimate(other, load(other.encoder), seconds=0.1)
+    assert not other.out_folder.exists()
+
+
+def test_longer_sentences_than_it_has_places_for_are_left_out(
+    first: DecoderSpec, spec: DecoderSpec
+) -> None:
+    """They would be beyond its positions."""
+    places = open_decoder(first.out_folder).facts["sizes"]["positions"]
+    long = " ".join(["zzzzzzzz"] * 8)
+    assert len(folders.read(first.out_folder)[1].ids([long])[0]) > places + 1
+    text = Path(spec.train[0])
+    text.write_text(text.read_text("utf-8") + f"{long}\n{long} end\n", "utf-8")
+    events = list(train_decoder(spec))
+    assert any("of very many tokens were left out" in str(event) for event in events)
+    assert open_decoder(spec.out_folder).facts["sizes"]["positions"] == places
