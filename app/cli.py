@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
 import typer
 
 from app import serve
 from app import store_command as store
-from app.pages.compare import command as compare
-from app.pages.curate import command as curate
-from app.pages.data import command as data
-from app.pages.decode import command as decode
-from app.pages.diagnose import command as diagnose
-from app.pages.encoders import command as encoders
-from app.pages.evaluate import command as evaluate
-from app.pages.fair import command as fair
-from app.pages.geometry import command as geometry
-from app.pages.jobs import command as jobs
-from app.pages.map import command as project
-from app.pages.overview import command as results
-from app.pages.search import command as search
-from app.pages.spaces import command as spaces
-from app.pages.train import command as train
-from app.pages.train import decoder_command as decoders
-from app.pages.trainings import command as runs
+from app.pages import FOLDERS
 
 app = typer.Typer(
     name="theodolite",
@@ -38,32 +24,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(serve.serve)
-app.command()(encoders.encode)
-app.command()(evaluate.evaluate)
-app.command()(compare.compare)
-app.command()(fair.fair)
-app.command()(search.search)
-app.command()(geometry.geometry)
-app.command()(curate.curate)
-app.command()(project.project)
-app.command()(spaces.spaces)
-app.command()(decode.decode)
-app.command()(decode.interpolate)
-app.command()(decode.analogy)
-app.command()(diagnose.diagnose)
-app.command("train-decoder")(decoders.train_decoder)
-app.command()(train.train)
-app.command()(train.sweep)
-app.command()(runs.runs)
-app.add_typer(encoders.encoder_verbs, name="encoders")
-app.add_typer(decoders.decoder_verbs, name="decoders")
-app.add_typer(data.data_verbs, name="data")
-jobs.job_verbs.command("add")(evaluate.add_job)
-app.add_typer(jobs.job_verbs, name="jobs")
-app.add_typer(results.result_verbs, name="results")
-app.add_typer(store.store_verbs, name="store")
-app.command()(serve.worker)
+
+
+def _add_verbs() -> None:
+    """Those of the app, and of the pages in their order; `jobs add` goes into the group `jobs`."""
+    listed: dict[str, Any] = {"serve": serve.serve}
+    for folder in FOLDERS:
+        listed |= import_module(f"app.pages.{folder}.command").VERBS
+    listed |= {"store": store.store_verbs, "worker": serve.worker}
+    for name, verb in listed.items():
+        group, _, last = name.rpartition(" ")
+        if isinstance(verb, typer.Typer):
+            app.add_typer(verb, name=name)
+        else:
+            (listed[group] if group else app).command(last)(verb)
+
+
+_add_verbs()
 
 
 @app.callback(invoke_without_command=True)

@@ -23,31 +23,13 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from app import pages
 from app.components import modules
-from app.pages.compare import page as compare
-from app.pages.curate import page as curate
 from app.pages.curate import routes as curation_routes
-from app.pages.data import page as data
-from app.pages.decode import arithmetic, interpolate
-from app.pages.decode import page as decode
-from app.pages.diagnose import page as diagnose
-from app.pages.encoders import page as encoders
-from app.pages.evaluate import page as evaluate
-from app.pages.fair import page as fair_play
-from app.pages.geometry import distributions
-from app.pages.geometry import page as geometry
-from app.pages.jobs import page as jobs
-from app.pages.map import page as map
 from app.pages.map import routes as map_routes
-from app.pages.overview import page as overview
-from app.pages.search import page as search
-from app.pages.spaces import page as spaces
-from app.pages.train import decoder_page as train_decoder
-from app.pages.train import page as train
-from app.pages.trainings import page as runs
 from app.web import frame, palette, template, theme
 from app.web.blocks import Pages, keep_signatures
-from app.web.frame import Entry, one
+from app.web.frame import Entry
 from app.web.guard import links
 from app.web.guard.login import MESSAGE, Login
 from app.web.guard.middleware import Guard
@@ -58,21 +40,7 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-RAIL = (
-    (one("overview", overview),),
-    (one("data", data), one("encoders", encoders)),
-    (one("evaluate", evaluate), Entry("Compare", "compare", {"Differences": compare,
-                                                             "Fairness": fair_play})),
-    (one("search", search), one("map", map), one("spaces", spaces),
-     Entry("Geometry", "geometry", {"Geometry": geometry, "Distributions": distributions}),
-     one("curate", curate)),
-    (Entry("Decode", "decode", {"Round trip": decode, "Interpolation": interpolate,
-                                "Arithmetic": arithmetic, "Diagnosis": diagnose}),),
-    (Entry("Train", "train", {"Encoders": train, "Decoders": train_decoder}),
-     one("trainings", runs)),
-    (one("jobs", jobs),),
-)  # fmt: skip
-"""The pages in the order of the rail, in groups that stand apart."""
+RAIL = tuple(tuple(map(frame.entry, group)) for group in pages.RAIL)
 PAGES = tuple(page for group in RAIL for entry in group for page in entry.pages.values())
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100

@@ -67,6 +67,8 @@ def imports_between_modules() -> dict[str, set[str]]:
                 full = {f"{node.module}.{alias.name}" for alias in node.names}
                 targets |= {name if name in files else node.module for name in full}
         found[name] = {target for target in targets if target in files} - {name}
+    for name in ("app.ui", "app.cli"):  # which import every page by the list
+        found[name] |= {other for other in files if other.startswith("app.pages.")}
     return found
 
 

@@ -1,7 +1,7 @@
 """A job: one piece of background work, what exactly is asked and how it is done.
 
-A kind of job is a frozen dataclass beside the service that it belongs to, and a line in
-`app/jobs/kinds.py`. What a worker does of it and what a terminal does is the same.
+A kind of job is a frozen dataclass beside the service that it belongs to, and a line in `JOBS` of
+its page's `__init__.py`. What a worker does of it and what a terminal does is the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Job:
     """What is asked: the fields of a subclass. Equal jobs are the same work, and one run.
 
     Attributes:
-        kind: the name of the kind, as `app/jobs/kinds.py` has it.
+        kind: the name of the kind, as `JOBS` of its page has it.
         version: of the specs that are written now. Raise it with every change of the fields, and
             add to `upgrades` what makes a spec of this version of one of the last.
         upgrades: how specs of earlier versions are read.

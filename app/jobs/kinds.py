@@ -6,23 +6,16 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from app.pages import FOLDERS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.jobs.job import Job, Spec
 
 KINDS: dict[str, str] = {
-    "evaluate": "app.pages.evaluate.job:EvaluateJob",
-    "encode": "app.pages.search.job:EncodeJob",
-    "index": "app.pages.search.job:IndexJob",
-    "project": "app.pages.map.job:MapJob",
-    "spaces": "app.pages.spaces.service:SpacesJob",
-    "geometry": "app.pages.geometry.job:GeometryJob",
-    "curate": "app.pages.curate.service:CurateJob",
-    "train": "app.pages.train.job:TrainJob",
-    "sweep": "app.pages.train.job:SweepJob",
-    "train-decoder": "app.pages.train.job:TrainDecoderJob",
-    "diagnose": "app.pages.diagnose.service:DiagnoseJob",
+    kind: f"app.pages.{folder}.{where}"
+    for folder in FOLDERS
+    for kind, where in getattr(import_module(f"app.pages.{folder}"), "JOBS", {}).items()
 }
 
 

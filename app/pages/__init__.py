@@ -1,8 +1,12 @@
-"""One folder a page. The frame is `app.ui`; what a page is made of is `app.web`.
+"""The pages: a folder each, and the list of them.
+
+The frame is `app.ui`; what a page is made of is `app.web`.
 
 A folder holds all of its page: `service.py` (what it does; no Gradio, no Typer, no HTML), `page.py`
 (its face in the browser), `command.py` (its face in the terminal), `views.py` (HTML and figures).
-Several pages of one subject share a folder.
+Several pages of one subject share a folder. Frame, verbs and kinds of jobs are made of the list
+below: `command.py` names its verbs in `VERBS`, and a folder that has jobs names their classes in
+`JOBS` of its `__init__.py`.
 
 A page's module has `TITLE` (on the rail), `PATH` (one segment, empty for the first page) and
 `build(workspace)`, which lays out its components and attaches its events. It is called once, when
@@ -28,3 +32,46 @@ engine's working parts belong inside the handlers. Data is read when the page is
 - Polling: one `gr.Timer`, one indexed query, `gr.skip()` when nothing changed,
   `show_progress="hidden"`.
 """
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    """One line of the rail.
+
+    Attributes:
+        icon: its name among `app.web.icons`.
+        tabs: the pages it stands for by the names of their tabs, each a module below this package;
+            a single one has no tabs.
+        title: on it; empty for that of the first page.
+    """
+
+    icon: str
+    tabs: dict[str, str]
+    title: str = ""
+
+
+def _one(name: str) -> Line:
+    return Line(name, {"": f"{name}.page"})
+
+
+RAIL = (
+    (_one("overview"),),
+    (_one("data"), _one("encoders")),
+    (_one("evaluate"), Line("compare", {"Differences": "compare.page", "Fairness": "fair.page"},
+                            "Compare")),
+    (_one("search"), _one("map"), _one("spaces"),
+     Line("geometry", {"Geometry": "geometry.page", "Distributions": "geometry.distributions"}),
+     _one("curate")),
+    (Line("decode", {"Round trip": "decode.page", "Interpolation": "decode.interpolate",
+                     "Arithmetic": "decode.arithmetic", "Diagnosis": "diagnose.page"}, "Decode"),),
+    (Line("train", {"Encoders": "train.page", "Decoders": "train.decoder_page"}, "Train"),
+     _one("trainings")),
+    (_one("jobs"),),
+)  # fmt: skip
+"""The pages in the order of the rail, in groups that stand apart."""
+_MODULES = [module for group in RAIL for line in group for module in line.tabs.values()]
+FOLDERS = tuple(dict.fromkeys(module.partition(".")[0] for module in _MODULES))
+"""Where they are, each folder once."""

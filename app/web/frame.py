@@ -10,10 +10,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib import import_module
 from typing import Any
 
 import gradio as gr
 
+from app.pages import Line
 from app.web import icons
 
 _JUMP = 'aria-haspopup="dialog" onclick="theodolite.jump()"'
@@ -39,9 +41,15 @@ class Entry:
         return str(next(iter(self.pages.values())).PATH)
 
 
-def one(icon: str, page: Any) -> Entry:
-    """The line of a page without tabs."""
-    return Entry(page.TITLE, icon, {page.TITLE: page})
+def entry(line: Line) -> Entry:
+    """A line of the list with its pages imported."""
+    found = {tab: import_module(f"app.pages.{module}") for tab, module in line.tabs.items()}
+    first = next(iter(found.values()))
+    return Entry(
+        line.title or first.TITLE,
+        line.icon,
+        {tab or page.TITLE: page for tab, page in found.items()},
+    )
 
 
 def rail(groups: Sequence[Sequence[Entry]]) -> str:

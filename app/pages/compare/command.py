@@ -68,3 +68,6 @@ def _in_words(row: dict[str, Any]) -> dict[str, Any]:
     verdict, note = row["verdict"], row.get("tie_group_note")
     said = f"{verdict} ({note})" if note else verdict
     return {**row, "p": None if p is None else formats.p_value(p), "verdict": said}
+
+
+VERBS = {"compare": compare}

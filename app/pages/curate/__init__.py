@@ -1,0 +1,3 @@
+"""What is wrong in a data set."""
+
+JOBS = {"curate": "service:CurateJob"}

@@ -125,3 +125,6 @@ def remove_data(
     """
     service.remove(workspace, name)
     done({"removed": name}, f"{name} is removed.", as_json)
+
+
+VERBS = {"data": data_verbs}

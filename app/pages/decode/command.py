@@ -239,3 +239,6 @@ def _row(said: DecodeResult) -> dict[str, Any]:
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
     """Cosines need a third decimal, which the tables do not give to points of a hundred."""
     return {k: f"{v:.3f}" if isinstance(v, float) else v for k, v in row.items()}
+
+
+VERBS = {"decode": decode, "interpolate": interpolate, "analogy": analogy}

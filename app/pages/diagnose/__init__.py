@@ -1,0 +1,3 @@
+"""What a decoder gives back."""
+
+JOBS = {"diagnose": "service:DiagnoseJob"}

@@ -233,3 +233,6 @@ def remove_encoder(workspace: Workspace, spec: SpecArgument, as_json: JsonOption
     """
     service.remove(workspace, spec)
     done({"removed": spec}, f"{spec} is no longer listed.", as_json)
+
+
+VERBS = {"encode": encode, "encoders": encoder_verbs}

@@ -1,0 +1,3 @@
+"""Encoders measured on tasks."""
+
+JOBS = {"evaluate": "job:EvaluateJob"}

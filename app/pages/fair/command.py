@@ -50,3 +50,6 @@ def fair(
             emit_json({"warning": caution})
         else:
             say(f"Note: {caution}")
+
+
+VERBS = {"fair": fair}

@@ -1,0 +1,3 @@
+"""How encoders use their space."""
+
+JOBS = {"geometry": "job:GeometryJob"}

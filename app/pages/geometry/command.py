@@ -46,3 +46,6 @@ def geometry(
     shown = ("encoder", "alignment_over", "n_over", "uniformity", "n_data", "effective_rank",
              "isoscore", "mean_cosine", "hub_skew")  # fmt: skip
     emit(service.rows(measured), shown, as_json)
+
+
+VERBS = {"geometry": geometry}

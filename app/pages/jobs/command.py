@@ -127,3 +127,6 @@ def wait_for_job(workspace: Workspace, run: RunArgument, as_json: JsonOption = F
     emit([row], ("id", "state", "title", "done", "failed", "total", "error"), as_json)
     if row["state"] != "done":
         raise typer.Exit(1)
+
+
+VERBS = {"jobs": job_verbs}

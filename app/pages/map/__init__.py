@@ -1,0 +1,3 @@
+"""A collection on a plane."""
+
+JOBS = {"project": "job:MapJob"}

@@ -120,3 +120,6 @@ def _print(found: StoredMap, as_json: bool) -> None:
             f"too; trustworthiness {trust['trustworthiness']:.3f}, continuity "
             f"{trust['continuity']:.3f}."
         )
+
+
+VERBS = {"project": project}

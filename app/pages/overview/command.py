@@ -65,3 +65,6 @@ def remove_results(
     size = service.remove(workspace, rows)
     said = f"{formats.plural(len(rows), 'result')} removed: {formats.size(size)}."
     done({"removed": [row["id"] for row in rows], "bytes": size}, said, as_json)
+
+
+VERBS = {"results": result_verbs}

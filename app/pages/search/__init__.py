@@ -1,0 +1,3 @@
+"""A collection, searched."""
+
+JOBS = {"encode": "job:EncodeJob", "index": "job:IndexJob"}

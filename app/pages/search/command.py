@@ -84,3 +84,6 @@ def search(
     if queue and not rows:
         return
     emit(rows, ("encoder", "rank", "cosine", "sentence"), as_json)
+
+
+VERBS = {"search": search}

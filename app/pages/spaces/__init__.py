@@ -1,0 +1,3 @@
+"""A collection under two encoders."""
+
+JOBS = {"spaces": "service:SpacesJob"}

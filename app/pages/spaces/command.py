@@ -86,3 +86,6 @@ def _address(job: SpacesJob) -> str:
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
     """Shares of one need a third decimal, which the tables do not give to points of a hundred."""
     return {key: f"{v:.3f}" if isinstance(v, float) else v or None for key, v in row.items()}
+
+
+VERBS = {"spaces": spaces}

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.pages.train import materials, progress, service
+from app.pages.train import decoder_command, materials, progress, service
 from app.pages.train.job import SweepJob, scores
 from app.pages.train.options import EstimateOption, takes_settings
 from app.terminal import JsonOption, QueueOption, emit, emit_json, line, queued, say, verb
@@ -191,3 +191,6 @@ def _outcome(workspace: Workspace, run_id: str, job: SweepJob) -> dict[str, Any]
         "out": child and child["spec"]["out"],
         "scores": scored,
     }
+
+
+VERBS = {"train": train, "sweep": sweep} | decoder_command.VERBS
