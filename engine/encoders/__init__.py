@@ -2,7 +2,8 @@
 
 from engine.encoders.base import Encoder, VectorCache
 from engine.encoders.cached import MemoryCache
-from engine.encoders.loading import as_a_gpu_chose, describe, load
+from engine.encoders.facts import describe, warnings_of
+from engine.encoders.loading import as_a_gpu_chose, load
 from engine.encoders.prompts import PromptTask
 from engine.encoders.sides import bind_task, prompts_of, query_side
 from engine.encoders.spec import parse
@@ -11,4 +12,5 @@ from engine.encoders.stamp import stamp_of
 __all__ = [
     "Encoder", "MemoryCache", "PromptTask", "VectorCache", "as_a_gpu_chose", "bind_task",
     "describe", "load", "parse", "prompts_of", "query_side", "stamp_of",
+    "warnings_of",
 ]  # fmt: skip

@@ -58,11 +58,18 @@ class MemoryCache:
 
 
 class CachedEncoder:
-    """A source with a cache around it; `warnings`, `dim` and the rest are the source's."""
+    """A source with a cache around it; `dim` and the rest are the source's.
 
-    def __init__(self, source: Source, cache: VectorCache) -> None:
+    Args:
+        source: what encodes.
+        cache: what remembers.
+        warnings: to be said before the source's own, of the spec that the source is a part of.
+    """
+
+    def __init__(self, source: Source, cache: VectorCache, warnings: Sequence[str] = ()) -> None:
         self.source = source
         self.cache = cache
+        self._warnings = tuple(warnings)
 
     @property
     def name(self) -> str:
@@ -82,7 +89,7 @@ class CachedEncoder:
     @property
     def warnings(self) -> tuple[str, ...]:
         """See `Encoder`."""
-        return self.source.warnings
+        return (*self._warnings, *self.source.warnings)
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`."""

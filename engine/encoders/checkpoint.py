@@ -77,6 +77,14 @@ class Checkpoint:
         """That library's settings, prompts among them; empty when it did not write the folder."""
         return self._json(self.folder / "config_sentence_transformers.json", dict)
 
+    @property
+    def max_length(self) -> int | None:
+        """Most tokens of a text, as its files say; None when they do not."""
+        said = self._json(self.root / "sentence_bert_config.json", dict).get("max_seq_length")
+        limit = self._json(self.root / "tokenizer_config.json", dict).get("model_max_length")
+        stated = [n for n in (said, limit) if isinstance(n, int) and 0 < n < 10**6]
+        return min(stated, default=None)
+
     @cached_property
     def weights(self) -> tuple[Path, ...]:
         """Files of the transformer's weights: safetensors if there are any, else `.bin`."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 from engine.encoders.base import Encoder, VectorCache
 from engine.encoders.cached import CachedEncoder, MemoryCache
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.concat import Concatenated
+from engine.encoders.contradictions import contradictions
 from engine.encoders.prompts import TWO_SIDED, Prompts, PromptTask, Side
 from engine.encoders.sides import PromptedByTask, TwoSided
 from engine.encoders.source import Source, WordSource
-from engine.encoders.spec import TASK_DATA, EncoderSpec, SourceSpec, parse
+from engine.encoders.spec import MODELS, TASK_DATA, EncoderSpec, SourceSpec, parse
 from engine.encoders.steps import DatasetSource, SteppedEncoder
 from engine.errors import UserError
 
@@ -52,33 +52,6 @@ def load(
     return SteppedEncoder(str(parsed), encoder, parsed.steps, datasets)
 
 
-def describe(spec: str) -> dict[str, Any]:
-    """Facts about an encoder for a list, from files alone: nothing is downloaded or loaded.
-
-    Returns:
-        JSON-able: `spec`, `kind`, `dim`, `parameters`, `bytes`, `pooling`, `why` (reasons for the
-        pooling), `warnings`, `available` and, when it is not, `problem`. Unknown facts are None.
-
-    Raises:
-        UserError: the spec cannot be read.
-    """
-    parsed = parse(spec)
-    facts = [_facts(source) for source in parsed.sources]
-    whole = facts[0] if len(facts) == 1 else {
-        "kind": "concatenation",
-        **{key: _sum([f[key] for f in facts]) for key in ("dim", "parameters", "bytes")},
-        "pooling": None,
-        "why": [],
-        "warnings": [w for f in facts for w in f["warnings"]],
-        "available": all(f["available"] for f in facts),
-        "problem": next((f["problem"] for f in facts if f["problem"]), None),
-    }  # fmt: skip
-    for step in parsed.steps:
-        if step.k is not None and step.name not in ("drop", "common"):
-            whole["dim"] = step.k
-    return {"spec": str(parsed), **whole}
-
-
 def as_a_gpu_chose(spec: str) -> str | None:
     """The spec with the half precision that a GPU once took where none was said; None if nowhere.
 
@@ -93,9 +66,9 @@ def as_a_gpu_chose(spec: str) -> str | None:
 
 
 def _in_half(spec: SourceSpec) -> SourceSpec:
-    if spec.kind not in ("hf", "dir", "minilm") or spec.option("dtype"):
+    if spec.kind not in MODELS or spec.option("dtype"):
         return spec
-    checkpoint = _checkpoint(spec)
+    checkpoint = checkpoint_at(spec)
     chosen = spec.option("pooling") is not None or spec.option("layer") is not None
     if checkpoint.modules and not chosen and spec.kind != "minilm":
         return spec
@@ -112,11 +85,11 @@ def checkpoint_of(source: str) -> tuple[SourceSpec, Checkpoint]:
     """
     parsed = parse(source)
     spec = parsed.sources[0]
-    if len(parsed.sources) > 1 or parsed.steps or spec.kind not in ("hf", "dir", "minilm"):
+    if len(parsed.sources) > 1 or parsed.steps or spec.kind not in MODELS:
         raise UserError(
             f"'{source}' is not a transformer.", "Give one hf:ID, dir:FOLDER or minilm."
         )
-    return spec, _checkpoint(spec)
+    return spec, checkpoint_at(spec)
 
 
 def _catalogue(name: str) -> tuple[Sequence[str], str]:
@@ -128,17 +101,21 @@ def _catalogue(name: str) -> tuple[Sequence[str], str]:
 def _part(
     spec: SourceSpec, cache: VectorCache, datasets: DatasetSource, device: str | None
 ) -> Encoder:
+    warnings: tuple[str, ...] = ()
+    if spec.kind in MODELS:
+        warnings = contradictions(checkpoint_at(spec), spec)
+
     def one_sided(spec: SourceSpec) -> Encoder:
         source = _source(spec, datasets, device)
         source = _live.setdefault((source.name, device, source.fingerprint), source)
         # Vectors that lie in a file already need no second place.
-        return source if spec.kind == "vectors" else CachedEncoder(source, cache)
+        return source if spec.kind == "vectors" else CachedEncoder(source, cache, warnings)
 
     def two_sided(sides: tuple[SourceSpec, SourceSpec], kind: str = "two-sided") -> TwoSided:
         return TwoSided(str(spec), one_sided(sides[0]), one_sided(sides[1]), kind)
 
     if TASK_DATA in (spec.option("prompt"), spec.option("query_prompt")):
-        own = Prompts.of(_checkpoint(spec))
+        own = Prompts.of(checkpoint_at(spec))
         return PromptedByTask(
             str(spec),
             one_sided(spec.with_options(prompt=None, query_prompt=None)),
@@ -229,7 +206,7 @@ def _model(spec: SourceSpec, device: str | None) -> Source:
     from engine.encoders import transformer
     from engine.encoders.sentence_transformer import SentenceTransformerSource
 
-    name, checkpoint = str(spec), _checkpoint(spec)
+    name, checkpoint = str(spec), checkpoint_at(spec)
     options = {"dtype": spec.option("dtype"), "device": device}
     length = spec.option("max_length")
     max_length = int(length) if length else None
@@ -255,7 +232,12 @@ def _model(spec: SourceSpec, device: str | None) -> Source:
     )
 
 
-def _checkpoint(spec: SourceSpec) -> Checkpoint:
+def checkpoint_at(spec: SourceSpec) -> Checkpoint:
+    """The folder of a source that is a model, downloaded if need be.
+
+    Raises:
+        UserError: it cannot be found.
+    """
     if spec.kind == "minilm":
         from engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
 
@@ -265,78 +247,3 @@ def _checkpoint(spec: SourceSpec) -> Checkpoint:
     from engine.encoders.hub import download
 
     return Checkpoint(download(spec.value, spec.option("revision")), spec.value)
-
-
-def _facts(spec: SourceSpec) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "kind": spec.kind,
-        "dim": None,
-        "parameters": None,
-        "bytes": None,
-        "pooling": spec.option("pooling"),
-        "why": [],
-        "warnings": [],
-        "available": True,
-        "problem": None,
-    }
-    try:
-        if spec.kind in ("hf", "dir", "minilm"):
-            facts |= _checkpoint_facts(spec)
-        elif spec.kind == "vectors":
-            from engine.encoders.vectors import VectorFile
-
-            file = VectorFile(str(spec), spec.value, spec.option("text"), spec.option("vector"))
-            facts |= {"dim": file.dim, "bytes": file.path.stat().st_size}
-        else:
-            facts |= _word_facts(spec)
-    except UserError as error:
-        facts |= {"available": False, "problem": str(error)}
-    return facts
-
-
-def _word_facts(spec: SourceSpec) -> dict[str, Any]:
-    pooling = spec.option("pooling")
-    facts: dict[str, Any] = {"pooling": pooling or "avg"}
-    if spec.kind == "wordllama":
-        from engine.encoders.packaged import WORDLLAMA_WEIGHTS, WordLlama
-
-        size = (WordLlama("wordllama").folder / WORDLLAMA_WEIGHTS).stat().st_size
-        facts |= {"dim": 256, "parameters": 32_000 * 256, "bytes": size}
-    elif spec.kind == "words":
-        from engine.encoders.words import WordVectors
-
-        vectors = WordVectors(spec.value, spec.value)
-        facts |= {"dim": vectors.dim, "bytes": vectors.path.stat().st_size}
-    else:
-        facts |= {"dim": int(spec.value), "pooling": pooling}
-    if pooling == "pmean":
-        facts["dim"] *= 4
-    return facts
-
-
-def _checkpoint_facts(spec: SourceSpec) -> dict[str, Any]:
-    from engine.encoders.pooling_choice import examine
-
-    if spec.kind == "hf":
-        from engine.encoders.hub import cached
-
-        folder = cached(spec.value, spec.option("revision"))
-        if folder is None:
-            return {"available": False, "problem": "It is downloaded when it is first used."}
-        checkpoint = Checkpoint(folder, spec.value)
-    else:
-        checkpoint = _checkpoint(spec)
-    checkpoint.check()
-    diagnosis = examine(checkpoint, spec.option("pooling"))
-    return {
-        "dim": checkpoint.dim if checkpoint.config else None,
-        "parameters": checkpoint.parameters or None,
-        "bytes": sum(f.stat().st_size for f in checkpoint.weights) or None,
-        "pooling": spec.option("pooling") or diagnosis.pooling,
-        "why": list(diagnosis.reasons),
-        "warnings": list(diagnosis.warnings),
-    }
-
-
-def _sum(values: list[int | None]) -> int | None:
-    return None if None in values else sum(v for v in values if v is not None)

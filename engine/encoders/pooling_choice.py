@@ -34,12 +34,13 @@ def examine(checkpoint: Checkpoint, chosen: str | None = None) -> PoolingDiagnos
         UserError: `pooler_output` was asked for and the checkpoint has no pooler.
     """
     pooling, reason = _recommend(checkpoint)
-    if chosen is None or chosen == pooling:
-        _refuse_random_pooler(checkpoint, chosen or pooling)
+    _refuse_random_pooler(checkpoint, chosen or pooling)
+    if chosen is None:
         return PoolingDiagnosis(pooling, (reason,))
-    _refuse_random_pooler(checkpoint, chosen)
-    warnings = [f"pooling={chosen} on {checkpoint.label}, where {pooling} fits: {reason}"]
-    if chosen in ("cls_token", "pooler_output") and checkpoint.is_decoder:
+    warnings = []
+    if chosen != pooling:
+        warnings.append(f"pooling={chosen} on {checkpoint.label}, where {pooling} fits: {reason}")
+    if chosen != pooling and chosen in ("cls_token", "pooler_output") and checkpoint.is_decoder:
         warnings.append("The first token of a decoder sees nothing of the text behind it.")
     if checkpoint.modules:
         left_out = [str(m["type"]).rsplit(".", 1)[-1] for m in checkpoint.modules[2:]]

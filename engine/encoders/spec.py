@@ -51,6 +51,9 @@ DTYPES = ("float32", "float16", "bfloat16")
 MAX_DIM = 16_384
 MAX_WINDOW = 1_000
 
+MODELS = ("hf", "dir", "minilm")
+"""Sources that are models with files of their own."""
+
 _MODEL_OPTIONS = ("pooling", "layer", "max_length", *PROMPTS, "dtype")
 _WORD_OPTIONS = ("pooling", "data", "window")
 

@@ -10,11 +10,14 @@ from app import formats
 from app.components.actions import button
 from app.pages.encoders import service
 from app.web import address, parts
+from engine.encoders.spec import TASK_DATA
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+MOST_PROMPTS = 6
+"""Of a model's own that are shown."""
 WITH_POOLING = ("hf", "dir", "minilm")
 KINDS = {
     "minilm": "transformer",
@@ -44,8 +47,8 @@ def verdict(text: str) -> str:
     usable = info["available"] or info["kind"] == "hf"  # the hub's are downloaded later
     kind = "t-good" if usable else "t-warn"
     return (
-        f'<div class="t-notice {kind}" role="status">{name}<p>{escape(known)}</p></div>'
-        + parts.warn(info.get("warnings") or [])
+        f'<div class="t-notice {kind}" role="status">{name}<p>{escape(known)}</p>'
+        f"{_own_prompts(info)}</div>" + parts.warn(info.get("warnings") or [])
     )
 
 
@@ -61,9 +64,28 @@ def _facts(info: dict[str, Any]) -> str:
         facts.append(formats.size(info["bytes"]))
     if info.get("pooling") and not info.get("why"):
         facts.append(f"pooling {info['pooling']}")
+    facts += [
+        f"{label} {_quoted(info[name])}"
+        for name, label in (("prompt", "prompt"), ("query_prompt", "query prompt"))
+        if name in info
+    ]
     if info.get("problem"):
         facts.append(info["problem"])
     return " · ".join(fact for fact in facts if fact)
+
+
+def _quoted(prompt: str) -> str:
+    """A prompt with its spaces; what stands for one is said in words."""
+    return {"": "none", TASK_DATA: "of the task"}.get(prompt, f"“{prompt}”")
+
+
+def _own_prompts(info: dict[str, Any]) -> str:
+    """The prompts that the model's files name."""
+    own = info.get("prompts") or {}
+    listed = [f"{escape(name)} <code>{escape(text)}</code>" for name, text in own.items()]
+    if len(listed) > MOST_PROMPTS:
+        listed[MOST_PROMPTS:] = [f"and {len(listed) - MOST_PROMPTS} more"]
+    return f'<p class="t-small">Its own prompts: {", ".join(listed)}</p>' if listed else ""
 
 
 USES = (("Search", "search"), ("Map", "map"), ("Geometry", "geometry"), ("Decode", "decode"))
@@ -105,7 +127,7 @@ def _entry(row: dict[str, Any], tasks: int, read_only: bool, opened: bool) -> st
     mark = ' class="t-open"' if opened else ""
     return (
         f'<li{mark}><div><strong class="t-spec">{escape(name)}</strong>'
-        f"<p>{escape(_facts(row))}</p>{why}{_uses(name) if opened else ''}"
+        f"<p>{escape(_facts(row))}</p>{why}{_own_prompts(row)}{_uses(name) if opened else ''}"
         f"{parts.warn(row.get('warnings') or [])}</div>"
         f'<div class="t-muted t-small">{measured}</div><div class="t-verbs">{verbs}</div></li>'
     )

@@ -68,6 +68,8 @@ def evaluate(
     from app.pages.evaluate import service
     from app.pages.evaluate.job import EvaluateJob, queue_evaluation
 
+    for warning in service.warnings(encoders):
+        say(f"Warning: {warning}")
     if queue:
         run = queue_evaluation(
             workspace, encoders, tasks, protocol, seed, seeds=seeds, listed=not unlisted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,13 @@ def ready(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
     if not made.tasks:
         raise UserError("The protocol covers none of these tasks.", "Choose another protocol.")
     return made
+
+
+def warnings(specs: Sequence[str]) -> list[str]:
+    """What a person should read before a run: settings that the files of a model deny."""
+    from engine.encoders import warnings_of
+
+    return [f"{spec}: {warning}" for spec in specs for warning in warnings_of(spec)]
 
 
 def rows(workspace: Workspace, job: EvaluateJob) -> list[Mapping[str, Any]]:

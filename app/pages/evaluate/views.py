@@ -99,7 +99,8 @@ def summary(workspace: Workspace, asked: EvaluateJob) -> str:
     if known:
         stored = f"{known} of {len(keys)} already in the store, not measured again"
     return (
-        f'<div class="t-plan">{left_out}<p role="status">{product}, {stored}.</p>'
+        f'<div class="t-plan">{left_out}{parts.warn(service.warnings(job.encoders))}'
+        f'<p role="status">{product}, {stored}.</p>'
         f'<pre class="t-command" tabindex="0" aria-label="The same on the command line">'
         f"{escape(service.command(job))}</pre></div>"
     )

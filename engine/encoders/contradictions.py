@@ -1,0 +1,76 @@
+"""What a spec asks of a model and the model's files deny; the pooling is the doctor's matter.
+
+Reads files, loads no model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from engine.encoders.checkpoint import Checkpoint
+from engine.encoders.prompts import Prompts
+from engine.encoders.spec import PROMPTS, TASK_DATA, SourceSpec
+
+_NAME = re.compile(r"[\w-]+")
+_NAMED = 4
+"""Names that are listed."""
+
+
+def contradictions(checkpoint: Checkpoint, spec: SourceSpec) -> tuple[str, ...]:
+    """Sentences on prompts and lengths, for a person to read before trusting a score."""
+    return tuple([*_prompts(checkpoint, spec), *_length(checkpoint, spec)])
+
+
+def _prompts(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
+    prompts = Prompts.of(checkpoint)
+    said = [spec.option(name) for name in PROMPTS]
+    if said == [None, None]:
+        yield from _unsaid(checkpoint, spec, prompts)
+    if TASK_DATA in said and not prompts.own:
+        yield f"The files of {checkpoint.label} name no prompts: @task puts none before sentences."
+    for text in dict.fromkeys(said):
+        if text and text != TASK_DATA and text not in prompts.own:
+            yield from _unknown(checkpoint, text, prompts)
+
+
+def _unsaid(checkpoint: Checkpoint, spec: SourceSpec, prompts: Prompts) -> Iterator[str]:
+    """Where the model was trained with prompts, and none is asked for."""
+    # Only sentence-transformers itself takes a default without being asked.
+    plain = spec.kind == "minilm" or any(spec.option(name) for name in ("pooling", "layer"))
+    default = "" if plain or not checkpoint.modules else prompts.text(None)
+    query = prompts.own.get("query", "")
+    if default and query and query != default:
+        yield (
+            f"Queries get the default prompt of {checkpoint.label}, {default!r}; its files have "
+            f"{query!r} for them: add query_prompt=query."
+        )
+    elif prompts.own and not default:
+        sides = {"query", "document"} & prompts.own.keys()
+        more = len(prompts.own) - _NAMED
+        shown = ", ".join(f"{name} ({text!r})" for name, text in [*prompts.own.items()][:_NAMED])
+        yield (
+            f"{checkpoint.label} has prompts, and none is asked for: {shown}"
+            f"{f' and {more} more' if more > 0 else ''}. "
+            f"Add prompt={TASK_DATA if sides else next(iter(prompts.own))}."
+        )
+
+
+def _unknown(checkpoint: Checkpoint, text: str, prompts: Prompts) -> Iterator[str]:
+    """Where a prompt looks like a name that the model does not have, or like a text cut short."""
+    own = next((own for own in prompts.own.values() if own != text and own.strip() == text), None)
+    if own is not None:
+        yield f"{checkpoint.label} has the prompt {own!r}, and {text!r} is asked for: a space at " \
+              "the end is written %20."  # fmt: skip
+    elif _NAME.fullmatch(text) and (prompts.own or text in prompts.named):
+        has = f"; it has {', '.join(prompts.own)}" if prompts.own else ""
+        yield f"{checkpoint.label} has no prompt named {text!r}{has}."
+
+
+def _length(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
+    said, stated = spec.option("max_length"), checkpoint.max_length
+    if said is not None and stated is not None and int(said) > stated:
+        yield (
+            f"max_length={said} is more than the {stated} tokens that the files of "
+            f"{checkpoint.label} say."
+        )
