@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from engine import evaluate
     from engine.decode import open_decoder
     from engine.encoders import load
+    from engine.mteb.model import mteb
     from engine.train import train
     from engine.training import TrainSpec
 
 __all__ = [
-    "TrainSpec", "Workspace", "compare", "evaluate", "load", "nearest", "open_decoder", "train",
+    "TrainSpec", "Workspace", "compare", "evaluate", "load", "mteb", "nearest", "open_decoder",
+    "train",
 ]  # fmt: skip
 
 _PLACES = {
@@ -33,6 +35,7 @@ _PLACES = {
     "compare": "app.pages.compare.service",
     "evaluate": "engine",
     "load": "engine.encoders",
+    "mteb": "engine.mteb.model",
     "nearest": "app.pages.search.service",
     "open_decoder": "engine.decode",
     "train": "engine.train",

@@ -17,6 +17,7 @@ Kind = Literal[
     "retrieval",
     "parallel",
     "summaries",
+    "mteb",
 ]
 
 TaskType = Literal[

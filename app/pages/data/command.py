@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from app import formats
 from app.pages.data import service
 from app.terminal import (
     JsonOption,
@@ -87,6 +88,40 @@ def add_data(
     row = service.keep(workspace, file, file.name, name or file.stem, mapping)
     used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
     done(row, f"Added as upload:{row['name']}: {row['kind']}; {used}.", as_json)
+
+
+@data_verbs.command("suite")
+@plain_errors
+def list_suite(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[SUITE]", help="Such as 'MTEB(eng, v2)'.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the tasks of a suite of MTEB's: which data are here, and how large the others are.
+
+    Nothing is fetched; without a name, the suites themselves. Needs the extra `mteb`.
+
+    theodolite data suite "MTEB(eng, v2)"
+
+    theodolite evaluate minilm --tasks "MTEB(eng, v2)"
+    """
+    from dataclasses import asdict
+
+    from engine.mteb import suites
+
+    if name is None:
+        emit([asdict(one) for one in suites.suites()], ("name", "tasks", "description"), as_json)
+        return
+    found = suites.suite(name)
+    rows = [asdict(one) for one in found]
+    sizes = [{**row, "size": formats.size(row["bytes"] or 0)} for row in rows]
+    columns = ("task", "type", "examples", "size", "licence", "access", "here", "problem")
+    emit(rows if as_json else sizes, columns, as_json)
+    lacking = [one for one in found if not one.here]
+    size = formats.size(sum(one.bytes or 0 for one in lacking))
+    many = formats.plural(len(found), "task")
+    say(f"{len(found) - len(lacking)} of {many} are here; the others hold about {size} of text.")
 
 
 @data_verbs.command("import-coco")

@@ -1,0 +1,136 @@
+"""An encoder as a model of MTEB's: what `mteb.evaluate` takes in the place of its own.
+
+    import mteb, theodolite as th
+
+    mteb.evaluate(th.mteb("wordllama"), mteb.get_task("STSBenchmark"))
+
+The sentences of a call are encoded at once, so that the encoder can sort, batch and cache them. The
+revision is the encoder's fingerprint: MTEB's own cache of results never takes one for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.encoders.base import Encoder
+from engine.encoders.prompts import PromptTask
+from engine.encoders.sides import bind_task, query_side
+from engine.errors import UserError
+from engine.mteb.package import part
+from engine.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.encoders.base import VectorCache
+
+OWNER = "theodolite"
+"""Stands before the slash in the names of our encoders as models."""
+Hear = Callable[[int], None]
+"""Called with the number of sentences encoded so far, repeats counted."""
+
+
+def mteb(encoder: str | Encoder, cache: VectorCache | None = None) -> Model:
+    """Return a model that `mteb.evaluate` accepts.
+
+    Args:
+        encoder: a spec, or an encoder that is loaded.
+        cache: as for `engine.load`, for a spec.
+
+    Raises:
+        UserError: mteb is not installed, or the spec cannot be loaded.
+    """
+    part("evaluate")
+    if isinstance(encoder, str):
+        from engine.encoders import load
+
+        encoder = load(encoder, cache=cache)
+    return Model(encoder)
+
+
+class Model:
+    """An encoder that speaks MTEB's protocol of encoders."""
+
+    def __init__(self, encoder: Encoder, hear: Hear | None = None) -> None:
+        self.encoder = encoder
+        self._hear = hear
+        self._done = 0
+        self.mteb_model_meta = meta_of(encoder)
+
+    def encode(
+        self,
+        inputs: Any,
+        *,
+        task_metadata: Any,
+        hf_split: str,
+        hf_subset: str,
+        prompt_type: Any = None,
+        **options: Any,
+    ) -> np.ndarray:
+        """Return float32 (n, dim) for a loader of batches with a list `text` each.
+
+        Raises:
+            UserError: what is to be encoded is no text, or a vector is not finite.
+        """
+        sentences = texts(inputs, task_metadata.name)
+        side = getattr(prompt_type, "value", prompt_type)
+        encoder = self._of_side(task_metadata, side)
+        vectors = np.asarray(encoder.encode(sentences, self._progress()))
+        if vectors.shape != (len(sentences), self.encoder.dim) or not np.isfinite(vectors).all():
+            raise UserError(
+                f"{self.encoder.name} gave vectors of shape {vectors.shape}, or values that are "
+                f"not finite, for {len(sentences)} texts of {task_metadata.name}.",
+                "No score is computed from such vectors. Try dtype float32, and check the weights.",
+            )
+        self._done += len(sentences)
+        return vectors
+
+    def _of_side(self, task: Any, side: str | None) -> Encoder:
+        """The encoder of queries or of documents, with the prompts that it has for the task."""
+        bound = bind_task(self.encoder, [], "", PromptTask(task.name, task.type))
+        return query_side(bound) if side == "query" else bound
+
+    def _progress(self) -> Progress | None:
+        hear, before = self._hear, self._done
+        return None if hear is None else lambda done, total: hear(before + done)
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Cosines of all rows, or of two single vectors, by MTEB's own function."""
+        return part("similarity_functions.cos_sim")(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Cosines of row i with row i, by MTEB's own function."""
+        return part("similarity_functions.pairwise_cos_sim")(embeddings1, embeddings2)
+
+
+def meta_of(encoder: Encoder) -> Any:
+    """Describe an encoder as MTEB describes models: by name, revision and dimension."""
+    return part("models.model_meta.ModelMeta").create_empty(
+        {
+            "name": f"{OWNER}/{encoder.name.replace('/', '_')}",
+            "revision": encoder.fingerprint,
+            "embed_dim": encoder.dim,
+            "similarity_fn_name": part("models.model_meta.ScoringFunction").COSINE,
+        }
+    )
+
+
+def texts(inputs: Iterable[Any], task: str) -> list[str]:
+    """Return the texts of a loader in order; without going through its batches where that goes.
+
+    Raises:
+        UserError: it holds images, sounds or the like.
+    """
+    dataset = getattr(inputs, "dataset", None)
+    columns = getattr(dataset, "column_names", None)
+    found: list[str] | None = None
+    if dataset is not None and columns is not None and "text" in columns:
+        found = list(dataset["text"])
+    elif columns is None:
+        found = [text for batch in inputs for text in batch["text"]]
+    if found is None or not all(isinstance(text, str) for text in found):
+        raise UserError(
+            f"{task} is not a task on texts alone.", "Encoders here read text; choose a text task."
+        )
+    return found

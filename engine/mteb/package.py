@@ -1,0 +1,70 @@
+"""The package `mteb`: whether it is installed, which version, and what is said otherwise."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+from types import ModuleType
+from typing import Any
+
+from engine.errors import UserError, first_line
+
+TESTED = "2.26.24"
+"""What this release was tested with."""
+INSTALL = "Install it: pip install 'theodolite[mteb]'."
+
+
+def version() -> str | None:
+    """Return the version that is installed, without importing it; None if there is none."""
+    try:
+        return version_of("mteb")
+    except PackageNotFoundError:
+        return None
+
+
+def package() -> ModuleType:
+    """Import mteb, which takes seconds.
+
+    Raises:
+        UserError: it is not installed, or is one that this release cannot speak to.
+    """
+    here = version()
+    if here is None:
+        raise UserError("This needs the package mteb, which is not installed.", INSTALL)
+    if here.partition(".")[0] != TESTED.partition(".")[0]:
+        raise UserError(
+            f"mteb {here} is installed; this release knows mteb {TESTED} and others of its line.",
+            INSTALL,
+        )
+    try:
+        return import_module("mteb")
+    except ImportError as error:
+        raise UserError(
+            f"mteb {here} is installed but cannot be imported: {first_line(error)}.", INSTALL
+        ) from error
+
+
+def part(path: str) -> Any:
+    """Return something of mteb by its dotted name, such as `abstasks.AbsTaskSTS`.
+
+    Raises:
+        UserError: as of `package`, or this version has no such thing.
+    """
+    package()
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(import_module(f"mteb.{module}" if module else "mteb"), name)
+    except (ImportError, AttributeError) as error:
+        raise UserError(
+            f"mteb {version()} has no {path}, which Theodolite asks it for.",
+            f"This release was tested with mteb {TESTED}: pip install mteb=={TESTED}.",
+        ) from error
+
+
+def caution() -> list[str]:
+    """Say of a version that this release was not tested with that it was not."""
+    here = version()
+    return [] if here == TESTED else [
+        f"Scored by mteb {here}; this release of Theodolite was tested with {TESTED}."
+    ]  # fmt: skip

@@ -1,0 +1,196 @@
+"""MTEB's suites, such as `MTEB(eng, v2)`: their tasks, and what of the data is here already.
+
+Nothing is fetched. How large the data are is taken from what MTEB counted in them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engine.errors import UserError
+from engine.mteb.package import part
+from engine.mteb.theirs import PREFIX, named
+
+
+@dataclass(frozen=True)
+class SuiteInfo:
+    """A suite.
+
+    Attributes:
+        name: as MTEB writes it.
+        tasks: how many it has.
+        languages: of its tasks, ISO 639-3.
+        description: MTEB's own words.
+    """
+
+    name: str
+    tasks: int
+    languages: tuple[str, ...]
+    description: str
+
+
+@dataclass(frozen=True)
+class SuiteTask:
+    """A task of a suite, before its data are read.
+
+    Attributes:
+        task: its name here.
+        type: MTEB's word.
+        languages, splits: those that the suite takes.
+        examples: texts and pairs that MTEB counted; None where it counted none.
+        bytes: of their text, about; what is fetched may be packed, or hold more than is scored.
+        licence: of the data; empty when unknown.
+        here: whether the data are on this machine.
+        access: `open`, or `login` where the hub asks for one.
+        problem: why it cannot be run here, or None.
+    """
+
+    task: str
+    type: str
+    languages: tuple[str, ...]
+    splits: tuple[str, ...]
+    examples: int | None
+    bytes: int | None
+    licence: str
+    here: bool
+    access: str
+    problem: str | None
+
+
+def suites() -> list[SuiteInfo]:
+    """List MTEB's suites of text tasks.
+
+    Raises:
+        UserError: mteb is not installed.
+    """
+    found = []
+    for one in part("get_benchmarks")():
+        if all(list(task.metadata.modalities) == ["text"] for task in one.tasks):
+            spoken = tuple(sorted({code for task in one.tasks for code in task.languages}))
+            about = " ".join((one.description or "").split())
+            found.append(SuiteInfo(one.name, len(one.tasks), spoken, about))
+    return found
+
+
+def is_suite(name: str) -> bool:
+    """Whether a name looks like one of MTEB's suites: `MTEB(eng, v2)` or `mteb:BEIR`.
+
+    Only those of the second form are looked up, which imports mteb.
+    """
+    if not name.startswith(PREFIX):
+        return name.endswith(")") and "(" in name
+    return "/" not in name and name.removeprefix(PREFIX) in _benchmarks()
+
+
+def tasks_of(name: str) -> list[str]:
+    """Return the names of a suite's tasks, in its order.
+
+    Raises:
+        UserError: mteb is not installed, or it has no such suite.
+    """
+    return [named(task) for task in _suite(name).tasks]
+
+
+def suite(name: str) -> list[SuiteTask]:
+    """Say of every task of a suite what it is, whether its data are here, and how large they are.
+
+    Raises:
+        UserError: mteb is not installed, or it has no such suite.
+    """
+    return [_described(task) for task in _suite(name).tasks]
+
+
+def _suite(name: str) -> Any:
+    known = _benchmarks()
+    found = known.get(name.removeprefix(PREFIX).strip())
+    if found is None:
+        close = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=3)
+        raise UserError(
+            f"MTEB has no suite named {name!r}.",
+            f"Did you mean {' or '.join(close)}?" if close
+            else "`theodolite data suite` lists them.",
+        )  # fmt: skip
+    return found
+
+
+@cache
+def _benchmarks() -> dict[str, Any]:
+    every = part("get_benchmarks")()
+    aliases = {alias: one for one in every for alias in one.aliases or ()}
+    return aliases | {one.name: one for one in every}
+
+
+def _described(task: Any) -> SuiteTask:
+    about = task.metadata
+    examples, size = _counted(task)
+    kinds = list(about.modalities)
+    return SuiteTask(
+        task=named(task),
+        type=about.type,
+        languages=tuple(task.languages),
+        splits=tuple(task.eval_splits),
+        examples=examples,
+        bytes=size,
+        licence="" if about.license in (None, "not specified") else str(about.license),
+        here=_is_here(task),
+        access="open" if about.is_public else "login",
+        problem=None if kinds == ["text"] else f"It is a task on {' and '.join(kinds)}.",
+    )
+
+
+def _counted(task: Any) -> tuple[int | None, int | None]:
+    """Examples and characters of the subsets and splits that are scored."""
+    parts = task.metadata.tasks if task.is_aggregate else [task]
+    found = [_of_one(one) for one in parts]
+    if any(one is None for one in found):
+        return None, None
+    counted = [one for one in found if one is not None]
+    return sum(n for n, _ in counted), sum(size for _, size in counted)
+
+
+def _of_one(task: Any) -> tuple[int, int] | None:
+    stats = task.metadata.descriptive_stats
+    if not stats:
+        return None
+    examples = characters = 0
+    for split in task.eval_splits:
+        of_split = stats.get(split)
+        if of_split is None:
+            return None
+        by_subset = of_split.get("hf_subset_descriptive_stats") or {}
+        wanted = [by_subset[one] for one in task.hf_subsets if one in by_subset] or [of_split]
+        for one in wanted:
+            examples += int(one.get("num_samples") or 0)
+            characters += _characters(one)
+    return examples, characters
+
+
+def _characters(stats: Mapping[str, Any]) -> int:
+    whole = stats.get("number_of_characters")
+    if whole:
+        return int(whole)
+    tables = [one for one in stats.values() if isinstance(one, Mapping)]
+    return sum(int(table.get("total_text_length") or 0) for table in tables)
+
+
+def _is_here(task: Any) -> bool:
+    """Whether the data lie in the cache of `datasets` or of the hub, at MTEB's revision."""
+    if task.is_aggregate:
+        return all(_is_here(one) for one in task.metadata.tasks)
+    said = task.metadata.dataset
+    path, revision = str(said["path"]), str(said["revision"])
+    if Path(path).is_dir():
+        return True
+    import datasets
+    from huggingface_hub import constants
+
+    hub = Path(constants.HF_HUB_CACHE) / f"datasets--{path.replace('/', '--')}" / "snapshots"
+    if (hub / revision).is_dir():
+        return True
+    prepared = Path(datasets.config.HF_DATASETS_CACHE) / path.replace("/", "___")
+    return any(prepared.glob(f"*/*/{revision}/*.arrow"))

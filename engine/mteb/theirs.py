@@ -1,0 +1,189 @@
+"""MTEB's own tasks by name: `mteb:STS17/en-en+de-en@test`, a task, some subsets, some splits.
+
+Their data come from where MTEB keeps them, the hub or the local cache of `datasets`, at the
+revision that MTEB names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.datasets.info import Kind, content_hash
+from engine.errors import UserError, first_line
+from engine.mteb.package import package, part
+
+PREFIX = "mteb:"
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTask:
+    """A task of MTEB's own, as far as it is known before its data are read.
+
+    Attributes:
+        name: with prefix, subsets and splits.
+        hash: of where the data lie, their revision, subsets and splits.
+    """
+
+    name: str
+    hash: str
+    kind: Kind = field(default="mteb", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """None: what is encoded is MTEB's affair."""
+        return []
+
+
+def parsed(name: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Take `mteb:NAME/subset+subset@split+split` apart; what is not said is empty."""
+    rest, _, splits = name.removeprefix(PREFIX).partition("@")
+    task, _, subsets = rest.partition("/")
+
+    def several(text: str) -> tuple[str, ...]:
+        return tuple(part for part in text.split("+") if part)
+
+    return task, several(subsets), several(splits)
+
+
+def named(task: Any) -> str:
+    """Name a task of MTEB's, with its subsets and splits where they are not all of them."""
+    known = task.metadata
+    subsets = "" if list(task.hf_subsets) == list(known.hf_subsets) else "+".join(task.hf_subsets)
+    splits = "" if list(task.eval_splits) == list(known.eval_splits) else "+".join(task.eval_splits)
+    return f"{PREFIX}{known.name}" + (subsets and f"/{subsets}") + (splits and f"@{splits}")
+
+
+def load(name: str) -> OwnTask:
+    """Return what is known of a task without its data.
+
+    Raises:
+        UserError: as of `make`.
+    """
+    task = make(name)
+    said = task.metadata.dataset
+    where = [str(said.get(key)) for key in ("path", "name", "revision")]
+    return OwnTask(named(task), content_hash([*where, *task.hf_subsets, *task.eval_splits]))
+
+
+def make(name: str, seed: int = 42) -> Any:
+    """Make MTEB's own task of a name.
+
+    Raises:
+        UserError: mteb is not installed; there is no such task, subset or split; or it is not on
+            texts alone.
+    """
+    package()
+    task, subsets, splits = parsed(name)
+    known = part("get_tasks._TASKS_REGISTRY")
+    if task not in known:
+        close = difflib.get_close_matches(task, known, n=3)
+        raise UserError(
+            f"MTEB has no task named {task!r}.",
+            f"Did you mean {' or '.join(PREFIX + found for found in close)}?"
+            if close else "`theodolite data suite` lists its suites and their tasks.",
+        )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a task is superseded is said in the result's notes
+        made = known[task](seed=seed)
+    _check(task, "subset", subsets, made.metadata.hf_subsets)
+    _check(task, "split", splits, made.metadata.eval_splits)
+    if subsets:
+        made.hf_subsets = list(subsets)
+    if splits:
+        made.filter_eval_splits(list(splits))
+    if list(made.metadata.modalities) != ["text"]:
+        raise UserError(
+            f"{task} is a task on {' and '.join(made.metadata.modalities)}.",
+            "Encoders here read text; choose a text task.",
+        )
+    return made
+
+
+def _check(task: str, what: str, asked: Sequence[str], known: Sequence[str]) -> None:
+    for name in asked:
+        if name not in known:
+            raise UserError(
+                f"{task} has no {what} {name!r}.",
+                f"It has {', '.join(known[:12])}{' and more' if len(known) > 12 else ''}.",
+            )
+
+
+def notes(task: Any) -> list[str]:
+    """What a person should know of a task before reading its score."""
+    said = []
+    if task.metadata.superseded_by:
+        newer = task.metadata.superseded_by
+        said.append(f"{task.metadata.name} is superseded by {newer} in MTEB.")
+    if task.metadata.is_beta:
+        said.append(f"{task.metadata.name} is a beta task in MTEB: its scores may change.")
+    return said
+
+
+def explained(error: Exception, task: Any) -> UserError | None:
+    """Say why a task's data could not be had; None for an error that is about something else."""
+    about = task.metadata
+    place = f"{about.dataset['path']} at {about.dataset['revision'][:12]}"
+    chain = _chain(error)
+    kinds = {type(one).__name__ for one in chain}
+    words = " ".join(str(one) for one in chain).lower()
+    if not about.is_public or "GatedRepoError" in kinds or "gated" in words:
+        return UserError(
+            f"The data of {about.name} ({place}) are not open to everybody.",
+            f"Accept their terms at https://huggingface.co/datasets/{about.dataset['path']} and "
+            "log in with `hf auth login`.",
+        )
+    if kinds & _OFFLINE or "couldn't reach" in words or "couldn't find cache" in words:
+        return UserError(
+            f"The data of {about.name} ({place}) are not on this machine, and the hub cannot be "
+            f"reached ({type(chain[-1]).__name__}).",
+            "Connect and try again, or bring them into the cache of `datasets` (HF_HOME).",
+        )
+    if kinds & {"DatasetNotFoundError", "RepositoryNotFoundError", "RevisionNotFoundError"}:
+        return UserError(
+            f"The hub has no data set {place}, or it is private.",
+            "It may have been withdrawn; log in with `hf auth login` if you have access to it.",
+        )
+    if "scripts are no longer supported" in words or "trust_remote_code" in words:
+        return UserError(
+            f"The data of {about.name} ({place}) are read by a program of their own.",
+            "No remote code is run here. A newer version of the task may have plain files.",
+        )
+    return None
+
+
+_OFFLINE = {
+    "ConnectionError", "OfflineModeIsEnabled", "LocalEntryNotFoundError", "ConnectError",
+    "ConnectTimeout", "ReadTimeout", "MaxRetryError", "OfflineModeError", "ProxyError",
+}  # fmt: skip
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error and what it came from, the first cause last."""
+    found = [error]
+    while (cause := found[-1].__cause__ or found[-1].__context__) and cause not in found:
+        found.append(cause)
+    return found
+
+
+def read(task: Any) -> None:
+    """Have a task read its data.
+
+    Raises:
+        UserError: they cannot be had; says why and what to do.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            task.load_data()
+    except UserError:
+        raise
+    except Exception as error:
+        why = explained(error, task)
+        raise why or UserError(
+            f"mteb could not read the data of {task.metadata.name}: {first_line(error)}",
+            "Look whether its page on the hub says more, or take another task.",
+        ) from error
