@@ -6,9 +6,11 @@ Knows neither where results are kept nor who waits for them.
 from __future__ import annotations
 
 import logging
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +26,12 @@ from engine.results import Result
 if TYPE_CHECKING:
     from engine.datasets import Catalog
     from engine.datasets.types import Dataset
-    from engine.tasks import Task
+    from engine.tasks import Task, TaskType
+
+_IN_MEMORY = 2**29
+"""Bytes of vectors."""
+_PIECE = 65_536
+"""Sentences encoded at a time where there are more."""
 
 log = logging.getLogger(__name__)
 
@@ -103,8 +110,10 @@ def _one(
         result = replace(result, data_hash=dataset.hash)
         bound = bind(encoder, task, protocol, dataset)
         result = replace(result, fingerprint=bound.fingerprint, dim=bound.dim)
-        watched.expect(len(dataset.sentences), kind.trains)
-        vectors = _encode(bound, dataset, watched.encoded)
+        sentences = _needed(kind, dataset, protocol.name, result.seed)
+        watched.expect(len(sentences), kind.trains)
+        queries = kind.queries(dataset) if kind.queries else 0
+        vectors = _encode(bound, sentences, queries, watched.encoded)
         measured = kind.measure(task, dataset, vectors, protocol.name, result.seed, watched.trained)
         watched.trained(1.0)
     except Exception as error:
@@ -119,7 +128,7 @@ def _one(
         details={
             **measured.details,
             **_prompts(bound, dataset),
-            "notes": [*_notes(dataset, vectors), *measured.details.get("notes", ())],
+            "notes": [*_notes(sentences, vectors), *measured.details.get("notes", ())],
             "protocol_choice": choice,
             "protocol_hash": protocol.hash,
         },
@@ -196,16 +205,64 @@ def _prompts(encoder: Encoder, dataset: Dataset) -> dict[str, dict[str, str]]:
     return {"prompts": said} if said else {}
 
 
-def _encode(encoder: Encoder, dataset: Dataset, progress: Progress) -> np.ndarray:
-    """Encode all sentences in one call, so that the encoder can sort, batch and cache them."""
+def _needed(kind: TaskType, dataset: Dataset, protocol: str, seed: int) -> list[str]:
+    """The sentences that have to be encoded."""
     sentences = dataset.sentences
-    vectors = np.asarray(encoder.encode(sentences, progress))
-    if vectors.shape != (len(sentences), encoder.dim):
-        raise UserError(
-            f"The encoder gave vectors of shape {vectors.shape} for {len(sentences)} sentences; "
-            f"expected ({len(sentences)}, {encoder.dim}).",
-            "An encoder must give one vector a sentence, always of the dimension it announces.",
-        )
+    if kind.rows is None:
+        return sentences
+    return [sentences[i] for i in kind.rows(dataset, protocol, seed).tolist()]
+
+
+def _encode(encoder: Encoder, sentences: list[str], queries: int, progress: Progress) -> np.ndarray:
+    """Encode all sentences, the first of them as queries.
+
+    In one call where it can be, so that the encoder can sort, batch and cache them. What takes more
+    than memory should hold goes through a file that is gone once it is closed.
+    """
+    n, dim = len(sentences), encoder.dim
+    pieces = list(_pieces(encoder, n, queries))
+    vectors = np.empty((n, dim), np.float32) if 4 * n * dim <= _IN_MEMORY else _mapped((n, dim))
+    for side, start, stop in pieces:
+        told = partial(_shifted, progress, start, n)
+        some = np.asarray(side.encode(sentences[start:stop], told))
+        if some.shape != (stop - start, dim):
+            raise UserError(
+                f"The encoder gave vectors of shape {some.shape} for {stop - start} sentences; "
+                f"expected ({stop - start}, {dim}).",
+                "An encoder must give one vector a sentence, always of the dimension it announces.",
+            )
+        if len(pieces) == 1:
+            vectors = some
+        else:
+            vectors[start:stop] = some
+    _check_values(vectors, sentences)
+    return vectors
+
+
+def _pieces(encoder: Encoder, n: int, queries: int) -> Iterator[tuple[Encoder, int, int]]:
+    """Which side encodes which sentences in one call: from, to."""
+    from engine.encoders import query_side
+
+    sides = [(query_side(encoder), 0, queries), (encoder, queries, n)]
+    if sides[0][0] is encoder:
+        sides = [(encoder, 0, n)]
+    most = n if 4 * n * encoder.dim <= _IN_MEMORY else _PIECE
+    for side, first, last in sides:
+        for start in range(first, last, max(most, 1)):
+            yield side, start, min(start + most, last)
+
+
+def _mapped(shape: tuple[int, int]) -> np.ndarray:
+    with tempfile.TemporaryFile() as file:  # it stays there for as long as it is mapped
+        return np.memmap(file, np.float32, "w+", shape=shape)
+
+
+def _shifted(progress: Progress, start: int, total: int, done: int, of_piece: int) -> None:
+    """Tell of a piece as a part of the whole."""
+    progress(start + done, total)
+
+
+def _check_values(vectors: np.ndarray, sentences: list[str]) -> None:
     faulty = np.flatnonzero(~np.isfinite(vectors.sum(axis=1, dtype=np.float64)))
     if len(faulty):
         raise UserError(
@@ -218,15 +275,13 @@ def _encode(encoder: Encoder, dataset: Dataset, progress: Progress) -> np.ndarra
             f"The encoder gave a zero vector for every one of {len(vectors):,} sentences.",
             "Nothing can be told from zeros. Does the encoder know any word of this language?",
         )
-    return vectors
 
 
-def _notes(dataset: Dataset, vectors: np.ndarray) -> list[str]:
+def _notes(sentences: list[str], vectors: np.ndarray) -> list[str]:
     """Say of how many sentences nothing is known."""
     zero = np.flatnonzero(~vectors.any(axis=1))
     if not len(zero):
         return []
-    sentences = dataset.sentences
     return [
         f"{len(zero):,} of {len(sentences):,} sentences have a zero vector, the first being "
         f"{sentences[zero[0]][:80]!r}."

@@ -188,6 +188,19 @@ def _neighbours(work: Work, dim: int) -> Speed:
     return _compared(lambda vectors: neighbours_of_each(vectors, 10), dim)
 
 
+def _k_means(work: Work, dim: int) -> Speed:
+    """One small clustering: a vector compared with a centre, as often as that was by the end."""
+    from sklearn.cluster import MiniBatchKMeans
+
+    from engine.classifiers.features import one_blas_thread
+
+    vectors, clusters = _drawn(4 * _MOST, dim), 20
+    model = MiniBatchKMeans(clusters, batch_size=512, n_init=1, random_state=1111)
+    with one_blas_thread():
+        model.fit(vectors)
+        return Speed(_timed(lambda: model.fit_predict(vectors)) / len(vectors) / clusters)
+
+
 def _compared(compare: Callable[[np.ndarray], object], dim: int) -> Speed:
     """All pairs of a few thousand vectors."""
     vectors = _drawn(4 * _MOST, dim)  # several blocks of either
@@ -216,5 +229,6 @@ _PROBES: dict[By, Callable[[Work, int], Speed]] = {
     "retrieval": _retrieval,
     "uniformity": _uniformity,
     "neighbours": _neighbours,
+    "k-means": _k_means,
     "cosines": _cosines,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 
 from engine.errors import UserError
+from engine.protocols.mteb import MTEB_V1, MTEB_V2
 from engine.protocols.pitfalls import PITFALLS, PITFALLS_MLP
 from engine.protocols.protocol import Protocol
 from engine.protocols.published import TABLE_B1
@@ -104,6 +105,7 @@ PROTOCOLS: dict[str, Protocol] = {
         *(SIMCSE_2021, STARTER_1, STARTER_2),
         *(SENTEVAL, SENTEVAL_EXACT, SENTEVAL_FAST, SENTEVAL_SKLEARN, SENTEVAL_MLP),
         *(PITFALLS, PITFALLS_MLP),
+        *(MTEB_V2, MTEB_V1),
         VEC2SENT,
     )
 }

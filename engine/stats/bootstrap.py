@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from engine.stats.average_precision import average_precision
+
 _CELLS = 500_000
 """Examples times resamples worked on at once, 4 MB an array: the draws are the same by any size."""
 
@@ -81,20 +83,24 @@ class Sample:
     Attributes:
         values: float64 (n,): cosines, predictions, or a score for each example (right = 1,
             precision, …).
-        gold: float64 (n,): the statistic is the correlation of values and gold, in points; or
-            None: it is the mean of the values, in points.
-        correlation: which one.
+        gold: float64 (n,): the statistic is one of values and gold, in points; or None: it is the
+            mean of the values, in points.
+        correlation: which one; or the average precision of the ranking by the values, where gold
+            is 1 or 0.
     """
 
     values: np.ndarray
     gold: np.ndarray | None = None
-    correlation: Literal["spearman", "pearson"] = "spearman"
+    correlation: Literal["spearman", "pearson", "average_precision"] = "spearman"
 
     @property
     def statistic(self) -> float:
         """The main score over these examples, in points of 100."""
         if self.gold is None:
             return 100.0 * float(np.mean(self.values))
+        if self.correlation == "average_precision":
+            once = np.ones((1, len(self.values)))
+            return 100.0 * float(average_precision(self.values, self.gold, once)[0])
         correlate = {"spearman": spearman, "pearson": pearson}[self.correlation]
         return 100.0 * correlate(self.values, self.gold)
 
@@ -103,11 +109,17 @@ def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) 
     """The examples that the main score of a `Result` was measured on.
 
     STS: the pairs of the parts in `details["main_parts"]` (the test split, or a whole year).
-    Learned relatedness: the test pairs, by the correlation in `details["selected_by"]`.
+    Learned relatedness: the test pairs, by the correlation in `details["selected_by"]`. MTEB's
+    types: the values that `details["mean_of"]` names, or pairs with a label.
 
     Raises:
         ValueError: when the result carries no per-example values.
     """
+    if "mean_of" in details:
+        return Sample(np.asarray(examples[details["mean_of"]], dtype=np.float64))
+    if "similarity" in examples:
+        labels = examples["label"].astype(np.float64)
+        return Sample(examples["similarity"], labels, "average_precision")
     if "cosine" in examples:
         rows = np.isin(examples["part"], list(details["main_parts"]))
         return Sample(examples["cosine"][rows], examples["gold"][rows])
@@ -194,6 +206,9 @@ def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:
     for place, (sample, mine) in enumerate(zip(samples, values, strict=True)):
         if sample.gold is None:
             found[place] = times @ mine / n
+            continue
+        if sample.correlation == "average_precision":
+            found[place] = average_precision(mine, sample.gold, times)
             continue
         key = (np.ascontiguousarray(sample.gold).tobytes(), sample.correlation)
         if key not in golds:

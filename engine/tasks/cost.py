@@ -18,7 +18,7 @@ from engine.classifiers.features import KEPT_BYTES
 from engine.classifiers.setting import Fit, SolverSetting
 
 By = Literal["exact", "columns", "logistic", "standardised", "relatedness", "retrieval",
-             "uniformity", "neighbours", "cosines"]  # fmt: skip
+             "uniformity", "neighbours", "k-means", "cosines"]  # fmt: skip
 """What takes the time: SentEval's solvers, the regression of `starter-1`, the trained similarities,
 or what compares vectors."""
 _KEY_BYTES = 24

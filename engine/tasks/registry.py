@@ -1,28 +1,37 @@
 """The tasks by name: one measurement on one data set each.
 
-Any data set can be measured. Scored pairs are a task of their own name (`upload:reviews`); labelled
-sentences are three, by an ending: `upload:reviews/classify`, `upload:reviews/search` and, in their
-own train, dev and test splits, `upload:reviews/probe`.
+Any data set can be measured. Most are a task of their own name (`upload:reviews`): scored or
+labelled pairs, queries with documents, parallel sentences, rated summaries. Labelled sentences are
+several, by an ending: `upload:reviews/classify`, `/search`, `/few-shot`, `/cluster` and, in their
+own train, dev and test splits, `/probe`.
 Knows no encoder; how a task is scored is said in the modules beside this one.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from engine import protocols
 from engine.errors import UserError
 from engine.protocols import Protocol
 from engine.tasks import (
+    bitext,
     captions,
     classification,
+    clustering,
+    few_shot,
+    mteb_sts,
+    pair_classification,
     probing,
     relatedness,
+    reranking,
+    retrieval,
     search,
     similarity,
     sts,
+    summarization,
     transfer,
 )
 from engine.tasks.task import Task, TaskType
@@ -31,7 +40,10 @@ if TYPE_CHECKING:
     from engine.datasets import Catalog
     from engine.datasets.types import DatasetInfo, Kind
 
-_MODULES = (sts, similarity, relatedness, classification, search, transfer, captions, probing)
+_MODULES = (
+    *(sts, similarity, mteb_sts, relatedness, classification, search, transfer, captions, probing),
+    *(few_shot, clustering, pair_classification, retrieval, reranking, bitext, summarization),
+)
 _TYPES = tuple(module.TYPE for module in _MODULES)
 STARTER = ("StarterSTS", "StarterTopics", "StarterSearch")
 SEVEN = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
@@ -54,6 +66,19 @@ SUITES: dict[str, tuple[str, ...]] = {
 """Names that stand for several tasks. `sts` and `transfer` are the sevens of SimCSE's tables, in
 their order; `senteval` is every downstream task of SentEval that trains something under its
 protocols."""
+
+MTEB_HERE = "mteb-here"
+"""A suite as well: all data here that MTEB's types of task measure, other than scored pairs."""
+
+_ENDINGS = ("classify", "search", "few-shot", "cluster", "probe")
+_OF_KIND: dict[Kind, Callable[[str], Task]] = {
+    "pairs": sts.of_data,
+    "labelled-pairs": pair_classification.of_data,
+    "retrieval": retrieval.of_data,
+    "parallel": bitext.of_data,
+    "summaries": summarization.of_data,
+}
+"""What is one task of the data set's own name."""
 
 _BUILT_IN = {task.name: task for kind in _TYPES for task in kind.tasks}
 TASKS: dict[str, Task] = {name: _BUILT_IN[name] for name in (*STARTER, *_BUILT_IN)}
@@ -93,9 +118,26 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
     of_labels = _of_labels(name)
     if of_labels and _is_dataset(of_labels.dataset, "labels", catalog):
         return of_labels
-    if _is_dataset(name, "pairs", catalog):
-        return sts.of_data(name)
+    own = _of_own_name(name, catalog)
+    if own:
+        return own
     raise _unknown(name, catalog)
+
+
+def _of_own_name(name: str, catalog: Catalog | None) -> Task | None:
+    """The one task on a data set; one that is yet to be looked up is taken for scored pairs."""
+    if catalog is not None:
+        for info in catalog.list():
+            if info.name == name:
+                return _of_info(info)
+    return sts.of_data(name) if _is_dataset(name, "pairs", catalog) else None
+
+
+def _of_info(info: DatasetInfo) -> Task | None:
+    if info.type == "Reranking":
+        return reranking.of_data(info.name)
+    make = _OF_KIND.get(info.kind)
+    return make(info.name) if make else None
 
 
 def _of_labels(name: str) -> Task | None:
@@ -111,16 +153,20 @@ def _of_labels(name: str) -> Task | None:
             return search.of_data(
                 name, dataset, f"Find sentences of {dataset} with the same label."
             )
+        case "few-shot":
+            return few_shot.of_data(name, dataset)
+        case "cluster":
+            return clustering.of_data(name, dataset)
         case "probe":
             return probing.of_data(name, dataset, f"Labels of {dataset}, in its own splits.")
     return None
 
 
 def available(catalog: Catalog) -> list[Task]:
-    """List the tasks whose data sets are at hand: built-in first, then other scored pairs, uploads.
+    """List the tasks whose data sets are at hand: built-in first, then those of other data.
 
-    Labelled sets of a data folder can be named (`banking77/classify`) but are not offered: most
-    have a protocol of their own elsewhere, with which a starter score would be confused.
+    Labelled sets of a data folder are offered as what they were made for, as MTEB measures it. What
+    else can be named (`banking77/classify`) is not: a starter score would be confused with it.
     """
     infos = catalog.list()
     present = {info.name for info in infos}
@@ -195,12 +241,15 @@ def expand(
     for name in (piece.strip() for piece in pieces):
         if name in SUITES:
             wanted += [task for task in SUITES[name] if task in here] or SUITES[name]
+        elif name == MTEB_HERE:
+            wanted += _mteb_here(catalog)
         elif name in measured:
             wanted.append(name)
         elif name:
             wanted.append(get(name, catalog).name)
     if not wanted:
-        raise UserError("No task was named.", f"Name tasks or a suite: {', '.join(SUITES)}.")
+        suites = ", ".join((*SUITES, MTEB_HERE))
+        raise UserError("No task was named.", f"Name tasks or a suite: {suites}.")
     return list(dict.fromkeys(wanted))
 
 
@@ -210,17 +259,30 @@ def _by_default(task: Task, protocol: str | None) -> bool:
     return task.type_under(protocols.get(protocol).types) is not None
 
 
+def _mteb_here(catalog: Catalog) -> list[str]:
+    found = [task.name for task in available(catalog) if task.protocol == "mteb-v2"]
+    if not found:
+        raise UserError(
+            "No data here is measured by MTEB's types of task.",
+            "Upload some, or name a data folder (THEODOLITE_DATA) that has a folder `mteb`.",
+        )
+    return found
+
+
 def _tasks_of(info: DatasetInfo) -> list[Task]:
-    if info.kind == "pairs":
-        return [sts.of_data(info.name)]
+    own = _of_info(info)
+    if own:
+        return [own]
     if info.task is not None and info.task.endswith("/probe"):
         return [probing.of_data(info.task, info.name, info.description)]
-    if info.kind == "labels" and info.origin in ("upload", "hub"):
-        return [
-            named(f"{info.name}/classify"),
-            search.of_data(f"{info.name}/search", info.name, f"Same label in {info.name}."),
-        ]
-    return []
+    if info.kind != "labels":
+        return []
+    if info.origin in ("upload", "hub"):
+        endings: Sequence[str] = _ENDINGS[:-1]
+    else:
+        made_for = {"Classification": ("few-shot",), "Clustering": ("cluster",)}
+        endings = made_for.get(info.type or "", ())
+    return [named(f"{info.name}/{ending}") for ending in endings]
 
 
 def _is_dataset(name: str, kind: Kind, catalog: Catalog | None) -> bool:
@@ -233,14 +295,14 @@ def _is_dataset(name: str, kind: Kind, catalog: Catalog | None) -> bool:
 
 
 def _unknown(name: str, catalog: Catalog | None) -> UserError:
-    known = [*TASKS, *SUITES]
+    known = [*TASKS, *SUITES, MTEB_HERE]
     if catalog is not None:
         known = list(dict.fromkeys(known + [task.name for task in available(catalog)]))
         if _is_dataset(name, "labels", catalog):
             return UserError(
                 f"{name!r} holds labelled sentences and can be measured in several ways.",
                 f"Name {name}/classify, {name}/probe (in its own train, dev and test splits, as "
-                f"SentEval probes) or {name}/search.",
+                f"SentEval probes), {name}/few-shot, {name}/cluster or {name}/search.",
             )
     folded = {task.casefold(): task for task in known}
     close = [folded[c] for c in difflib.get_close_matches(name.casefold(), folded, n=3)]

@@ -57,7 +57,8 @@ def measure(data: ScoredPairs, vectors: np.ndarray, *, space: bool = True) -> Me
     pairs = _pairs(data.parts)
     cosines = geometry.cosine(vectors[pairs.left], vectors[pairs.right])
     main_parts = _main_parts(data)
-    _refuse_undefined(data.name, cosines, pairs, main_parts)
+    rows = np.isin(pairs.part, main_parts)
+    refuse_undefined(data.name, cosines[rows], pairs.gold[rows])
     scores = _splits(pairs, cosines) if data.parts_are == "splits" else _subsets(pairs, cosines)
     undefined = sorted({s.aggregation or s.split for s in scores if math.isnan(s.score)})
     kept = [score for score in scores if not math.isnan(score.score)]
@@ -104,24 +105,28 @@ def _pairs(parts: dict[str, PairPart]) -> _Pairs:
     )
 
 
+def is_scored_by_test(data: ScoredPairs) -> bool:
+    """Whether the main score is that of the test split; else everything counts."""
+    return data.parts_are == "splits" and "test" in data.parts
+
+
 def _main_parts(data: ScoredPairs) -> list[int]:
-    """The test split, or everything."""
-    if data.parts_are == "splits" and "test" in data.parts:
+    if is_scored_by_test(data):
         return [list(data.parts).index("test")]
     return list(range(len(data.parts)))
 
 
-def _refuse_undefined(name: str, cosines: np.ndarray, pairs: _Pairs, main_parts: list[int]) -> None:
-    rows = np.isin(pairs.part, main_parts)
-    if rows.sum() < 2 or np.ptp(pairs.gold[rows]) == 0.0:
+def refuse_undefined(name: str, cosines: np.ndarray, gold: np.ndarray) -> None:
+    """Raise UserError where a correlation of some pairs is not defined."""
+    if len(gold) < 2 or np.ptp(gold) == 0.0:
         raise UserError(
-            f"{name} has {int(rows.sum())} scored pairs to measure on, and no two different "
+            f"{name} has {len(gold)} scored pairs to measure on, and no two different "
             "scores among them: a correlation is not defined.",
             "Give it at least two pairs with different scores.",
         )
-    if np.ptp(cosines[rows]) == 0.0:
+    if np.ptp(cosines) == 0.0:
         raise UserError(
-            f"Every pair of {name} has the same cosine, {cosines[rows][0]:.4f}: a correlation is "
+            f"Every pair of {name} has the same cosine, {cosines[0]:.4f}: a correlation is "
             "not defined.",
             "The encoder gives all sentences the same direction; look at its pooling and steps.",
         )

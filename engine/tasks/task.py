@@ -65,10 +65,14 @@ class TaskType:
 
     Attributes:
         name: as tasks and protocols have it.
-        measure: called with (task, data, vectors, protocol, seed, tick). The data are of the task's
-            kind, the vectors float32 (len(data.sentences), dim) and finite; the tick is called
-            during training, and what it raises stops it.
+        measure: called with (task, data, vectors, protocol, seed, tick). The data are of the
+            task's kind, the vectors float32, finite, one of each of `data.sentences` or of its
+            `rows`; they may be mapped from a file. The tick is called during training, and what it
+            raises stops it.
         work: called with (data, protocol, seed), counts what `measure` will compute.
+        rows: called with (data, protocol, seed), the positions in `data.sentences` of what has to
+            be encoded; None where that is all of them.
+        queries: called with the data, how many of these, the first ones, are queries; None: none.
         tasks: those that come with Theodolite, in the order of lists.
         trains: whether something is trained for minutes.
         draws: whether the main score depends on the seed.
@@ -78,6 +82,8 @@ class TaskType:
     name: str
     measure: Callable[[Task, Any, np.ndarray, str, int, ProgressCallback], Measurement]
     work: Callable[[Any, str, int], Work]
+    rows: Callable[[Any, str, int], np.ndarray] | None = None
+    queries: Callable[[Any], int] | None = None
     tasks: tuple[Task, ...] = ()
     trains: bool = False
     draws: bool = True

@@ -142,7 +142,17 @@ def _tasks(rows: Sequence[Row]) -> list[str]:
 
 def is_trained(row: Row) -> bool:
     """Whether something drawn at random was trained for a result."""
-    return measured_as(row) not in ("sts", "search", "")
+    return _draws(row["task"], row["protocol"])
+
+
+@lru_cache(maxsize=4096)
+def _draws(task: str, protocol: str) -> bool:
+    from engine import tasks
+
+    try:
+        return len(tasks.seeds_of(task, protocol, None, 2)) > 1
+    except ValueError:
+        return False
 
 
 def measured_as(row: Row) -> str:

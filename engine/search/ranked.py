@@ -1,0 +1,67 @@
+"""The first documents of each query, exactly, from as many documents as a disk holds.
+
+Knows vectors and positions. Documents pass in pieces, so that neither a copy of them nor a matrix
+of queries by documents is ever in memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from engine.classifiers.features import accelerator
+from engine.progress import ProgressCallback, nobody
+
+_DOCUMENTS = 50_000
+_CELLS = 50_000_000
+"""Similarities at a time, 200 MB."""
+
+
+def first_of_each(
+    queries: np.ndarray, documents: np.ndarray, k: int, tick: ProgressCallback = nobody
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k most similar documents of each query by cosine in float32, in no order.
+
+    Args:
+        queries: float32 (q, dim).
+        documents: float32 (n, dim); may be mapped from a file.
+        k: how many; all where there are fewer.
+        tick: told the share that is done; what it raises stops the search.
+
+    Returns:
+        scores: float32 and positions: int64, both (q, min(k, n)).
+    """
+    device = accelerator()
+    asked = unit(queries).to(device)
+    k = min(k, len(documents))
+    scores = torch.empty((len(queries), 0), device=device)
+    positions = torch.empty((len(queries), 0), dtype=torch.int64, device=device)
+    for start in range(0, len(documents), _DOCUMENTS):
+        some = unit(documents[start : start + _DOCUMENTS]).to(device)
+        block = max(1, _CELLS // len(some))
+        parts = [
+            _merged(scores[a : a + block], positions[a : a + block],
+                    asked[a : a + block] @ some.T, start, k)
+            for a in range(0, len(queries), block)
+        ]  # fmt: skip
+        scores, positions = (torch.cat(side) for side in zip(*parts, strict=True))
+        tick(min(1.0, (start + len(some)) / len(documents)))
+    return scores.cpu().numpy(), positions.cpu().numpy()
+
+
+def _merged(
+    scores: torch.Tensor, positions: torch.Tensor, more: torch.Tensor, start: int, k: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The k best of those found before and of a piece that begins at `start`."""
+    best, at = torch.topk(more, min(k, more.shape[1]), dim=1)
+    scores, positions = torch.cat([scores, best], 1), torch.cat([positions, at + start], 1)
+    if scores.shape[1] <= k:
+        return scores, positions
+    best, at = torch.topk(scores, k, dim=1)
+    return best, positions.gather(1, at)
+
+
+def unit(vectors: np.ndarray) -> torch.Tensor:
+    """Rows of length 1 as torch divides them; a zero row stays zero."""
+    rows = torch.from_numpy(np.ascontiguousarray(vectors, np.float32))
+    return torch.nn.functional.normalize(rows, p=2, dim=-1)

@@ -1,0 +1,58 @@
+"""How good a ranking is, by trec_eval's definitions. Pure functions; knows no data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+METRICS = ("ndcg", "map", "recall", "precision", "mrr", "hit_rate")
+
+
+def order(scores: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """Positions from best to worst; of equal scores the higher name comes first.
+
+    Args:
+        scores: (n,).
+        names: (n,), of which no two are the same: ids, or what they are sorted by.
+    """
+    return np.lexsort((names, scores))[::-1]
+
+
+def at_cutoffs(
+    ranks: np.ndarray, grades: np.ndarray, judged: np.ndarray, cutoffs: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """Every metric of one query at every cutoff.
+
+    Args:
+        ranks: int (m,), from 1, of the judged documents that were found.
+        grades: (m,), how well these answer; from 1 on they do.
+        judged: grades of all judged documents, found or not.
+        cutoffs: how many of the first count.
+
+    Returns:
+        Metric -> float64 (len(cutoffs),). All are 0 for a query that nothing answers.
+    """
+    cut = np.asarray(cutoffs)
+    ideal = np.sort(judged[judged > 0])[::-1].astype(np.float64)
+    answers = grades > 0
+    at = np.sort(ranks[answers])
+    gains = (grades[answers] / np.log2(ranks[answers] + 1.0))[np.argsort(ranks[answers])]
+    found = np.searchsorted(at, cut, side="right")  # answers among the first k
+    total = max(len(ideal), 1)
+    best = np.cumsum(ideal / np.log2(np.arange(len(ideal)) + 2.0))
+    best = best[np.minimum(cut, len(best)) - 1] if len(best) else np.ones(len(cut))
+    first = at[0] if len(at) else np.inf
+    return {
+        "ndcg": _up_to(gains, found) / best,
+        "map": _up_to((np.arange(len(at)) + 1.0) / at, found) / total,
+        "recall": found / total,
+        "precision": found / cut,
+        "mrr": np.where(cut >= first, 1.0 / first, 0.0),
+        "hit_rate": (found > 0).astype(np.float64),
+    }
+
+
+def _up_to(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Sums of the first values, one a count."""
+    return np.concatenate([[0.0], np.cumsum(values)])[counts]

@@ -1,0 +1,156 @@
+"""Bitext mining: is the translation of a sentence the most similar sentence of the other language?
+
+Protocols `mteb-v1` and `mteb-v2`, which agree here. Knows vectors and which sentences translate one
+another; neither encoders nor files.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.errors import UserError
+from engine.progress import ProgressCallback
+from engine.results import Score
+from engine.tasks.cost import Work
+from engine.tasks.splits import scored_split
+from engine.tasks.task import Measurement, Task, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import Parallel
+
+_QUERIES, _DOCUMENTS = 100, 500_000
+"""Compared at a time, as mteb does: among equal ones the size decides which is found."""
+
+
+def measure(data: Parallel, vectors: np.ndarray, tick: ProgressCallback) -> Measurement:
+    """Look up the nearest right sentence of each left one that has a translation.
+
+    `f1` holds what each left sentence adds to the main score, of which it is the mean: the F1 of
+    its translation as an answer. A sentence that is taken for the answer too often loses by it.
+
+    Args:
+        data: sentences in two languages.
+        vectors: float32, of the texts at `rows(data)`, in that order; finite.
+        tick: told the share that is done; what it raises stops it.
+
+    Raises:
+        UserError: no translations, or a single right sentence.
+    """
+    from sklearn.metrics import precision_recall_fscore_support
+
+    split, (left, right), gold = _scored(data)
+    nearest = _nearest(vectors[: len(left)], vectors[len(left) :], tick)
+    correct = nearest == gold
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of answers that nothing is told from
+        precision, recall, f1, _ = precision_recall_fscore_support(
+            gold, nearest, average="weighted", zero_division=0
+        )
+    n = len(gold)
+    values = {"f1": f1, "precision": precision, "recall": recall, "accuracy": correct.mean()}
+    scores = tuple(
+        Score(split, None, name, 100.0 * float(value), n, main=name == "f1")
+        for name, value in values.items()
+    )
+    details = {
+        "mean_of": "f1",
+        "candidates": len(right),
+        "notes": list(data.notes) + _notes(data, split),
+    }
+    examples = {"f1": _shares(nearest, gold), "right": correct, "nearest": nearest}
+    return Measurement(scores, examples, details)
+
+
+def _scored(data: Parallel) -> tuple[str, tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """The split, positions in it of left sentences with a translation and of all right ones.
+
+    The last is the position of each translation.
+    """
+    split = scored_split(data.parts)
+    part = data.parts[split]
+    if not len(part.gold) or len(part.right) < 2:
+        raise UserError(
+            f"{data.name} has {len(part.gold)} translations among {len(part.right)} sentences; "
+            "mining needs one at least, and another sentence to confuse it with.",
+            "Give it more rows.",
+        )
+    return split, (part.gold[:, 0], np.arange(len(part.right))), part.gold[:, 1]
+
+
+def _nearest(left: np.ndarray, right: np.ndarray, tick: ProgressCallback) -> np.ndarray:
+    import torch
+
+    from engine.search.ranked import unit
+
+    queries = unit(left)
+    best = torch.full((len(left),), -torch.inf)
+    nearest = torch.zeros(len(left), dtype=torch.int64)
+    for first in range(0, len(right), _DOCUMENTS):
+        some = unit(right[first : first + _DOCUMENTS])
+        for start in range(0, len(left), _QUERIES):
+            block = slice(start, start + _QUERIES)
+            scores, at = torch.topk(queries[block] @ some.T, 1, dim=1, sorted=False)
+            better = scores[:, 0] > best[block]
+            best[block] = torch.where(better, scores[:, 0], best[block])
+            nearest[block] = torch.where(better, at[:, 0] + first, nearest[block])
+            tick((first + len(some) * min(1.0, (start + _QUERIES) / len(left))) / len(right))
+    return nearest.numpy()
+
+
+def _shares(nearest: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """F1 of each one's translation as an answer, over all left sentences."""
+    size = int(max(nearest.max(), gold.max())) + 1
+    given, wanted, right = (
+        np.bincount(which, minlength=size) for which in (nearest, gold, gold[nearest == gold])
+    )
+    return np.asarray(2.0 * right[gold] / (given[gold] + wanted[gold]))
+
+
+def _notes(data: Parallel, split: str) -> list[str]:
+    right = data.parts[split].right
+    twice = len(right) - len(set(right))
+    if not twice:
+        return []
+    return [
+        f"{twice:,} of {len(right):,} right sentences are there before, word for word: which of "
+        "them is nearest is chance."
+    ]
+
+
+def rows(data: Parallel, protocol: str = "", seed: int = 0) -> np.ndarray:
+    """Positions in `data.sentences` of what is needed: left sentences with a translation, right."""
+    split, (left, right), _ = _scored(data)
+    start = 0
+    for name, part in data.parts.items():
+        if name == split:
+            break
+        start += len(part.left) + len(part.right)
+    return np.concatenate([start + left, start + len(data.parts[split].left) + right])
+
+
+def of_data(name: str, description: str = "") -> Task:
+    """The task on parallel sentences."""
+    return Task(
+        name, "bitext", name, "parallel", "mteb-v2", "f1",
+        description or f"Find the translations of {name}.",
+    )  # fmt: skip
+
+
+def _work(data: Parallel, protocol: str, seed: int) -> Work:
+    _, (left, right), _ = _scored(data)
+    sentences = data.sentences
+    return Work(
+        [sentences[i] for i in rows(data)], "neighbours", pairs=len(left) * len(right)
+    )  # fmt: skip
+
+
+TYPE = TaskType(
+    "bitext",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, tick),
+    work=_work,
+    rows=rows,
+    draws=False,
+)

@@ -1,0 +1,148 @@
+"""Clustering: does k-means find the labels?
+
+Protocols `mteb-v2` (draws of a part) and `mteb-v1` (all at once). Knows vectors and labels; neither
+encoders nor files.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.classifiers.features import one_blas_thread
+from engine.errors import UserError
+from engine.progress import ProgressCallback
+from engine.results import Score
+from engine.stats.v_measure import v_measure_parts
+from engine.tasks.cost import Work
+from engine.tasks.splits import scored_split
+from engine.tasks.task import Measurement, Task, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import LabelledSentences
+
+DRAWS, DRAWN, EMBEDDED = 10, 16_384, 2_048
+_BATCH, _BATCH_OF_ALL = 512, 500
+
+
+def measure(
+    data: LabelledSentences,
+    vectors: np.ndarray,
+    seed: int,
+    tick: ProgressCallback,
+    *,
+    at_once: bool = False,
+) -> Measurement:
+    """Cluster the sentences and compare with their labels.
+
+    `v_measure` holds the part that every sentence has in the main score, of which it is the mean:
+    what differs between resamples of the sentences is their choice, not the clusters.
+
+    Args:
+        data: sentences with labels.
+        vectors: float32, of the sentences at `rows(data)`, in that order; finite.
+        seed: of the draws and of k-means.
+        tick: told the share that is done; what it raises stops it.
+        at_once: cluster all sentences once, as mteb's first clustering does.
+    """
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.metrics import adjusted_mutual_info_score, v_measure_score
+
+    split, used, draws = _drawn(data, seed, at_once=at_once)
+    names, labels = np.unique([data.labels[i] for i in used], return_inverse=True)
+    found, parts = [], np.zeros(len(used))
+    for column, drawn in enumerate(draws):
+        tick(column / len(draws))
+        k_means = (
+            MiniBatchKMeans(len(names), batch_size=_BATCH_OF_ALL, n_init="auto", random_state=seed)
+            if at_once
+            else MiniBatchKMeans(len(names), batch_size=_BATCH, n_init=1, random_state=seed)
+        )
+        with one_blas_thread():
+            assigned = k_means.fit_predict(vectors[drawn])
+        clusters = np.zeros(len(used), np.int64)
+        clusters[drawn] = assigned
+        times = np.bincount(drawn, minlength=len(used))
+        parts += v_measure_parts(labels, clusters, times) / len(draws)
+        scored = [v_measure_score(labels[drawn], assigned)]
+        if not at_once:
+            scored.append(adjusted_mutual_info_score(labels[drawn], assigned))
+        found.append(scored)
+    means, n = np.mean(found, axis=0), len(used)
+    scores = tuple(
+        Score(split, None, name, 100.0 * float(mean), n, main=not i)
+        for i, (name, mean) in enumerate(zip(("v_measure", "ami"), means, strict=False))
+    )
+    v_measures = [100.0 * float(scored[0]) for scored in found]
+    details = {
+        "mean_of": "v_measure",
+        "clusters": len(names),
+        "v_measures": v_measures,
+        "v_measure_std": float(np.std(v_measures)),
+        "notes": _notes(data, split, len(names), len(used)),
+    }
+    return Measurement(scores, {"v_measure": parts}, details)
+
+
+def _drawn(
+    data: LabelledSentences, seed: int, *, at_once: bool
+) -> tuple[str, np.ndarray, list[np.ndarray]]:
+    """The split, positions in the data of what is encoded, and positions therein of each draw."""
+    split = scored_split(list(dict.fromkeys(data.splits))) if data.splits else "all"
+    names = data.splits or ["all"] * len(data.labels)
+    every = [i for i, (name, label) in enumerate(zip(names, data.labels, strict=True))
+             if name == split and label]  # fmt: skip
+    if not every:
+        raise UserError(
+            f"{data.name} has no labelled sentence to cluster.",
+            "Check which column was taken for the label.",
+        )
+    if at_once:
+        return split, np.array(every), [np.arange(len(every))]
+    draw = random.Random(seed)
+    used = np.array([every[i] for i in draw.sample(range(len(every)), min(len(every), EMBEDDED))])
+    places = range(len(used))
+    return split, used, [np.array(draw.choices(places, k=DRAWN)) for _ in range(DRAWS)]
+
+
+def _notes(data: LabelledSentences, split: str, labels: int, used: int) -> list[str]:
+    notes = []
+    if labels == 1:
+        notes.append("There is a single label, hence a single cluster: V-measure is 100 whatever "
+                     "the encoder.")  # fmt: skip
+    names = data.splits or [split] * len(data.labels)
+    rows = zip(names, data.labels, strict=True)
+    without = sum(name == split and not label for name, label in rows)
+    if without:
+        notes.append(f"{without:,} sentences have no label and are left out.")
+    return notes
+
+
+def of_data(name: str, dataset: str) -> Task:
+    """The task on labelled sentences."""
+    said = f"Find the labels of {dataset} as clusters."
+    return Task(name, "clustering", dataset, "labels", "mteb-v2", "v_measure", said)
+
+
+def _at_once(protocol: str) -> bool:
+    return protocol == "mteb-v1"
+
+
+def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
+    _, used, draws = _drawn(data, seed, at_once=_at_once(protocol))
+    labels = len({data.labels[i] for i in used})
+    return Work(
+        [data.sentences[i] for i in used], "k-means", pairs=sum(map(len, draws)) * labels
+    )  # fmt: skip
+
+
+TYPE = TaskType(
+    "clustering",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure(
+        data, vectors, seed, tick, at_once=_at_once(protocol)
+    ),
+    work=_work,
+    rows=lambda data, protocol, seed: _drawn(data, seed, at_once=_at_once(protocol))[1],
+)

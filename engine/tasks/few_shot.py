@@ -1,0 +1,220 @@
+"""Few-shot classification: what does a linear classifier learn from a few sentences a label?
+
+MTEB's classification, protocols `mteb-v1` and `mteb-v2`, which agree here. Knows vectors and
+labels; neither encoders nor files.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.classifiers.features import one_blas_thread
+from engine.classifiers.setting import Fit, SolverSetting
+from engine.errors import UserError
+from engine.progress import ProgressCallback
+from engine.results import Score
+from engine.tasks.cost import Work
+from engine.tasks.splits import scored_split
+from engine.tasks.task import Measurement, Task, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import LabelledSentences
+
+SHOTS, DRAWS, FOLDS, MAX_ITER = 8, 10, 5, 100
+METRICS = ("accuracy", "f1", "f1_weighted", "precision", "precision_weighted", "recall",
+           "recall_weighted", "ap", "ap_weighted")  # fmt: skip
+"""Plain ones are macro averages; average precision is told of two labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Draws:
+    """What each classifier learns from and what it predicts: positions in the data."""
+
+    split: str
+    parts: list[tuple[np.ndarray, np.ndarray]]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Positions of all of them, once each."""
+        return np.unique(np.concatenate([side for part in self.parts for side in part]))
+
+
+def measure(
+    data: LabelledSentences, vectors: np.ndarray, seed: int, tick: ProgressCallback
+) -> Measurement:
+    """Learn from a few sentences a label and predict the others, ten times.
+
+    `share_right` holds, for each predicted sentence, the share of the draws in which it is right;
+    of folds, 1 or 0, weighed so that every fold counts the same. The main score is its mean.
+
+    Args:
+        data: sentences with labels.
+        vectors: float32, of the sentences at `rows(data)`, in that order; finite.
+        seed: of the draws.
+        tick: told the share that is done; what it raises stops it.
+
+    Raises:
+        UserError: fewer than two labels to learn, or nothing to predict.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    draws = _draws(data, seed)
+    used = draws.rows
+    _, labels = np.unique(np.array(data.labels), return_inverse=True)
+    predicted = np.unique(np.concatenate([held_out for _, held_out in draws.parts]))
+    share, found, unfinished = np.zeros(len(data.labels)), [], 0
+    for done, (learnt, held_out) in enumerate(draws.parts):
+        tick(done / len(draws.parts))
+        classifier = LogisticRegression(max_iter=MAX_ITER, random_state=seed)
+        with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            classifier.fit(vectors[np.searchsorted(used, learnt)], labels[learnt])
+            said = classifier.predict(vectors[np.searchsorted(used, held_out)])
+        unfinished += any(issubclass(w.category, ConvergenceWarning) for w in caught)
+        found.append(_metrics(labels[held_out], said))
+        share[held_out] += (said == labels[held_out]) * (
+            len(predicted) / len(held_out) / len(draws.parts)
+        )
+    means = np.mean(found, axis=0)
+    scores = tuple(
+        Score(draws.split, None, name, 100.0 * float(mean), len(predicted), main=not i)
+        for i, (name, mean) in enumerate(zip(METRICS, means, strict=True))
+        if np.isfinite(mean)
+    )
+    accuracies = [100.0 * one[0] for one in found]
+    details = {
+        "mean_of": "share_right",
+        "accuracies": accuracies,
+        "accuracy_std": float(np.std(accuracies)),
+        "learnt_from": [len(learnt) for learnt, _ in draws.parts],
+        "fits_not_converged": unfinished,
+        "notes": _notes(data, labels, draws),
+    }
+    return Measurement(scores, {"share_right": share[predicted]}, details)
+
+
+def _metrics(labels: np.ndarray, said: np.ndarray) -> list[float]:
+    """Those of `METRICS`, in their order; nan where one is not defined."""
+    from sklearn.metrics import (
+        accuracy_score,
+        average_precision_score,
+        precision_recall_fscore_support,
+    )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of labels that nothing is predicted as
+        macro, weighted = (
+            precision_recall_fscore_support(labels, said, average=average)
+            for average in ("macro", "weighted")
+        )
+    both = [value for i in (2, 0, 1) for value in (macro[i], weighted[i])]
+    names = np.unique(labels)
+    ap = [np.nan, np.nan]
+    if len(names) == 2:
+        ap = [average_precision_score(labels == names[1], said)] * 2
+    return [accuracy_score(labels, said), *both, *ap]
+
+
+def _draws(data: LabelledSentences, seed: int) -> _Draws:
+    """Ten draws from the split `train`, or five folds."""
+    names = np.array(data.splits)
+    if "train" not in data.splits or set(data.splits) == {"train"}:
+        return _Draws("all", list(_folds(data, seed)))
+    split = scored_split([name for name in dict.fromkeys(data.splits) if name != "train"])
+    train, held_out = np.flatnonzero(names == "train"), np.flatnonzero(names == split)
+    labels = [data.labels[i] for i in train]
+    _check(data, labels)
+    order, parts = np.arange(len(train)), []
+    for _ in range(DRAWS):
+        # Always the same shuffle, of what the last one left: so are mteb's draws.
+        np.random.RandomState(seed).shuffle(order)
+        parts.append((train[_first_of_each(labels, order)], held_out))
+    return _Draws(split, parts)
+
+
+def _folds(data: LabelledSentences, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    from sklearn.model_selection import KFold
+
+    _check(data, data.labels)
+    if len(data.labels) < FOLDS:
+        raise UserError(
+            f"{data.name} has {len(data.labels)} sentences, fewer than {FOLDS} folds.",
+            "Give it more sentences, or a split to learn from and one to predict.",
+        )
+    order = None
+    for learnt, held_out in KFold(FOLDS, shuffle=True, random_state=seed).split(data.labels):
+        order = np.arange(len(learnt)) if order is None else order
+        np.random.RandomState(seed).shuffle(order)
+        yield learnt[_first_of_each([data.labels[i] for i in learnt], order)], held_out
+
+
+def _first_of_each(labels: list[str], order: np.ndarray) -> list[int]:
+    """The first few positions of every label, in the order they are met in."""
+    met: Counter[str] = Counter()
+    found = []
+    for i in order.tolist():
+        if met[labels[i]] < SHOTS:
+            met[labels[i]] += 1
+            found.append(i)
+    return found
+
+
+def _check(data: LabelledSentences, labels: list[str]) -> None:
+    if len(set(labels)) < 2:
+        raise UserError(
+            f"{data.name} has {len(set(labels))} labels to learn from; telling labels apart needs "
+            "two.",
+            "Check which column was taken for the label.",
+        )
+
+
+def _notes(data: LabelledSentences, labels: np.ndarray, draws: _Draws) -> list[str]:
+    learnt, predicted = (
+        set(np.concatenate([part[side] for part in draws.parts]).tolist()) for side in (0, 1)
+    )
+    known = {labels[i] for i in learnt}
+    unknown = sum(labels[i] not in known for i in predicted)
+    notes = []
+    if unknown:
+        notes.append(
+            f"{unknown:,} of {len(predicted):,} sentences have a label that is not in train."
+        )
+    few = Counter(labels[i] for i in draws.parts[0][0])
+    short = sum(count < SHOTS for count in few.values())
+    if short:
+        notes.append(f"{short:,} of {len(few):,} labels have fewer than {SHOTS} sentences to learn "
+                     "from.")  # fmt: skip
+    return notes
+
+
+def of_data(name: str, dataset: str) -> Task:
+    """The task on labelled sentences."""
+    said = f"Tell the labels of {dataset} apart, of which {SHOTS} sentences each are known."
+    return Task(name, "few-shot", dataset, "labels", "mteb-v2", "accuracy", said)
+
+
+def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
+    draws = _draws(data, seed)
+    _, labels = np.unique(np.array(data.labels), return_inverse=True)
+    fits = [Fit(learnt, held_out, 1.0) for learnt, held_out in draws.parts]
+    return Work(
+        [data.sentences[i] for i in draws.rows], "logistic", rows=len(labels),
+        classes=int(labels.max()) + 1, fits=len(fits),
+        fit_rows=sum(len(fit.train) for fit in fits), setting=SolverSetting("logistic"),
+        asked=fits, labels=labels, passes=MAX_ITER,
+    )  # fmt: skip
+
+
+TYPE = TaskType(
+    "few-shot",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, seed, tick),
+    work=_work,
+    rows=lambda data, protocol, seed: _draws(data, seed).rows,
+)

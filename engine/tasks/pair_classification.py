@@ -1,0 +1,180 @@
+"""Pair classification: are pairs that mean the same more similar than the others?
+
+Protocols `mteb-v2` (the best of several similarities) and `mteb-v1` (the cosine). Knows vectors and
+labels; neither encoders nor files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.errors import UserError
+from engine.results import Score
+from engine.tasks.cost import Work
+from engine.tasks.splits import scored_split
+from engine.tasks.task import Measurement, Task, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import LabelledPairs
+
+_SAME = ("1", "1.0", "true", "yes", "entailment", "entailed", "duplicate", "paraphrase", "same")
+_OTHER = ("0", "0.0", "false", "no", "contradiction", "contradictory", "not_entailment",
+          "not_duplicate", "not_paraphrase", "different")  # fmt: skip
+_NEITHER = ("neutral",)
+SIMILARITIES = ("similarity", "cosine", "manhattan", "euclidean", "dot")
+METRICS = ("ap", "f1", "accuracy", "precision", "recall")
+
+
+def measure(data: LabelledPairs, vectors: np.ndarray, *, by_cosine: bool = False) -> Measurement:
+    """Rank pairs by several similarities.
+
+    `similarity` and `label` hold the pairs in the order of the data, by the similarity that the
+    main score is of: `details["by"]`. A distance stands there with its sign turned.
+
+    Args:
+        data: pairs with labels.
+        vectors: float32, of the sentences at `rows(data)`, in that order; finite.
+        by_cosine: the main score is that of the cosine, not the best.
+
+    Raises:
+        UserError: labels that do not say whether a pair means the same, or a single one.
+    """
+    split, pairs, labels = _scored(data)
+    used = rows(data)
+    left, right = (np.searchsorted(used, side[pairs]) for side in (data.left, data.right))
+    similarities = pair_similarities(vectors, left, right)
+    values = {
+        f"{name}_{metric}": value
+        for name, similar in similarities.items()
+        for metric, value in zip(METRICS, binary(similar, labels), strict=True)
+    }
+    # The cosine before what is the same but for rounding: so it is named where they tie.
+    best = max(("cosine", *SIMILARITIES), key=lambda name: values[f"{name}_ap"])
+    highest = {
+        f"max_{metric}": max(values[f"{name}_{metric}"] for name in SIMILARITIES)
+        for metric in METRICS
+    }
+    main = "cosine_ap" if by_cosine else "max_ap"
+    values = {main: (values | highest)[main]} | values | highest
+    n = len(labels)
+    scores = tuple(
+        Score(split, None, name, 100.0 * value, n, main=name == main)
+        for name, value in values.items()
+        if not name.startswith("similarity_")
+    )
+    by = "cosine" if by_cosine else best
+    details = {
+        "by": by,
+        "same": int(labels.sum()),
+        "notes": _notes(data, split, n),
+    }
+    examples = {"similarity": similarities[by].astype(np.float64), "label": labels.astype(bool)}
+    return Measurement(scores, examples, details)
+
+
+def pair_similarities(
+    vectors: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Each of `SIMILARITIES` of each pair, float32: higher is nearer.
+
+    As scikit-learn and torch compute them: to the last digit, by which neighbours in a ranking may
+    change places.
+    """
+    import torch
+    from sklearn.metrics.pairwise import (
+        paired_cosine_distances,
+        paired_euclidean_distances,
+        paired_manhattan_distances,
+    )
+
+    from engine.search.ranked import unit
+
+    a, b = vectors[left], vectors[right]
+    return {
+        "similarity": torch.sum(unit(a) * unit(b), dim=-1).numpy(),
+        "cosine": 1 - paired_cosine_distances(a, b),
+        "manhattan": -paired_manhattan_distances(a, b),
+        "euclidean": -paired_euclidean_distances(a, b),
+        "dot": np.array([x @ y for x, y in zip(a, b, strict=True)]),
+    }
+
+
+def binary(similar: np.ndarray, labels: np.ndarray) -> tuple[float, ...]:
+    """Those of `METRICS`, in their order: all but the first at the best threshold.
+
+    None splits a tie, and one below every pair, which would take all for the same, is not tried.
+    """
+    from sklearn.metrics import average_precision_score
+
+    order = np.argsort(-similar, kind="stable")
+    taken = np.arange(1, len(order))
+    right = np.cumsum(labels[order])[:-1]
+    between = similar[order][:-1] != similar[order][1:]
+    taken, right = taken[between], right[between]
+    total = int(labels.sum())
+    accuracy = (right + (len(labels) - total) - (taken - right)) / len(labels)
+    precision, recall = right / np.maximum(taken, 1), right / total
+    f1 = 2 * right / (taken + total)
+    best = int(np.argmax(f1)) if len(f1) and f1.max() > 0 else None
+    at_best = (0.0, 0.0, 0.0) if best is None else (f1[best], precision[best], recall[best])
+    ap = average_precision_score(labels, similar)
+    found = ap, at_best[0], accuracy.max(initial=0.0), at_best[1], at_best[2]
+    return tuple(float(value) for value in found)
+
+
+def _scored(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
+    """The split, positions of its pairs that are told apart, and 1 where one means the same."""
+    split = scored_split(list(dict.fromkeys(data.splits))) if any(data.splits) else ""
+    mine = [i for i, name in enumerate(data.splits) if name == split]
+    folded = [data.labels[i].strip().casefold().replace(" ", "_") for i in mine]
+    strange = set(folded) - {*_SAME, *_OTHER, *_NEITHER}
+    if strange or len({label in _SAME for label in folded if label not in _NEITHER}) < 2:
+        raise UserError(
+            f"Pairs of {data.name} are labelled {', '.join(sorted(set(folded))[:6]) or 'nowhere'}; "
+            "which of them mean the same is not clear, or all do.",
+            "Label pairs that mean the same 1 and the others 0 (also known: yes and no, "
+            "entailment, neutral and contradiction).",
+        )
+    told = [i for i, label in enumerate(folded) if label not in _NEITHER]
+    labels = np.array([folded[i] in _SAME for i in told], np.int64)
+    return split or "all", np.array(mine)[told], labels
+
+
+def _notes(data: LabelledPairs, split: str, used: int) -> list[str]:
+    rows = sum(name == (split if any(data.splits) else "") for name in data.splits)
+    if rows == used:
+        return []
+    return [f"{rows - used:,} of {rows:,} pairs are labelled neutral and left out, as mteb leaves "
+            "them out."]  # fmt: skip
+
+
+def rows(data: LabelledPairs, protocol: str = "", seed: int = 0) -> np.ndarray:
+    """Positions in `data.sentences` of what the pairs are made of."""
+    _, pairs, _ = _scored(data)
+    return np.unique(np.concatenate([data.left[pairs], data.right[pairs]]))
+
+
+def of_data(name: str, description: str = "") -> Task:
+    """The task on labelled pairs."""
+    return Task(
+        name, "pair-classification", name, "labelled-pairs", "mteb-v2", "max_ap",
+        description or f"Which pairs of {name} mean the same.",
+    )  # fmt: skip
+
+
+def _work(data: LabelledPairs, protocol: str, seed: int) -> Work:
+    _, pairs, _ = _scored(data)
+    return Work([data.sentences[i] for i in rows(data)], pairs=len(SIMILARITIES) * len(pairs))
+
+
+TYPE = TaskType(
+    "pair-classification",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure(
+        data, vectors, by_cosine=protocol == "mteb-v1"
+    ),
+    work=_work,
+    rows=rows,
+    draws=False,
+)

@@ -1,0 +1,29 @@
+"""Reranking: are those of a query's candidates that answer it the most similar ones?
+
+Protocols `mteb-v1` and `mteb-v2`, which agree here. Knows vectors and judgements.
+"""
+
+from __future__ import annotations
+
+from engine.tasks import retrieval
+from engine.tasks.task import Task, TaskType
+
+
+def of_data(name: str, description: str = "") -> Task:
+    """The task on queries with candidates."""
+    return Task(
+        name, "reranking", name, "retrieval", "mteb-v2", "map_at_1000",
+        description or f"Put the candidates of {name} in order.",
+    )  # fmt: skip
+
+
+TYPE = TaskType(
+    "reranking",
+    measure=lambda task, data, vectors, protocol, seed, tick: retrieval.measure(
+        data, vectors, "map_at_1000", tick
+    ),
+    work=retrieval.work,
+    rows=retrieval.rows,
+    queries=retrieval.queries,
+    draws=False,
+)

@@ -1,0 +1,204 @@
+"""Retrieval: are the documents that answer a query the most similar ones? Over all documents.
+
+Protocols `mteb-v1` and `mteb-v2`, which agree here. What is ranked and how a ranking counts serves
+`engine.tasks.reranking` as well. Knows vectors and judgements; neither encoders nor files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.errors import UserError
+from engine.progress import ProgressCallback
+from engine.results import Score
+from engine.stats import ranking
+from engine.tasks.cost import Work
+from engine.tasks.splits import scored_split
+from engine.tasks.task import Measurement, Task, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import Retrieval
+
+CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
+_KEPT = {"ndcg": 10, "map": 1000, "mrr": 10, "recall": 100}
+"""Values per query that are kept, and at which cutoff."""
+_ROUNDED = ("ndcg", "map", "recall", "precision", "hit_rate")
+
+
+def measure(data: Retrieval, vectors: np.ndarray, main: str, tick: ProgressCallback) -> Measurement:
+    """Rank the documents of every judged query.
+
+    Args:
+        data: queries, documents and judgements; a query with candidates has no other documents.
+        vectors: float32, of the texts at `rows(data)`, in that order; finite.
+        main: the main score, such as `ndcg_at_10`: one of those whose values are kept.
+        tick: told the share that is done; what it raises stops it.
+
+    Raises:
+        UserError: nothing is judged.
+    """
+    split, judged = _judged(data)
+    keys = list(data.documents)
+    names = [keys[i] for i in _needed(data, judged)]
+    alphabetical = np.empty(len(names), np.int64)
+    alphabetical[np.array(names, object).argsort()] = np.arange(len(names))
+    found = _reranked if data.candidates is not None else _searched
+    values = np.array(
+        [
+            _of_query(grades, [names[i] for i in at[ranking.order(scores, alphabetical[at])]])
+            for grades, (at, scores) in zip(
+                judged.values(), found(data, judged, vectors, tick), strict=True
+            )
+        ]
+    )
+    n = len(values)
+    scores = []
+    for at, name in enumerate(ranking.METRICS):
+        for column, k in enumerate(CUTOFFS):
+            mean = float(values[:, at, column].mean())
+            mean = round(mean, 5) if name in _ROUNDED else mean
+            metric = f"{name}_at_{k}"
+            scores.append(Score(split, None, metric, 100.0 * mean, n, main=metric == main))
+    scores.sort(key=lambda score: not score.main)
+    examples = {
+        name: values[:, ranking.METRICS.index(name), CUTOFFS.index(k)] for name, k in _KEPT.items()
+    }
+    details = {"mean_of": main.partition("_at_")[0], "at": _KEPT, "notes": _notes(data, judged)}
+    return Measurement(tuple(scores), examples, details)
+
+
+def rows(data: Retrieval, protocol: str = "", seed: int = 0) -> np.ndarray:
+    """Positions in `data.sentences` of what is needed: judged queries, then documents."""
+    _, judged = _judged(data)
+    place = {key: i for i, key in enumerate(data.queries)}
+    start = len(data.queries)
+    return np.array(
+        [place[key] for key in judged] + [start + i for i in _needed(data, judged)], np.int64
+    )
+
+
+def queries(data: Retrieval) -> int:
+    """How many of `rows` are queries."""
+    return len(_judged(data)[1])
+
+
+def _judged(data: Retrieval) -> tuple[str, dict[str, dict[str, int]]]:
+    """The split that is scored, and the judgements of its queries, in the queries' order."""
+    if not any(data.judgements.values()):
+        raise UserError(
+            f"{data.name} has no judgements: nothing says which document answers a query.",
+            "Add a file of judgements: query id, document id, grade.",
+        )
+    split = scored_split([name for name, judged in data.judgements.items() if judged])
+    known = data.judgements[split]
+    return split, {key: known[key] for key in data.queries if known.get(key)}
+
+
+def _needed(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[int]:
+    """Positions of the documents that are ranked, in their order: all, or anyone's candidates."""
+    if data.candidates is None:
+        return list(range(len(data.documents)))
+    wanted = {name for key in judged for name in _candidates(data, key)}
+    return [i for i, name in enumerate(data.documents) if name in wanted]
+
+
+_Ranked = tuple[np.ndarray, np.ndarray]
+"""Which of the needed documents, and how similar they are."""
+
+
+def _searched(
+    data: Retrieval,
+    judged: dict[str, dict[str, int]],
+    vectors: np.ndarray,
+    tick: ProgressCallback,
+) -> Iterator[_Ranked]:
+    from engine.search.ranked import first_of_each
+
+    n = len(judged)
+    scores, positions = first_of_each(vectors[:n], vectors[n:], max(CUTOFFS), tick)
+    yield from zip(positions, scores, strict=True)
+
+
+def _reranked(
+    data: Retrieval,
+    judged: dict[str, dict[str, int]],
+    vectors: np.ndarray,
+    tick: ProgressCallback,
+) -> Iterator[_Ranked]:
+    from engine.search.ranked import unit
+
+    n, keys = len(judged), list(data.documents)
+    left, right = unit(vectors[:n]), unit(vectors[n:])
+    place = {keys[i]: row for row, i in enumerate(_needed(data, judged))}
+    for done, key in enumerate(judged):
+        tick(done / n)
+        mine = np.array([place[name] for name in _candidates(data, key)], np.int64)
+        yield mine, (left[done : done + 1] @ right[mine].T)[0].numpy()
+
+
+def _candidates(data: Retrieval, query: str) -> list[str]:
+    return list(dict.fromkeys((data.candidates or {}).get(query, ())))
+
+
+def _of_query(grades: dict[str, int], placed: list[str]) -> np.ndarray:
+    """Every metric at every cutoff, of documents from best to worst."""
+    first = enumerate(placed[: max(CUTOFFS)], start=1)
+    ranks = [(rank, grades[name]) for rank, name in first if name in grades]
+    at, found = np.array(ranks, np.int64).reshape(-1, 2).T
+    values = ranking.at_cutoffs(at, found, np.array(list(grades.values())), CUTOFFS)
+    return np.array([values[name] for name in ranking.METRICS])
+
+
+def _notes(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[str]:
+    notes = list(data.notes)
+    needed = _needed(data, judged)
+    texts = list(data.documents.values())
+    empty = sum(not texts[i].strip() for i in needed)
+    if empty:
+        notes.append(f"{empty:,} of {len(needed):,} documents are empty.")
+    hopeless = sum(max(grades.values()) < 1 for grades in judged.values())
+    if hopeless:
+        notes.append(
+            f"{hopeless:,} of {len(judged):,} queries have no document that answers them, and "
+            "score 0."
+        )
+    if data.candidates is not None:
+        lacking = sum(not data.candidates.get(key) for key in judged)
+        if lacking:
+            notes.append(f"{lacking:,} of {len(judged):,} queries have no candidates, and score 0.")
+    return notes
+
+
+def of_data(name: str, description: str = "") -> Task:
+    """The task on queries, documents and judgements."""
+    return Task(
+        name, "document-retrieval", name, "retrieval", "mteb-v2", "ndcg_at_10",
+        description or f"Find the documents of {name} that answer a query.",
+    )  # fmt: skip
+
+
+def work(data: Retrieval, protocol: str, seed: int) -> Work:
+    """Count the pairs that are compared."""
+    needed, (_, judged) = rows(data), _judged(data)
+    sentences = data.sentences
+    pairs = (
+        len(judged) * (len(needed) - len(judged))
+        if data.candidates is None
+        else sum(len(_candidates(data, key)) for key in judged)
+    )
+    return Work([sentences[i] for i in needed], "neighbours", pairs=pairs)
+
+
+TYPE = TaskType(
+    "document-retrieval",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure(
+        data, vectors, "ndcg_at_10", tick
+    ),
+    work=work,
+    rows=rows,
+    queries=queries,
+    draws=False,
+)

@@ -1,0 +1,134 @@
+"""Summarization: are machine summaries that people like the more similar to human summaries?
+
+Protocols `mteb-v2` and `mteb-v1` (with its mistake). Knows vectors and ratings; neither encoders
+nor files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.errors import UserError
+from engine.progress import ProgressCallback
+from engine.results import Score
+from engine.tasks.cost import Work
+from engine.tasks.task import Measurement, Task, TaskType
+
+if TYPE_CHECKING:
+    from engine.datasets.types import Summaries
+
+RATED = "relevance"
+METRICS = ("cosine_spearman", "cosine_pearson", "dot_spearman", "dot_pearson")
+
+
+def measure(
+    data: Summaries, vectors: np.ndarray, tick: ProgressCallback, *, mistaken: bool = False
+) -> Measurement:
+    """Correlate similarity and rating within each document.
+
+    `correlation` holds that of each document, of which the main score is the mean; one that is not
+    defined stands there as the mean of the others.
+
+    Args:
+        data: summaries and ratings.
+        vectors: float32, of the texts at `rows(data)`, in that order; finite.
+        tick: told the share that is done; what it raises stops it.
+        mistaken: average each correlation with its p-value, as mteb's first summaries do.
+
+    Raises:
+        UserError: no document has a correlation.
+    """
+    from scipy.stats import pearsonr, spearmanr
+
+    values = np.full((len(data.documents), len(METRICS)), np.nan)
+    for i, (cosine, dot, gold) in enumerate(_similarities(data, vectors)):
+        tick(i / len(data.documents))
+        if min(len(set(column)) for column in (cosine, dot, gold)) < 2:
+            continue
+        found = [
+            correlate(gold, similar) for similar in (cosine, dot)
+            for correlate in (spearmanr, pearsonr)
+        ]  # fmt: skip
+        values[i] = [np.mean([x.statistic, x.pvalue]) if mistaken else x.statistic for x in found]
+    defined = ~np.isnan(values[:, 0])
+    if not defined.any():
+        raise UserError(
+            f"In no document of {data.name} do both ratings and similarities differ: a correlation "
+            "is not defined.",
+            "It needs two machine summaries of a document, differently rated, at least.",
+        )
+    means, n = values[defined].mean(axis=0), int(defined.sum())
+    scores = tuple(
+        Score("test", None, name, 100.0 * float(mean), n, main=not i)
+        for i, (name, mean) in enumerate(zip(METRICS, means, strict=True))
+    )
+    left_out = len(defined) - n
+    notes = [
+        f"{left_out:,} of {len(defined):,} documents are left out: their summaries are all rated "
+        "the same, or all equally similar."
+    ]
+    correlations = np.where(defined, values[:, 0], means[0])
+    details = {"mean_of": "correlation", "rated": _rated(data), "notes": notes if left_out else []}
+    return Measurement(scores, {"correlation": correlations}, details)
+
+
+def _similarities(
+    data: Summaries, vectors: np.ndarray
+) -> Iterator[tuple[list[float], list[float], list[float]]]:
+    """Of each document: of each machine summary the highest cosine and dot product, and rating."""
+    import torch
+
+    from engine.search.ranked import unit
+
+    every = torch.from_numpy(np.ascontiguousarray(vectors, np.float32))
+    units, start = unit(vectors), 0
+    middle = sum(map(len, data.human))
+    for human, machine, gold in zip(
+        data.human, data.machine, data.ratings[_rated(data)], strict=True
+    ):
+        ours, theirs = slice(start, start + len(human)), slice(middle, middle + len(machine))
+        # One at a time: summaries that are the same must come out as similar to the last digit.
+        cosine, dot = (
+            [(one[None] @ rows[ours].T).max().item() for one in rows[theirs]]
+            for rows in (units, every)
+        )
+        yield cosine, dot, gold.tolist()
+        start, middle = ours.stop, theirs.stop
+
+
+def _rated(data: Summaries) -> str:
+    """What is taken for the rating: relevance, or the only one there is."""
+    return RATED if RATED in data.ratings else next(iter(data.ratings))
+
+
+def rows(data: Summaries, protocol: str = "", seed: int = 0) -> np.ndarray:
+    """Positions in `data.sentences` of the summaries; the documents themselves are not needed."""
+    return np.arange(len(data.documents), len(data.sentences))
+
+
+def of_data(name: str, description: str = "") -> Task:
+    """The task on rated summaries."""
+    return Task(
+        name, "summarization", name, "summaries", "mteb-v2", "cosine_spearman",
+        description or f"Which summaries of {name} people like.",
+    )  # fmt: skip
+
+
+def _work(data: Summaries, protocol: str, seed: int) -> Work:
+    sentences = data.sentences[len(data.documents) :]
+    return Work(sentences, pairs=sum(len(a) * len(b) for a, b in zip(data.human, data.machine,
+                                                                     strict=True)))  # fmt: skip
+
+
+TYPE = TaskType(
+    "summarization",
+    measure=lambda task, data, vectors, protocol, seed, tick: measure(
+        data, vectors, tick, mistaken=protocol == "mteb-v1"
+    ),
+    work=_work,
+    rows=rows,
+    draws=False,
+)

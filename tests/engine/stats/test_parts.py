@@ -1,0 +1,66 @@
+"""Average precision on resamples and the parts of V-measure, against scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, v_measure_score
+
+from engine.stats.average_precision import average_precision
+from engine.stats.bootstrap import Sample, bootstrap, main_sample
+from engine.stats.v_measure import v_measure_parts
+
+
+@pytest.mark.parametrize("digits", [1, 8])
+def test_average_precision_of_resamples(digits: int) -> None:
+    """With ties and without."""
+    rng = np.random.default_rng(0)
+    values, right = rng.normal(size=400).round(digits), rng.integers(0, 2, 400)
+    times = rng.multinomial(400, np.full(400, 1 / 400), size=5)
+    expected = [
+        average_precision_score(np.repeat(right, of), np.repeat(values, of)) for of in times
+    ]
+    np.testing.assert_allclose(average_precision(values, right, times.astype(float)), expected)
+
+
+def test_pairs_are_resampled_by_average_precision() -> None:
+    """A result's values per example give its score, and an interval around it."""
+    rng = np.random.default_rng(1)
+    right = rng.integers(0, 2, 300)
+    examples = {"similarity": right + rng.normal(size=300), "label": right.astype(bool)}
+    sample = main_sample(examples, {"by": "cosine"})
+    expected = 100 * average_precision_score(right, examples["similarity"])
+    assert sample.statistic == pytest.approx(expected)
+    low, high = np.percentile(bootstrap(sample, 400), [2.5, 97.5])
+    assert low < expected < high < low + 15
+
+
+def test_the_mean_of_the_parts_is_v_measure() -> None:
+    """Of examples that count several times or not at all."""
+    rng = np.random.default_rng(2)
+    labels, times = rng.integers(0, 8, 500), rng.integers(0, 4, 500)
+    clusters = (labels + rng.integers(0, 3, 500)) % 8
+    expected = v_measure_score(np.repeat(labels, times), np.repeat(clusters, times))
+    assert v_measure_parts(labels, clusters, times).mean() == pytest.approx(expected)
+
+
+def test_the_parts_move_as_v_measure_does() -> None:
+    """Leaving out one example in a hundred moves both alike; the plain bootstrap would not do."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 5, 3000)
+    clusters = np.where(rng.random(3000) < 0.8, labels, rng.integers(0, 5, 3000))
+    parts = v_measure_parts(labels, clusters, np.ones(3000))
+    whole, moved, guessed = v_measure_score(labels, clusters), [], []
+    for _ in range(30):
+        kept = rng.random(3000) > 0.01
+        moved.append(v_measure_score(labels[kept], clusters[kept]) - whole)
+        guessed.append(parts[kept].mean() - whole)
+    assert np.corrcoef(moved, guessed)[0, 1] > 0.99
+    assert np.std(guessed) == pytest.approx(np.std(moved), rel=0.1)
+    spread = bootstrap(Sample(parts), 300).std()
+    assert spread == pytest.approx(100 * parts.std() / np.sqrt(3000), rel=0.15)
+
+
+def test_one_label_in_one_cluster() -> None:
+    """V-measure is 1, as scikit-learn says."""
+    assert v_measure_parts(np.zeros(4, int), np.zeros(4, int), np.ones(4)).tolist() == [1.0] * 4

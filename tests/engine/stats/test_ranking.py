@@ -1,0 +1,73 @@
+"""Rankings against pytrec_eval and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.stats.ranking import at_cutoffs, order
+
+CUTOFFS = (1, 3, 5, 10, 100)
+
+
+def test_as_trec_eval() -> None:
+    """Ties, missing judgements, grades up to 3, and answers that were not found."""
+    trec = pytest.importorskip("pytrec_eval")
+    rng = np.random.default_rng(1)
+    names = np.array([f"d{i}" for i in range(60)])
+    number = {name: i for i, name in enumerate(sorted(names))}
+    keys = np.array([number[name] for name in names])
+    judged, run = {}, {}
+    for query in range(40):
+        of = rng.choice(60, 12, replace=False)
+        judged[f"q{query}"] = {names[i]: int(rng.integers(0, 4)) for i in of}
+        found = rng.choice(60, 30, replace=False)
+        run[f"q{query}"] = {names[i]: float(rng.integers(0, 6)) for i in found}
+    k = ",".join(map(str, CUTOFFS))
+    ours_of = {"ndcg": "ndcg_cut", "map": "map_cut", "recall": "recall", "precision": "P",
+               "hit_rate": "success"}  # fmt: skip
+    wanted = {f"{name}.{k}" for name in ours_of.values()}
+    theirs = trec.RelevanceEvaluator(judged, wanted).evaluate(run)
+    for query, found in run.items():
+        at = np.array([list(names).index(name) for name in found])
+        placed = names[at][order(np.array(list(found.values())), keys[at])]
+        grades = judged[query]
+        ranks = [(r, grades[n]) for r, n in enumerate(placed, 1) if n in grades]
+        ours = at_cutoffs(*np.array(ranks).T, np.array(list(grades.values())), CUTOFFS)
+        for name, called in ours_of.items():
+            expected = [theirs[query][f"{called}_{k}"] for k in CUTOFFS]
+            np.testing.assert_allclose(ours[name], expected, atol=1e-12, err_msg=name)
+
+
+def test_by_hand() -> None:
+    """Answers of grade 2 and 1 at ranks 2 and 4, another of grade 3 not found, one judged 0."""
+    found = at_cutoffs(np.array([2, 3, 4]), np.array([2, 0, 1]), np.array([2, 0, 1, 3]), (1, 3, 5))
+    best = 3 + 2 / np.log2(3)
+    np.testing.assert_allclose(
+        found["ndcg"],
+        [0, 2 / np.log2(3) / (best + 0.5), (2 / np.log2(3) + 1 / np.log2(5)) / (best + 0.5)],
+    )
+    np.testing.assert_allclose(found["map"], [0, 1 / 2 / 3, (1 / 2 + 2 / 4) / 3])
+    np.testing.assert_allclose(found["recall"], [0, 1 / 3, 2 / 3])
+    np.testing.assert_allclose(found["precision"], [0, 1 / 3, 2 / 5])
+    np.testing.assert_allclose(found["mrr"], [0, 1 / 2, 1 / 2])
+    np.testing.assert_allclose(found["hit_rate"], [0, 1, 1])
+
+
+def test_nothing_answers() -> None:
+    """All judged 0, or none of the answers found: zeros, no warning."""
+    nothing = np.empty(0, np.int64)
+    for ranks, grades, judged in (
+        (np.array([1]), np.array([0]), np.array([0])),
+        (nothing, nothing, np.array([1, 2])),
+    ):
+        found = at_cutoffs(ranks, grades, judged, CUTOFFS)
+        assert not any(values.any() for values in found.values())
+
+
+def test_of_equal_scores_the_later_id_is_first() -> None:
+    """As trec_eval sorts them."""
+    names = np.array(["a", "c", "b", "d"])
+    assert names[order(np.array([1.0, 1.0, 1.0, 2.0]), np.arange(4)[[0, 2, 1, 3]])].tolist() == [
+        "d", "c", "b", "a",
+    ]  # fmt: skip

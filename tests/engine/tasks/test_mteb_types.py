@@ -1,0 +1,296 @@
+"""MTEB's types of task: the scores of mteb's own classes, given the same vectors, to 1e-6."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mteb")
+
+from datasets import Dataset, DatasetDict
+from mteb._evaluators.text.summarization_evaluator import DeprecatedSummarizationEvaluator
+from mteb.abstasks.classification import AbsTaskClassification
+from mteb.abstasks.clustering import AbsTaskClustering
+from mteb.abstasks.clustering_legacy import AbsTaskClusteringLegacy
+from mteb.abstasks.pair_classification import AbsTaskPairClassification
+from mteb.abstasks.retrieval import AbsTaskRetrieval
+from mteb.abstasks.sts import AbsTaskSTS
+from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
+from mteb.abstasks.text.summarization import AbsTaskSummarization
+
+from engine import protocols
+from engine.datasets.types import (
+    LabelledPairs,
+    LabelledSentences,
+    PairPart,
+    Parallel,
+    ParallelPart,
+    Retrieval,
+    ScoredPairs,
+    Summaries,
+)
+from engine.progress import nobody
+from engine.stats.bootstrap import main_sample
+from engine.tasks import Measurement, Task, type_of
+from tests.fakes.mteb_oracle import Given, scores, table
+
+
+def measured(kind: str, data: Any, model: Given, protocol: str = "mteb-v2") -> Measurement:
+    """What ours makes of the vectors; its values per example have the main score for a mean."""
+    task = Task("mine", kind, "mine", data.kind, protocol, "", "")
+    way = type_of(task, protocols.get(protocol))
+    rows = np.arange(len(data.sentences)) if way.rows is None else way.rows(data, protocol, 42)
+    vectors = np.stack([model.known[data.sentences[i]] for i in rows])
+    found = way.measure(task, data, vectors, protocol, 42, nobody)
+    (main,) = [score for score in found.scores if score.main]
+    sample = main_sample(found.examples, found.details)
+    assert sample.statistic == pytest.approx(main.score, abs=1e-3)
+    work = way.work(data, protocol, 42)
+    assert len(work.sentences) == len(rows)
+    return found
+
+
+def assert_same(ours: Measurement, theirs: Mapping[str, Any], most: int, main: str) -> None:
+    """Every score of ours is one of theirs, and the same."""
+    assert next(score.metric for score in ours.scores if score.main) == main
+    assert len(ours.scores) == most
+    for score in ours.scores:
+        assert score.score / 100 == pytest.approx(theirs[score.metric], abs=1e-6), score.metric
+
+
+def clouds(each: int, labels: int) -> tuple[list[str], list[str], np.ndarray]:
+    """Sentences in clouds that overlap, shuffled, with their labels."""
+    rng = np.random.default_rng(7)
+    centres = rng.normal(size=(labels, 24))
+    of = rng.permutation(np.repeat(np.arange(labels), each))
+    vectors = centres[of] + 1.8 * rng.normal(size=(len(of), 24))
+    return [f"s{i}" for i in range(len(of))], [f"t{i}" for i in of], vectors.astype(np.float32)
+
+
+def labelled(sentences: list[str], labels: list[str]) -> Dataset:
+    """As mteb's classification has them: labels are numbers."""
+    number = {name: i for i, name in enumerate(sorted(set(labels)))}
+    return Dataset.from_dict({"text": sentences, "label": [number[name] for name in labels]})
+
+
+@pytest.mark.parametrize(("labels", "metrics"), [(5, 7), (2, 9)])
+def test_few_shot_from_train(labels: int, metrics: int) -> None:
+    """Ten draws, all metrics; average precision where there are two labels."""
+    sentences, names, vectors = clouds(300 // labels, labels)
+    data = LabelledSentences("x", sentences, names, ["train"] * 200 + ["test"] * 100)
+    model = Given(sentences, vectors)
+    parts = {"train": slice(0, 200), "test": slice(200, 300)}
+    theirs = DatasetDict({k: labelled(sentences[at], names[at]) for k, at in parts.items()})
+    found = scores(AbsTaskClassification, "Classification", "accuracy", theirs, model)
+    ours = measured("few-shot", data, model)
+    assert_same(ours, found, metrics, "accuracy")
+    assert ours.details["accuracies"] == pytest.approx(
+        [100 * one["accuracy"] for one in found["scores_per_experiment"]]
+    )
+    assert len(set(ours.details["accuracies"])) > 1, "draws differ, or the test says nothing"
+
+
+def test_few_shot_without_train() -> None:
+    """Folds of different sizes: each counts the same."""
+    sentences, names, vectors = clouds(53, 4)
+    model = Given(sentences, vectors)
+    found = scores(
+        AbsTaskClassification, "Classification", "accuracy",
+        DatasetDict({"test": labelled(sentences, names)}), model,
+        is_cross_validation=True, train_split="test",
+    )  # fmt: skip
+    assert_same(measured("few-shot", LabelledSentences("x", sentences, names), model), found, 7,
+                "accuracy")  # fmt: skip
+
+
+def test_clustering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws of a part of the sentences; and all of them at once, as the first benchmark did."""
+    from engine.tasks import clustering
+
+    monkeypatch.setattr(clustering, "EMBEDDED", 150)
+    monkeypatch.setattr(clustering, "DRAWN", 1000)
+    sentences, names, vectors = clouds(40, 6)
+    model, data = Given(sentences, vectors), LabelledSentences("x", sentences, names)
+    found = scores(
+        AbsTaskClustering, "Clustering", "v_measure", table(sentences=sentences, labels=names),
+        model, max_document_to_embed=150, max_fraction_of_documents_to_embed=None,
+        max_documents_per_cluster=1000,
+    )  # fmt: skip
+    ours = measured("clustering", data, model)
+    assert_same(ours, found, 2, "v_measure")
+    assert len(ours.examples["v_measure"]) == 150
+    found = scores(
+        AbsTaskClusteringLegacy, "Clustering", "v_measure",
+        table(sentences=[sentences], labels=[names]), model,
+    )  # fmt: skip
+    assert_same(measured("clustering", data, model, "mteb-v1"), found, 1, "v_measure")
+
+
+def pairs(n: int) -> tuple[list[str], list[str], np.ndarray, Given]:
+    """Pairs of which those labelled 1 are nearer; the first five are the same sentence twice."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 2, n)
+    a = rng.normal(size=(n, 12))
+    b = 0.5 * a * labels[:, None] + rng.normal(size=a.shape)
+    b[:5] = a[:5]
+    left, right = ([f"{side}{i}" for i in range(n)] for side in "lr")
+    return left, right, labels, Given(left + right, np.concatenate([a, b]).astype(np.float32))
+
+
+@pytest.mark.parametrize(("protocol", "main"), [("mteb-v2", "max_ap"), ("mteb-v1", "cosine_ap")])
+def test_pair_classification(protocol: str, main: str) -> None:
+    """Every similarity with every metric; the dev split counts for nothing."""
+    left, right, labels, model = pairs(200)
+    found = scores(
+        AbsTaskPairClassification, "PairClassification", main,
+        table(sentence1=left[20:], sentence2=right[20:], labels=labels[20:].tolist()), model,
+    )  # fmt: skip
+    words = [str(y) for y in labels]
+    data = LabelledPairs.of("x", left, right, words, ["dev"] * 20 + ["test"] * 180)
+    assert_same(measured("pair-classification", data, model, protocol), found, 25, main)
+
+
+def test_sts() -> None:
+    """The test split alone."""
+    left, right, labels, model = pairs(120)
+    gold = labels * 3 + np.random.default_rng(1).random(120)
+    parts = {
+        name: PairPart(tuple(left[at]), tuple(right[at]), gold[at])
+        for name, at in (("train", slice(0, 40)), ("test", slice(40, 120)))
+    }
+    found = scores(
+        AbsTaskSTS, "STS", "cosine_spearman",
+        table(sentence1=left[40:], sentence2=right[40:], score=gold[40:].tolist()), model,
+    )  # fmt: skip
+    data = ScoredPairs("x", parts, "splits")
+    assert_same(measured("sts", data, model), found, 6, "cosine_spearman")
+
+
+def collection() -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]], Given]:
+    """Documents of which forty are the same, one is zero; graded judgements, one query of zeros."""
+    rng = np.random.default_rng(0)
+    queries = {f"Q{i}": f"query {i}" for i in range(30)}
+    documents = {f"d{i}": f"document {i}" for i in range(1500)}
+    asked, given = rng.normal(size=(30, 8)), rng.normal(size=(1500, 8))
+    given[100:140] = given[100]
+    given[7] = 0
+    asked[4] = given[100] + 0.1
+    judged = {
+        key: {f"d{j}": int(rng.integers(0, 4)) for j in rng.choice(1500, 5, replace=False)}
+        for key in queries
+    }
+    judged["Q3"], judged["Q4"] = {"d5": 0}, {"d100": 1, "d120": 2, "d135": 0}
+    del judged["Q8"]
+    texts = [*queries.values(), *documents.values()]
+    vectors = np.concatenate([asked, given]).astype(np.float32)
+    return queries, documents, judged, Given(texts, vectors)
+
+
+def retrieved(main: str, type_: str, candidates: Mapping[str, list[str]] | None) -> Any:
+    """What mteb makes of the collection."""
+    queries, documents, judged, model = collection()
+    split = {
+        "queries": Dataset.from_list([{"id": k, "text": v} for k, v in queries.items()]),
+        "corpus": Dataset.from_list(
+            [{"id": k, "text": v, "title": ""} for k, v in documents.items()]
+        ),
+        "relevant_docs": {key: dict(of) for key, of in judged.items()},
+        "top_ranked": candidates,
+    }
+    return scores(AbsTaskRetrieval, type_, main, {"default": {"test": split}}, model)
+
+
+def test_retrieval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ties, grades, a query that nothing answers; and the same where documents pass in pieces."""
+    from engine.search import ranked
+
+    queries, documents, judged, model = collection()
+    data = Retrieval("x", queries, documents, {"test": judged, "train": {"Q8": {"d1": 1}}})
+    found = retrieved("ndcg_at_10", "Retrieval", None)
+    ours = measured("document-retrieval", data, model)
+    assert_same(ours, found, 42, "ndcg_at_10")
+    assert len(ours.examples["ndcg"]) == 29
+    assert any("no document that answers" in note for note in ours.details["notes"])
+    monkeypatch.setattr(ranked, "_DOCUMENTS", 400)
+    monkeypatch.setattr(ranked, "_CELLS", 4000)
+    assert_same(measured("document-retrieval", data, model), found, 42, "ndcg_at_10")
+
+
+def test_reranking() -> None:
+    """Candidates alone, of which one query has none."""
+    queries, documents, judged, model = collection()
+    rng = np.random.default_rng(2)
+    candidates = {
+        key: tuple(sorted({*of, *(f"d{j}" for j in rng.choice(1500, 20))}))
+        for key, of in judged.items()
+    } | {"Q9": ()}
+    data = Retrieval("x", queries, documents, {"test": judged}, candidates)
+    listed = {key: list(of) for key, of in candidates.items()}
+    found = retrieved("map_at_1000", "Reranking", listed)
+    ours = measured("reranking", data, model)
+    assert_same(ours, found, 42, "map_at_1000")
+    assert any("no candidates" in note for note in ours.details["notes"])
+
+
+def test_bitext() -> None:
+    """Right sentences that are nearest to several, and ten that are the same."""
+    rng = np.random.default_rng(4)
+    a = rng.normal(size=(250, 8))
+    b = a + 0.8 * rng.normal(size=a.shape)
+    b[10:20] = b[10]
+    left, right = ([f"{side}{i}" for i in range(250)] for side in "lr")
+    model = Given(left + right, np.concatenate([a, b]).astype(np.float32))
+    found = scores(
+        AbsTaskBitextMining, "BitextMining", "f1", table(sentence1=left, sentence2=right), model
+    )
+    parts = {name: ParallelPart.aligned(left[:n], right[:n]) for name, n in
+             (("dev", 9), ("test", 250))}  # fmt: skip
+    data = Parallel("x", parts, ("a", "b"))
+    assert_same(measured("bitext", data, model), found, 4, "f1")
+
+
+def test_bitext_among_sentences_without_a_translation() -> None:
+    """As in BUCC: some of the left have one, and all of the right may be taken for it."""
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(size=(50, 6)), rng.normal(size=(80, 6))
+    gold = np.array([(i, 2 * i + 1) for i in range(5, 35)])
+    b[gold[:, 1]] = a[gold[:, 0]] + 0.5 * rng.normal(size=(30, 6))
+    left, right = [f"l{i}" for i in range(50)], [f"r{i}" for i in range(80)]
+    model = Given(left + right, np.concatenate([a, b]).astype(np.float32))
+    asked = {
+        "sentence1": [left[i] for i in gold[:, 0]], "sentence2": right, "gold": gold.tolist(),
+    }  # fmt: skip
+    found = scores(AbsTaskBitextMining, "BitextMining", "f1", {"default": {"test": asked}}, model)
+    data = Parallel("x", {"dev": ParallelPart(tuple(left), tuple(right), gold)}, ("a", "b"))
+    assert_same(measured("bitext", data, model), found, 4, "f1")
+
+
+@pytest.mark.parametrize("protocol", ["mteb-v2", "mteb-v1"])
+def test_summarization(protocol: str) -> None:
+    """A document whose summaries are all the same is left out; v1 keeps mteb's mistake."""
+    rng = np.random.default_rng(5)
+    human, machine = ([[f"{by}{i}.{j}" for j in range(n)] for i in range(10)] for by, n in
+                      (("h", 4), ("m", 6)))  # fmt: skip
+    texts = [text for of in (*human, *machine) for text in of]
+    vectors = rng.normal(size=(len(texts), 8)).astype(np.float32)
+    vectors[40:46] = vectors[40]
+    vectors[47] = vectors[48]
+    ratings = tuple(rng.integers(1, 6, 6).astype(np.float64) for _ in range(10))
+    documents = tuple(f"d{i}" for i in range(10))
+    model = Given([*documents, *texts], np.concatenate([np.zeros((10, 8), np.float32), vectors]))
+    mistake = {"evaluator": DeprecatedSummarizationEvaluator} if protocol == "mteb-v1" else {}
+    found = scores(
+        AbsTaskSummarization, "Summarization", "cosine_spearman",
+        table(text=list(documents), human_summaries=human, machine_summaries=machine,
+              relevance=[of.tolist() for of in ratings]),
+        model, min_score=0, max_score=5, **mistake,
+    )  # fmt: skip
+    rated = {"fluency": ratings[::-1], "relevance": ratings}
+    data = Summaries("x", documents, *(tuple(map(tuple, of)) for of in (human, machine)), rated)
+    ours = measured("summarization", data, model, protocol)
+    assert_same(ours, found, 4, "cosine_spearman")
+    assert ours.scores[0].n == 9
+    assert "1 of 10 documents" in ours.details["notes"][0]
