@@ -34,7 +34,8 @@ import torch
 
 from app.workspace import Workspace
 from benchmarks.claims import at_least, claim
-from benchmarks.decoders import prepare, shown, tell
+from benchmarks.decoder_texts import prepare
+from benchmarks.decoders import shown, tell
 from engine.datasets import Catalog
 from engine.decode import open_decoder
 from engine.decoding.dataset import DecoderDataset, sentences_of, with_vectors

@@ -1,7 +1,7 @@
 """The decoders that ship, from text whose terms allow it: their corpus, training and proof.
 
     THEODOLITE_DATA=... python -m benchmarks.decoders FOLDER [--only ENCODER ...] [--threads 1]
-                                                      [--ship FOLDER] [--prove N] [--show]
+                                                      [--on] [--ship FOLDER] [--prove N] [--show]
 
 Sources are Wikipedia sentences (CC BY-SA 4.0), film reviews (CC BY 4.0), State of the Union and
 inaugural addresses (public domain) and English sentences of Tatoeba (CC BY 2.0 FR). Of each the
@@ -13,19 +13,24 @@ A trained decoder is written as int8 into the folder of those that ship, diagnos
 on every source and on one it never saw (`UNSEEN`, ABC's rural and science news), beside the nearest
 training sentence, and gets its card with that proof and with the expressions of the page
 *Arithmetic* as they come. One without the words that decoding is held to gets those of the training
-text, if it is the text that it learned. In the end it prints what each encoder's vectors keep: the
-paper finds that averaged vectors keep words and lose their order (high PERM, low Id/PERM; section
-3).
+text, if it is the text that it learned.
+
+With `--on` those that ship learn on, from the weights that they have: from the halves of long
+clauses that `train.txt` leaves out, and its whole sentences once more. What they were is kept in
+`FOLDER/before`, diagnosed as well, and its figures printed beside the new.
+
+In the end it prints what each encoder's vectors keep: the paper finds that averaged vectors keep
+words and lose their order (high PERM, low Id/PERM; section 3).
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
+import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +40,7 @@ import torch
 
 from app.pages.decode.analogies import PRESETS
 from app.workspace import Workspace, default_data
+from benchmarks.decoder_texts import UNSEEN, prepare, prepare_more
 from engine.datasets import Catalog
 from engine.decode import open_decoder
 from engine.decoding import folder as folders
@@ -46,22 +52,12 @@ from engine.decoding.diagnosis import NAMES, Diagnosis, Figure
 from engine.decoding.events import DecoderEvaluated, DecoderFinished, DecoderStarted, DecoderStepped
 from engine.decoding.known_words import words_of
 from engine.decoding.spec import DecoderSpec
-from engine.decoding.text import clauses, corpus, tidy
 from engine.decoding.train import train_decoder
 from engine.diagnose import diagnose
 from engine.encoders.base import Encoder
 from engine.training.card import plain, table
 from engine.training.events import Noted
 
-SOURCES = ("wiki_split", "movie_reviews", "speeches")
-PHRASES = frozenset(
-    "and but or nor that which who whom whose where when while because although as if than for "
-    "with without in into to by from of on upon at after before about over under through".split()
-)
-"""Words before which a long clause is cut."""
-UNSEEN = "abc"
-"""Never learned from."""
-HELD_OUT = 1000
 ENCODERS: dict[str, dict[str, Any]] = {
     "wordllama": {"epochs": 2.5}, "minilm": {"epochs": 2.5},
     "random:256": {"epochs": 4.0, "width": 128},
@@ -69,10 +65,18 @@ ENCODERS: dict[str, dict[str, Any]] = {
 """With what differs in the training of each decoder: the baseline's gets the room that is left."""
 LEARNING_RATE = 3e-3
 """For few passes; half as much again as what more of them ask for."""
+ON: dict[str, Any] = {"learning_rate": 1.5e-3, "warmup": 100, "precision": "bf16"}
+"""What differs when they learn on."""
+ON_EPOCHS = {"wordllama": 1.75, "minilm": 1.4}
+"""Those that do, for how long."""
+BEFORE = "before"
+"""The folder of what shipped until then."""
 SHIPPED = Path(shipped.__file__).with_suffix("")
 MOST = 25 * 10**6
 """Bytes of all decoders that ship."""
 METRICS = ("bleu", "token_f1", "round_trip")
+SPELT = 100
+"""Sentences of a source that words which are none are looked for in."""
 KEPT = ("id", "perm", "id_perm", "token_f1")
 SOURCE = (
     "Sentences of Wikipedia (WikiSplit, CC BY-SA 4.0), of film reviews (CC BY 4.0), of State of "
@@ -85,87 +89,9 @@ TERMS = (
 )
 
 
-def lines(root: Path, source: str) -> list[str]:
-    """The lines of an unlabelled file."""
-    with gzip.open(root / "unlabelled" / f"{source}.txt.gz", "rt", encoding="utf-8") as file:
-        return file.read().splitlines()
-
-
-def tatoeba(root: Path) -> list[str]:
-    """English sentences of all language pairs, each once."""
-    found: dict[str, None] = {}
-    for path in sorted((root / "mteb" / "bitext" / "tatoeba").glob("*.eng*")):
-        opened = gzip.open if path.suffix == ".gz" else open
-        with opened(path, "rt", encoding="utf-8") as file:
-            found.update(dict.fromkeys(file.read().splitlines()))
-    return list(found)
-
-
-def split(root: Path) -> dict[str, tuple[list[str], list[str]]]:
-    """Of each source the lines to learn from, and the last, which are held out."""
-    texts = {name: lines(root, name) for name in SOURCES} | {"tatoeba": tatoeba(root)}
-    at = {name: len(text) - max(len(text) // 10, 4 * HELD_OUT) for name, text in texts.items()}
-    return {name: (text[: at[name]], text[at[name] :]) for name, text in texts.items()}
-
-
-def parts(clause: str, least: int = 4, most: int = 14) -> Iterator[str]:
-    """A long clause in pieces of `least` to `most` words, cut before words that begin a phrase.
-
-    >>> list(parts("the old dog slept by the fire in the house of the king", 3, 6))
-    ['the old dog slept', 'by the fire in the house', 'of the king']
-    """
-    left = clause.split()
-    while len(left) > most:
-        at = (i for i in range(most, least - 1, -1) if left[i].lower() in PHRASES)
-        cut = next(at, most)
-        yield " ".join(left[:cut])
-        left = left[cut:]
-    if len(left) >= least:
-        yield " ".join(left)
-
-
-def prepare_more(root: Path, folder: Path) -> Path:
-    """Write `more.txt` once, to learn on from; return it.
-
-    Half of the words are in clauses of more than 14 words, which `train.txt` leaves out: here they
-    are in pieces. Beside them stand its whole sentences, so that these are not forgotten.
-    """
-    more = folder / "more.txt"
-    if more.exists():
-        return more
-    files = (folder / "held-out").glob("*.txt")
-    held = {sentence for file in files for sentence in file.read_text("utf-8").splitlines()}
-    found: dict[str, None] = {}
-    for source, _ in split(root).values():
-        found.update(dict.fromkeys(corpus(source, cut=False)))
-        for clause in (c for line in source for c in clauses(tidy(line), 15, sys.maxsize)):
-            found.update(dict.fromkeys(corpus(parts(clause), cut=False)))
-    more.write_text("\n".join(s for s in found if s not in held) + "\n", "utf-8")
-    return more
-
-
-def prepare(root: Path, folder: Path) -> Path:
-    """Write `train.txt` and `held-out/SOURCE.txt` once; return the former."""
-    train = folder / "train.txt"
-    if train.exists():
-        return train
-    (folder / "held-out").mkdir(parents=True, exist_ok=True)
-    learned: dict[str, None] = {}
-    held: dict[str, list[str]] = {}
-    for name, (source, last) in split(root).items():
-        learned.update(dict.fromkeys(corpus(source)))
-        held[name] = corpus(last, cut=False)
-    held[UNSEEN] = corpus(lines(root, UNSEEN), cut=False)
-    for name, sentences in held.items():
-        apart = [s for s in sentences if s not in learned and len(s.split()) >= 3][:HELD_OUT]
-        (folder / "held-out" / f"{name}.txt").write_text("\n".join(apart) + "\n", "utf-8")
-    train.write_text("\n".join(learned) + "\n", "utf-8")
-    return train
-
-
-def train(name: str, text: Path, out: Path, encoder: Encoder) -> None:
+def train(spec: DecoderSpec, encoder: Encoder) -> None:
     """Train a decoder, or go on with one, and tell how it goes."""
-    spec = DecoderSpec(name, (str(text),), str(out), learning_rate=LEARNING_RATE, **ENCODERS[name])
+    name = spec.encoder
     for event in train_decoder(spec, encoder=encoder):
         said = ""
         match event:
@@ -182,14 +108,35 @@ def train(name: str, text: Path, out: Path, encoder: Encoder) -> None:
             tell(f"{name}: {said}")
 
 
+def spec_of(name: str, text: Path, out: Path) -> DecoderSpec:
+    """Of a decoder from random weights."""
+    settings = {"learning_rate": LEARNING_RATE} | ENCODERS[name]
+    return DecoderSpec(name, (str(text),), str(out), **settings)
+
+
+def spec_on(name: str, text: Path, out: Path, start: Path) -> DecoderSpec:
+    """Of one that learns on."""
+    settings = ON | {"epochs": ON_EPOCHS[name], "start": str(start)}
+    return DecoderSpec(name, (str(text),), str(out), **settings)
+
+
 def file_name(encoder: str) -> str:
     """Of a starter encoder, without what some file systems refuse: `random-256`."""
     return encoder.replace(":", "-")
 
 
-def ship(trained: Path, target: Path) -> None:
-    """Write a decoder as int8, without the folders of this machine."""
+def ship(trained: Path, target: Path, before: Path | None = None) -> None:
+    """Write a decoder as int8, without the folders of this machine.
+
+    Args:
+        trained: its folder.
+        target: where it goes.
+        before: that which it began from, of which it is noted what it had learned.
+    """
     model, vocabulary, facts = folders.read(trained)
+    if before:
+        then = folders.facts_of(before)
+        facts["before"] = {name: then[name] for name in ("sentences", "data_hash", "steps")}
     facts["spec"] = DecoderSpec.from_dict(facts["spec"]).relative_paths().to_dict()
     folders.write(target, model, vocabulary, facts, small=True)
 
@@ -206,16 +153,40 @@ def hold(target: Path, text: Path) -> None:
     folders.write_words(target, facts, words_of(sentences.texts[: -spec.held_out]))
 
 
-def prove(encoder: Encoder, target: Path, folder: Path, most: int | None) -> dict[str, Diagnosis]:
-    """Diagnose a decoder on every held-out file; `most` sentences of each, None for all."""
+def prove(
+    encoder: Encoder, target: Path, folder: Path, most: int | None, known: Sequence[str]
+) -> dict[str, Diagnosis]:
+    """Diagnose a decoder on every held-out file, and keep what is found in `folder`.
+
+    Args:
+        encoder: the decoder's own.
+        target: the decoder.
+        folder: where `figures_of` finds it.
+        most: sentences of each file; None for all.
+        known: sentences that it learned, the nearest of which are looked for.
+    """
     decoder = open_decoder(target)
-    known = (folder / "train.txt").read_text("utf-8").splitlines()
     found = {}
-    for file in sorted((folder / "held-out").glob("*.txt")):
+    for file in held_out(folder):
         sentences = file.read_text("utf-8").splitlines()[:most]
         found[file.stem] = diagnose(decoder, encoder, sentences, known)
+        kept = json.dumps(found[file.stem].to_dict(), ensure_ascii=False)
+        (folder / f"{file_name(encoder.name)}-{file.stem}.json").write_text(kept, "utf-8")
         tell(f"{encoder.name}: {file.stem} diagnosed")
     return found
+
+
+def held_out(folder: Path) -> list[Path]:
+    """The held-out files, of the decoders before as well."""
+    return sorted((folder if folder.name != BEFORE else folder.parent).glob("held-out/*.txt"))
+
+
+def figures_of(folder: Path, name: str, source: str) -> dict[str, Figure]:
+    """What was found of an encoder's decoder on a source; empty for nothing."""
+    kept = folder / f"{file_name(name)}-{source}.json"
+    if not kept.exists():
+        return {}
+    return Diagnosis.from_dict(json.loads(kept.read_text("utf-8"))).figures("decoder")
 
 
 def analogies(encoder: Encoder, target: Path) -> str:
@@ -255,15 +226,31 @@ def proof(found: dict[str, Diagnosis]) -> str:
 
 
 def keeps(folder: Path) -> str:
-    """A table of what comes back, an encoder beside the other on the same sentences."""
+    """A table of what comes back, an encoder beside the other on the same sentences.
+
+    Where decoders learned on, what came back before stands in front.
+    """
     rows = []
-    for source in sorted(file.stem for file in (folder / "held-out").glob("*.txt")):
+    for file in held_out(folder):
         for name in ENCODERS:
-            kept = folder / f"{file_name(name)}-{source}.json"
-            if kept.exists():
-                own = Diagnosis.from_dict(json.loads(kept.read_text("utf-8"))).figures("decoder")
-                rows.append((source, name, *(shown(own[metric]) for metric in KEPT)))
+            before = figures_of(folder / BEFORE, name, file.stem)
+            if own := figures_of(folder, name, file.stem):
+                told = (f"{before[metric].value:.1f}, now {shown(own[metric])}" if before
+                        else shown(own[metric]) for metric in KEPT)  # fmt: skip
+                rows.append((file.stem, name, *told))
     return table(("sentences of", "encoder", *(NAMES[metric] for metric in KEPT)), rows)
+
+
+def misspelt(encoder: Encoder, target: Path, folder: Path, known: Sequence[str]) -> str:
+    """How many of some held-out sentences come back with a word that no training text has."""
+    decoder, words = open_decoder(target), set(words_of(known))
+    told = []
+    for file in held_out(folder):
+        sentences = file.read_text("utf-8").splitlines()[:SPELT]
+        back = decoder.decode(encoder.encode(sentences), encoder=encoder)
+        wrong = sum(not words.issuperset(words_of([one.sentence])) for one in back)
+        told.append(f"{file.stem} {wrong} of {len(back)}")
+    return f"{target.parent.name}/{target.name}, with words that are none: {', '.join(told)}."
 
 
 def shown(figure: Figure) -> str:
@@ -278,11 +265,44 @@ def tell(said: str) -> None:
     print(f"{time.strftime('%H:%M:%S')}  {said}", file=sys.stderr, flush=True)
 
 
+def trained(name: str, given: argparse.Namespace, encoder: Encoder, text: Path) -> Path:
+    """The folder of a decoder that ships, trained and written if it was not."""
+    own, target = given.folder / file_name(name), given.ship / file_name(name)
+    if given.on:
+        before = given.folder / BEFORE / file_name(name)
+        if not before.exists():
+            shutil.copytree(target, before)
+        if not own.exists():
+            train(spec_on(name, text, own, before), encoder)
+        ship(own, target, before)
+    elif not target.exists():
+        if not own.exists():
+            train(spec_of(name, text, own), encoder)
+        ship(own, target)
+    return target
+
+
+def described(target: Path, encoder: Encoder, found: dict[str, Diagnosis]) -> str:
+    """Write the card of a decoder; return its proof."""
+    source, facts = SOURCE, folders.facts_of(target)
+    if then := facts.get("before"):
+        source += (
+            f". The decoder that it began from had learned {then['sentences']:,} of them "
+            f"(content hash `{then['data_hash']}`) in {then['steps']:,} updates; then, with long "
+            "clauses in pieces"
+        )
+    told = "\n\n".join((proof(found), analogies(encoder, target)))
+    text = card(facts, source=source, terms=TERMS, proof=told)
+    (target / "README.md").write_text(text, "utf-8")
+    return told
+
+
 def main() -> None:
     """Prepare what is missing, train what is missing; write, prove and describe what is trained."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", default=list(ENCODERS))
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--on", action="store_true", help="have those that ship learn on")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--ship", type=Path, default=SHIPPED, help="where int8 decoders go")
     parser.add_argument("--prove", type=int, default=None, help="sentences a source, at most")
@@ -295,25 +315,22 @@ def main() -> None:
     root = default_data()
     if root is None:
         sys.exit("Set THEODOLITE_DATA to the data folder.")
-    text = prepare(root, given.folder)
+    texts = [prepare(root, given.folder)]
+    if given.on:
+        texts.append(prepare_more(root, given.folder))
+    known = list(dict.fromkeys(s for file in texts for s in file.read_text("utf-8").splitlines()))
     workspace = Workspace(given.folder / "store")  # keeps the vectors when a training is broken off
-    for name in given.only:
-        trained, target = given.folder / file_name(name), given.ship / file_name(name)
+    for name in given.only or (ON_EPOCHS if given.on else ENCODERS):
         encoder = workspace.load(name)
-        if not target.exists():
-            if not trained.exists():
-                train(name, text, trained, encoder)
-            ship(trained, target)
-        hold(target, text)
-        found = prove(encoder, target, given.folder, given.prove)
-        facts = folders.facts_of(target)
-        for source, diagnosis in found.items():
-            kept = given.folder / f"{file_name(name)}-{source}.json"
-            kept.write_text(json.dumps(diagnosis.to_dict(), ensure_ascii=False), "utf-8")
-        told_of = "\n\n".join((proof(found), analogies(encoder, target)))
-        told = card(facts, source=SOURCE, terms=TERMS, proof=told_of)
-        (target / "README.md").write_text(told, "utf-8")
-        print(told_of)
+        target = trained(name, given, encoder, texts[-1])
+        hold(target, texts[0])
+        found = prove(encoder, target, given.folder, given.prove, known)
+        print(described(target, encoder, found))
+        before = given.folder / BEFORE
+        if given.on:
+            prove(encoder, before / file_name(name), before, given.prove, ())
+        for folder in (before / file_name(name), target) if given.on else (target,):
+            print(misspelt(encoder, folder, given.folder, known))
     print(f"\n{keeps(given.folder)}")
     size = sum(file.stat().st_size for file in given.ship.rglob("*") if file.is_file())
     print(f"\n{size / 1e6:.1f} MB ship, of at most {MOST / 1e6:.0f}.")

@@ -1,0 +1,98 @@
+"""The text of the decoders that ship: what they learn, what is held out, what none ever sees."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.decoding.text import clauses, corpus, tidy
+
+SOURCES = ("wiki_split", "movie_reviews", "speeches")
+PHRASES = frozenset(
+    "and but or nor that which who whom whose where when while because although as if than for "
+    "with without in into to by from of on upon at after before about over under through".split()
+)
+"""Words before which a long clause is cut."""
+UNSEEN = "abc"
+"""Never learned from."""
+HELD_OUT = 1000
+
+
+def lines(root: Path, source: str) -> list[str]:
+    """The lines of an unlabelled file."""
+    with gzip.open(root / "unlabelled" / f"{source}.txt.gz", "rt", encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
+def tatoeba(root: Path) -> list[str]:
+    """English sentences of all language pairs, each once."""
+    found: dict[str, None] = {}
+    for path in sorted((root / "mteb" / "bitext" / "tatoeba").glob("*.eng*")):
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8") as file:
+            found.update(dict.fromkeys(file.read().splitlines()))
+    return list(found)
+
+
+def split(root: Path) -> dict[str, tuple[list[str], list[str]]]:
+    """Of each source the lines to learn from, and the last, which are held out."""
+    texts = {name: lines(root, name) for name in SOURCES} | {"tatoeba": tatoeba(root)}
+    at = {name: len(text) - max(len(text) // 10, 4 * HELD_OUT) for name, text in texts.items()}
+    return {name: (text[: at[name]], text[at[name] :]) for name, text in texts.items()}
+
+
+def parts(clause: str, least: int = 4, most: int = 14) -> Iterator[str]:
+    """A long clause in pieces of `least` to `most` words, cut before words that begin a phrase.
+
+    >>> list(parts("the old dog slept by the fire in the house of the king", 3, 6))
+    ['the old dog slept', 'by the fire in the house', 'of the king']
+    """
+    left = clause.split()
+    while len(left) > most:
+        at = (i for i in range(most, least - 1, -1) if left[i].lower() in PHRASES)
+        cut = next(at, most)
+        yield " ".join(left[:cut])
+        left = left[cut:]
+    if len(left) >= least:
+        yield " ".join(left)
+
+
+def prepare_more(root: Path, folder: Path) -> Path:
+    """Write `more.txt` once, to learn on from; return it.
+
+    Half of the words are in clauses of more than 14 words, which `train.txt` leaves out: here they
+    are in pieces. Beside them stand its whole sentences, so that these are not forgotten.
+    """
+    more = folder / "more.txt"
+    if more.exists():
+        return more
+    files = (folder / "held-out").glob("*.txt")
+    held = {sentence for file in files for sentence in file.read_text("utf-8").splitlines()}
+    found: dict[str, None] = {}
+    for source, _ in split(root).values():
+        found.update(dict.fromkeys(corpus(source, cut=False)))
+        for clause in (c for line in source for c in clauses(tidy(line), 15, sys.maxsize)):
+            found.update(dict.fromkeys(corpus(parts(clause), cut=False)))
+    more.write_text("\n".join(s for s in found if s not in held) + "\n", "utf-8")
+    return more
+
+
+def prepare(root: Path, folder: Path) -> Path:
+    """Write `train.txt` and `held-out/SOURCE.txt` once; return the former."""
+    train = folder / "train.txt"
+    if train.exists():
+        return train
+    (folder / "held-out").mkdir(parents=True, exist_ok=True)
+    learned: dict[str, None] = {}
+    held: dict[str, list[str]] = {}
+    for name, (source, last) in split(root).items():
+        learned.update(dict.fromkeys(corpus(source)))
+        held[name] = corpus(last, cut=False)
+    held[UNSEEN] = corpus(lines(root, UNSEEN), cut=False)
+    for name, sentences in held.items():
+        apart = [s for s in sentences if s not in learned and len(s.split()) >= 3][:HELD_OUT]
+        (folder / "held-out" / f"{name}.txt").write_text("\n".join(apart) + "\n", "utf-8")
+    train.write_text("\n".join(learned) + "\n", "utf-8")
+    return train

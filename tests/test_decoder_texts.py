@@ -1,0 +1,77 @@
+"""What the decoders that ship learn from, and what they must never see."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from benchmarks import decoder_texts
+from benchmarks.decoder_texts import SOURCES, UNSEEN, parts, prepare, prepare_more, split
+from engine.decoding.text import corpus
+
+HELD = 3
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Texts of a hundred sentences, of which the last dozen are held out; long ones among them."""
+    monkeypatch.setattr(decoder_texts, "HELD_OUT", HELD)
+    folder = tmp_path / "data"
+    (folder / "unlabelled").mkdir(parents=True)
+    (folder / "mteb" / "bitext" / "tatoeba").mkdir(parents=True)
+    for name in (*SOURCES, UNSEEN):
+        said = [f"{name} number {i} tells of a {'very ' * (i % 3 * 6)}old dog by the fire of {i}"
+                for i in range(100)]  # fmt: skip
+        # In both parts, and as what is left of a long sentence.
+        said[5] = said[88] = f"{name} says this twice"
+        said[6] = f"{'on and ' * 7}and {name} held out and cut"
+        said[89] = f"and {name} held out and cut"
+        with gzip.open(folder / "unlabelled" / f"{name}.txt.gz", "wt", encoding="utf-8") as file:
+            file.write("\n".join(said))
+    pairs = "\n".join(f"this is pair {i} of them all" for i in range(60))
+    (folder / "mteb" / "bitext" / "tatoeba" / "tatoeba.deu-eng.eng").write_text(pairs, "utf-8")
+    return folder
+
+
+def test_nothing_that_is_held_out_is_learned(root: Path, tmp_path: Path) -> None:
+    """Nor anything of `abc`; what stands in both parts of a source is not held out."""
+    work = tmp_path / "work"
+    train, more = prepare(root, work), prepare_more(root, work)
+    held = {file.stem: read(file) for file in (work / "held-out").iterdir()}
+    assert held.keys() == {*SOURCES, UNSEEN, "tatoeba"}
+    assert all(len(found) == HELD for found in held.values())
+    learned = read(train) | read(more)
+    for name, found in held.items():
+        assert not found & learned, name
+    assert not any(UNSEEN in sentence for sentence in learned)
+    assert all(f"{name} says this twice" in learned for name in SOURCES)
+    last = {name: set(corpus(held_out, cut=False)) for name, (_, held_out) in split(root).items()}
+    assert all(held[name] <= last[name] for name in last)
+
+
+def test_more_is_the_rest_of_long_clauses_beside_the_whole_sentences(
+    root: Path, tmp_path: Path
+) -> None:
+    """A file that is there is not made again."""
+    work = tmp_path / "work"
+    train, more = read(prepare(root, work)), prepare_more(root, work)
+    assert "tatoeba" not in SOURCES and "this is pair 3 of them all" in train & read(more)
+    assert any("very very very" in sentence for sentence in read(more) - train)
+    assert all(4 <= len(sentence.split()) <= 14 for sentence in read(more))
+    more.write_text("mine\n", "utf-8")
+    assert read(prepare_more(root, work)) == {"mine"}
+
+
+def test_a_long_clause_is_cut_before_a_phrase() -> None:
+    """All of its words are in the pieces; where no phrase begins it is cut at the longest."""
+    clause = "the old dog slept by the fire in the house of the king"
+    found = list(parts(clause, 3, 6))
+    assert found == ["the old dog slept", "by the fire in the house", "of the king"]
+    assert list(parts("a b c d e f g", 2, 3)) == ["a b c", "d e f"]
+
+
+def read(file: Path) -> set[str]:
+    """The lines of a file."""
+    return set(file.read_text("utf-8").splitlines())
