@@ -1,6 +1,6 @@
 // The body of a Gradio `js_on_load`: element, props and watch are given.
 // A table of which only what is in view, and a little around it, is in the page.
-const { el } = window.theodolite;
+const { el, csv, download } = window.theodolite;
 const ROW = 34; // as in board.css
 const WIDTH = 124;
 const AROUND = 6;
@@ -8,9 +8,10 @@ const AROUND = 6;
 const region = el("div", { class: "t-scroll t-board", role: "region", tabindex: "0" });
 const table = el("table", { class: "t-table" });
 const reading = el("p", { class: "t-small t-muted t-reading" });
+const save = el("button", { type: "button", class: "t-link t-small" }, "Download CSV");
 region.append(table);
-element.replaceChildren(region, reading);
-region.hidden = reading.hidden = true;
+element.replaceChildren(region, save, reading);
+region.hidden = reading.hidden = save.hidden = true;
 
 let data = null;
 let order = []; // places of the rows as they are shown
@@ -20,8 +21,7 @@ let seen = ""; // the part that is drawn
 const number = (text) => Number.parseFloat(text.replace("−", "-"));
 const name = (place) => data.rows[place][0];
 
-function sort(column) {
-  const down = sorted?.[0] === column ? !sorted[1] : column > 0;
+function sort(column, down) {
   sorted = [column, down];
   const value = (place) => (column ? number(data.rows[place][2][column - 1][0]) : name(place));
   const first = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
@@ -38,14 +38,24 @@ function head(column) {
   const [title, small] = data.heads[column];
   const how = sorted?.[0] === column ? (sorted[1] ? "descending" : "ascending") : null;
   const button = el("button", { type: "button", title: `Sort by ${title}` }, title);
-  button.addEventListener("click", () => sort(column));
+  button.addEventListener("click", () => sort(column, sorted?.[0] === column ? !sorted[1] : !(data.heads[column][2] ?? !column)));
   return el("th", { scope: "col", "aria-colindex": column + 1, "aria-sort": how }, button,
     small ? el("small", { title: small }, small) : null);
 }
 
-function cell([text, css, title, bold], column) {
-  return el("td", { class: css || null, title: title || null, "aria-colindex": column + 1 },
-    bold ? el("b", {}, text) : text);
+function cell([text, css, title, bold, small], column, row) {
+  let shown = bold ? el("b", {}, text) : text;
+  if (data.heads[column][3] && css !== "t-muted") {
+    shown = el("button", { type: "button", tabindex: "-1" }, shown);
+    shown.addEventListener("click", () => trigger("select", { row, column: data.heads[column][0] }));
+  }
+  return el("td", { class: css || null, title: title || null, "aria-colindex": column + 1 }, shown, small ? el("small", {}, small) : null);
+}
+
+// The place of what has the focus among rows and columns, to be found again once they are drawn anew.
+function place() {
+  const at = table.contains(document.activeElement) && document.activeElement.closest("th, td");
+  return at ? `[aria-rowindex="${at.parentElement.ariaRowIndex}"] > [aria-colindex="${at.ariaColIndex}"] button` : null;
 }
 
 const gap = (width) => (width > 0 ? el("td", { class: "t-gap", "aria-hidden": "true", style: `min-width:${width}px` }) : null);
@@ -69,30 +79,58 @@ function draw(anew = false) {
     const [title, small, cells] = data.rows[place];
     return el("tr", { "aria-rowindex": top + i + 2 },
       el("th", { scope: "row", "aria-colindex": 1, title }, el("span", { class: "t-spec" }, title), small ? el("small", {}, small) : null),
-      gap(before), ...shown.map((column) => cell(cells[column - 1], column)), gap(behind));
+      gap(before), ...shown.map((column) => cell(cells[column - 1], column, title)), gap(behind));
   };
   const rows = order.slice(top, bottom).map(line);
-  const focused = table.tHead?.contains(document.activeElement) && document.activeElement.closest("th").ariaColIndex;
+  const focused = place();
   table.setAttribute("aria-rowcount", order.length + 1);
   table.setAttribute("aria-colcount", columns + 1);
   table.replaceChildren(
     el("thead", {}, el("tr", { "aria-rowindex": 1 }, head(0), gap(before), ...shown.map(head), gap(behind))),
     el("tbody", {}, spacer(top), ...rows, spacer(order.length - bottom)),
   );
-  if (focused) table.tHead.querySelector(`[aria-colindex="${focused}"] button`)?.focus({ preventScroll: true });
+  if (focused) table.querySelector(focused)?.focus({ preventScroll: true });
 }
 
 function fill() {
+  const before = data;
   data = props.value ? JSON.parse(props.value) : null;
   region.hidden = reading.hidden = !data;
+  save.hidden = !data?.file;
   if (!data) return;
   region.setAttribute("aria-label", data.label);
   reading.textContent = data.reading;
-  sorted = null;
   order = data.rows.map((_, place) => place);
-  region.scrollTo(0, 0);
+  if (before && sorted && JSON.stringify(before.heads) === JSON.stringify(data.heads)) return sort(...sorted);
+  if (!before || before.rows.length !== data.rows.length) region.scrollTo(0, 0);
+  sorted = null;
   draw(true);
 }
+
+// A column a head, and beside those whose cells say over how much they are, what they say.
+save.addEventListener("click", () => {
+  const columns = data.heads.map((_, column) => column).slice(1);
+  const said = columns.filter((column) => data.rows.some(([, , cells]) => cells[column - 1][4]));
+  const line = (first, second, at, more) => [first, second, ...columns.flatMap((column) => (said.includes(column) ? [at(column), more(column)] : [at(column)]))];
+  const plain = (text) => text.replace("−", "-").replace(/^–$/, "");
+  download(data.file, csv([
+    line(data.heads[0][0], "about", (column) => data.heads[column][0], (column) => `${data.heads[column][0]}: over`),
+    ...order.map((row) => data.rows[row]).map(([title, small, cells]) => line(title, small, (column) => plain(cells[column - 1][0]), (column) => cells[column - 1][4] ?? "")),
+  ]));
+});
+
+// Enter goes into the cells that can be opened, the arrows from one to the next.
+region.addEventListener("keydown", (event) => {
+  const at = event.target.closest("td");
+  if (event.target === region && event.key === "Enter") return region.querySelector("td button")?.focus();
+  if (event.key === "Escape") return region.focus();
+  if (!at) return;
+  const { cellIndex, parentElement: row } = at;
+  const to = { ArrowLeft: at.previousElementSibling, ArrowRight: at.nextElementSibling, ArrowUp: row.previousElementSibling?.cells[cellIndex], ArrowDown: row.nextElementSibling?.cells[cellIndex] };
+  if (!(event.key in to)) return;
+  event.preventDefault();
+  to[event.key]?.querySelector("button")?.focus();
+});
 
 let waiting = 0;
 region.addEventListener("scroll", () => {

@@ -14,8 +14,11 @@ from typing import Any
 import gradio as gr
 
 _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-Cell = tuple[str, str, str, bool]
-"""Text, css class, what pointing at it says, whether it is bold."""
+Cell = tuple[str, str, str, bool] | tuple[str, str, str, bool, str]
+"""Text, css class, what pointing at it says, whether it is bold, what stands small beside it."""
+Head = tuple[str, str] | tuple[str, str, bool] | tuple[str, str, bool, bool]
+"""Title, what stands small below it, whether it is sorted from the lowest first, whether its cells
+can be opened."""
 Line = tuple[str, str, Sequence[Cell]]
 """Name of a row, what stands small beside it, its cells."""
 
@@ -23,19 +26,25 @@ Line = tuple[str, str, Sequence[Cell]]
 def board(**kwargs: Any) -> gr.HTML:
     """Make the component. A function: Gradio writes a stub file beside every subclass of its own.
 
+    Event: `select` with `row` and `column`, of a cell that can be opened.
+
     Args:
         **kwargs: as `gr.HTML` takes them: `elem_id`, …
     """
     return gr.HTML(None, html_template="", js_on_load=_JS, apply_default_css=False, **kwargs)
 
 
-def value(label: str, heads: Sequence[tuple[str, str]], rows: Sequence[Line], reading: str) -> str:
+def value(
+    label: str, heads: Sequence[Head], rows: Sequence[Line], reading: str, file: str = ""
+) -> str:
     """The value of a board: plain texts, as JSON, since the browser would wrap every cell of it.
 
     Args:
         label: what it holds, for screen readers.
-        heads: of its columns, each with what stands small below it.
+        heads: of its columns.
         rows: in the order in which they are shown first.
         reading: how to read it, below.
+        file: the name under which it can be saved as CSV; empty for not at all.
     """
-    return json.dumps({"label": label, "heads": heads, "rows": rows, "reading": reading})
+    held = {"label": label, "heads": heads, "rows": rows, "reading": reading, "file": file}
+    return json.dumps(held)

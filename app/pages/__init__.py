@@ -61,7 +61,7 @@ RAIL = (
     (_one("overview"),),
     (_one("data"), _one("encoders")),
     (_one("evaluate"), Line("compare", {"Differences": "compare.page", "Fairness": "fair.page"},
-                            "Compare")),
+                            "Compare"), _one("board")),
     (_one("search"), _one("map"), _one("spaces"),
      Line("geometry", {"Geometry": "geometry.page", "Distributions": "geometry.distributions"}),
      _one("curate")),

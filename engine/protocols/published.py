@@ -10,13 +10,13 @@ SentEval's default setting: logistic regression, ten folds.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Published:
     """One row of a paper's table.
 
@@ -40,6 +40,10 @@ class Published:
     table: str
     origin: str
     protocols: tuple[str, ...]
+
+    def printed(self, task: str, protocol: str) -> float | None:
+        """What is printed for a task; None beside a protocol that measures another thing."""
+        return self.scores.get(task) if protocol in self.protocols else None
 
 
 @dataclass(frozen=True)
@@ -102,3 +106,11 @@ TABLE_E1 = _TABLES["SimCSE table E.1 (7 in an earlier arXiv version)"]
 """Transfer accuracies: comparable with results under protocol senteval."""
 TABLE_INFERSENT = _TABLES["README of facebookresearch/InferSent"]
 """The baselines of SentEval's authors, to one decimal; no average is printed."""
+
+
+def beside(columns: Sequence[tuple[str, str]]) -> dict[Published, list[float | None]]:
+    """The rows with a number for one of some (task, protocol), and what each has for all."""
+    rows = {
+        row: [row.printed(*at) for at in columns] for table in _TABLES.values() for row in table
+    }
+    return {row: found for row, found in rows.items() if any(one is not None for one in found)}

@@ -24,9 +24,7 @@ class Reference:
 
     def score(self, report: Comparison, task: str) -> float | None:
         """What is printed for a task; None where the results beside it measure something else."""
-        if task not in self.row.scores or not self._alike(report, task):
-            return None
-        return self.row.scores[task]
+        return self.row.scores.get(task) if self._alike(report, task) else None
 
     def mean(self, report: Comparison) -> float | None:
         """Mean over the tasks that all share; None unless every one of them is printed."""

@@ -133,6 +133,23 @@ class Comparison:
         }  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """What the order of several encoders by their mean is worth.
+
+    Attributes:
+        tasks: those it is over: of which all can be resampled together.
+        groups: encoder -> letter, `a` for the best and all that tie with it by their means.
+        task_groups: task -> the same on it alone.
+        ranks: best first, examples resampled.
+    """
+
+    tasks: tuple[str, ...]
+    groups: Mapping[str, str]
+    task_groups: Mapping[str, Mapping[str, str]]
+    ranks: tuple[RankInterval, ...]
+
+
 @dataclass(frozen=True)
 class ComparisonSpec:
     """What is to be compared.
@@ -268,6 +285,35 @@ def resampling(question: ComparisonSpec) -> Generator[tuple[str, int, int], None
     if not found.unreadable:  # they may be measured again, or put back
         _ANSWERED[question] = found
     return found
+
+
+def ranking(
+    workspace: Workspace,
+    names: Sequence[str],
+    tasks: Sequence[str],
+    cells: Mapping[tuple[str, str], Row],
+) -> Ranking:
+    """Resample the ranks of encoders that all have a result on each task.
+
+    Args:
+        workspace: whose store holds the results.
+        names: at least two encoders.
+        tasks: names.
+        cells: (encoder, task) -> the store's row.
+    """
+    from engine.stats.ranks import rank_intervals
+
+    tests = {
+        task: tested.on_task(workspace, task, names[0], {n: cells[n, task] for n in names})
+        for task in tasks
+    }
+    groups = {task: found.groups for task, found in tests.items()}
+    common = tuple(t for t, found in tests.items() if found.groups.keys() >= set(names))
+    if not common:
+        return Ranking((), {}, groups, ())
+    drawn = {name: [tests[task].resampled[name] for task in common] for name in names}
+    means = tested.of_means(drawn)[1] if len(common) > 1 else groups[common[0]]
+    return Ranking(common, means, groups, tuple(rank_intervals(drawn, over_tasks=False)))
 
 
 def _answer(

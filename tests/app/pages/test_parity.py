@@ -9,26 +9,52 @@ from typing import Any
 
 import pytest
 
-from app import cli, ui
+from app.pages.board import command as board_verbs
+from app.pages.board import page as board
+from app.pages.compare import command as compare_verbs
+from app.pages.compare import page as compare
+from app.pages.curate import command as curate_verbs
+from app.pages.curate import page as curate
 from app.pages.decode import arithmetic, interpolate
+from app.pages.decode import command as decode_verbs
+from app.pages.decode import page as decode
+from app.pages.diagnose import command as diagnose_verbs
+from app.pages.diagnose import page as diagnose
+from app.pages.evaluate import command as evaluate_verbs
+from app.pages.evaluate import page as evaluate
+from app.pages.fair import command as fair_verbs
+from app.pages.fair import page as fair
+from app.pages.geometry import command as geometry_verbs
+from app.pages.geometry import page as geometry
+from app.pages.map import command as map_verbs
+from app.pages.map import page as map
+from app.pages.search import command as search_verbs
+from app.pages.search import page as search
+from app.pages.spaces import command as spaces_verbs
+from app.pages.spaces import page as spaces
+from app.pages.train import command as train_verbs
+from app.pages.train import decoder_command as decoder_verbs
+from app.pages.train import decoder_page as train_decoder
+from app.pages.train import page as train
 
 VERBS: dict[ModuleType, Callable[..., Any]] = {
-    ui.evaluate: cli.evaluate.evaluate,
-    ui.compare: cli.compare.compare,
-    ui.fair_play: cli.fair.fair,
-    ui.search: cli.search.search,
-    ui.map: cli.project.project,
-    ui.spaces: cli.spaces.spaces,
-    ui.geometry: cli.geometry.geometry,
-    ui.curate: cli.curate.curate,
-    ui.decode: cli.decode.decode,
-    interpolate: cli.decode.interpolate,
-    arithmetic: cli.decode.analogy,
-    ui.diagnose: cli.diagnose.diagnose,
-    ui.train: cli.train.train,
-    ui.train_decoder: cli.decoders.train_decoder,
+    evaluate: evaluate_verbs.evaluate,
+    compare: compare_verbs.compare,
+    board: board_verbs.board,
+    fair: fair_verbs.fair,
+    search: search_verbs.search,
+    map: map_verbs.project,
+    spaces: spaces_verbs.spaces,
+    geometry: geometry_verbs.geometry,
+    curate: curate_verbs.curate,
+    decode: decode_verbs.decode,
+    interpolate: decode_verbs.interpolate,
+    arithmetic: decode_verbs.analogy,
+    diagnose: diagnose_verbs.diagnose,
+    train: train_verbs.train,
+    train_decoder: decoder_verbs.train_decoder,
 }
-NOTHING = (None, "", [], (), ui.diagnose.USUAL)
+NOTHING = (None, "", [], (), diagnose.USUAL)
 """No choice: everything there is, or what the service thinks best."""
 FILLED = {"encoder"}
 """A list that the page fills from the store when it is opened."""

@@ -1,0 +1,1 @@
+"""Encoders in order, and what they cost."""

@@ -1,0 +1,151 @@
+"""The page *Board*: every measured encoder in order, and what each place is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app.components.board import board as table
+from app.pages.board import service, views
+from app.pages.board.service import BoardSpec
+from app.pages.compare import service as comparison
+from app.web import address, parts
+from app.web.controls import Answer, Control, Controls, Values, on, on_load, poll
+from app.web.parts import ALWAYS_LAST
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+TITLE = "Board"
+PATH = "board"
+DESCRIPTION = (
+    "Every measured encoder in order on the tasks of a suite: means, the Borda count, and how sure "
+    "each rank is. Nothing that is missing counts as zero."
+)
+POLL_SECONDS = 2.0
+SUITES = {
+    service.ALL: "All measured",
+    "starter": "Starter set",
+    "sts": "STS, the seven",
+    "transfer": "Transfer, the seven",
+    "senteval": "SentEval",
+    "probing": "Probing",
+}
+_SEVERAL = {"multiselect": True}
+CONTROLS = (
+    Control("suite", "Suite", gr.Dropdown, service.ALL,
+            options={"min_width": 200, "choices": [(SUITES[service.ALL], service.ALL)]}),
+    Control("columns", "Columns", gr.Radio, views.TASKS, choices=views.COLUMNS),
+    Control("protocol", "Protocol", gr.Dropdown, service.OWN,
+            "What mteb's own code measured is never in one mean with the rest.",
+            options={"choices": [("Each task's own", service.OWN)]}),
+    Control("types", "Types of tasks", gr.Dropdown, (), "None: all.", (), _SEVERAL, key="type"),
+    Control("languages", "Languages of tasks", gr.Dropdown, (), "None: all.", (), _SEVERAL,
+            key="language"),
+    Control("most_parameters", "Most parameters, in millions", gr.Number, None,
+            "Encoders of unknown size are left out.", options={"minimum": 0}),
+    Control("most_dimensions", "Most dimensions", gr.Number,
+            options={"minimum": 1, "precision": 0}),
+    Control("least_tokens", "Fewest tokens it reads", gr.Number,
+            options={"minimum": 1, "precision": 0}),
+    Control("licences", "Licences", gr.Dropdown, (), "None: any.", (), _SEVERAL, key="licence"),
+    Control("published", "Published rows", gr.Checkbox, True,
+            "Printed in papers, not measured here: never ranked, tested or averaged."),
+)  # fmt: skip
+FILTERS = ("protocol", "types", "languages", "most_parameters", "most_dimensions", "least_tokens",
+           "licences", "published")  # fmt: skip
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page."""
+    controls = Controls(*CONTROLS)
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("suite", "columns")
+        with parts.more("Filters"):
+            controls.render(*FILTERS)
+    notice = parts.notice()
+    headline = parts.static("", elem_id="headline")
+    shown = table(elem_id="board", elem_classes=["t-answer"])
+    seen = gr.State(None)
+
+    def load(request: gr.Request) -> Answer:
+        return {seen: workspace.store.results.edition(), **_loaded(workspace, controls, request)}
+
+    def show(asked: Values) -> Iterator[Answer]:
+        if (nothing := _nothing(workspace)) is not None:
+            yield {headline: nothing, shown: None}
+            return
+        standings = service.board(workspace, spec(asked))
+        yield filled(standings, None, asked)  # the order is there at once, its worth is resampled
+        yield filled(standings, service.ranking(workspace, standings), asked)
+
+    def filled(standings: service.Standings, ranked: Any, asked: Values) -> dict[Any, Any]:
+        drawn = views.table(standings, ranked, asked.columns, asked.published)
+        return {headline: views.finding(standings, ranked), shown: drawn}
+
+    def refresh(known: Any) -> Answer:
+        edition = workspace.store.results.edition()
+        if tuple(known or ()) == edition:
+            return None
+        return {seen: edition, controls["suite"]: gr.update(choices=_suites(workspace))}
+
+    opened = on_load(load, [seen, *controls.values()], notice)
+    every = (show, controls, [headline, shown], notice)
+    on(seen.change, *every, **ALWAYS_LAST)
+    on([box.input for box in controls.values()], *every, **ALWAYS_LAST)
+    if not workspace.read_only:
+        poll(POLL_SECONDS, opened, refresh, [seen], [seen, controls["suite"]])
+    controls.keep()
+
+
+def spec(asked: Values) -> BoardSpec:
+    """What the controls ask for."""
+    return BoardSpec(
+        asked.suite or service.ALL, asked.protocol or service.OWN, tuple(asked.types),
+        tuple(asked.languages), asked.most_parameters, asked.most_dimensions, asked.least_tokens,
+        tuple(asked.licences),
+    )  # fmt: skip
+
+
+def _nothing(workspace: Workspace) -> str | None:
+    """What stands there while nothing is measured; None once something is."""
+    if service.offered(workspace)[1]:
+        return None
+    if comparison.measuring(workspace):
+        hint = "They appear here as they come. Jobs says how far they are."
+        return parts.empty("The first results are on their way", hint, ("Jobs", "./jobs"))
+    hint = "Choose encoders and tasks; they are put in order here as they are measured."
+    return parts.empty("Nothing is measured yet", hint, ("Evaluate", "./evaluate"))
+
+
+def _suites(workspace: Workspace) -> list[tuple[str, str]]:
+    return [(SUITES.get(name, name), name) for name in service.offered(workspace)[0]]
+
+
+def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
+    """The controls as the address has them, with what there is to choose from."""
+    asked = controls.asked(request)
+    suites, under = _suites(workspace), service.offered(workspace)[1]
+    found = {controls[name]: getattr(asked, name) for name in controls}
+    try:
+        whole = service.board(workspace)
+    except UserError:
+        return found
+    licences = sorted({str(row["licence"]) for row in whole.facts.values() if row.get("licence")})
+    spoken = sorted({language for column in whole.columns for language in column.languages})
+    for name, offered in (("types", whole.types), ("languages", spoken), ("licences", licences)):
+        kept = [value for value in getattr(asked, name) if value in offered]
+        found[controls[name]] = gr.update(choices=list(offered), value=kept)
+    return found | {
+        controls["suite"]: gr.update(
+            choices=suites,
+            value=address.choice(request, "suite", [name for _, name in suites], service.ALL),
+        ),
+        controls["protocol"]: gr.update(
+            choices=[("Each task's own", service.OWN), *((name, name) for name in under)],
+            value=address.choice(request, "protocol", under, service.OWN),
+        ),
+    }

@@ -1,0 +1,83 @@
+"""The page Board: an order of encoders, by tasks, types or languages, that the address keeps."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from app.workspace import Workspace
+from tests.fakes.results import invent
+from tests.ui.addresses import address_of
+from tests.ui.conftest import LOOKS, served
+
+ACCURACIES = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60}
+
+
+@pytest.fixture(scope="module")
+def invented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of an app over two encoders close together, one far behind, and one task missing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path_factory.mktemp("board") / "store")
+    for name, accuracy in ACCURACIES.items():
+        for task in ("MR", "CR", "SUBJ"):
+            invent(made, name, task, accuracy, dim=256 if name == "random:256" else 64)
+    invent(made, "random:32", "MR", 0.9)
+    with served(made) as address:
+        yield address
+    made.close()
+
+
+def test_the_order_and_what_it_is_worth(visitor, invented):
+    """Means over every task come first, with their rank intervals; 'k of n' stands with each."""
+    page = visitor(invented).open("board?suite=transfer")
+    expect(page.locator("#headline h2")).to_contain_text("random:256 leads 4 encoders over 3 tasks")
+    rows = page.locator("#board tbody tr:not(.t-gap)")
+    expect(rows.nth(0)).to_contain_text("3 of 3")
+    expect(rows.nth(0).locator("td").first).to_contain_text("1 to 2")
+    expect(rows.nth(2)).to_contain_text("wordllama")
+    expect(rows.nth(3)).to_contain_text("1 of 3")
+    page.get_by_role("button", name="Mean (task)").click()
+    expect(rows.first.locator("th")).to_contain_text("published")  # a reference, for the eye alone
+    expect(rows.first.locator("td").first).to_have_text("")
+
+
+def test_filters_are_in_the_address(visitor, invented):
+    """A copied link shows the same; published rows can be left out."""
+    page = visitor(invented).open("board?suite=transfer&most_dimensions=64")
+    expect(page.locator("#headline")).to_contain_text("1 encoder left out by the filters")
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_label("Published rows").uncheck()
+    expect(page.locator("#board table")).to_have_attribute("aria-rowcount", "4")
+    page.keyboard.press("Escape")
+    page.get_by_label("Types", exact=True).check()
+    expect(page.locator("#board thead")).to_contain_text("Transfer")
+    expect(page).to_have_url(re.compile("columns=types"))
+    other = visitor(invented).open(address_of(page))
+    expect(other.locator("#board table")).to_have_attribute("aria-rowcount", "4")
+    expect(other.locator("#board thead")).to_contain_text("Transfer")
+
+
+def test_the_table_can_be_taken_away(visitor, invented):
+    """As CSV, with over how many tasks each mean is."""
+    page = visitor(invented).open("board?suite=transfer&published=false")
+    expect(page.locator("#board tbody td").first).to_contain_text("1 to 2")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download CSV").click()
+    rows = list(csv.DictReader(saved.value.path().read_text(encoding="utf-8").splitlines()))
+    assert [row["Encoder"] for row in rows][:2] == ["random:256", "random:64"]
+    assert rows[0]["Mean (task): over"] == "3 of 3" and rows[3]["CR"] == ""
+
+
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
+def test_it_fits_every_window(visitor, invented, size, dark):
+    """The table scrolls inside its frame."""
+    visit = visitor(invented, dark=dark, size=size)
+    page = visit.open("board")
+    expect(page.locator("#board tbody td").first).to_be_visible()
+    visit.picture(f"board-{size[0]}-{'dark' if dark else 'light'}")
+    assert not visit.scrolls_sideways()
