@@ -58,7 +58,7 @@ class StoredUploads:
         row = self._store.uploads.get(name)
         if row is None:
             raise KeyError(name)
-        return Upload(row["path"], row["filename"], row["mapping"])
+        return Upload(row["path"], row["filename"], row["mapping"], row["bytes"])
 
 
 class Workspace:

@@ -48,7 +48,7 @@ def places(workspace: Workspace, rail: Sequence[Sequence[Entry]]) -> Iterator[Pl
         )
     for info in workspace.catalog.list():
         href = address.link("data", set=info.name)
-        yield Place(kind="data set", title=info.name, note=info.kind, href=href)
+        yield Place(kind="data set", title=info.name, note=info.kind or "", href=href)
     for task in _tasks(workspace):
         href = address.link("compare", task=task.name)
         yield Place(kind="task", title=task.name, note=task.type, href=href)

@@ -10,24 +10,48 @@ import builtins
 import difflib
 import os
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from engine.datasets import coco, folders, hub, labelled_pairs, probing, senteval, starter, transfer
+from engine.datasets import (
+    beir,
+    coco,
+    folders,
+    hub,
+    labelled_pairs,
+    parallel,
+    probing,
+    senteval,
+    starter,
+    summaries,
+    table_folders,
+    transfer,
+    unknown,
+)
 from engine.datasets.files import DatasetSource
+from engine.datasets.senteval import downstream
 from engine.datasets.tables import Mapping, read
 from engine.datasets.types import Dataset, DatasetInfo, Sentences
+from engine.datasets.watched import Folders
 from engine.errors import UserError
+from engine.stamps import stamp
 
-_FOLDERS = ("downstream", "probing", "senteval", "mteb", "nli", "captions", "unlabelled", "vectors")
+_FOLDERS = (
+    *("downstream", "probing", "probing_multilingual", "senteval"),
+    *("mteb", "nli", "captions", "unlabelled", "vectors"),
+)
 _PLACES = senteval.PLACES | transfer.PLACES | labelled_pairs.PLACES | {coco.NAME: coco.NAME}
 """Data set -> its folder under `downstream/`."""
 _UPLOAD = "upload:"
+_READERS = (
+    *(senteval, transfer, labelled_pairs, coco, probing, folders),
+    *(beir, parallel, summaries),
+)
 _SHORT = {"starter": "starter-topics"}
 _KEPT = 8
 """Data sets kept in memory: a whole STS evaluation (seven) and the collection being searched."""
@@ -41,11 +65,13 @@ class Upload:
         path: where its bytes lie now; the name there means nothing.
         filename: the name it came with, whose ending says the format.
         mapping: `tables.Mapping.to_dict()`, which column is what.
+        bytes: of the file, when known.
     """
 
     path: Path
     filename: str
     mapping: MappingABC[str, Any]
+    bytes: int | None = None
 
 
 class UploadSource(Protocol):
@@ -87,6 +113,8 @@ class Catalog:
         self._hub_files = hub_files
         self._kept: OrderedDict[object, Dataset] = OrderedDict()
         self._distinct: OrderedDict[str, tuple[Dataset, builtins.list[str], str]] = OrderedDict()
+        self._folders = Folders()
+        self._listed: _Listed | None = None
         self._lock = Lock()  # pages and jobs ask from several threads
 
     @classmethod
@@ -98,43 +126,35 @@ class Catalog:
 
     def list(self) -> list[DatasetInfo]:
         """List what can be loaded: starter set, data folder, uploads. Looks at names only."""
-        found = [source.info for source in self._sources().values()]
+        found = [source.info for source in self._sources().values() if not source.info.problem]
         if self._uploads is not None:
             for name in sorted(self._uploads.names()):
                 try:
                     upload = self._uploads.get(name)
                 except KeyError:  # removed since its name was read
                     continue
-                about = f"Your file {upload.filename}."
-                kind, full = upload.mapping["kind"], _UPLOAD + name
-                task = {"pairs": full, "labels": f"{full}/classify"}.get(kind)
-                found.append(DatasetInfo(full, kind, "upload", about, task=task))
+                found.append(_of_upload(_UPLOAD + name, upload))
         return found
 
-    def sizes(self) -> dict[str, int]:
-        """Bytes of the sets of the data folder, packed as they lie there.
+    def unread(self) -> builtins.list[DatasetInfo]:
+        """List what lies in the data folder and cannot be read, each with its problem."""
+        return [source.info for source in self._sources().values() if source.info.problem]
 
-        One that reads from a folder where others have files too is left out.
-        """
-        paths = {name: source.paths for name, source in self._sources().items() if source.paths}
+    def with_sizes(self, infos: Sequence[DatasetInfo]) -> builtins.list[DatasetInfo]:
+        """Fill in how many bytes the files take, packed as they lie there."""
+        sources = self._sources()
+        sizes = self._listed.sizes if self._listed else {}
+        for info in infos:
+            if info.name in sources and info.name not in sizes:
+                sizes[info.name] = self._folders.bytes(self._places(sources[info.name]))
+        return [replace(info, bytes=sizes.get(info.name, info.bytes)) for info in infos]
 
-        def alone(name: str, folder: Path) -> bool:
-            others = (path for other, mine in paths.items() if other != name for path in mine)
-            return not any(folder in (path, *path.parents) for path in others)
-
-        return {
-            name: sum(
-                file.stat().st_size
-                for path in mine
-                for file in ([path] if path.is_file() else path.rglob("*"))
-            )
-            for name, mine in paths.items()
-            if all(path.is_file() or alone(name, path) for path in mine)
-        }
-
-    def unread(self) -> builtins.list[str]:
-        """List the sets of the data folder, by their place in it, that nothing here reads yet."""
-        return [] if self.root is None else folders.unread(self.root)
+    def _places(self, source: DatasetSource) -> builtins.list[Path]:
+        """Where the files of a set lie: of one of SentEval's, its folder and not all of them."""
+        place, base = _PLACES.get(source.info.name), self.root and downstream(self.root)
+        if source.info.origin == "starter":
+            return [Path(str(starter.FOLDER / starter.PLACES[source.info.name]))]
+        return [base / place] if base and place else source.paths
 
     def load(self, name: str) -> Dataset:
         """Return a data set by name; the last few stay in memory until their files change.
@@ -197,11 +217,17 @@ class Catalog:
         return (name, source.stamp), source.read
 
     def _sources(self) -> dict[str, DatasetSource]:
-        found = starter.sources()
-        if self.root is not None:
-            for reader in (senteval, transfer, labelled_pairs, coco, probing, folders):
-                found += reader.sources(self.root)
-        return {source.info.name: source for source in found}
+        """What is here, by name; looked for again when a folder has changed."""
+        if self.root is None:
+            return {source.info.name: source for source in starter.sources()}
+        now = self._folders.stamp(self.root / folder for folder in _FOLDERS)
+        known = self._listed
+        if known is None or known.folders != now or stamp(*known.faulty) != known.files:
+            found = _sources(self.root)
+            faulty = [path for source in found.values() if source.info.problem
+                      for path in source.paths]  # fmt: skip
+            known = self._listed = _Listed(now, faulty, stamp(*faulty), found, {})
+        return known.sources
 
     def _found_upload(self, name: str) -> tuple[object, Callable[[], Dataset]]:
         try:
@@ -242,6 +268,39 @@ class Catalog:
         if close:
             return UserError(message, f"Did you mean {' or '.join(known[c] for c in close)}?")
         return UserError(message, "`theodolite data` lists what is here.")
+
+
+class _Listed(NamedTuple):
+    """What was found in a data folder, and when to look again: also when faults were mended."""
+
+    folders: tuple[int, ...]
+    faulty: list[Path]
+    files: object
+    sources: dict[str, DatasetSource]
+    sizes: dict[str, int]
+
+
+def _sources(root: Path) -> dict[str, DatasetSource]:
+    found = starter.sources()
+    for reader in _READERS:
+        found += reader.sources(root)
+    found += table_folders.sources(root, unknown.taken(found))
+    found += unknown.sources(root, unknown.taken(found))
+    named: dict[str, DatasetSource] = {}
+    for source in found:  # of two of one name, the one that a task is known by comes first
+        named.setdefault(source.info.name, source)
+    return named
+
+
+def _of_upload(name: str, upload: Upload) -> DatasetInfo:
+    mapping = Mapping.from_dict(upload.mapping)
+    task = {"labels": f"{name}/classify", "sentences": None, "triplets": None}.get(
+        mapping.kind, name
+    )
+    return DatasetInfo(
+        name, mapping.kind, "upload", f"Your file {upload.filename}.", task=task,
+        type=mapping.type, bytes=upload.bytes,
+    )  # fmt: skip
 
 
 def _checked(root: Path) -> Path:

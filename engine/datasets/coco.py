@@ -20,6 +20,7 @@ import numpy as np
 
 from engine.datasets import pickles
 from engine.datasets.files import DatasetSource, existing, shorten, where
+from engine.datasets.languages import ENGLISH
 from engine.datasets.senteval import downstream
 from engine.datasets.transfer import joined
 from engine.datasets.types import CAPTIONS, CaptionPart, Captions, DatasetInfo
@@ -47,8 +48,9 @@ def sources(root: Path) -> list[DatasetSource]:
         return []
     about = "Photographs as ResNet-101 features, with five captions each."
     info = DatasetInfo(
-        NAME, "captions", "folder", about, "captions CC BY 4.0", task="ImageCaptionRetrieval"
-    )
+        NAME, "captions", "folder", about, "captions CC BY 4.0", task="ImageCaptionRetrieval",
+        languages=ENGLISH, splits=tuple(SPLITS),
+    )  # fmt: skip
     return [DatasetSource(info, partial(read, folder))]
 
 

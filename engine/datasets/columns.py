@@ -9,15 +9,42 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from engine.datasets.types import Kind
+from engine.datasets.info import Kind, TaskType
+from engine.datasets.languages import is_language
 
 ROLES: dict[Kind, tuple[str, ...]] = {
     "pairs": ("left", "right", "score"),
+    "labelled-pairs": ("left", "right", "label"),
     "labels": ("text", "label"),
     "sentences": ("text",),
     "triplets": ("anchor", "positive", "negative"),
+    "retrieval": ("query", "document"),
+    "parallel": ("left", "right"),
 }
-"""Columns that each kind needs. Pairs and labels may also have a `split`."""
+"""Columns that each kind needs."""
+OPTIONAL: dict[Kind, tuple[str, ...]] = {
+    "pairs": ("split",),
+    "labelled-pairs": ("split",),
+    "labels": ("split",),
+    "parallel": ("split",),
+    "retrieval": ("grade", "split"),
+}
+"""Columns that a kind may have as well."""
+
+
+TYPES: dict[Kind, tuple[TaskType, ...]] = {
+    "labels": ("Classification", "Clustering"),
+    "retrieval": ("Retrieval", "Reranking"),
+}
+"""Types of task that a kind is made for, where there are several; the usual one first."""
+PACKED: tuple[Kind, ...] = ("retrieval", "parallel")
+"""Kinds that also come as several files, of which none needs to be a table."""
+
+
+def roles_of(kind: Kind) -> tuple[str, ...]:
+    """Return the columns that a kind needs, then those that it may have."""
+    return (*ROLES[kind], *OPTIONAL.get(kind, ()))
+
 
 # Names as data sets on the hub and in SentEval have them, without case and punctuation.
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -44,9 +71,14 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "anchor": ("anchor", "sent0", "query", "premise"),
     "positive": ("positive", "pos", "sent1", "entailment"),
     "negative": ("negative", "hardneg", "hardnegative", "neg", "contradiction"),
+    "query": ("query", "qtext", "querytext", "question"),
+    "document": ("document", "passage", "doc", "atext", "answer", "documenttext", "passagetext"),
+    "grade": ("grade", "relevance", "rel", "label", "qrel", "score"),
     "split": ("split", "partition", "subset", "fold"),
 }
 
+_NUMBERS = ("score", "label", "grade")
+"""Roles that a column of numbers may play."""
 
 PROBING = ("split", "label", "text")
 """The columns of a file in SentEval's probing layout, which names none."""
@@ -73,16 +105,32 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     numeric = {c for i, c in enumerate(columns) if _is_numeric([row[i] for row in rows])}
     found: dict[str, str] = {}
     for role, names in _NAMES.items():
-        allowed = [c for c in columns if c not in numeric or role in ("score", "label")]
+        allowed = [c for c in columns if c not in numeric or role in _NUMBERS]
         taken = {"right": found.get("left"), "positive": found.get("anchor")}.get(role)
         column = _by_name([c for c in allowed if c != taken], names)
         if column is not None:
             found[role] = column
+    if "grade" in found and not (
+        found["grade"] in numeric and _is_whole(rows, columns.index(found["grade"]))
+    ):
+        del found["grade"]
+    paired = {"left", "right"} <= found.keys() or all(c.startswith("column ") for c in columns)
     _by_value(found, columns, rows, numeric)
-    # The most demanding kind that can be filled; plain sentences need least.
-    kinds: tuple[Kind, ...] = ("pairs", "triplets", "labels", "sentences")
-    kind: Kind = next((k for k in kinds if all(r in found for r in ROLES[k])), "sentences")
-    return kind, found
+    return _kind(found, columns, paired), found
+
+
+def _kind(found: dict[str, str], columns: Sequence[str], paired: bool) -> Kind:
+    """The most demanding kind that can be filled; plain sentences need least."""
+    possible: tuple[tuple[Kind, bool], ...] = (
+        ("pairs", True),
+        ("retrieval", "grade" in found),
+        ("triplets", True),
+        ("labelled-pairs", paired),
+        ("labels", True),
+        ("parallel", len(columns) == 2 and all(map(is_language, columns))),
+    )
+    fits = (kind for kind, may in possible if may and all(role in found for role in ROLES[kind]))
+    return next(fits, "sentences")
 
 
 def _by_name(columns: Sequence[str], names: Sequence[str]) -> str | None:
@@ -104,6 +152,7 @@ def _by_value(
     texts = [c for c, values in cells.items() if mean[c] >= 15 or len(set(values)) > len(rows) / 2]
     if len(texts) == 2 and not {"left", "right"} & found.keys():
         found["left"], found["right"] = texts
+    pair = {found.get("left"), found.get("right")}
     # Whole numbers may be classes (0, 1, 2 in NLI files); a score has fractions or says its name.
     classes = {c for i, c in enumerate(columns) if c in numeric and _is_whole(rows, i)}
     unnamed = [c for c in columns if c in numeric and (c not in classes or c.startswith("column "))]
@@ -112,8 +161,11 @@ def _by_value(
     if "text" not in found and texts:
         found["text"] = max(texts, key=lambda c: mean[c])
     others = [c for c in columns if c not in texts and c != found.get("text")]
+    of_pairs = [c for c in others if c not in numeric] if set(texts) == pair else []
     if "label" not in found and len(others) == 1 and len(texts) == 1:
         found["label"] = others[0]
+    elif "label" not in found and len(of_pairs) == 1:
+        found["label"] = of_pairs[0]
 
 
 def _is_whole(rows: Sequence[Sequence[Any]], index: int) -> bool:

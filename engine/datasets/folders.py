@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.datasets.files import DatasetSource, existing, find, lines, number, where
+from engine.datasets.languages import ENGLISH, codes
 from engine.datasets.tables import read_columns
 from engine.datasets.types import (
     DatasetInfo,
@@ -21,6 +22,7 @@ from engine.datasets.types import (
     PairPart,
     ScoredPairs,
     Sentences,
+    TaskType,
     Triplets,
 )
 from engine.errors import UserError
@@ -41,24 +43,20 @@ def sources(root: Path) -> list[DatasetSource]:
     ]
 
 
-def unread(root: Path) -> list[str]:
-    """List the sets of a data folder, by their place in it, that nothing here reads yet."""
-    known = {
-        *(f"sts/{name}" for name in ("biosses", "stsb_multi_mt")),
-        *(f"classification/{name}" for name in _CLASSIFICATION),
-        *(f"clustering/{name}" for name in ("stackoverflow", "bbc_news", *_SHORT)),
-    }
-    places = [place for place in (root / "mteb").glob("*/*") if place.is_dir()]
-    places += [place for place in (root / "nli").glob("*") if place.is_dir()]
-    places += [place for place in (root / "captions").glob("*") if place.is_dir()]
-    read = {root / "mteb" / place for place in known} | {root / "nli" / "triplets"}
-    read |= {root / "captions" / name for name in ("flickr30k", "coco")}
-    return sorted(place.relative_to(root).as_posix() for place in places if place not in read)
-
-
-def _info(name: str, kind: Kind, description: str, licence: str = "") -> DatasetInfo:
+def _info(
+    name: str,
+    kind: Kind,
+    description: str,
+    licence: str = "",
+    languages: tuple[str, ...] = ENGLISH,
+    splits: tuple[str, ...] = (),
+    type: TaskType | None = None,
+) -> DatasetInfo:
     task = {"pairs": name, "labels": f"{name}/classify"}.get(kind)
-    return DatasetInfo(name, kind, "folder", f"{description}.", licence, task)
+    return DatasetInfo(
+        name, kind, "folder", f"{description}.", licence, task, type=type, languages=languages,
+        splits=splits,
+    )  # fmt: skip
 
 
 # --- captions, unlabelled text, triplets -----------------------------------------------------
@@ -79,7 +77,8 @@ def _captions(folder: Path) -> list[DatasetSource]:
         for split, paths in {**whole, **{f"-{s}": [p] for s, p in files.items()}}.items():
             what = f"{label}, {split[1:]} split" if split else f"{label}, every split here"
             full = f"{name}{split}{suffix}"
-            info = _info(full, "sentences", f"{what}, five an image", licence)
+            language = codes("de" if suffix else "en")
+            info = _info(full, "sentences", f"{what}, five an image", licence, language)
             found.append(DatasetSource(info, partial(read_captions, full, paths)))
     return found
 
@@ -99,7 +98,12 @@ def _unlabelled(folder: Path) -> list[DatasetSource]:
     stems = _stems(folder, ".txt")
     return [
         DatasetSource(
-            _info(f"unlabelled/{stem}", "sentences", "Plain sentences without labels, one a line"),
+            _info(
+                f"unlabelled/{stem}",
+                "sentences",
+                "Plain sentences without labels, one a line",
+                languages=(),
+            ),
             partial(read_lines, f"unlabelled/{stem}", path),
         )
         for stem, path in stems.items()
@@ -152,13 +156,15 @@ def read_triplets(name: str, paths: list[Path]) -> Triplets:
 def _pairs(folder: Path) -> list[DatasetSource]:
     found = []
     if (folder / "biosses").is_dir():
-        info = _info("biosses", "pairs", "BIOSSES: biomedical sentence pairs graded 0 to 4")
+        what = "BIOSSES: biomedical sentence pairs graded 0 to 4"
+        info = _info("biosses", "pairs", what, splits=("test",))
         found.append(DatasetSource(info, partial(read_biosses, folder / "biosses")))
     files = _stems(folder / "stsb_multi_mt", ".csv")  # stsb-de-test.csv
     for language in sorted({stem.split("-", 1)[1].rsplit("-", 1)[0] for stem in files}):
         name = f"stsb_multi_mt/{language}"
         splits = {s: files[key] for s in _SPLITS if (key := f"stsb-{language}-{s}") in files}
-        info = _info(name, "pairs", f"STS Benchmark in {language}, pairs graded 0 to 5")
+        what = f"STS Benchmark in {language}, pairs graded 0 to 5"
+        info = _info(name, "pairs", what, languages=codes(language), splits=tuple(splits))
         found.append(DatasetSource(info, partial(read_stsb_multi, name, splits)))
     return found
 
@@ -204,8 +210,10 @@ def _labelled(name: str, parts: dict[str, _LabelledRows]) -> LabelledSentences:
 
 def _classification(folder: Path) -> list[DatasetSource]:
     return [
-        DatasetSource(_info(name, "labels", what, licence), partial(reader, folder / name))
-        for name, (what, licence, reader) in _CLASSIFICATION.items()
+        DatasetSource(
+            _info(name, "labels", what, licence, splits=splits), partial(reader, folder / name)
+        )
+        for name, (what, licence, reader, splits) in _CLASSIFICATION.items()
         if (folder / name).is_dir()
     ]
 
@@ -223,7 +231,7 @@ def read_banking(folder: Path) -> LabelledSentences:
 def read_emotion(folder: Path) -> LabelledSentences:
     """Read `text;label_name` files with a header; the text may hold `;`."""
     parts: dict[str, _LabelledRows] = {}
-    for split in ("train", "val", "test"):
+    for split in _SPLIT3:
         rows = list(lines(existing(folder / f"{split}.txt")))[1:]
         parts[split] = [(text, label) for text, _, label in (row.rpartition(";") for row in rows)]
     return _labelled("emotion", parts)
@@ -233,7 +241,7 @@ def read_tweeteval(folder: Path) -> LabelledSentences:
     """Read `SPLIT_text.txt` beside `SPLIT_labels.txt`, and the names of the labels."""
     names = dict(line.split("\t", 1) for line in lines(existing(folder / "mapping.txt")))
     parts: dict[str, _LabelledRows] = {}
-    for split in ("train", "val", "test"):
+    for split in _SPLIT3:
         rows = _parallel(folder / f"{split}_text.txt", folder / f"{split}_labels.txt")
         parts[split] = [(text, names.get(label, label)) for text, label in rows]
     return _labelled(folder.name, parts)
@@ -251,15 +259,26 @@ def _parallel(texts: Path, labels: Path) -> list[tuple[str, str]]:
     return list(zip(left, right, strict=True))
 
 
+_SPLIT3 = ("train", "val", "test")
 _TWEETS = "Tweets by {} (TweetEval)"
 _CLASSIFICATION = {
-    "banking77": ("Questions to a bank by intent, 77 classes", "CC BY 4.0", read_banking),
-    "emotion": ("Short texts by emotion, 6 classes", "", read_emotion),
-    "tweeteval_emotion": (_TWEETS.format("emotion"), "Twitter terms", read_tweeteval),
-    "tweeteval_irony": (_TWEETS.format("irony"), "Twitter terms", read_tweeteval),
-    "tweeteval_offensive": (_TWEETS.format("offensiveness"), "Twitter terms", read_tweeteval),
+    "banking77": (
+        "Questions to a bank by intent, 77 classes",
+        "CC BY 4.0",
+        read_banking,
+        ("train", "test"),
+    ),
+    "emotion": ("Short texts by emotion, 6 classes", "", read_emotion, _SPLIT3),
+    "tweeteval_emotion": (_TWEETS.format("emotion"), "Twitter terms", read_tweeteval, _SPLIT3),
+    "tweeteval_irony": (_TWEETS.format("irony"), "Twitter terms", read_tweeteval, _SPLIT3),
+    "tweeteval_offensive": (
+        _TWEETS.format("offensiveness"),
+        "Twitter terms",
+        read_tweeteval,
+        _SPLIT3,
+    ),
 }
-"""Folder under `mteb/classification/` -> what it is, its terms, and its reader."""
+"""Folder under `mteb/classification/` -> what it is, its terms, its reader, and its splits."""
 
 _SHORT = {
     "search_snippets": ("search_snippets_true_text.tsv", "Web search snippets, 8 domains"),
@@ -272,17 +291,18 @@ _SHORT = {
 def _clustering(folder: Path) -> list[DatasetSource]:
     found = []
     if (folder / "stackoverflow").is_dir():
-        info = _info("stackoverflow", "labels", "Titles of programming questions, 20 subjects")
+        what = "Titles of programming questions, 20 subjects"
+        info = _info("stackoverflow", "labels", what, type="Clustering")
         found.append(DatasetSource(info, partial(read_stackoverflow, folder / "stackoverflow")))
     if find(folder / "bbc_news" / "bbc_news.jsonl"):
-        info = _info("bbc_news", "labels", "BBC news articles, 5 sections", "research use")
+        what = "BBC news articles, 5 sections"
+        info = _info("bbc_news", "labels", what, "research use", type="Clustering")
         found.append(DatasetSource(info, partial(read_bbc, folder / "bbc_news")))
     for name, (file, what) in _SHORT.items():
         path = find(folder / name / file)
         if path is not None:
-            found.append(
-                DatasetSource(_info(name, "labels", what), partial(read_short, name, path))
-            )
+            info = _info(name, "labels", what, type="Clustering")
+            found.append(DatasetSource(info, partial(read_short, name, path)))
     return found
 
 

@@ -73,6 +73,34 @@ def open_table(source: Path | bytes, filename: str, header: bool | None = None) 
     return replace(table, rows=chain(islice(table.rows, limits.MAX_ROWS), _more(table, filename)))
 
 
+def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield where a row stands, for people, and its cells by column.
+
+    Unlike those of `open_table`, an object of JSON lines may lack keys that the first one has.
+
+    Raises:
+        UserError: as for `open_table`, when it is reached; or a row with too few or many cells.
+    """
+    ending, _ = ending_of(filename)
+    if ending in JSON_LINES:
+        rows = rows_of(_lines(source, filename), ending, "", filename)
+        for count, (number, row) in enumerate(rows):
+            if count == limits.MAX_ROWS:
+                raise limits.too_many_rows(filename)
+            if row is not None:
+                yield f"{filename}, line {number}", row
+        return
+    table = open_table(source, filename)
+    for number, cells in table.rows:
+        place = f"{filename}, {table.unit} {number}"
+        if len(cells) != len(table.columns):
+            raise UserError(
+                f"{place} has {len(cells)} cells, and the file {len(table.columns)} columns.",
+                "Mend or remove the row, then try again.",
+            )
+        yield place, dict(zip(table.columns, cells, strict=True))
+
+
 def _more(table: Table, filename: str) -> Iterator[TableRow]:
     """Refuse rows beyond those that are taken."""
     for _ in table.rows:
@@ -81,17 +109,14 @@ def _more(table: Table, filename: str) -> Iterator[TableRow]:
 
 
 def _opened(source: Path | bytes, filename: str, header: bool | None) -> Table:
-    ending, packed = ending_of(filename)
-    size = source.stat().st_size if isinstance(source, Path) else len(source)
-    if size > limits.MAX_BYTES:
-        raise limits.too_large(filename)
-    check_start(source, filename)
+    ending, _ = ending_of(filename)
     if ending == ".parquet":
+        _check(source, filename)
         file = ParquetFile(source, filename)
         columns, repeated = _distinct(file.columns)
         cells = (list(row) for batch in file.batches() for row in zip(*batch, strict=True))
         return Table(columns, enumerate(cells, start=1), unit="row", repeated=repeated)
-    text = _text(source, filename, packed, newline="" if ending == ".csv" else None)
+    text = _lines(source, filename)
     first = next(text, None)
     if first is None:
         raise UserError(f"{filename} is empty.", "Give a file with at least one row.")
@@ -146,12 +171,21 @@ def check_start(source: Path | bytes, filename: str) -> None:
         )
 
 
-def _text(source: Path | bytes, filename: str, packed: bool, newline: str | None) -> Iterator[str]:
-    """Yield the lines; an archive that unpacks to too much is given up in time."""
+def _check(source: Path | bytes, filename: str) -> int:
+    """Return the bytes of a file that is not too large and what its name says."""
     size = source.stat().st_size if isinstance(source, Path) else len(source)
-    unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES)
+    if size > limits.MAX_BYTES:
+        raise limits.too_large(filename)
+    check_start(source, filename)
+    return size
+
+
+def _lines(source: Path | bytes, filename: str) -> Iterator[str]:
+    """Yield the lines, of CSV with their ends; what unpacks to too much is given up in time."""
+    ending, packed = ending_of(filename)
+    unpacking = limits.Unpacking(filename, _check(source, filename), limits.MAX_BYTES)
     with open_binary(source, packed) as raw:
-        for line in decode(raw, filename, newline=newline):
+        for line in decode(raw, filename, newline="" if ending == ".csv" else None):
             unpacking.add(max(len(line) + 1, _LINE))
             yield line
 
@@ -231,8 +265,8 @@ def _objects(rows: Iterator[tuple[int, dict[str, Any]]], filename: str) -> Table
     columns = () if first is None else tuple(first[1])
     check_names(filename, columns)
     every = chain([] if first is None else [first], rows)
-    # A key that is not there makes the row ragged: its cells stop before the missing one.
-    return Table(columns, ((n, [o[c] for c in columns if c in o]) for n, o in every))
+    # A key that is not there is no cell: its column is ragged only to those who need it.
+    return Table(columns, ((n, [o.get(c) for c in columns]) for n, o in every))
 
 
 def _json_object(line: str, place: str) -> dict[str, Any]:

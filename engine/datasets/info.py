@@ -39,21 +39,21 @@ class DatasetInfo:
 
     Attributes:
         name: the one name used in spec strings, pages, command line and Python.
-        kind: the shape `Catalog.load(name)` returns.
+        kind: the shape `Catalog.load(name)` returns; None when that is unknown.
         origin: `starter`, `folder`, `hub` or `upload`.
         description: one sentence for people.
         licence: terms as far as known; empty when unknown.
-        task: name of the task that measures it, or None.
-        tasks: names of all tasks that measure it.
-        type: MTEB's type of the task that the data set was made for, or None.
-        languages: ISO 639 codes, as far as known.
+        task: name of the task that measures it by default, or None.
+        tasks: names of all tasks that measure it; those that its kind brings are added.
+        type: MTEB's type of the task that it was made for; by default as its kind says, or None.
+        languages: ISO 639-3 codes, as far as known.
         splits: as far as known without reading the rows.
         bytes: of its files; None when unknown.
         problem: why it cannot be read, or None.
     """
 
     name: str
-    kind: Kind
+    kind: Kind | None
     origin: Literal["starter", "folder", "hub", "upload"]
     description: str
     licence: str = ""
@@ -64,6 +64,27 @@ class DatasetInfo:
     splits: tuple[str, ...] = ()
     bytes: int | None = None
     problem: str | None = None
+
+    def __post_init__(self) -> None:
+        """Fill in what follows from the kind."""
+        kind, own = self.kind, self.tasks or ((self.task,) if self.task else ())
+        endings = [f"{self.name}/{ending}" for ending in _ENDINGS] if kind == "labels" else ()
+        if self.problem:
+            own, endings = (), ()
+        object.__setattr__(self, "type", self.type or (_TYPES.get(kind) if kind else None))
+        object.__setattr__(self, "tasks", tuple(dict.fromkeys((*own, *endings))))
+
+
+_TYPES: dict[Kind, TaskType] = {
+    "pairs": "STS",
+    "labels": "Classification",
+    "labelled-pairs": "PairClassification",
+    "retrieval": "Retrieval",
+    "parallel": "BitextMining",
+    "summaries": "Summarization",
+}
+_ENDINGS = ("classify", "few-shot", "search", "cluster")
+"""What follows the name of labelled sentences in that of a task on them."""
 
 
 def content_hash(lines: Iterable[str]) -> str:

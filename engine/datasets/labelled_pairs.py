@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.datasets.files import DatasetSource, existing, find, lines, where
+from engine.datasets.languages import ENGLISH
 from engine.datasets.senteval import downstream
 from engine.datasets.transfer import bad_line, joined
 from engine.datasets.types import DatasetInfo, Extent, LabelledPairs
@@ -52,7 +53,11 @@ def sources(root: Path) -> list[DatasetSource]:
 
 def _info(name: str, what: str) -> DatasetInfo:
     licence = _LICENCES.get(name, "")
-    return DatasetInfo(name, "labelled-pairs", "folder", f"{what}.", licence, task=name)
+    splits = tuple(_TABLES[name][1] if name in _TABLES else _SNLI)
+    return DatasetInfo(
+        name, "labelled-pairs", "folder", f"{what}.", licence, task=name, languages=ENGLISH,
+        splits=splits,
+    )  # fmt: skip
 
 
 def read_table(base: Path, name: str) -> LabelledPairs:

@@ -17,8 +17,9 @@ class Retrieval:
 
     Attributes:
         queries, documents: id -> text; a document's title is joined to its body.
-        judgements: split -> query id -> document id -> grade (0: judged, does not answer). Every id
-            is one of `queries` or `documents`; every query of a split is judged at least once.
+        judgements: split -> query id -> document id -> grade (0: judged, does not answer). Every
+            query is one of `queries`, judged at least once. A document that is none of `documents`
+            counts as not found, as in trec_eval; the notes say so.
         candidates: query id -> the documents to put in order (reranking); None: all documents.
         notes: what a person should know of the rows, such as what was left out.
     """

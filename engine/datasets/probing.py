@@ -14,6 +14,7 @@ from pathlib import Path
 
 from engine.datasets.columns import PROBING_SPLITS
 from engine.datasets.files import DatasetSource, find, lines, shorten, where
+from engine.datasets.languages import ENGLISH, codes
 from engine.datasets.transfer import Labelled, bad_line, joined, labelled
 from engine.datasets.types import DatasetInfo, Extent, LabelledSentences
 from engine.errors import UserError
@@ -50,12 +51,16 @@ def sources(root: Path) -> list[DatasetSource]:
                 continue
             kind = "a stand-in, not the official data" if "derived" in place else "probing"
             info = DatasetInfo(
-                name, "labels", "folder", f"Sentences by {what} ({kind}).", task=name
-            )
+                name, "labels", "folder", f"Sentences by {what} ({kind}).", task=name,
+                languages=ENGLISH,
+            )  # fmt: skip
             found[name] = DatasetSource(info, partial(read, path, name))
     for name, path in _others(root):
         about = f"Sentences by {path.name.partition('.')[0].replace('_', ' ')} (probing)."
-        info = DatasetInfo(name, "labels", "folder", about, task=f"{name}/probe")
+        language = path.parent.name if name.startswith("probing_multilingual/") else ""
+        info = DatasetInfo(
+            name, "labels", "folder", about, task=f"{name}/probe", languages=codes(language)
+        )
         found.setdefault(name, DatasetSource(info, partial(read, path, name)))
     return list(found.values())
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.datasets.files import DatasetSource, existing, find, lines, number, where
+from engine.datasets.languages import ENGLISH
 from engine.datasets.types import DatasetInfo, PairPart, ScoredPairs
 from engine.errors import UserError
 
@@ -75,7 +76,12 @@ def sources(root: Path) -> list[DatasetSource]:
 
 
 def _info(name: str, description: str, licence: str) -> DatasetInfo:
-    return DatasetInfo(name, "pairs", "folder", f"{description}.", licence, task=name)
+    splits = tuple({"STSBenchmark": _STSB, "SICKRelatedness": _SICK}.get(name, ("test",)))
+    trained = (f"{name}-finetune",) if len(splits) > 1 else ()
+    return DatasetInfo(
+        name, "pairs", "folder", f"{description}.", licence, task=name, tasks=(name, *trained),
+        languages=ENGLISH, splits=splits,
+    )  # fmt: skip
 
 
 def read_year(folder: Path, name: str) -> ScoredPairs:

@@ -11,9 +11,12 @@ from importlib.resources.abc import Traversable
 import numpy as np
 
 from engine.datasets.files import DatasetSource
+from engine.datasets.languages import ENGLISH
 from engine.datasets.types import DatasetInfo, LabelledSentences, PairPart, ScoredPairs
 
-_FOLDER = files("engine.datasets") / "starter"
+FOLDER = files("engine.datasets") / "starter"
+PLACES = {"starter-pairs": "pairs.tsv", "starter-topics": "topics"}
+"""Data set -> its file or folder."""
 _LICENCE = "Apache-2.0, part of Theodolite"
 
 PAIRS = DatasetInfo(
@@ -24,6 +27,7 @@ PAIRS = DatasetInfo(
     "no agreement measured.",
     _LICENCE,
     task="StarterSTS",
+    languages=ENGLISH,
 )
 TOPICS = DatasetInfo(
     "starter-topics",
@@ -33,6 +37,8 @@ TOPICS = DatasetInfo(
     "no agreement measured.",
     _LICENCE,
     task="StarterTopics",
+    tasks=("StarterTopics", "StarterSearch"),
+    languages=ENGLISH,
 )
 
 
@@ -43,12 +49,12 @@ def sources() -> list[DatasetSource]:
 
 def rubric() -> str:
     """Return the text of the grading rubric."""
-    return (_FOLDER / "RUBRIC.md").read_text("utf-8")
+    return (FOLDER / "RUBRIC.md").read_text("utf-8")
 
 
 def read_pairs() -> ScoredPairs:
     """Read the graded pairs: one part, `all`, because nothing is trained on them."""
-    rows = [line.split("\t") for line in _lines(_FOLDER / "pairs.tsv")[1:]]
+    rows = [line.split("\t") for line in _lines(FOLDER / "pairs.tsv")[1:]]
     left, right = tuple(row[1] for row in rows), tuple(row[2] for row in rows)
     gold = np.array([float(row[0]) for row in rows], dtype=np.float64)
     return ScoredPairs("starter-pairs", {"all": PairPart(left, right, gold)}, "splits")
@@ -57,7 +63,7 @@ def read_pairs() -> ScoredPairs:
 def read_topics() -> LabelledSentences:
     """Read the labelled sentences: a topic is the name of its file."""
     topics = sorted(
-        (path for path in (_FOLDER / "topics").iterdir() if path.name.endswith(".txt")),
+        (path for path in (FOLDER / "topics").iterdir() if path.name.endswith(".txt")),
         key=lambda path: path.name,
     )
     sentences, labels = [], []

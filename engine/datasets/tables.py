@@ -6,27 +6,20 @@ data = read(path, "mine.csv", shown.mapping)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from engine.datasets.columns import ROLES, guess, is_number
+from engine.datasets.columns import PACKED, ROLES, TYPES, guess, is_number, roles_of
 from engine.datasets.files import is_unicode, listed
 from engine.datasets.formats import Table, TableRow, open_table
+from engine.datasets.languages import is_language
 from engine.datasets.parquet import Opaque
-from engine.datasets.types import (
-    Dataset,
-    Kind,
-    LabelledSentences,
-    PairPart,
-    ScoredPairs,
-    Sentences,
-    Triplets,
-)
+from engine.datasets.shapes import shaped
+from engine.datasets.types import Dataset, Kind, TaskType
 from engine.errors import UserError
 
 _SHOWN = 20
@@ -42,10 +35,11 @@ class Mapping:
 
     Attributes:
         kind: the shape of the data set.
-        columns: role -> column. Roles: pairs `left`, `right`, `score`; labels `text`, `label`;
-            sentences `text`; triplets `anchor`, `positive`, `negative`; pairs and labels may have
-            a `split`.
+        columns: role -> column; roles are those of `columns.ROLES` and `columns.OPTIONAL`. An
+            archive has none: its files are told apart by their names.
         header: whether the first line of a CSV or TSV holds names; None looks at the line.
+        type: of the task, where a kind has several: labels are made for `Classification` or
+            `Clustering`, queries with documents for `Retrieval` or `Reranking`.
 
     Raises:
         UserError: a role is missing or unknown for the kind.
@@ -54,6 +48,7 @@ class Mapping:
     kind: Kind
     columns: dict[str, str]
     header: bool | None = None
+    type: TaskType | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in ROLES:
@@ -61,10 +56,17 @@ class Mapping:
                 f"There is no kind of data set called {self.kind!r}.",
                 f"Choose one of {', '.join(ROLES)}.",
             )
+        types = TYPES.get(self.kind, ())
+        if self.type is not None and self.type not in types:
+            raise UserError(
+                f"There is no task of type {self.type!r} on {self.kind}.",
+                f"Choose {' or '.join(types)}." if types else "Leave the type out.",
+            )
+        if not self.columns and self.kind in PACKED:
+            return
         needed = ROLES[self.kind]
-        optional = ("split",) if self.kind in ("pairs", "labels") else ()
         missing = [role for role in needed if not self.columns.get(role)]
-        unknown = [role for role in self.columns if role not in (*needed, *optional)]
+        unknown = [role for role in self.columns if role not in roles_of(self.kind)]
         if missing or unknown:
             fault = f"no column for {missing[0]!r}" if missing else f"a role {unknown[0]!r}"
             raise UserError(
@@ -74,12 +76,15 @@ class Mapping:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able values."""
-        return {"kind": self.kind, "columns": dict(self.columns), "header": self.header}
+        chosen = {"type": self.type} if self.type else {}
+        return {"kind": self.kind, "columns": dict(self.columns), "header": self.header, **chosen}
 
     @classmethod
     def from_dict(cls, values: MappingABC[str, Any]) -> Mapping:
         """Make one of what `to_dict` returned."""
-        return cls(values["kind"], dict(values["columns"]), values.get("header"))
+        return cls(
+            values["kind"], dict(values["columns"]), values.get("header"), values.get("type")
+        )
 
 
 @dataclass(frozen=True)
@@ -107,8 +112,7 @@ class Preview:
     @property
     def mapping(self) -> Mapping:
         """The guesses as a mapping of the likeliest kind; UserError when none can be made."""
-        roles = (*ROLES[self.kind], *(("split",) if self.kind in ("pairs", "labels") else ()))
-        chosen = {role: self.guesses[role] for role in roles if role in self.guesses}
+        chosen = {r: self.guesses[r] for r in roles_of(self.kind) if r in self.guesses}
         return Mapping(self.kind, chosen, self.header)
 
 
@@ -147,8 +151,7 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     if not sample:
         raise _no_rows(filename, table)
     whole = [cells for _, cells in sample if len(cells) == width]
-    plain = [["" if isinstance(cell, Opaque) else cell for cell in cells] for cells in whole]
-    kind, guesses = guess(table.columns, plain)
+    kind, guesses = guess(table.columns, _plain(whole))
     score = table.columns.index(guesses["score"]) if kind == "pairs" else None
     ragged, not_number = _ragged(width), _Faults("The score is not a number")
     count = 0
@@ -167,11 +170,29 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     return Preview(table.columns, shown, count, kind, guesses, problems, table.header)
 
 
-def _sampled(table: Table) -> list[TableRow]:
+def guesses_of(source: Path | bytes, filename: str) -> dict[str, str]:
+    """Role -> column, as far as the first rows of a table tell.
+
+    Raises:
+        UserError: it cannot be read, or has no row.
+    """
+    table = open_table(source, filename)
+    sample = _sampled(table, _SHOWN)
+    rows = [cells for _, cells in sample if len(cells) == len(table.columns)]
+    if not rows:
+        raise _no_rows(filename, table)
+    return guess(table.columns, _plain(rows))[1]
+
+
+def _plain(rows: list[list[Any]]) -> list[list[Any]]:
+    return [["" if isinstance(cell, Opaque) else cell for cell in cells] for cells in rows]
+
+
+def _sampled(table: Table, most: int = _SAMPLE) -> list[TableRow]:
     """The first rows of a table, cut: some kilobytes of JSON may be lists by the million."""
     sample: list[TableRow] = []
     size = 0
-    for number, cells in islice(table.rows, _SAMPLE):
+    for number, cells in islice(table.rows, most):
         cut = [_cut(cell) for cell in cells]
         sample.append((number, cut))
         size += sum(8 + len(str(cell)) for cell in cut)
@@ -201,45 +222,19 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
             (names the first five rows of each), or there are too few rows.
     """
     name = name or filename
-    columns = read_columns(source, filename, mapping.columns, mapping.header)
-    if mapping.kind in ("pairs", "labels") and len(next(iter(columns.values()))) < 2:
+    placed = mapping.kind == "retrieval"
+    columns = read_columns(source, filename, mapping.columns, mapping.header, placed=placed)
+    if (
+        mapping.kind in ("pairs", "labels", "labelled-pairs")
+        and len(next(iter(columns.values()))) < 2
+    ):
         raise UserError(
             f"{filename} has one row.",
             "Pairs and labels need at least two, and a score means something from some dozens.",
         )
-    splits = columns.get("split", [])
-    match mapping.kind:
-        case "pairs":
-            parts = _parts(columns["left"], columns["right"], columns["score"], splits)
-            return ScoredPairs(name, parts, "splits", usual_scale(columns["score"]))
-        case "labels":
-            return LabelledSentences(name, columns["text"], columns["label"], splits)
-        case "triplets":
-            return Triplets(name, columns["anchor"], columns["positive"], columns["negative"])
-        case _:
-            return Sentences(name, columns["text"])
-
-
-def _parts(
-    left: list[str], right: list[str], gold: list[float], splits: list[str]
-) -> dict[str, PairPart]:
-    splits = splits or ["all"] * len(gold)
-    parts = {}
-    for split in dict.fromkeys(splits):
-        chosen = [i for i, s in enumerate(splits) if s == split]
-        parts[split] = PairPart(
-            tuple(left[i] for i in chosen),
-            tuple(right[i] for i in chosen),
-            np.array([gold[i] for i in chosen], dtype=np.float64),
-        )
-    return parts
-
-
-def usual_scale(gold: list[float]) -> tuple[float, float]:
-    """Take the smallest usual scale that holds every score; the file does not say which it is."""
-    low, high = min(gold), max(gold)
-    usual = ((0.0, 1.0), (-1.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
-    return next(((a, b) for a, b in usual if a <= low and high <= b), (low, high))
+    sides = (mapping.columns.get("left", ""), mapping.columns.get("right", ""))
+    languages = sides if all(map(is_language, sides)) else ("", "")
+    return shaped(mapping.kind, columns, name, filename, type=mapping.type, languages=languages)
 
 
 def read_columns(
@@ -247,6 +242,8 @@ def read_columns(
     filename: str,
     columns: MappingABC[str, str],
     header: bool | None = None,
+    *,
+    placed: bool = False,
 ) -> dict[str, list[Any]]:
     """Read some columns of a table whole.
 
@@ -255,6 +252,7 @@ def read_columns(
         filename: the name it came with; its ending says the format.
         columns: role -> column. The role `score` is read as float, every other one as str.
         header: as for `preview`.
+        placed: give where each row stands as well, as the role `place`.
 
     Returns:
         Role -> the values of its column, in the order of the rows.
@@ -263,12 +261,7 @@ def read_columns(
         UserError: as for `read`.
     """
     table = open_table(source, filename, header)
-    for column in columns.values():
-        if column not in table.columns:
-            raise UserError(
-                f"{filename} has no column {column!r}.",
-                f"Its columns are: {listed(table.columns) or 'none'}.",
-            )
+    _check_names(filename, table, columns.values())
     width = len(table.columns)
     picked = {role: (table.columns.index(c), list[Any]()) for role, c in columns.items()}
     ragged = _ragged(width)
@@ -277,25 +270,42 @@ def read_columns(
         "score": _Faults("The score is not a number"),
         "label": _Faults("The label is missing"),
     }
+    places: list[str] = []
     for number, cells in table.rows:
         place = f"{table.unit} {number}"
         if len(cells) != width:
             ragged.add(f"{place} ({len(cells)})")
             continue
+        if placed:
+            places.append(f"{filename}, {place}")
         for role, (index, values) in picked.items():
             value = _read(role, cells[index])
             if value is None:
                 wrong.get(role, not_text).add(f"{place} ({_short(cells[index])})")
             values.append(value)
-    for faults in (ragged, *wrong.values(), not_text):
+    _check_rows(filename, ragged, *wrong.values(), not_text)
+    if not all(values for _, values in picked.values()):
+        raise _no_rows(filename, table)
+    found = {role: values for role, (_, values) in picked.items()}
+    return {**found, "place": places} if placed else found
+
+
+def _check_names(filename: str, table: Table, columns: Iterable[str]) -> None:
+    for column in columns:
+        if column not in table.columns:
+            raise UserError(
+                f"{filename} has no column {column!r}.",
+                f"Its columns are: {listed(table.columns) or 'none'}.",
+            )
+
+
+def _check_rows(filename: str, *found: _Faults) -> None:
+    for faults in found:
         if faults.count:
             raise UserError(
                 f"{filename} has {faults.count} bad rows. {faults}",
                 "Mend or remove these rows, then try again.",
             )
-    if not all(values for _, values in picked.values()):
-        raise _no_rows(filename, table)
-    return {role: values for role, (_, values) in picked.items()}
 
 
 def _read(role: str, cell: Any) -> str | float | None:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.datasets.files import DatasetSource, existing, find, lines, where
+from engine.datasets.languages import ENGLISH
 from engine.datasets.senteval import downstream
 from engine.datasets.types import DatasetInfo, Extent, LabelledSentences
 from engine.errors import UserError
@@ -69,7 +70,9 @@ def sources(root: Path) -> list[DatasetSource]:
     found = []
     for name, (what, files) in (_BINARY | _SPLIT).items():
         if base is not None and any(find(base / file) for file in files.values()):
-            info = DatasetInfo(name, "labels", "folder", f"{what}.", task=name)
+            splits = tuple(files) if name in _SPLIT else ()
+            info = DatasetInfo(name, "labels", "folder", f"{what}.", task=name, languages=ENGLISH,
+                               splits=splits)  # fmt: skip
             read = read_binary if name in _BINARY else read_split
             found.append(DatasetSource(info, partial(read, base, name)))
     return found

@@ -21,6 +21,7 @@ from app.terminal import (
     verbs,
 )
 from app.workspace import Workspace
+from engine.datasets.info import DatasetInfo
 
 data_verbs = verbs("List data sets, look into them, add your own.")
 
@@ -35,11 +36,22 @@ def list_data(workspace: Workspace, as_json: JsonOption = False) -> None:
     from dataclasses import asdict
 
     catalog = workspace.catalog
-    rows = [asdict(info) for info in catalog.list()]
-    emit(rows, ("name", "kind", "origin", "task", "description"), as_json)
     unread = catalog.unread()
-    if unread:
-        say(f"In the data folder, but of a kind that cannot be read yet: {', '.join(unread)}.")
+    if as_json:
+        emit([asdict(info) for info in catalog.with_sizes([*catalog.list(), *unread])], (), True)
+        return
+    rows = [
+        {**asdict(info), "languages": " ".join(info.languages), "tasks": _tasks(info)}
+        for info in catalog.list()
+    ]
+    emit(rows, ("name", "kind", "origin", "languages", "tasks", "description"), as_json)
+    for info in unread:
+        say(f"{info.name} cannot be read: {info.problem}")
+
+
+def _tasks(info: DatasetInfo) -> str:
+    """Names of tasks; of those that begin with the data set's name, the ending."""
+    return " ".join(task.removeprefix(info.name) or task for task in info.tasks)
 
 
 @data_verbs.command("show")

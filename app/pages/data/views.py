@@ -29,6 +29,9 @@ KINDS = {
     "triplets": "triplets",
     "labelled-pairs": "labelled pairs",
     "captions": "captioned images",
+    "retrieval": "queries and documents",
+    "parallel": "parallel sentences",
+    "summaries": "rated summaries",
 }
 ORIGINS = (
     ("starter", "Starter set", "Written by us for this app, and small. It shows the instrument at "
@@ -41,7 +44,8 @@ ORIGINS = (
 
 def listing(workspace: Workspace, opened: str) -> str:
     """All data sets by origin, families folded; the browser narrows it to what is looked for."""
-    infos, sizes, stored = workspace.catalog.list(), _sizes(workspace), workspace.catalog.sizes()
+    infos, sizes = workspace.catalog.with_sizes(workspace.catalog.list()), _sizes(workspace)
+    stored = {info.name: info.bytes for info in infos if info.bytes and info.origin == "folder"}
     groups = "".join(
         _group(
             title, lead, [info for info in infos if info.origin == origin], sizes, stored, opened
@@ -52,7 +56,7 @@ def listing(workspace: Workspace, opened: str) -> str:
     unread = workspace.catalog.unread()
     more = (
         '<p class="t-muted t-unread" data-text="">In the data folder, but of a kind that cannot be '
-        f"read yet: {escape(', '.join(unread))}.</p>"
+        f"read yet: {escape(', '.join(info.name for info in unread))}.</p>"
     )
     return f"{groups}<div data-nothing hidden>{none}</div>{more if unread else ''}"
 
@@ -103,7 +107,7 @@ def _family(name: str, names: Sequence[str]) -> str:
 def _searched(*infos: DatasetInfo) -> str:
     """What the search looks at."""
     return " ".join(
-        f"{info.name} {info.kind} {KINDS[info.kind]} {info.description} {info.task or ''}"
+        f"{info.name} {info.kind} {KINDS[info.kind or 'sentences']} {info.description} {info.task or ''}"
         for info in infos
     ).casefold()
 
@@ -124,7 +128,7 @@ def _folded(family: str, infos: Sequence[DatasetInfo], stored: dict[str, int], o
         choice += (
             f'<span data-text="{escape(_searched(info))}"{css}>{_open(info, label, here)}</span>'
         )
-    kinds = " and ".join(dict.fromkeys(KINDS[info.kind] for info in infos))
+    kinds = " and ".join(dict.fromkeys(KINDS[info.kind or "sentences"] for info in infos))
     size = stored.get(family) or sum(stored.get(info.name, 0) for info in infos)
     return _line(
         f'<span class="t-spec">{escape(family)}</span><small>{len(infos)} sets</small>',
@@ -152,7 +156,7 @@ def _alike(texts: Sequence[str]) -> str:
 
 def _entry(info: DatasetInfo, size: int | None, stored: dict[str, int], opened: bool) -> str:
     """One data set as a line: name, what it is, kind and size, licence, task."""
-    holds = KINDS[info.kind]
+    holds = KINDS[info.kind or "sentences"]
     if size is not None and info.kind in ("labels", "sentences"):
         holds = f"{formats.count(size)} {holds}"
     elif size is not None:

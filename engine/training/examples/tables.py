@@ -20,7 +20,7 @@ import numpy as np
 from engine.datasets.columns import guess, is_sentence
 from engine.datasets.files import listed, number
 from engine.datasets.row_file import FileRow, RowFile
-from engine.datasets.tables import usual_scale
+from engine.datasets.shapes import usual_scale
 from engine.errors import UserError
 from engine.training.examples.base import (
     GOOD_SHARE,

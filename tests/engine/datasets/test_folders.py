@@ -201,11 +201,22 @@ def test_reading_costs_no_more_than_the_sentences(tmp_path: Path) -> None:
 
 
 def test_sizes_are_those_of_the_files(tmp_path: Path) -> None:
-    """A file's, or all of a folder's; a folder that several sets read from is nobody's."""
+    """A file's, or all of a folder's, also where sets of SentEval lie side by side."""
     write(tmp_path / "unlabelled" / "words.txt", "twelve bytes")
     write(tmp_path / "mteb" / "classification" / "emotion" / "train.txt", "seven b")
     for file in ("MR/rt-polarity.pos", "SUBJ/subj.objective"):
         write(tmp_path / "senteval" / "downstream" / file, "Lines.\n")
     catalog = Catalog(tmp_path)
-    assert catalog.sizes() == {"unlabelled/words": 12, "emotion": 7}
-    assert {"MR", "SUBJ"} < {info.name for info in catalog.list()}
+    sizes = {info.name: info.bytes for info in catalog.with_sizes(catalog.list())}
+    assert sizes["starter-pairs"]
+    assert sizes == sizes | {"unlabelled/words": 12, "emotion": 7, "MR": 7, "SUBJ": 7}
+
+
+def test_a_file_that_is_added_is_seen(tmp_path: Path) -> None:
+    """The folder is remembered, and looked into again when it has changed."""
+    write(tmp_path / "unlabelled" / "words.txt", "twelve bytes")
+    catalog = Catalog(tmp_path)
+    before = catalog.with_sizes(catalog.list())
+    write(tmp_path / "unlabelled" / "more.txt", "seven b")
+    after = {info.name: info.bytes for info in catalog.with_sizes(catalog.list())}
+    assert after == {info.name: info.bytes for info in before} | {"unlabelled/more": 7}

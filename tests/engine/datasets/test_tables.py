@@ -286,7 +286,7 @@ def test_whole_numbers_may_be_classes() -> None:
     """The label of an NLI file is not taken for a score."""
     look = preview(b"premise,hypothesis,label\nA b.,C d.,0\nE f.,G h.,2\n", "x.csv")
 
-    assert look.kind == "labels"
+    assert look.kind == "labelled-pairs"
     assert "score" not in look.guesses
 
 

@@ -1,0 +1,227 @@
+"""Retrieval in BEIR's layout: `corpus.jsonl`, `queries.jsonl` and `qrels/SPLIT.tsv`.
+
+Each file may also be a table or Parquet and packed as `.gz`; judgements may be TREC's four columns,
+and `top_ranked/SPLIT.jsonl` (query-id, corpus-ids), as on the hub, makes it a reranking.
+
+Source: beir-cellar/beir, the data loader; embeddings-benchmark/mteb, `abstasks/retrieval.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from engine.datasets.files import DatasetSource, shorten
+from engine.datasets.formats import ENDINGS, records
+from engine.datasets.languages import codes, is_language
+from engine.datasets.retrieval import Judged, assembled
+from engine.datasets.types import DatasetInfo, Retrieval
+from engine.errors import UserError
+
+EXPECTED = "corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv, as BEIR has them"
+_KNOWN = {
+    "cranfield": ("Cranfield: questions and abstracts on aerodynamics, graded 1 to 4", ""),
+    "npl": ("NPL (Vaswani): requests and abstracts on electronics", ""),
+    "xquad": ("XQuAD: questions and the paragraph that answers each", "CC BY-SA 4.0"),
+}
+"""Name -> what it is, and its terms."""
+
+_ID = ("_id", "id", "query-id", "query_id", "qid", "corpus-id", "doc_id", "docid", "docno", "pid")
+_TEXT = ("text", "contents", "query", "document", "passage", "body")
+_QUERY = ("query-id", "query_id", "qid", "query")
+_DOCUMENT = ("corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "docno", "pid", "document")
+_GRADE = ("score", "grade", "relevance", "rel", "label")
+_WHOLE = {"corpus": "corpus", "documents": "corpus", "queries": "queries"}
+_QRELS = re.compile(r"^qrels?[._-]?|[._-]?qrels?$")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which file is what, by their names.
+
+    Attributes:
+        judgements, candidates: split -> file.
+    """
+
+    corpus: str
+    queries: str
+    judgements: dict[str, str]
+    candidates: dict[str, str] = field(default_factory=dict)
+
+
+def sources(root: Path) -> list[DatasetSource]:
+    """List every folder below `mteb/retrieval/` that has a corpus.
+
+    `xquad_de` is `xquad/de` where it has a sister in another language.
+    """
+    base = root / "mteb" / "retrieval"
+    folders = sorted({path.parent for path in base.rglob("corpus.*") if _stem(path.name)})
+    places = [folder.relative_to(base).as_posix() for folder in folders]
+    stems = [place.rpartition("_")[0] for place in places if is_language(place.rpartition("_")[2])]
+    found = []
+    for folder, place in zip(folders, places, strict=True):
+        stem, _, language = place.rpartition("_")
+        if not (is_language(language) and stems.count(stem) > 1):
+            stem, language = place, ""
+        found.append(_source(folder, stem, language))
+    return found
+
+
+def _source(folder: Path, stem: str, language: str) -> DatasetSource:
+    name = f"{stem}/{language}" if language else stem
+    what, licence = _KNOWN.get(stem, ("Queries, documents and judgements", ""))
+    splits: tuple[str, ...] = ()
+    problem, candidates = None, False
+    try:
+        found = layout(_inside(folder))
+        splits, candidates = tuple(found.judgements), bool(found.candidates)
+    except UserError as error:
+        problem = str(error)
+    info = DatasetInfo(
+        name, "retrieval", "folder", f"{what}{f', in {language}' if language else ''}.", licence,
+        task=name, type="Reranking" if candidates else None, problem=problem, splits=splits,
+        languages=codes(language or ("en" if stem in _KNOWN else "")),
+    )  # fmt: skip
+    return DatasetSource(info, partial(read_folder, name, folder))
+
+
+def _inside(folder: Path) -> dict[str, Path]:
+    """The files of a folder, and of the folders in it, by their place."""
+    files = sorted([*folder.glob("*.*"), *folder.glob("*/*.*")])
+    return {path.relative_to(folder).as_posix(): path for path in files if path.is_file()}
+
+
+def read_folder(name: str, folder: Path) -> Retrieval:
+    """Read a folder; see `read`."""
+    return read(name, _inside(folder), folder.name)
+
+
+def layout(names: Iterable[str]) -> Layout:
+    """Tell the files apart by their names, wherever in an archive they lie.
+
+    Raises:
+        UserError: one is missing, or there are two of a kind.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for name in names:
+        what, split = _part(PurePosixPath(name))
+        if what is not None:
+            _put(found.setdefault(what, {}), split, name)
+    others = found.get("", {})
+    if "qrels" not in found and len(others) == 1:  # three files in a row: the third is judgements
+        found["qrels"] = {"test": next(iter(others.values()))}
+    for what in ("corpus", "queries", "qrels"):
+        if what not in found:
+            raise UserError(f"There is no file of {what}.", f"Expected are {EXPECTED}.")
+    corpus, queries = found["corpus"][""], found["queries"][""]
+    return Layout(corpus, queries, found["qrels"], found.get("top_ranked", {}))
+
+
+def _part(path: PurePosixPath) -> tuple[str | None, str]:
+    """What a file is (empty: unknown; None: no data), and of which split."""
+    stem, parent = _stem(path.name), path.parent.name
+    if not stem:
+        return None, ""  # a README, a licence
+    if stem in _WHOLE:
+        return _WHOLE[stem], ""
+    if parent in ("qrels", "top_ranked"):
+        return parent, stem
+    if _QRELS.search(stem):
+        return "qrels", _QRELS.sub("", stem) or "test"
+    return ("top_ranked", "test") if stem == "top_ranked" else ("", stem)
+
+
+def _put(files: dict[str, str], split: str, name: str) -> None:
+    if split in files:
+        raise UserError(
+            f"{files[split]} and {name} say the same of one data set.", "Keep one of them."
+        )
+    files[split] = name
+
+
+def _stem(filename: str) -> str:
+    """The name without its endings; empty when these are of no format that is read."""
+    plain = filename.removesuffix(".gz")
+    ending = PurePosixPath(plain).suffix
+    return plain.removesuffix(ending) if ending in ENDINGS else ""
+
+
+def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
+    """Read the files of a retrieval set.
+
+    Args:
+        name: of the data set.
+        files: the name of each -> where it lies, or its bytes.
+        title: of the folder or archive, for people.
+
+    Raises:
+        UserError: a file is missing, or a row is not as it should be (names file and line).
+    """
+    parts = layout(files)
+
+    def rows(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        return records(files[file], file)
+
+    judged = {split: _judgements(rows(file)) for split, file in parts.judgements.items()}
+    candidates: dict[str, tuple[str, ...]] = {}
+    for file in parts.candidates.values():
+        for place, row in rows(file):
+            listed = row.get("corpus-ids")
+            if not isinstance(listed, list):
+                raise UserError(f"{place} lists no documents.", "Expected is `corpus-ids`, a list.")
+            candidates[_value(place, row, _QUERY, 0)] = tuple(str(key) for key in listed)
+    return assembled(
+        name, title, _texts(rows(parts.queries)), _texts(rows(parts.corpus), documents=True),
+        judged, candidates or None,
+    )  # fmt: skip
+
+
+def _texts(
+    rows: Iterator[tuple[str, dict[str, Any]]], documents: bool = False
+) -> Iterator[tuple[str, str, str]]:
+    """Place, id and text of each row; a title goes before the text, as MTEB joins them."""
+    for place, row in rows:
+        key, text = _value(place, row, _ID, 0), _value(place, row, _TEXT, -1, empty=True)
+        if documents:
+            text = f"{row.get('title') or ''} {text}".strip()
+        yield place, key, text
+
+
+def _judgements(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Judged]:
+    for place, row in rows:
+        if list(row) == ["text"]:  # plain lines: TREC separates by spaces
+            row = {f"column {i}": cell for i, cell in enumerate(str(row["text"]).split())}
+        if not 3 <= len(row):
+            raise UserError(
+                f"{place} is no judgement.", "Expected are query-id, corpus-id and score."
+            )
+        document = 2 if len(row) == 4 else 1  # TREC's second column says nothing
+        yield Judged(
+            place,
+            _value(place, row, _QUERY, 0),
+            _value(place, row, _DOCUMENT, document),
+            _value(place, row, _GRADE, -1),
+        )
+
+
+def _value(
+    place: str, row: dict[str, Any], names: tuple[str, ...], position: int, empty: bool = False
+) -> str:
+    """The cell under the first of these names, else at a position.
+
+    Raises:
+        UserError: nothing is there, or no text.
+    """
+    name = next((name for name in names if name in row), None)
+    # Names that say something else are no gap to be filled by a guess.
+    by_place = name is None and all(column.startswith("column ") for column in row)
+    cell = row[name] if name else [*row.values()][position] if by_place else None
+    if cell is None or isinstance(cell, list | dict) or not (empty or str(cell).strip()):
+        raise UserError(
+            f"{place} has no {names[0]!r}: {shorten(str(row), 80)}.", f"Expected are {EXPECTED}."
+        )
+    return str(cell)

@@ -1,0 +1,173 @@
+"""Parallel sentences below `mteb/bitext/`, and what any two files of them have in common.
+
+Three layouts are read, in any folder: `SPLIT.de` beside `SPLIT.en` (Multi30k), with the pair of
+languages before the ending (`tatoeba.afr-eng.afr`), and BUCC's `zh-en.dev.zh`, in which each line
+begins with an id and `zh-en.dev.gold` pairs the ids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from engine.datasets.files import DatasetSource, existing, find, lines, shorten, where
+from engine.datasets.languages import codes
+from engine.datasets.types import DatasetInfo, Parallel, ParallelPart
+from engine.errors import UserError
+
+EXPECTED = "two files that differ only in their last ending, a language, such as test.de, test.en"
+_KNOWN = {
+    "tatoeba": ("Tatoeba: sentences and their translations", "CC BY 2.0 FR"),
+    "bucc2018": ("BUCC 2018: sentences of two collections, few of them translations", ""),
+    "multi30k": (
+        "Multi30k: captions of photographs",
+        "non-commercial research and educational use",
+    ),
+}
+_LANGUAGE = re.compile(r"(?!txt|tsv|csv|md|xml|zip)[a-z]{2,3}([-_][A-Za-z]{2,4})?")
+_PAIR = re.compile(r"(?:^|[._])([a-z]{2,3})-([a-z]{2,3})(?=$|[._])")
+_SPLITS = ("train", "dev", "val", "valid", "validation", "test")
+
+_Files = dict[str, list[Path]]
+"""Split -> left, right and perhaps the gold pairs."""
+
+
+def sources(root: Path) -> list[DatasetSource]:
+    """List every pair of languages of every folder; of more than two, those with English."""
+    found = []
+    for folder in sorted((root / "mteb" / "bitext").glob("*/")):
+        for (left, right), files in sorted(_pairs(folder).items()):
+            family = re.sub(rf"[._-]{left}[_-]{right}$", "", folder.name)
+            what, licence = _KNOWN.get(family, ("Sentences and their translations", ""))
+            name = f"{family}/{left}-{right}"
+            missing = [path for paths in files.values() for path in paths if not find(path)]
+            info = DatasetInfo(
+                name, "parallel", "folder", f"{what}, {left} and {right}.", licence, task=name,
+                languages=codes(left, right), splits=tuple(files),
+                problem=f"The file {where(missing[0])} is missing." if missing else None,
+            )  # fmt: skip
+            found.append(DatasetSource(info, partial(read, name, (left, right), files)))
+    return found
+
+
+def _pairs(folder: Path) -> dict[tuple[str, str], _Files]:
+    """The pairs of languages of a folder, by the names of its files."""
+    stems: dict[str, dict[str, Path]] = {}
+    for path in sorted(folder.iterdir()):
+        stem, _, language = path.name.removesuffix(".gz").rpartition(".")
+        if stem and _LANGUAGE.fullmatch(language):
+            stems.setdefault(stem, {})[language] = path
+    found: dict[tuple[str, str], _Files] = {}
+    for stem, by_language in stems.items():
+        pair = _PAIR.search(stem)
+        split = _PAIR.sub("", stem).strip("._") if pair else stem
+        if pair:
+            split = split if split in _SPLITS else "test"
+            pairs = [pair.groups()]
+        else:
+            others = [language for language in by_language if language != "en"]
+            pairs = (
+                [(language, "en") for language in others]
+                if "en" in by_language
+                else list(combinations(others, 2))
+            )
+        for left, right in pairs:
+            sides = [by_language.get(of, folder / f"{stem}.{of}") for of in (left, right)]
+            gold = find(folder / f"{stem}.gold")
+            found.setdefault((left, right), {})[split] = [*sides, *([gold] if gold else [])]
+    return found
+
+
+def read(name: str, languages: tuple[str, str], files: _Files) -> Parallel:
+    """Read pairs of files, a sentence a line.
+
+    Raises:
+        UserError: one is missing, or they do not fit one another.
+    """
+    parts = {}
+    for split, (left, right, *gold) in files.items():
+        first, second = (list(lines(existing(path))) for path in (left, right))
+        if gold:
+            parts[split] = _of_ids(left, right, (first, second), gold[0])
+        else:
+            parts[split] = aligned(first, second, where(left), where(right))
+    return parallel(name, parts, languages)
+
+
+def aligned(left: list[str], right: list[str], left_file: str, right_file: str) -> ParallelPart:
+    """Pair the lines of two files.
+
+    Raises:
+        UserError: one has more lines.
+    """
+    if len(left) != len(right):
+        raise UserError(
+            f"{left_file} has {len(left)} lines and {right_file} has {len(right)}.",
+            "Line i of one translates line i of the other, so both need as many lines.",
+        )
+    return ParallelPart.aligned(left, right)
+
+
+def parallel(
+    name: str, parts: dict[str, ParallelPart], languages: tuple[str, str] = ("", "")
+) -> Parallel:
+    """Make a data set of parts, and count the sentences that are empty.
+
+    Raises:
+        UserError: a part has no pair.
+    """
+    for split, part in parts.items():
+        if not len(part.gold):
+            raise UserError(
+                f"The split {split} of {name} has no pair of sentences.", "Is it complete?"
+            )
+    empty = sum(
+        not sentence.strip()
+        for part in parts.values()
+        for side in (part.left, part.right)
+        for sentence in side
+    )
+    return Parallel(
+        name, parts, languages, (f"Empty sentences, kept: {empty:,}.",) if empty else ()
+    )
+
+
+def _of_ids(left: Path, right: Path, sides: Sequence[list[str]], gold: Path) -> ParallelPart:
+    """Pair two collections by the ids at the beginning of their lines."""
+    ids: list[dict[str, int]] = []
+    texts: list[list[str]] = []
+    for path, rows in zip((left, right), sides, strict=True):
+        cells = [_cells(path, number, row) for number, row in enumerate(rows, start=1)]
+        texts.append([text for _, text in cells])
+        ids.append({key: i for i, (key, _) in enumerate(cells)})
+        if len(ids[-1]) < len(cells):
+            raise UserError(f"{where(path)} gives an id twice.", "Every line needs one of its own.")
+    pairs = []
+    for number, row in enumerate(lines(gold), start=1):
+        keys = _cells(gold, number, row)
+        unknown = [key for key, known in zip(keys, ids, strict=True) if key not in known]
+        if unknown:
+            raise UserError(
+                f"{where(gold)}, line {number} names {shorten(unknown[0])}, which is no line of "
+                f"{where(left)} or {where(right)}.",
+                "Each line is the id of a left sentence, a tab, the id of a right one.",
+            )
+        pairs.append([ids[0][keys[0]], ids[1][keys[1]]])
+    return ParallelPart(
+        tuple(texts[0]), tuple(texts[1]), np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    )
+
+
+def _cells(path: Path, number: int, row: str) -> tuple[str, str]:
+    first, tab, second = row.partition("\t")
+    if not tab:
+        raise UserError(
+            f"{where(path)}, line {number} has no tab.",
+            "Beside a file of gold pairs, every line begins with an id and a tab.",
+        )
+    return first, second.strip()

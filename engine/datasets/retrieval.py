@@ -1,0 +1,218 @@
+"""Queries, documents and judgements put together, and what is wrong with them.
+
+As MTEB does it: a query that nobody judged is left out. As trec_eval does it: a judged document
+that is not in the corpus counts as one that was not found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from engine.datasets.files import listed, shorten
+from engine.datasets.types import Retrieval
+from engine.errors import UserError
+
+Text = tuple[str, str, str]
+"""Where it stands, id, text."""
+
+
+class Judged(NamedTuple):
+    """One judgement: where it stands, query and document (ids or texts), the grade as written."""
+
+    place: str
+    query: str
+    document: str
+    grade: str
+
+
+def assembled(
+    name: str,
+    title: str,
+    queries: Iterable[Text],
+    documents: Iterable[Text],
+    judged: Mapping[str, Iterable[Judged]],
+    candidates: Mapping[str, Sequence[str]] | None = None,
+) -> Retrieval:
+    """Make a data set of its parts.
+
+    Args:
+        name: of the data set.
+        title: of its files, for people.
+        queries: in their order.
+        documents: in theirs.
+        judged: split -> judgements.
+        candidates: query id -> documents to put in order.
+
+    Raises:
+        UserError: an id is given to two texts, a grade is no whole number, a judgement contradicts
+            another (names file and line), or none is of a query and a document that are there.
+    """
+    notes: dict[str, list[str]] = {}
+    asked, corpus = _by_id(queries, notes), _by_id(documents, notes)
+    judgements = {split: _grades(rows, asked, corpus, notes) for split, rows in judged.items()}
+    judgements = {split: grades for split, grades in judgements.items() if grades}
+    known = {query for grades in judgements.values() for query in grades}
+    if not any(corpus.keys() & keys for of in judgements.values() for keys in of.values()):
+        raise UserError(
+            f"No query of {title} has a judged document. {' '.join(_said(notes))}".rstrip(),
+            "Judgements name queries and documents by the ids that the other two files give them.",
+        )
+    notes[_UNJUDGED] = [key for key in asked if key not in known]
+    notes[_EMPTY] = [key for key, text in corpus.items() if not text.strip()]
+    kept = {query: text for query, text in asked.items() if query in known}
+    chosen = None if candidates is None else _candidates(kept, candidates, corpus, title)
+    return Retrieval(name, kept, corpus, judgements, chosen, _said(notes))
+
+
+def of_texts(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> Retrieval:
+    """Make a data set of rows with texts in the place of ids: each distinct text gets one.
+
+    Raises:
+        UserError: as for `assembled`.
+    """
+    rows = [row for part in judged.values() for row in part]
+    queries = {text: f"q{i}" for i, text in enumerate(dict.fromkeys(r.query for r in rows), 1)}
+    documents = {text: f"d{i}" for i, text in enumerate(dict.fromkeys(r.document for r in rows), 1)}
+    return assembled(
+        name,
+        title,
+        (("", key, text) for text, key in queries.items()),
+        (("", key, text) for text, key in documents.items()),
+        {
+            split: (
+                row._replace(query=queries[row.query], document=documents[row.document])
+                for row in part
+            )
+            for split, part in judged.items()
+        },
+    )
+
+
+def reranking(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> Retrieval:
+    """Make a reranking of rows with texts in the place of ids.
+
+    Queries and documents get the ids that MTEB gives them, by which it breaks ties; as there, a
+    query without a positive or without a negative document is left out.
+
+    Raises:
+        UserError: a grade is no whole number (names file and line), or no query is left.
+    """
+    queries: dict[str, str] = {}
+    documents: dict[str, str] = {}
+    judgements: dict[str, dict[str, dict[str, int]]] = {}
+    notes: dict[str, list[str]] = {_ONE_SIDED: []}
+    for split, rows in judged.items():
+        asked: dict[str, list[tuple[str, int]]] = {}
+        for row in rows:
+            asked.setdefault(row.query, []).append((row.document, grade_of(row)))
+        for query, graded in asked.items():
+            if len({grade > 0 for _, grade in graded}) == 1:
+                notes[_ONE_SIDED].append(shorten(query))
+                continue
+            of_split = judgements.setdefault(split, {})
+            key = f"{split}_query{len(of_split)}"
+            queries[key], of_split[key] = query, {}
+            for sign, prefix in ((True, "apositive"), (False, "negative")):
+                side = [(text, grade) for text, grade in graded if (grade > 0) is sign]
+                for i, (text, grade) in enumerate(side):
+                    document = f"{prefix}_{key}_{i:05d}"
+                    documents[document], of_split[key][document] = text, grade
+    if not queries:
+        raise UserError(
+            f"No query of {title} has documents that answer it and documents that do not.",
+            "A reranking needs both for a query: rows with grades above 0 and rows with grade 0.",
+        )
+    notes[_EMPTY] = [key for key, text in documents.items() if not text.strip()]
+    chosen = {query: tuple(of) for part in judgements.values() for query, of in part.items()}
+    return Retrieval(name, queries, documents, judgements, chosen, _said(notes))
+
+
+_ONE_SIDED = "Queries without a positive or without a negative document, left out as MTEB does"
+_TWICE = "Rows with the id and text of an earlier one, left out"
+_UNKNOWN_QUERY = "Judgements of queries that are not there, left out"
+_UNKNOWN_DOCUMENT = "Judged documents that are not there, which count as not found, as in trec_eval"
+_UNJUDGED = "Queries without judgements, left out as MTEB does"
+_EMPTY = "Empty documents, kept"
+
+
+def _by_id(rows: Iterable[Text], notes: dict[str, list[str]]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    count = 0
+    for place, key, text in rows:
+        if texts.setdefault(key, text) != text:
+            raise UserError(
+                f"{place} gives the id {shorten(key)} a second time, to another text.",
+                "Every query and every document needs an id of its own.",
+            )
+        if len(texts) == count:
+            notes.setdefault(_TWICE, []).append(place)
+        count = len(texts)
+    return texts
+
+
+def _grades(
+    rows: Iterable[Judged],
+    queries: Mapping[str, str],
+    documents: Mapping[str, str],
+    notes: dict[str, list[str]],
+) -> dict[str, dict[str, int]]:
+    grades: dict[str, dict[str, int]] = {}
+    for row in rows:
+        grade = grade_of(row)
+        if row.query not in queries:
+            notes.setdefault(_UNKNOWN_QUERY, []).append(row.place)
+            continue
+        if row.document not in documents:
+            notes.setdefault(_UNKNOWN_DOCUMENT, []).append(row.place)
+        if grades.setdefault(row.query, {}).setdefault(row.document, grade) != grade:
+            raise UserError(
+                f"{row.place} judges the document {shorten(row.document)} for the query "
+                f"{shorten(row.query)} a second time, with another grade.",
+                "Keep one grade for each query and document.",
+            )
+    return grades
+
+
+def grade_of(row: Judged) -> int:
+    """Read a grade.
+
+    Raises:
+        UserError: it is no whole number (names file and line).
+    """
+    try:
+        value = float(row.grade)
+    except ValueError:
+        value = math.nan
+    if not value.is_integer():
+        raise UserError(
+            f"{row.place}: the grade {shorten(row.grade)} is no whole number.",
+            "Grades are 0 for a document that does not answer, 1 for one that does, or more.",
+        )
+    return int(value)
+
+
+def _candidates(
+    queries: Mapping[str, str],
+    candidates: Mapping[str, Sequence[str]],
+    documents: Mapping[str, str],
+    title: str,
+) -> dict[str, tuple[str, ...]]:
+    for query in queries:
+        missing = [key for key in candidates.get(query, ()) if key not in documents]
+        if missing or query not in candidates:
+            fault = f"the document {shorten(missing[0])}, which is not there" if missing else "none"
+            raise UserError(
+                f"The candidates of the query {shorten(query)} of {title} are {fault}.",
+                "A reranking needs, for every judged query, the ids of the documents to order.",
+            )
+    return {query: tuple(candidates[query]) for query in queries}
+
+
+def _said(notes: Mapping[str, list[str]]) -> tuple[str, ...]:
+    return tuple(
+        f"{what}: {len(places):,} ({listed(places, 3)})."
+        for what, places in notes.items()
+        if places
+    )

@@ -1,0 +1,111 @@
+"""Columns of a table as a data set of the kind they are said to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.datasets.parallel import parallel
+from engine.datasets.retrieval import Judged, of_texts, reranking
+from engine.datasets.types import (
+    Dataset,
+    Kind,
+    LabelledPairs,
+    LabelledSentences,
+    PairPart,
+    ParallelPart,
+    ScoredPairs,
+    Sentences,
+    TaskType,
+    Triplets,
+)
+
+Columns = Mapping[str, list[Any]]
+"""Role -> the values of its column."""
+
+
+def shaped(
+    kind: Kind,
+    columns: Columns,
+    name: str,
+    title: str,
+    *,
+    type: TaskType | None = None,
+    languages: tuple[str, str] = ("", ""),
+) -> Dataset:
+    """Make a data set of columns.
+
+    Args:
+        kind: of data set.
+        columns: those that the kind needs, and perhaps a `split`; of `retrieval` also `place`.
+        name: of the data set.
+        title: of the file, for people.
+        type: of task, where the kind has several.
+        languages: of parallel sentences.
+
+    Raises:
+        UserError: rows contradict one another.
+    """
+    splits = columns.get("split", [])
+    match kind:
+        case "pairs":
+            gold = columns["score"]
+            parts = {
+                split: PairPart(left, right, np.array([gold[i] for i in rows], dtype=np.float64))
+                for split, rows, left, right in _sides(columns, len(gold))
+            }
+            return ScoredPairs(name, parts, "splits", usual_scale(gold))
+        case "labelled-pairs":
+            left, right, labels = columns["left"], columns["right"], columns["label"]
+            return LabelledPairs.of(name, left, right, labels, splits or ["all"] * len(labels))
+        case "labels":
+            return LabelledSentences(name, columns["text"], columns["label"], splits)
+        case "triplets":
+            return Triplets(name, columns["anchor"], columns["positive"], columns["negative"])
+        case "parallel":
+            pairs = {
+                split: ParallelPart.aligned(left, right)
+                for split, _, left, right in _sides(columns, len(columns["left"]), "test")
+            }
+            return parallel(name, pairs, languages)
+        case "retrieval":
+            rows = _judged(columns)
+            of = reranking if type == "Reranking" else of_texts
+            return of(name, title, rows)
+        case _:
+            return Sentences(name, columns["text"])
+
+
+def _sides(
+    columns: Columns, count: int, split: str = "all"
+) -> Iterator[tuple[str, list[int], tuple[str, ...], tuple[str, ...]]]:
+    """Split, its rows, and its left and right sentences."""
+    left, right = columns["left"], columns["right"]
+    for name, rows in _by_split(columns, count, split).items():
+        yield name, rows, tuple(left[i] for i in rows), tuple(right[i] for i in rows)
+
+
+def _by_split(columns: Columns, count: int, split: str) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(columns.get("split") or [split] * count):
+        rows.setdefault(name, []).append(row)
+    return rows
+
+
+def _judged(columns: Columns) -> dict[str, list[Judged]]:
+    """Rows of texts, not of ids; a table without grades lists what answers."""
+    queries, documents, places = columns["query"], columns["document"], columns["place"]
+    grades = columns.get("grade") or ["1"] * len(queries)
+    return {
+        split: [Judged(places[i], queries[i], documents[i], grades[i]) for i in rows]
+        for split, rows in _by_split(columns, len(queries), "test").items()
+    }
+
+
+def usual_scale(gold: Sequence[float]) -> tuple[float, float]:
+    """Take the smallest usual scale that holds every score; the file does not say which it is."""
+    low, high = min(gold), max(gold)
+    usual = ((0.0, 1.0), (-1.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
+    return next(((a, b) for a, b in usual if a <= low and high <= b), (low, high))

@@ -1,0 +1,85 @@
+"""Summaries rated by experts below `mteb/summarization/`, one JSON object a document.
+
+Source: Yale-LILY/SummEval; embeddings-benchmark/mteb, `abstasks/text/summarization.py`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.datasets.columns import is_number
+from engine.datasets.files import DatasetSource, is_unicode, where
+from engine.datasets.formats import records
+from engine.datasets.languages import ENGLISH
+from engine.datasets.types import DatasetInfo, Summaries
+from engine.errors import UserError
+
+EXPECTED = "JSON lines with text, human_summaries, machine_summaries and relevance"
+ASPECTS = ("coherence", "consistency", "fluency", "relevance")
+_KNOWN = {"summeval": ("SummEval: news articles and machine summaries, rated by experts 1 to 5",
+                       "MIT; CNN/DailyMail text", ENGLISH)}  # fmt: skip
+
+
+def sources(root: Path) -> list[DatasetSource]:
+    """List every file of JSON lines."""
+    found = []
+    for path in sorted((root / "mteb" / "summarization").glob("*.jsonl*")):
+        name = path.name.removesuffix(".gz").removesuffix(".jsonl")
+        what, licence, languages = _KNOWN.get(name, ("Documents and rated summaries", "", ()))
+        info = DatasetInfo(
+            name, "summaries", "folder", f"{what}.", licence, task=name, splits=("test",),
+            languages=languages,
+        )  # fmt: skip
+        found.append(DatasetSource(info, partial(read, name, path)))
+    return found
+
+
+def read(name: str, path: Path) -> Summaries:
+    """Read the documents, their summaries, and the ratings of those by machines.
+
+    Raises:
+        UserError: a row lacks one of them, or has not as many ratings as summaries (names the
+            line).
+    """
+    documents, human, machine = [], [], []
+    ratings: dict[str, list[np.ndarray]] = {}
+    for place, row in records(path, where(path)):
+        summaries = _texts(place, row, "machine_summaries")
+        documents.append(_texts(place, {"text": [row.get("text")]}, "text")[0])
+        human.append(_texts(place, row, "human_summaries"))
+        machine.append(summaries)
+        rated = [aspect for aspect in ASPECTS if aspect in row]
+        if set(rated) != set(ratings or rated) or "relevance" not in rated:
+            raise _wrong(place, "is not rated as the rows before")
+        for aspect in rated:
+            values = row[aspect]
+            if not isinstance(values, list) or not all(map(is_number, values)):
+                raise _wrong(place, f"has no list of numbers {aspect!r}")
+            if len(values) != len(summaries):
+                raise _wrong(
+                    place, f"has {len(values)} ratings of {aspect} for {len(summaries)} summaries"
+                )
+            ratings.setdefault(aspect, []).append(np.array(values, dtype=np.float64))
+    if not documents:
+        raise UserError(f"{where(path)} holds no document.", "Is it complete?")
+    return Summaries(
+        name, tuple(documents), tuple(human), tuple(machine),
+        {aspect: tuple(of) for aspect, of in ratings.items()},
+    )  # fmt: skip
+
+
+def _texts(place: str, row: dict[str, Any], key: str) -> tuple[str, ...]:
+    texts = row.get(key)
+    if not isinstance(texts, list) or not texts or not all(
+        isinstance(text, str) and is_unicode(text) for text in texts
+    ):  # fmt: skip
+        raise _wrong(place, f"has no list of texts {key!r}")
+    return tuple(texts)
+
+
+def _wrong(place: str, fault: str) -> UserError:
+    return UserError(f"{place} {fault}.", f"Expected are {EXPECTED}.")

@@ -1,0 +1,158 @@
+"""Folders of tables below `mteb/` and `nli/`, whatever they are called.
+
+A file is a split (`dev.tsv`), or a language or part of one (`dev-de.tsv`, `base_wiki_train.jsonl`).
+Columns are told by their names, or by what they hold, as those of an upload are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from engine.datasets import rte
+from engine.datasets.columns import ROLES, roles_of
+from engine.datasets.files import DatasetSource, where
+from engine.datasets.languages import ENGLISH, codes, is_language
+from engine.datasets.shapes import shaped
+from engine.datasets.tables import guesses_of, read_columns
+from engine.datasets.types import Dataset, DatasetInfo, Kind, TaskType
+from engine.errors import UserError
+from engine.stamps import of_file
+
+FOLDERS: dict[str, tuple[Kind, TaskType]] = {
+    "mteb/classification": ("labels", "Classification"),
+    "mteb/clustering": ("labels", "Clustering"),
+    "mteb/pair_classification": ("labelled-pairs", "PairClassification"),
+    "mteb/reranking": ("retrieval", "Reranking"),
+    "mteb/sts": ("pairs", "STS"),
+    "nli": ("labelled-pairs", "PairClassification"),
+}
+"""Folder -> what lies in it."""
+EXPECTED = "tables named by their split, such as train.csv and test.tsv"
+_KNOWN: dict[str, tuple[str, str]] = {
+    "trecqa": ("TREC QA: questions and sentences that may hold the answer", ""),
+    "pawsx": ("PAWS-X: pairs that are paraphrases or only share their words", "free for any use"),
+    "xnli": ("XNLI: pairs by entailment, 3 classes", "CC BY-NC 4.0"),
+    "rte3": ("RTE-3: pairs by entailment, 2 classes", ""),
+    "nli/cad_snli": ("Counterfactually augmented SNLI: pairs by entailment", "Apache-2.0"),
+    "nli/mnli_sample": ("MultiNLI, a sample: pairs by entailment", ""),
+    "nli/wiki_nli": ("Wikipedia NLI: pairs by entailment", "CC BY-SA 3.0 and GFDL"),
+}
+"""Name -> what it is, and its terms. All are English where their files name no language."""
+_KINDS: dict[TaskType, str] = {
+    "Classification": "Labelled texts",
+    "Clustering": "Labelled texts",
+    "PairClassification": "Labelled pairs",
+    "Reranking": "Queries, each with documents to be put in order",
+    "STS": "Graded pairs",
+}
+_ENDING = re.compile(r"\.(csv|tsv|jsonl|ndjson|parquet|xml)(\.gz)?$")
+_SPLITS = ("train", "training", "dev", "val", "valid", "validation", "trial", "test")
+_NLI = {"e": "entailment", "n": "neutral", "c": "contradiction"}
+
+
+def sources(root: Path, taken: Collection[Path]) -> list[DatasetSource]:
+    """List the folders of tables.
+
+    Args:
+        root: of the data.
+        taken: folders that another reader knows.
+    """
+    found = []
+    for place, (kind, type) in FOLDERS.items():
+        for folder in sorted((root / place).glob("*/")):
+            if folder not in taken:
+                prefix = "nli/" if place == "nli" else ""
+                found += _sources(folder, prefix + folder.name, kind, type)
+    return found
+
+
+def _sources(folder: Path, name: str, kind: Kind, type: TaskType) -> list[DatasetSource]:
+    groups: dict[str, dict[str, Path]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and _ENDING.search(path.name):
+            split, group = _named(path)
+            groups.setdefault(group, {})[split] = path
+    found = []
+    for group, by_split in groups.items():
+        files = dict(sorted(by_split.items(), key=lambda item: _rank(item[0])))
+        alone = len(groups) == 1 and not is_language(group)
+        full = name if alone or not group else f"{name}/{group}"
+        language = group if is_language(group) else ""
+        what, licence = _KNOWN.get(name, (_KINDS[type], ""))
+        part = f", in {language}" if language else f", {group}" if full != name else ""
+        info = DatasetInfo(
+            full, kind, "folder", f"{what}{part}.", licence, type=type,
+            splits=tuple(filter(None, files)),
+            task=f"{full}/classify" if kind == "labels" else full, problem=_problem(files, kind),
+            languages=codes(language) or (ENGLISH if name in _KNOWN else ()),
+        )  # fmt: skip
+        found.append(DatasetSource(info, partial(read, full, kind, type, files)))
+    return found
+
+
+def _named(path: Path) -> tuple[str, str]:
+    """The split, empty when none is named, and the rest of a file's name."""
+    words = re.split(r"[-_.]", _ENDING.sub("", path.name))
+    split = next((word for word in words if word.casefold() in _SPLITS), "")
+    rest = [word for word in words if word != split]
+    return split, "_".join(rest)
+
+
+def _rank(split: str) -> int:
+    return _SPLITS.index(split.casefold()) if split else len(_SPLITS)
+
+
+def _problem(files: dict[str, Path], kind: Kind) -> str | None:
+    try:
+        for path in files.values():
+            _mapped(path, kind, of_file(path))
+    except UserError as error:
+        return str(error)
+    except OSError as error:
+        return f"{error.filename} cannot be opened ({error.strerror})."
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _mapped(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
+    """Role -> column of a file, by its first rows; the stamp says when to look again."""
+    if path.name.endswith(".xml"):
+        return {}
+    found = guesses_of(path, where(path))
+    if "label" not in found and "score" in found:  # classes that are numbers
+        found["label"] = found["score"]
+    missing = [role for role in ROLES[kind] if role not in found]
+    if kind == "retrieval" and "grade" not in found:
+        missing.append("grade")
+    if missing:
+        raise UserError(
+            f"No column of {where(path)} looks like the {' or the '.join(missing)}.",
+            f"Give it columns named {', '.join(roles_of(kind))}.",
+        )
+    return {role: found[role] for role in roles_of(kind) if role in found and role != "split"}
+
+
+def read(name: str, kind: Kind, type: TaskType, files: dict[str, Path]) -> Dataset:
+    """Read the splits of a data set.
+
+    Raises:
+        UserError: a column cannot be told, or a row is not as it should be (names file and line).
+    """
+    columns: dict[str, list[Any]] = {}
+    for split, path in files.items():
+        if path.name.endswith(".xml"):
+            found = rte.columns(path)
+        else:
+            roles = _mapped(path, kind, of_file(path))
+            found = read_columns(path, where(path), roles, placed=True)
+        if split:
+            found["split"] = [split] * len(found["place"])
+        for role, values in found.items():
+            columns.setdefault(role, []).extend(values)
+    if kind == "labelled-pairs" and set(columns["label"]) <= _NLI.keys():
+        columns["label"] = [_NLI[label] for label in columns["label"]]
+    return shaped(kind, columns, name, name, type=type)

@@ -1,0 +1,220 @@
+"""Retrieval and reranking: BEIR's folders, tables of texts, and what is wrong with them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.datasets import Catalog, Retrieval
+from engine.datasets.tables import Mapping, preview
+from engine.datasets.tables import read as read_table
+from engine.errors import UserError
+
+CORPUS = (
+    '{"_id": "d1", "title": "Tea", "text": "It is brewed."}\n'
+    '{"_id": "d2", "text": " Coffee is ground. "}\n'
+    '{"_id": 3, "title": "", "text": ""}\n'
+)
+QUERIES = '{"_id": "q1", "text": "How is tea made?"}\n{"_id": "q2", "text": "Who asked?"}\n'
+QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n"
+
+
+def folder(root: Path, *, corpus: str = CORPUS, queries: str = QUERIES, qrels: str = QRELS) -> Path:
+    """A small set in BEIR's layout, below a data folder."""
+    base = root / "mteb" / "retrieval" / "drinks"
+    (base / "qrels").mkdir(parents=True)
+    (base / "corpus.jsonl.gz").write_bytes(gzip.compress(corpus.encode()))
+    (base / "queries.jsonl").write_text(queries)
+    (base / "qrels" / "test.tsv").write_text(qrels)
+    return base
+
+
+def load(root: Path, name: str = "drinks") -> Retrieval:
+    """Read it."""
+    data = Catalog(root).load(name)
+    assert isinstance(data, Retrieval)
+    return data
+
+
+def test_a_folder_of_beir_is_read_without_a_line_of_code(tmp_path: Path) -> None:
+    """Title and text are joined as MTEB joins them; unjudged queries go, empty documents stay."""
+    folder(tmp_path)
+    (info,) = [info for info in Catalog(tmp_path).list() if info.origin == "folder"]
+    data = load(tmp_path)
+
+    assert (info.name, info.kind, info.type) == ("drinks", "retrieval", "Retrieval")
+    assert (info.tasks, info.splits) == (("drinks",), ("test",))
+    assert data.documents == {"d1": "Tea It is brewed.", "d2": "Coffee is ground.", "3": ""}
+    assert data.queries == {"q1": "How is tea made?"}
+    assert data.judgements == {"test": {"q1": {"d1": 2, "d2": 0}}}
+    assert data.candidates is None
+    assert data.sentences == ["How is tea made?", *data.documents.values()]
+    assert data.notes == (
+        "Queries without judgements, left out as MTEB does: 1 (q2).",
+        "Empty documents, kept: 1 (3).",
+    )
+
+
+def test_languages_of_one_set_are_its_parts(tmp_path: Path) -> None:
+    """`quad_de` and `quad_en` are `quad/de` and `quad/en`; a lone `over_it` keeps its name."""
+    for name in ("quad_de", "quad_en", "over_it"):
+        folder(tmp_path).rename(tmp_path / "mteb" / "retrieval" / name)
+    infos = {info.name: info.languages for info in Catalog(tmp_path).list()}
+    assert infos == infos | {"quad/de": ("deu",), "quad/en": ("eng",), "over_it": ()}
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("qrels/test.tsv", "q1 0 d1 1\n"),  # the columns of TREC, separated by spaces
+        ("qrels/test.tsv", "q1\t0\td1\t1\n"),
+        ("qrels/test.tsv", "q1\td1\t1\n"),
+        ("qrels/test.jsonl", '{"query-id": "q1", "corpus-id": "d1", "score": 1}\n'),
+        ("qrels.tsv", "qid\tdocid\trelevance\nq1\td1\t1.0\n"),
+    ],
+)
+def test_judgements_come_in_several_layouts(tmp_path: Path, file: str, text: str) -> None:
+    """BEIR's, TREC's and the hub's say the same."""
+    base = folder(tmp_path)
+    (base / "qrels" / "test.tsv").unlink()
+    if " " in text and file.endswith(".tsv"):
+        file = file.replace(".tsv", ".txt")
+    (base / file).write_text(text)
+    assert load(tmp_path).judgements == {"test": {"q1": {"d1": 1}}}
+
+
+def test_listed_candidates_make_it_a_reranking(tmp_path: Path) -> None:
+    """`top_ranked/`, as MTEB keeps it on the hub."""
+    base = folder(tmp_path)
+    (base / "top_ranked").mkdir()
+    listed = {"query-id": "q1", "corpus-ids": ["d2", "d1"]}
+    (base / "top_ranked" / "test.jsonl").write_text(json.dumps(listed))
+    (info,) = [info for info in Catalog(tmp_path).list() if info.origin == "folder"]
+    assert info.type == "Reranking"
+    assert load(tmp_path).candidates == {"q1": ("d2", "d1")}
+
+
+def test_unknown_ids_are_counted(tmp_path: Path) -> None:
+    """An unknown query is left out; an unknown document counts as one that was not found."""
+    folder(tmp_path, qrels=QRELS + "q9\td1\t1\nq1\td9\t1\n")
+    data = load(tmp_path)
+    assert data.judgements == {"test": {"q1": {"d1": 2, "d2": 0, "d9": 1}}}
+    assert "(qrels/test.tsv, line 4" in data.notes[0]
+    assert "(qrels/test.tsv, line 5" in data.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "says"),
+    [
+        (
+            "corpus",
+            CORPUS + '{"_id": "d1", "text": "Other."}\n',
+            r"corpus\.jsonl\.gz, line 4.*'d1'",
+        ),
+        ("corpus", '{"_id": "d1"}\n', r"corpus\.jsonl\.gz, line 1 has no 'text'"),
+        ("corpus", '{"text": "No id."}\n', "line 1 has no '_id'"),
+        ("corpus", "[1]\n", "line 1 holds a JSON list"),
+        ("queries", '{"_id": " ", "text": "?"}\n', r"queries\.jsonl, line 1 has no '_id'"),
+        ("qrels", QRELS + "q1\td1\t1\n", r"test\.tsv, line 4 judges.*with another grade"),
+        ("qrels", QRELS + "q1\td1\thigh\n", "line 4: the grade 'high' is no whole number"),
+        ("qrels", QRELS + "q1\td1\t0.5\n", "line 4: the grade '0.5' is no whole number"),
+        ("qrels", QRELS + "q1\td1\n", "line 4 has 2 cells"),
+        ("qrels", "query-id\tcorpus-id\tscore\nx\ty\t1\n", "No query of drinks has a judged"),
+        ("qrels", "query-id\tcorpus-id\tscore\nq1\ty\t1\n", "No query of drinks has a judged"),
+    ],
+)
+def test_bad_files_are_named_with_their_line(
+    tmp_path: Path, part: str, text: str, says: str
+) -> None:
+    """What contradicts itself or cannot be read is a sentence that says where."""
+    folder(tmp_path, **{part: text})
+    with pytest.raises(UserError, match=says):
+        load(tmp_path)
+
+
+def test_a_row_given_twice_is_taken_once(tmp_path: Path) -> None:
+    """The same id with the same text contradicts nothing; it is counted."""
+    folder(tmp_path, queries=QUERIES + '{"_id": "q1", "text": "How is tea made?"}\n')
+    data = load(tmp_path)
+    assert list(data.queries) == ["q1"]
+    assert "queries.jsonl, line 3" in data.notes[0]
+
+
+def test_a_folder_that_lacks_a_file_is_listed_with_its_problem(tmp_path: Path) -> None:
+    """It stands among what cannot be read, and the same sentence answers who loads it."""
+    base = folder(tmp_path)
+    (base / "queries.jsonl").unlink()
+    catalog = Catalog(tmp_path)
+    (info,) = catalog.unread()
+    assert info.name == "drinks"
+    assert info.name not in {other.name for other in catalog.list()}
+    assert "There is no file of queries." in (info.problem or "")
+    with pytest.raises(UserError, match="There is no file of queries"):
+        catalog.load("drinks")
+    (base / "queries.jsonl").write_text(QUERIES)
+    assert not catalog.unread()
+
+
+TABLE = b"query,document,grade\nTea?,Brew it.,1\nTea?,Grind it.,0\nCoffee?,Grind it.,2\n"
+
+
+def test_a_table_of_texts_is_a_retrieval_or_a_reranking() -> None:
+    """Each distinct text gets an id; a reranking needs both kinds of documents for a query."""
+    look = preview(TABLE, "mine.csv")
+    assert (look.kind, set(look.mapping.columns)) == ("retrieval", {"query", "document", "grade"})
+    data = read_table(TABLE, "mine.csv", look.mapping, "mine")
+    assert isinstance(data, Retrieval)
+    assert data.queries == {"q1": "Tea?", "q2": "Coffee?"}
+    assert data.documents == {"d1": "Brew it.", "d2": "Grind it."}
+    assert data.judgements == {"test": {"q1": {"d1": 1, "d2": 0}, "q2": {"d2": 2}}}
+
+    reranking = Mapping("retrieval", look.mapping.columns, type="Reranking")
+    again = read_table(TABLE, "mine.csv", reranking, "mine")
+    assert isinstance(again, Retrieval)
+    assert again.queries == {"test_query0": "Tea?"}
+    assert again.candidates == {
+        "test_query0": ("apositive_test_query0_00000", "negative_test_query0_00000")
+    }
+    assert "left out as MTEB does: 1 ('Coffee?')" in again.notes[0]
+
+
+def test_a_table_without_grades_lists_what_answers() -> None:
+    """Questions and their answers are a retrieval among all answers."""
+    columns = {"query": "ask", "document": "say"}
+    data = read_table(b"ask,say\nTea?,Yes.\nMilk?,No.\n", "x.csv", Mapping("retrieval", columns))
+    assert isinstance(data, Retrieval)
+    assert data.judgements == {"test": {"q1": {"d1": 1}, "q2": {"d2": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [("Tea?,Brew it.,0\n", "x.csv, line 5.*another grade"), ("Tea?,Wait.,soon\n", "x.csv, line 5")],
+)
+def test_bad_rows_of_a_table_are_named(row: str, says: str) -> None:
+    """By file and line."""
+    mapping = preview(TABLE, "x.csv").mapping
+    with pytest.raises(UserError, match=says):
+        read_table(TABLE + row.encode(), "x.csv", mapping)
+
+
+@pytest.mark.data
+def test_the_sets_of_the_data_folder_are_read_whole(data_root: Path) -> None:
+    """Counts are those of their sources."""
+    catalog = Catalog(data_root)
+    cranfield, question = catalog.load("cranfield"), catalog.load("trecqa")
+    assert isinstance(cranfield, Retrieval)
+    assert isinstance(question, Retrieval)
+    assert (len(cranfield.documents), len(cranfield.queries)) == (1400, 225)
+    assert sum(map(len, cranfield.judgements["test"].values())) == 1837
+    assert cranfield.notes == ("Empty documents, kept: 2 (471, 995).",)
+    english, german = catalog.load("xquad/en"), catalog.load("xquad/de")
+    assert isinstance(english, Retrieval)
+    assert isinstance(german, Retrieval)
+    assert list(english.queries) == list(german.queries)
+    assert english.judgements == german.judgements
+    assert set(question.judgements) == {"train", "dev", "test"}
+    assert question.candidates is not None
+    assert set(question.candidates) == set(question.queries)
