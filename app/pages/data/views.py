@@ -106,10 +106,12 @@ def _family(name: str, names: Sequence[str]) -> str:
 
 def _searched(*infos: DatasetInfo) -> str:
     """What the search looks at."""
-    return " ".join(
-        f"{info.name} {info.kind} {KINDS[info.kind or 'sentences']} {info.description} {info.task or ''}"
+    words = (
+        (info.name, info.kind, KINDS[info.kind or "sentences"], info.type, info.description,
+         *info.languages, *info.tasks)
         for info in infos
-    ).casefold()
+    )  # fmt: skip
+    return " ".join(word for row in words for word in row if word).casefold()
 
 
 def _open(info: DatasetInfo, label: str, opened: bool) -> str:
