@@ -136,7 +136,7 @@ def _of_own_name(name: str, catalog: Catalog | None) -> Task | None:
 def _of_info(info: DatasetInfo) -> Task | None:
     if info.type == "Reranking":
         return reranking.of_data(info.name)
-    make = _OF_KIND.get(info.kind)
+    make = _OF_KIND.get(info.kind) if info.kind else None
     return make(info.name) if make else None
 
 
