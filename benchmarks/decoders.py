@@ -67,7 +67,7 @@ LEARNING_RATE = 3e-3
 """For few passes; half as much again as what more of them ask for."""
 ON: dict[str, Any] = {"learning_rate": 1.5e-3, "warmup": 100, "precision": "bf16"}
 """What differs when they learn on."""
-ON_EPOCHS = {"wordllama": 1.75, "minilm": 1.4}
+ON_EPOCHS = {"wordllama": 1.75, "minilm": 1.0}
 """Those that do, for how long."""
 BEFORE = "before"
 """The folder of what shipped until then."""
