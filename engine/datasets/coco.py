@@ -33,7 +33,7 @@ SPLITS = {"train": "train", "dev": "valid", "test": "test"}
 _ROWS = 1024
 """Images converted at a time."""
 
-Told = Callable[[float, str], None]
+FileProgress = Callable[[float, str], None]
 """Called as (share of the work, 0 to 1; what is being done)."""
 
 
@@ -101,7 +101,7 @@ def _part(folder: Path, stem: str) -> CaptionPart:
 # --- the one-time conversion -----------------------------------------------------------------
 
 
-def convert(folder: Path, progress: Told | None = None) -> list[tuple[str, int, bool]]:
+def convert(folder: Path, progress: FileProgress | None = None) -> list[tuple[str, int, bool]]:
     """Convert the official pickles of a folder; a file that was converted is left alone.
 
     Each file is written under another name and then renamed, the captions last: whatever stops the
@@ -109,7 +109,7 @@ def convert(folder: Path, progress: Told | None = None) -> list[tuple[str, int, 
 
     Args:
         folder: holds train.pkl, valid.pkl and test.pkl.
-        progress: see `Told`.
+        progress: see `FileProgress`.
 
     Returns:
         Of each split: its name, its images, and whether it was converted just now.

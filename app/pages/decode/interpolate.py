@@ -69,7 +69,7 @@ def build(workspace: Workspace) -> None:
     drawn = chart(elem_id="way", height=320)
     at = gr.State(None)
     ends = [controls["first"], controls["second"]]
-    shown = [words, strip, drawn]
+    shown = {"words": words, "strip": strip, "drawn": drawn}
 
     def load(request: gr.Request) -> Answer:
         step = address.first(request, "at")
@@ -84,22 +84,23 @@ def build(workspace: Workspace) -> None:
         steps = _shipped(workspace, asked) if shipped else []
         answers = [_drawn(steps, asked)] if steps else _answers(workspace, asked, session)
         for found in answers:
-            yield dict(zip(shown, found, strict=True))
+            yield {shown[name]: value for name, value in found.items()}
 
     def nothing(asked: Values) -> Answer:
         empty = {words: NOTHING, strip: None, drawn: None}
         return None if (asked.first + asked.second).strip() else empty
 
+    boxes = [*shown.values()]
     start, again, reopen = form.handlers(said, nothing)
     opened = on_load(load, [*controls.values(), at], notice)
-    on(opened.then, reopen, {**controls, "at": at}, shown, notice, **form.MANY)
-    on(form.changes(controls, "encoder", "path", "collection"), again, controls, shown, notice,
+    on(opened.then, reopen, {**controls, "at": at}, boxes, notice, **form.MANY)
+    on(form.changes(controls, "encoder", "path", "collection"), again, controls, boxes, notice,
        **form.MANY)  # fmt: skip
     picked = on(pick.click, lambda: dict(zip(ends, random.choice(EXAMPLES), strict=True)), None,
                 ends, notice, **HIDE_PROGRESS)  # fmt: skip
     submits = [go.click, *(end.submit for end in ends), controls["steps"].submit]
     for event in (submits, picked.then):
-        on(event, start, controls, shown, notice, **form.MANY)
+        on(event, start, controls, boxes, notice, **form.MANY)
     controls.keep()
 
 
@@ -122,9 +123,7 @@ def _filled(workspace: Workspace, asked: Values, request: gr.Request) -> dict[st
     }
 
 
-def _answers(
-    workspace: Workspace, asked: Values, session: str | None
-) -> Iterator[tuple[Any, Any, Any]]:
+def _answers(workspace: Workspace, asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
     """Words, strip and chart: first how far it is."""
     options, many = form.options(asked), int(asked.steps or STEPS)
     ends = (service.checked(asked.first, "The first sentence"),
@@ -146,11 +145,11 @@ def _answers(
     try:
         for progress, found in background_call.followed(work, form.opening(encoder), session):
             if found is None:
-                yield progress, gr.skip(), gr.skip()
+                yield {"words": progress}
                 continue
             yield _drawn(found[0], asked, found[1])
     except NoDecoder:
-        yield views.no_decoder(workspace, encoder), None, None
+        yield {"words": views.no_decoder(workspace, encoder), "strip": None, "drawn": None}
 
 
 def _shipped(workspace: Workspace, asked: Values) -> list[Step]:
@@ -161,7 +160,7 @@ def _shipped(workspace: Workspace, asked: Values) -> list[Step]:
     )  # fmt: skip
 
 
-def _drawn(steps: list[Step], asked: Values, lacking: str = "") -> tuple[Any, Any, Any]:
+def _drawn(steps: list[Step], asked: Values, lacking: str = "") -> dict[str, Any]:
     """Words, strip and chart."""
     place = _place(asked)
     strip = value_of(
@@ -169,7 +168,7 @@ def _drawn(steps: list[Step], asked: Values, lacking: str = "") -> tuple[Any, An
         collection="" if lacking else place or "",
     )  # fmt: skip
     words = views.interpolated(steps, figures.said(steps), lacking, place)
-    return words, strip, figures.cosines(steps)
+    return {"words": words, "strip": strip, "drawn": figures.cosines(steps)}
 
 
 def _place(asked: Values) -> str | None:

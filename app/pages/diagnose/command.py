@@ -1,4 +1,4 @@
-"""`theodolite diagnose`: what a decoder gives back of sentences that it never saw."""
+"""`theodolite diagnose`: what a decoder gives back of held-out sentences."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def diagnose(
         typer.Option(
             "--in",
             metavar="TEXT",
-            help="A data set or file of sentences, or kept-apart: those of "
+            help="A data set or file of sentences, or held-out: those of "
             "the training that were not learned from. Default: a text that is new to the decoder.",
         ),
     ] = None,

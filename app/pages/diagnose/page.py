@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TITLE = "Diagnose"
 PATH = "diagnose"
 DESCRIPTION = (
-    "Decode sentences that a decoder never saw, and measure what came back: which words, in which "
+    "Decode held-out sentences, and measure what came back: which words, in which "
     "order. The figures say something only where they are apart from those of two baselines."
 )
 USUAL = "usual"

@@ -1,4 +1,4 @@
-"""The job *diagnose*: what a decoder gives back of sentences that it never saw."""
+"""The job *diagnose*: what a decoder gives back of held-out sentences."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class DiagnoseJob(Job):
         if row is None:
             raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")
         path = Path(text or "").expanduser()
-        chosen = text or _unseen(workspace, row)
+        chosen = HELD_OUT if text == "held-out" else text or _unseen(workspace, row)
         file = str(path.absolute()) if text and path.is_file() else chosen
         return cls(row.encoder, row.name, file, number)
 
@@ -183,7 +183,7 @@ def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) ->
 def _training_text(
     workspace: Workspace, row: DecoderInfo, asked: str, folder: Path
 ) -> tuple[list[str], list[str], list[str]]:
-    """What the decoder learned from, what was kept apart, and what to note of that.
+    """What the decoder learned from, what was held out, and what to note of that.
 
     Where that is not here, texts of the same kind stand in for it: all but the sentences that are
     asked about, unless the decoder learned from these.

@@ -57,7 +57,7 @@ def decoded(workspace: Workspace, found: service.StoredMap, x: float, y: float) 
         `x`, `y`, and `sentence`, `cosine` (of the sentence's own vector to the mean), `dim`,
         `neighbours` (each with `id`, `text`, `weight`); or `lacking` (the
         encoder) and `time` (that a training takes) where there is no decoder;
-        or `trouble` and `hint` where it cannot be used.
+        or `failure` and `hint` where it cannot be used.
 
     Raises:
         UserError: an encoder that cannot be loaded.
@@ -71,7 +71,7 @@ def decoded(workspace: Workspace, found: service.StoredMap, x: float, y: float) 
         time = decode.training_time(workspace, encoder)
         return {"x": x, "y": y, "lacking": encoder, "time": time}
     except UserError as error:  # part of the conversation: browsers log a 400 as a fault
-        return {"x": x, "y": y, "trouble": error.message, "hint": error.hint}
+        return {"x": x, "y": y, "failure": error.message, "hint": error.hint}
     near = [
         {"id": int(i), "text": formats.encodable(found.sentences[i]), "weight": float(weight)}
         for i, weight in zip(ids, weights, strict=True)

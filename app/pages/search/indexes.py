@@ -74,7 +74,7 @@ def make(
     Raises:
         UserError: an encoder or data set that cannot be used, or vectors that hold no numbers.
     """
-    from engine.search import ann_index as index_ladder
+    from engine.search import ann_index
 
     bound = workspace.bound(encoder, dataset)
     sentences, data_hash = workspace.catalog.sentences(dataset)
@@ -84,7 +84,7 @@ def make(
     rows = vectors(workspace, encoder, dataset)
     with _room(workspace) as folder:
         lists = Path(folder) / "lists.faiss"
-        built = index_ladder.build(rows, lists, _rows(bound, sentences), progress)
+        built = ann_index.build(rows, lists, _rows(bound, sentences), progress)
         info = asdict(built) | {"encoder": encoder, "dataset": dataset}
         workspace.store.derived.put(place, KIND, info, files={"lists": lists})
     for before in range(1, FORMAT):

@@ -115,15 +115,16 @@ def build(workspace: Workspace) -> None:
     place, query = controls["collection"], controls["query"]
     other = on(place.input, filter_of, [place], [controls["only"]], notice, **ALWAYS_LAST)
     drawn = on(pick.click, draw, [place], [query], notice, **HIDE_PROGRESS)
-    named = [
-        button.click(lambda text=text: (text, FLICKR, "meaning", []), None,
-                     [query, place, controls["mode"], controls["only"]], **HIDE_PROGRESS)
+    named = {place: FLICKR, controls["mode"]: "meaning", controls["only"]: []}
+    tried = [
+        on(button.click, lambda text=text: {query: text} | named, None, [query, *named], notice,
+           **HIDE_PROGRESS)
         for button, text in examples.items()
     ]  # fmt: skip
     boxes = [query, controls["unlike"], controls["k"], controls["least"]]
     asks = [go.click, *(box.submit for box in boxes), controls["only"].input,
             controls["encoder"].input]  # fmt: skip
-    for event in (asks, *(before.then for before in (other, drawn, *named))):
+    for event in (asks, *(before.then for before in (other, drawn, *tried))):
         on(event, search, controls, outputs, notice, **ALWAYS_LAST)
     on(shown["timer"].tick, poll, controls, outputs, notice, **HIDE_PROGRESS)
     shape(lambda mode: _shaped(controls, pick, mode), {controls["mode"]: LABELS})

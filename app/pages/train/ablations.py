@@ -46,7 +46,7 @@ def build(workspace: Workspace) -> None:
         queued = gr.Textbox(visible="hidden", label="Queued", elem_id="ablation-queued")
 
     def load(request: gr.Request) -> Answer:
-        from app.pages.train.materials import bases, datasets
+        from app.pages.train.choices import bases, datasets
 
         offered = bases(workspace)
         return {controls["base"]: gr.update(choices=offered, value=offered[0])} | {

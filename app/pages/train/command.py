@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.pages.train import decoder_command, materials, progress, service
+from app.pages.train import choices, decoder_command, progress, service
 from app.pages.train.job import SweepJob, scores
 from app.pages.train.options import EstimateOption, takes_settings
 from app.terminal import JsonOption, QueueOption, emit, emit_json, line, queued, say, verb
@@ -153,7 +153,7 @@ def sweep(
 def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
     """Settings with a dev set that is here: without a data folder that is the starter set's."""
     usual = defaults(TrainSpec)["dev"]
-    found = settings.get("dev", materials.default_dev(workspace))
+    found = settings.get("dev", choices.default_dev(workspace))
     if "dev" not in settings and found != usual:
         say(f"{usual} is not here, so {found} chooses the best weights; see --dev.")
     return settings | {"dev": found}

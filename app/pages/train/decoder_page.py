@@ -10,7 +10,7 @@ from app import decoders
 from app.components.actions import actions
 from app.components.chart import chart
 from app.pages.jobs import service as jobs
-from app.pages.train import decoder_list, materials, service
+from app.pages.train import choices, decoder_list, service
 from app.pages.train import decoder_views as views
 from app.pages.train.form import Form, Updates
 from app.pages.train.settings import Values
@@ -58,7 +58,7 @@ def build(workspace: Workspace) -> None:
     followed = _Followed(workspace)
 
     def fill(values: Values) -> Updates:
-        known = materials.encoders(workspace)
+        known = choices.encoders(workspace)
         encoder = values.get("encoder") or known[0]
         train = values.get("train") or list(default_texts(workspace.catalog))
         return {

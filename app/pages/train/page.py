@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.pages.train import ablations, materials, service
+from app.pages.train import ablations, choices, service
 from app.pages.train.form import NO_SPELLCHECK, Form, Updates
 from app.pages.train.settings import ENCODER, NONE, OBJECTIVES, Values
 from app.pages.train.sweep import LEAVE, Sweep
@@ -37,7 +37,7 @@ BASES = (
 SIZES = tuple(
     Control(name, label, default=str(usual),
             options={"elem_id": f"new-{name}", "min_width": 110, "max_lines": 1})
-    for name, label, usual in materials.NEW
+    for name, label, usual in choices.NEW
 )  # fmt: skip
 DATA = (
     Control("source", "Data", gr.Radio, "here",
@@ -76,7 +76,7 @@ def build(workspace: Workspace) -> None:
     if upload is not None:
 
         def take_in(asked: SimpleNamespace) -> Answer:
-            name = materials.taken_in(workspace, asked.upload)
+            name = choices.taken_in(workspace, asked.upload)
             return {
                 **form.reshape(asked, source="here", dataset=name),
                 upload: None,
@@ -101,8 +101,8 @@ def _place_data(form: Form, workspace: Workspace) -> Any | None:
     """What it learns from; the place for an upload, where there is one."""
     parts.section("What it learns from")
     own = not workspace.read_only
-    choices = form.aside.declared["source"].choices or ()
-    form.aside.render("source", choices=choices if own else choices[:1], visible=own)
+    offered = form.aside.declared["source"].choices or ()
+    form.aside.render("source", choices=offered if own else offered[:1], visible=own)
     form.aside.render("dataset")
     upload = None
     with gr.Column(visible=False) as form.boxes["uploading"]:
@@ -117,8 +117,8 @@ def _place_data(form: Form, workspace: Workspace) -> Any | None:
 
 def _filled(workspace: Workspace, values: Values) -> Updates:
     """Updates of the page's own controls for the values of a spec."""
-    known, sets = materials.bases(workspace), materials.datasets(workspace)
-    scored = materials.scored_sets(workspace)
+    known, sets = choices.bases(workspace), choices.datasets(workspace)
+    scored = choices.scored_sets(workspace)
     base, train = values.get("base") or known[0], values.get("train") or STARTER
     kind = "known" if base in known else "new" if base.startswith("new:") else "spec"
     here = train in [name for _, name in sets]
@@ -126,7 +126,7 @@ def _filled(workspace: Workspace, values: Values) -> Updates:
         "objective": {"value": values.get("objective") or "unsup"},
         "base_kind": {"value": kind},
         "known": {"choices": known, "value": base if kind == "known" else known[0]},
-        **{name: {"value": size} for name, size in materials.sizes(base).items()},
+        **{name: {"value": size} for name, size in choices.sizes(base).items()},
         "base_spec": {"value": base if kind == "spec" else ""},
         "source": {"value": "here" if here else "file"},
         "dataset": {"choices": sets, "value": train if here else STARTER},
@@ -140,7 +140,7 @@ def _filled(workspace: Workspace, values: Values) -> Updates:
 
 def _shape(workspace: Workspace, values: Values) -> Updates:
     """Show what applies, and the data sets that fit the objective."""
-    offered = materials.datasets(workspace, values["objective"])
+    offered = choices.datasets(workspace, values["objective"])
     chosen = values["dataset"]
     fits = chosen in [name for _, name in offered]
     source, kind = values["source"], values["base_kind"]
@@ -159,7 +159,7 @@ def _whole(values: Values) -> Values:
     """The values as typed, and base and data as they make them."""
     kind = values["base_kind"]
     base = (
-        materials.new_base(values)
+        choices.new_base(values)
         if kind == "new"
         else values["known" if kind == "known" else "base_spec"]
     )

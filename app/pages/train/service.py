@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from app import formats
 from app.jobs import submit
 from app.pages.train import settings
+from app.pages.train.choices import default_dev
 from app.pages.train.job import SweepJob, TrainDecoderJob, TrainingJob, TrainJob, slug
-from app.pages.train.materials import default_dev
 from app.pages.train.settings import NONE, FormSettings, Values
 from engine.errors import UserError
 from engine.training.base_spec import BaseSpec

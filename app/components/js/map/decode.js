@@ -32,7 +32,7 @@ export async function decodeAt(ui, x, y) {
     annotate(ui);
     panelled(ui);
     noted(ui);
-    ui.status.textContent += ` ${said.trouble ?? (said.lacking ? `There is no decoder for ${said.lacking} yet.` : `Decoded: ${said.sentence}`)}`;
+    ui.status.textContent += ` ${said.failure ?? (said.lacking ? `There is no decoder for ${said.lacking} yet.` : `Decoded: ${said.sentence}`)}`;
   } catch (error) {
     if (ui.map === mine && mine.asking === ticket) ui.status.textContent = error.message;
   }
@@ -56,9 +56,9 @@ export function saidCard(ui, said) {
         (way && said.time ? ` That takes ${said.time}, as far as can be told beforehand.` : "")),
       el("p", { class: "t-map-acts" }, way, close));
   }
-  if (said.trouble) {
+  if (said.failure) {
     return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
-      el("h3", {}, said.trouble), el("p", {}, said.hint), el("p", { class: "t-map-acts" }, close));
+      el("h3", {}, said.failure), el("p", {}, said.hint), el("p", { class: "t-map-acts" }, close));
   }
   if (said.sentence === undefined) return ""; // on its way
   const rows = said.neighbours.map((one) => el("tr", {},

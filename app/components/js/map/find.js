@@ -42,20 +42,20 @@ export async function find(ui, text, pattern = false, own = true) {
   const mine = ui.map;
   const sought = text.trim() ? { text: text.trim(), pattern } : null;
   mine.sought = sought;
-  let [found, trouble] = [null, ""];
+  let [found, failure] = [null, ""];
   if (sought) {
     busy(ui, pattern ? "Looking; a pattern that takes too long is stopped" : "Looking");
     try {
       found = await foundThere(ui, sought);
     } catch (error) {
-      trouble = error.message;
+      failure = error.message;
     }
     if (ui.map !== mine || mine.sought !== sought) return; // something else was looked for meanwhile
-    if (trouble) mine.sought = null;
+    if (failure) mine.sought = null;
   }
   lit(ui, found, mine.sought);
   if (own) tellOthers(ui, { found, sought: mine.sought });
-  if (trouble) ui.status.textContent = trouble;
+  if (failure) ui.status.textContent = failure;
 }
 
 // The points that were found stand out; the boxes say what was looked for.

@@ -332,7 +332,7 @@ def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
         found = map_decoding.decoded(workspace, pca, 0, 0)
     finally:
         (damaged / "decoder.json").unlink()
-    assert "damaged" in found["trouble"]
+    assert "damaged" in found["failure"]
     assert found["hint"]
 
 

@@ -115,9 +115,10 @@ def work(workspace: Workspace, run: str) -> None:
 
 
 def test_without_a_text_it_is_one_that_the_decoder_has_not_seen(workspace: Workspace) -> None:
-    """Of what is here the decoder knows all; so those that were kept apart are taken."""
+    """Of what is here the decoder knows all; so those that were held out are taken."""
     job = DiagnoseJob.of(workspace, ENCODER)
     assert (job.text, job.sentences) == (diagnosing.HELD_OUT, 1000)
+    assert job == DiagnoseJob.of(workspace, ENCODER, "held-out")
 
 
 def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from app.pages.train import materials
+from app.pages.train import choices
 from app.pages.train.service import DecoderTraining, EncoderTraining, Training
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -79,7 +79,7 @@ def test_data_that_do_not_fit_are_refused_before_they_wait(
 
 def test_the_dev_set_is_one_that_is_here(workspace: Workspace) -> None:
     """On the form, and of a verb that names none."""
-    assert materials.default_dev(workspace) == "starter-pairs"
+    assert choices.default_dev(workspace) == "starter-pairs"
     assert EncoderTraining(workspace).defaults()["dev"] == "starter-pairs"
     done = CliRunner().invoke(app, [*ENCODER, "--queue", "--store", str(workspace.store.folder)])
     assert done.exit_code == 0
