@@ -24,6 +24,7 @@ from engine.decoding.text import words
 from engine.decoding.vocabulary import Words
 from engine.encoders.base import Encoder
 from engine.errors import UserError
+from engine.space.geometry import cosine
 
 Method = Literal["greedy", "beam", "sample", "vec2sent-ref"]
 BATCH = 64
@@ -200,7 +201,7 @@ class Decoder:
         if encoder is not None and rows:
             flat = [one.sentence for row in rows for one in row]
             owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-            near = iter(cosines(encoder.encode(flat), np.asarray(targets)[owners]).tolist())
+            near = iter(cosine(encoder.encode(flat), np.asarray(targets)[owners]).tolist())
             rows = [[replace(one, cosine=next(near)) for one in row] for row in rows]
             rows = [sorted(row, key=_near, reverse=True) for row in rows]
         return [replace(row[0], others=tuple(row[1:])) for row in rows]
@@ -276,10 +277,3 @@ def _check_how(method: str, beams: int, temperature: float, top_p: float) -> Non
 
 def _near(found: Decoded) -> float:
     return -1.0 if found.cosine is None else found.cosine
-
-
-def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Of rows, float64 (n,); 0 where one is the zero vector."""
-    a, b = np.asarray(left, np.float64), np.asarray(right, np.float64)
-    sizes = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return np.divide((a * b).sum(1), sizes, out=np.zeros(len(a)), where=sizes > 0)

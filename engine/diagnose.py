@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.decode import Decoded, Decoder, cosines
+from engine.decode import Decoded, Decoder
 from engine.decoding import diagnostics
 from engine.decoding.diagnosis import (
     NAMES,
@@ -35,6 +35,7 @@ from engine.encoders.base import Encoder
 from engine.errors import UserError
 from engine.progress import ProgressCallback, nobody
 from engine.protocols.vec2sent import VEC2SENT
+from engine.space.geometry import cosine
 
 __all__ = ["Diagnosis", "diagnose", "to_result"]
 
@@ -96,7 +97,7 @@ def diagnose(
     }
     other = _others(len(said), seed)
     back["another"] = [back["decoder"][row] for row in other]
-    near["another"] = cosines(encoder.encode(back["another"]), vectors)
+    near["another"] = cosine(encoder.encode(back["another"]), vectors)
     if known:
         back["nearest"], near["nearest"] = _nearest(
             encoder, vectors, known, lambda share: tell(0.4 + 0.3 * share)
@@ -173,7 +174,7 @@ def _nearest(
 
     there = encoder.encode(known, lambda done, total: tell(done / max(total, 1)))
     _, places = Index(there).search(vectors, 1)
-    return [known[i] for i in places[:, 0]], cosines(there[places[:, 0]], vectors)
+    return [known[i] for i in places[:, 0]], cosine(there[places[:, 0]], vectors)
 
 
 def _measured(

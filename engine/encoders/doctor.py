@@ -48,6 +48,7 @@ def check_poolings(
     from engine.encoders.source import slices
     from engine.encoders.spec import POOLINGS
     from engine.encoders.transformer import TransformerSettings, TransformerSource, ahead
+    from engine.space.geometry import cosine
 
     _, checkpoint = checkpoint_of(source)
     checkpoint.check()
@@ -63,8 +64,7 @@ def check_poolings(
     seconds = time.perf_counter() - started
     scores = []
     for pooling, part in zip(allowed, parts, strict=True):
-        x = np.concatenate(part).astype(np.float64)
-        x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-        cosine = (x[: len(pairs.left)] * x[len(pairs.left) :]).sum(1)
-        scores.append((pooling, 100 * float(spearmanr(cosine, pairs.gold).statistic), seconds))
+        left, right = np.split(np.concatenate(part), [len(pairs.left)])
+        found = spearmanr(cosine(left, right), pairs.gold)
+        scores.append((pooling, 100 * float(found.statistic), seconds))
     return sorted(scores, key=lambda row: -row[1])

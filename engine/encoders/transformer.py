@@ -25,6 +25,7 @@ from engine.encoders.pooling_choice import examine
 from engine.encoders.source import CHUNK, Source, clean, slices
 from engine.encoders.weights import Weights, weights
 from engine.errors import UserError, first_line
+from engine.search.index import unit_rows
 from engine.stamps import check_unchanged
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class TransformerSource(Source):
         texts = [prompt + s for s in sentences] if prompt else sentences
         for ids in ahead(model.ids, slices(texts, size)):
             (rows,) = model.pooled(ids, [settings.pooling], settings.layer)
-            yield _unit(rows) if settings.normalise else rows
+            yield unit_rows(rows) if settings.normalise else rows
 
 
 def make(
@@ -349,8 +350,3 @@ def _check_settings(checkpoint: Checkpoint, settings: TransformerSettings) -> No
             f"{checkpoint.label} has no layer {settings.layer}.",
             f"Layers are 0 (embeddings) to {layers}, or -1 for the last.",
         )
-
-
-def _unit(rows: np.ndarray) -> np.ndarray:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.maximum(norms, 1e-12)

@@ -264,7 +264,6 @@ class Form:
     def _probe(self, asked: SimpleNamespace) -> Iterator[Answer]:
         """What it will cost, after some seconds of work."""
         training = self.training
-        training.workspace.refuse_visitors()
         spec = self.spec(asked)
         said = "Making a few updates on real batches; nothing is kept of them"
         for drawn, cost in background_call.followed(lambda _: training.probe(spec), said):

@@ -215,6 +215,7 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         """By a few updates on real batches."""
         from engine.training.estimate import estimate
 
+        self.workspace.refuse_visitors()
         return estimate(spec, self.workspace.catalog)
 
     def probe_sweep(self, job: SweepJob) -> Iterator[tuple[str, TrainEstimate]]:
@@ -299,6 +300,7 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
         """By encoding some sentences and a few updates."""
         from app.pages.train.decoder_estimates import probed
 
+        self.workspace.refuse_visitors()
         return probed(self.workspace, self.job(spec).spec)
 
     def guess(self, spec: DecoderSpec) -> str:
