@@ -22,9 +22,11 @@ from app.pages.evaluate.costs import estimates
 from app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
 from app.pages.fair import service as fair
 from app.pages.overview import service as overview
+from app.pages.train.service import EncoderTraining
 from app.web.routes import PLOTLY_JS
 from app.workspace import Workspace
 from engine.errors import UserError
+from engine.training.spec import TrainSpec
 
 LISTED = "random:16"
 LOGIN = ("reader", "secret")
@@ -124,6 +126,7 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: data.remove(looking, "upload:x"),
         lambda: evaluate.start(looking, EvaluateJob((LISTED,), ("StarterSTS",))),
         lambda: next(estimates(looking, EvaluateJob((LISTED,), ("StarterSTS",)))),
+        lambda: EncoderTraining(looking).probe(TrainSpec("unsup", LISTED, "starter", "out")),
         lambda: fair.measure(looking, fair.advise(looking), "size"),
         lambda: encoders.remove(looking, LISTED),
         lambda: encoders.check_poolings(looking, LISTED),
