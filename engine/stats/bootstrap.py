@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from engine.stats.average_precision import average_precision
 
-_CELLS = 500_000
-"""Examples times resamples worked on at once, 4 MB an array: the draws are the same by any size."""
+_CELLS = 100_000
+"""Examples times resamples worked on at once, 0.8 MB an array, so that it stays in the processor's
+cache: more take twice as long. The draws are the same by any size."""
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
@@ -103,6 +105,31 @@ class Sample:
             return 100.0 * float(average_precision(self.values, self.gold, once)[0])
         correlate = {"spearman": spearman, "pearson": pearson}[self.correlation]
         return 100.0 * correlate(self.values, self.gold)
+
+    @cached_property
+    def plain(self) -> np.ndarray:
+        """The values as float64."""
+        return np.asarray(self.values, dtype=np.float64)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all values are whole numbers."""
+        return bool((self.plain == np.rint(self.plain)).all())
+
+    @cached_property
+    def against(self) -> tuple[bytes, str]:
+        """The gold and the correlation; those of encoders on the same examples are equal."""
+        return np.ascontiguousarray(self.gold).tobytes(), self.correlation
+
+    @cached_property
+    def order(self) -> tuple[np.ndarray, np.ndarray]:
+        """The order of the values, and where in it each different one begins."""
+        return _grouped(self.plain)
+
+    @cached_property
+    def gold_order(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same of the gold."""
+        return _grouped(np.asarray(self.gold, dtype=np.float64))
 
 
 def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> Sample:
@@ -198,42 +225,37 @@ def resample_all(
 def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:
     """Of samples in which example i occurs times[r, i] times, as shares: (len(samples), r)."""
     n = times.shape[1]
-    values = [np.asarray(sample.values, dtype=np.float64) for sample in samples]
-    if all(sample.gold is None and _whole(v) for sample, v in zip(samples, values, strict=True)):
-        return np.stack(values) @ times.T / n  # whole numbers: no order of adding changes a digit
+    if all(sample.gold is None and sample.whole for sample in samples):
+        # Whole numbers: no order of adding changes a digit.
+        return np.stack([sample.plain for sample in samples]) @ times.T / n
     golds: dict[tuple[bytes, str], _PlainGold | _RankedGold] = {}
     found = np.empty((len(samples), len(times)))
-    for place, (sample, mine) in enumerate(zip(samples, values, strict=True)):
+    for place, sample in enumerate(samples):
         if sample.gold is None:
-            found[place] = times @ mine / n
+            found[place] = times @ sample.plain / n
             continue
         if sample.correlation == "average_precision":
-            found[place] = average_precision(mine, sample.gold, times)
+            found[place] = average_precision(sample.plain, sample.gold, times)
             continue
-        key = (np.ascontiguousarray(sample.gold).tobytes(), sample.correlation)
-        if key not in golds:
+        if sample.against not in golds:
             kind = _RankedGold if sample.correlation == "spearman" else _PlainGold
-            golds[key] = kind(np.asarray(sample.gold, dtype=np.float64), times)
-        covariance, spread = golds[key].with_(mine)
+            golds[sample.against] = kind(sample, times)
+        covariance, spread = golds[sample.against].with_(sample)
         with np.errstate(invalid="ignore", divide="ignore"):
             found[place] = np.where(spread > 0.0, covariance / np.sqrt(spread), np.nan)
     return found
 
 
-def _whole(values: np.ndarray) -> bool:
-    return bool((values == np.rint(values)).all())
-
-
 class _PlainGold:
     """One side of Pearson's correlation on resamples, worked out once for all encoders."""
 
-    def __init__(self, gold: np.ndarray, times: np.ndarray) -> None:
+    def __init__(self, sample: Sample, times: np.ndarray) -> None:
         self._times, self._n = times, times.shape[1]
-        self._centred, self._spread = self._spread_of(gold)
+        self._centred, self._spread = self._spread_of(np.asarray(sample.gold, dtype=np.float64))
 
-    def with_(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def with_(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
         """Covariance with values, and the product of both spreads: float64 (r,) each."""
-        mine, spread = self._spread_of(values)
+        mine, spread = self._spread_of(sample.plain)
         return np.einsum("ri,ri,ri->r", self._times, mine, self._centred), spread * self._spread
 
     def _spread_of(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -249,22 +271,22 @@ class _RankedGold:
     halves of whole numbers, so no order of adding up changes a digit.
     """
 
-    def __init__(self, gold: np.ndarray, times: np.ndarray) -> None:
+    def __init__(self, sample: Sample, times: np.ndarray) -> None:
         self._drawn = np.ascontiguousarray(times.T)  # a row an example: rows are moved and added
-        self._n = n = len(gold)
-        order, starts = _grouped(gold)
+        self._n = n = times.shape[1]
+        order, starts = sample.gold_order
         counts, self._spread = self._spread_of(order, starts)
         centred = np.cumsum(counts, axis=0) - (counts + n) / 2
         self._gold = np.empty_like(self._drawn)
         self._gold[order] = np.repeat(centred, np.diff(starts, append=n), axis=0)
         self._gold *= self._drawn
 
-    def with_(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def with_(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
         """Covariance with values, and the product of both spreads: float64 (r,) each.
 
         The mean rank is left in the values' ranks: the gold's are centred, so it drops out.
         """
-        order, starts = _grouped(values)
+        order, starts = sample.order
         counts, spread = self._spread_of(order, starts)
         gold = self._gold.take(order, axis=0)
         if len(starts) < self._n:
