@@ -35,3 +35,11 @@ def decoding(starter: Workspace, decoder_folder: Path) -> Workspace:
     """A store with one decoder, the starter set; for the tests of a module."""
     decoders.register(starter, decoder_folder)
     return starter
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty store, and no data folder."""
+    monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    return tmp_path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,42 +14,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from app import terminal as output
 from app.cli import app
 from app.formats import p_value
-from app.jobs.unit import conclude
-from app.pages.evaluate.job import EvaluateJob
-from store import Store
-from tests.fakes.small_training import small, write_sentences
-from tests.fakes.terminals import heed_interrupts
+from tests.fakes.command_line import objects, theodolite
 
 VERBS = sorted(get_command(app).commands)
 TWO = ["random:16", "random:64"]
 TRAIN = ["train", "unsup", "minilm", "--train", "starter", "--out", "never"]
-
-
-def theodolite(*arguments: str, code: int = 0, given: str | None = None) -> list[str]:
-    """Run the command in this process, check its exit code and return the lines of its output."""
-    done = CliRunner().invoke(app, list(arguments), input=given)
-    assert done.exit_code == code, (done.stderr, done.exception)
-    assert "Traceback" not in done.stderr
-    lines = done.stdout.split("\n")[:-1]
-    return lines if code == 0 else [*lines, done.stderr]
-
-
-def objects(lines: list[str]) -> list[dict]:
-    """One JSON object a line, nothing else."""
-    return [json.loads(line) for line in lines]
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty store, and no data folder."""
-    monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return tmp_path
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -289,125 +261,6 @@ def test_a_store_in_order_is_said_to_be(home: Path) -> None:
     theodolite("evaluate", "random:16", "--tasks", "StarterSTS")
     assert objects(theodolite("store", "check", "--json")) == []
     assert "bytes" in objects(theodolite("store", "clean", "--json"))[0]
-
-
-@pytest.mark.slow
-def test_a_queued_run_waits_and_can_be_moved_and_cancelled(home: Path) -> None:
-    """Without a worker a run stays queued; cancelling it is seen in the list."""
-    run = objects(theodolite("jobs", "add", "random:16", "--tasks", "StarterSTS", "--json"))[0][
-        "id"
-    ]
-    assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "queued"
-    (moved,) = objects(theodolite("jobs", "prioritise", run, "--priority", "-3", "--json"))
-    assert moved == {"id": run, "priority": -3}
-    theodolite("jobs", "cancel", run)
-    assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
-
-
-@pytest.mark.slow
-def test_runs_and_results_can_be_let_go(home: Path) -> None:
-    """Each with its size; what is not there, or not over, is said."""
-    theodolite("evaluate", "random:16", "random:24", "--tasks", "StarterSTS,StarterTopics")
-    listed = objects(theodolite("results", "list", "--json"))
-    assert len(listed) == 4
-    assert all(row["bytes"] > 0 for row in listed)
-    one = str(listed[0]["id"])
-    (said,) = objects(theodolite("results", "remove", one, "--json"))
-    assert said == {"removed": [listed[0]["id"]], "bytes": listed[0]["bytes"]}
-    assert "There is no such result" in theodolite("results", "remove", one, code=2)[-1]
-    assert "Which results" in theodolite("results", "remove", code=2)[-1]
-    theodolite("results", "remove", "--encoder", "random:24", "--task", "StarterSTS")
-    rest = objects(theodolite("results", "list", "--encoder", "random:24", "--json"))
-    assert [row["task"] for row in rest] == ["StarterTopics"]
-    run = objects(theodolite("jobs", "add", "random:16", "--tasks", "StarterSTS", "--json"))[0][
-        "id"
-    ]
-    assert "is not over yet" in theodolite("jobs", "remove", run, code=2)[-1]
-    theodolite("jobs", "cancel", run)
-    assert "bytes" in objects(theodolite("jobs", "list", "--json"))[0]
-    assert objects(theodolite("jobs", "remove", run, "--json"))[0]["removed"] == run
-    (left,) = objects(theodolite("jobs", "list", "--json"))
-    assert left["worker"] == "terminal", "the evaluation above is a run as well"
-    aged = ["store", "clean", "--runs-older-than", "0", "--results-older-than", "0", "--json"]
-    cleaned = objects(theodolite(*aged))[0]
-    assert (cleaned["runs"], cleaned["results"]) == (1, 2)
-    assert theodolite("results", "list", "--json") == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("failing", "state"), [(0, "done"), (7, "partly failed"), (9, "failed")])
-def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: str) -> None:
-    """In the list, in JSON and in the exit status of those who wait for it."""
-    tasks = "STS12,STS13,STS14,STS15,STS16,MR,CR,SUBJ,MPQA"
-    run = objects(theodolite("jobs", "add", "random:16", "--tasks", tasks, "--json"))[0]["id"]
-    store = Store.open(home / "store")
-    store.runs.start(run, 1, "local-0", tasks.split(","))
-    for position in range(9):
-        failed = position < failing
-        store.runs.end_unit(run, position, 1.0, "No space is left." if failed else None)
-    conclude(store, run, 1, EvaluateJob(("random:16",), ("MR",)))
-    store.close()
-    lines = theodolite("jobs", "wait", run, "--json", code=0 if state == "done" else 1)
-    for row in (json.loads(lines[0]), objects(theodolite("jobs", "list", "--json"))[0]):
-        assert (row["state"], row["done"], row["failed"]) == (state, 9 - failing, failing)
-        assert row["error"] == ("No space is left." if failing else None)
-    assert state in " ".join(theodolite("jobs", "list"))
-
-
-def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> None:
-    """One object an event; an evaluation can name what was trained."""
-    spec = small(write_sentences(home / "s.txt"), home / "out", steps=10)
-    lines = objects(theodolite(*spec.command()[1:], "--json"))
-    assert [lines[0]["kind"], lines[-1]["kind"]] == ["started", "finished"]
-    assert {row["kind"] for row in lines} == {"started", "stepped", "looked", "finished"}
-    encoder = lines[-1]["encoder"]
-    assert encoder in [row["name"] for row in objects(theodolite("encoders", "list", "--json"))]
-    (row,) = objects(theodolite("runs", "--json"))
-    assert (row["score"], row["out"]) == (lines[-1]["best_score"], spec.out)
-    curves = objects(theodolite("runs", row["key"], "--json"))
-    assert [c["score"] for c in curves if c["kind"] == "looked"] == [
-        event["score"] for event in lines if event["kind"] == "looked"
-    ]
-
-
-@pytest.mark.slow
-def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
-    """Ctrl-C ends it with 130; the checkpoint stays."""
-    spec = small(write_sentences(home / "s.txt"), home / "out", steps=100_000)
-    words = [sys.executable, "-m", "app.cli", *spec.command()[1:], "--json"]
-    pipe = subprocess.PIPE
-
-    with subprocess.Popen(
-        words, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed_interrupts
-    ) as training:
-        assert training.stdout is not None
-        assert training.stderr is not None
-        looks = (json.loads(line)["kind"] == "looked" for line in training.stdout)
-        assert next(look for look in looks if look)
-        assert next(look for look in looks if look)  # the checkpoint of the first is written
-        training.send_signal(signal.SIGINT)
-        rest, said = training.communicate(timeout=60)
-    assert training.returncode == 130
-    last = json.loads(rest.splitlines()[-1])
-    assert last["kind"] == "interrupted"
-    assert 0 < last["checkpoint"] <= last["step"]
-    assert "Traceback" not in said
-    assert "theodolite train unsup" in said
-    assert "theodolite jobs retry" in said
-    assert [*(home / "out.training").glob("step-*")]
-
-
-def test_a_sweep_can_wait_for_a_worker(home: Path) -> None:
-    """Queued, it is a run with a unit for each of its children."""
-    spec = small(write_sentences(home / "s.txt"), home / "out")
-    words = ["sweep", *spec.command()[2:], "--set", "temperature=0.05,1", "--queue"]
-    (queued,) = objects(theodolite(*words, "--json"))
-    (run,) = objects(theodolite("jobs", "list", "--json"))
-    assert (run["id"], run["kind"], run["state"]) == (queued["id"], "sweep", "queued")
-    labels = [child["label"] for child in run["spec"]["children"]]
-    assert labels == ["temperature 0.05", "temperature 1"]
-    theodolite("jobs", "stop", run["id"])
-    assert objects(theodolite("jobs", "list", "--json"))[0]["state"] == "cancelled"
 
 
 @pytest.mark.slow

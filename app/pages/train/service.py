@@ -218,6 +218,16 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         self.workspace.refuse_visitors()
         return estimate(spec, self.workspace.catalog)
 
+    def start_sweep(self, spec: TrainSpec, children: Sequence[tuple[str, dict[str, Any]]]) -> str:
+        """Queue a run of trainings that differ from `spec` as each child says; return its id.
+
+        Raises:
+            UserError: for visitors, or as `check` says.
+        """
+        self.workspace.refuse_visitors()
+        self.check(spec)
+        return submit.queue(self.workspace, SweepJob.of(self.workspace, spec, children))
+
     def probe_sweep(self, job: SweepJob) -> Iterator[tuple[str, TrainEstimate]]:
         """Label and cost of each child; those that will cost the same share a probe."""
         probed: dict[TrainSpec, TrainEstimate] = {}

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import formats
-from app.jobs import submit
 from app.pages.train import service
 from app.pages.train.form import NO_SPELLCHECK, Form
-from app.pages.train.job import SweepJob
 from app.web import parts
 from app.web.controls import Answer, Control, Controls, Values, on, shape
 from app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
@@ -51,7 +49,7 @@ class Sweep:
     """The fold: values to try, how they are combined, what that makes, the button."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+        self._training = service.EncoderTraining(workspace)
         self._controls = Controls(*CONTROLS)
         with gr.Accordion("Try several values at once", open=False, elem_id="sweep",
                           visible=not workspace.read_only):  # fmt: skip
@@ -74,12 +72,8 @@ class Sweep:
             return {self._preview: _preview(form, base, asked, _children(base, asked))}
 
         def start(asked: Values) -> Answer:
-            self._workspace.refuse_visitors()
             base = form.spec(asked)
-            children = _children(base, asked)
-            form.training.check(base)
-            job = SweepJob.of(self._workspace, base, children)
-            return {self._run: submit.queue(self._workspace, job)}
+            return {self._run: self._training.start_sweep(base, _children(base, asked))}
 
         shape(lambda way: {controls[name]: gr.update(visible=way == DRAWN)
                            for name in ("draws", "draw_seed")},

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from engine.decode import Decoder, open_decoder
+from engine.decoding.spec import DecoderSpec
 from engine.encoders import load
 from engine.encoders.base import Encoder
+from tests.fakes import decoder_training
 
 
 @pytest.fixture(scope="module")
@@ -21,3 +23,9 @@ def decoder(decoder_folder: Path) -> Decoder:
 def encoder() -> Encoder:
     """Whose vectors it reads."""
     return load("random:64")
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> DecoderSpec:
+    """Of a training of three seconds."""
+    return decoder_training.small(tmp_path)

@@ -6,7 +6,6 @@ import errno
 import itertools
 import json
 import os
-import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,6 @@ from engine.decoding import trainer as training
 from engine.decoding.dataset import sentences_of, with_vectors
 from engine.decoding.events import (
     DecoderEvaluated,
-    DecoderFinished,
     DecoderStarted,
     DecoderStepped,
     Encoded,
@@ -34,12 +32,9 @@ from engine.decoding.trainer import DecoderTrainer
 from engine.encoders import load
 from engine.errors import UserError
 from engine.training import Noted, checkpoint, loop
-from engine.training.events import Event
 from engine.training.precision import Precision
+from tests.fakes.decoder_training import finished, running_sentences
 from tests.fakes.kills import killed_at
-
-NOUNS = "cat dog man woman child bird horse king road house tree song".split()
-VERBS = "sees likes finds hears paints follows forgets wants".split()
 
 
 @pytest.fixture(autouse=True)
@@ -49,26 +44,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture
-def spec(tmp_path: Path) -> DecoderSpec:
-    """A training of three seconds: all that draws at random is on, dropout and noise."""
-    rng = random.Random(4)
-    said = [f"the {a} {v} the {b}" for a in NOUNS for v in VERBS for b in NOUNS]
-    file = tmp_path / "sentences.txt"
-    file.write_text("\n".join(rng.sample(said, 300)) + "\n", "utf-8")
-    return DecoderSpec(
-        "random:32", (str(file),), str(tmp_path / "out"), words=6, held_out=30, vocabulary=300,
-        width=32, layers=1, epochs=4, batch_tokens=400, learning_rate=1e-2, warmup=5,
-        dropout=0.1, noise=0.1, device="cpu",
-    )  # fmt: skip
-
-
-def finished(events: list[Event]) -> DecoderFinished:
-    """What it said last."""
-    assert isinstance(events[-1], DecoderFinished)
-    return events[-1]
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -121,11 +96,6 @@ def test_its_own_vectors_are_those_it_is_told_of(spec: DecoderSpec) -> None:
     with torch.no_grad():
         loss = float(decoder.model.loss(points, ids))
     assert loss == pytest.approx(last.best_loss, abs=0.01)  # float16 in the folder
-
-
-def running_sentences(spec: DecoderSpec) -> list[str]:
-    """The sentences in their order."""
-    return sentences_of(spec, Catalog(), spec.working_folder).texts
 
 
 # Before the eleventh update it waits to be killed.
@@ -378,73 +348,3 @@ def test_a_disk_that_fills_at_the_very_end_loses_nothing(
     events = list(train_decoder(spec))
     assert [e.kind for e in events if e.kind in ("stepped", "looked")] == []
     assert open_decoder(Path(finished(events).out)).dim == 32
-
-
-def lines_of(spec: DecoderSpec, lines: list[str]) -> DecoderSpec:
-    """The same with other sentences."""
-    Path(spec.train[0]).write_text("\n".join(lines) + "\n", "utf-8")
-    return spec
-
-
-def test_too_few_sentences_are_told(spec: DecoderSpec) -> None:
-    """As many as are kept apart must at least be left, and then some."""
-    said = running_sentences(spec)
-    with pytest.raises(UserError, match="60 different sentences of at most 6 words are left"):
-        list(train_decoder(lines_of(spec, said[:60])))
-    finished(list(train_decoder(lines_of(replace(spec, epochs=1), said[:61]))))
-
-
-def test_the_same_sentence_over_and_over_is_one(spec: DecoderSpec) -> None:
-    """Nothing can be learned from it."""
-    with pytest.raises(UserError, match="1 different sentences"):
-        list(train_decoder(lines_of(spec, ["the cat sees the dog"] * 500)))
-
-
-def test_empty_and_long_lines_are_left_out_and_told(spec: DecoderSpec) -> None:
-    """A line of marks alone is empty too; without `clauses` long ones are left out."""
-    said = running_sentences(spec)
-    odd = ["", "   ", "?!", "one two three four five six seven, and no clause that is short enough"]
-    events = list(
-        train_decoder(lines_of(replace(spec, clauses=False, epochs=1), [*odd, *said, *said]))
-    )
-    notes = [e.message for e in events if isinstance(e, Noted)]
-    assert any("2 empty lines were left out" in note for note in notes)
-    assert any("300 different sentences of at most 6 words, from 602 lines" in n for n in notes)
-
-
-def test_a_line_without_spaces_does_not_make_all_others_wait(spec: DecoderSpec) -> None:
-    """An address of 200 letters would be 200 positions for every sentence."""
-    said = running_sentences(spec)
-    rng = random.Random(1)
-    address = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz/0123456789", k=200))
-    events = list(train_decoder(lines_of(replace(spec, epochs=1), [*said, address])))
-    assert any(isinstance(e, Noted) and "1 sentences of very many tokens" in e.message
-               for e in events)  # fmt: skip
-    assert open_decoder(Path(finished(events).out)).model.positions <= 4 * 6 + 8
-
-
-def test_vectors_that_are_no_numbers_are_told(spec: DecoderSpec) -> None:
-    """Before anything is trained on them."""
-
-    class Broken:
-        name, dim, fingerprint, warnings = "broken", 4, "0", ()
-
-        def encode(self, sentences: list[str], progress: object = None) -> np.ndarray:
-            return np.full((len(sentences), 4), np.nan, np.float32)
-
-    with pytest.raises(UserError, match="no numbers"):
-        list(train_decoder(spec, encoder=Broken()))
-
-
-@pytest.mark.slow
-def test_an_encoder_that_knows_nothing_still_gives_a_language_model(spec: DecoderSpec) -> None:
-    """One vector for every sentence: no division by its deviation."""
-
-    class Constant:
-        name, dim, fingerprint, warnings = "constant", 4, "0", ()
-
-        def encode(self, sentences: list[str], progress: object = None) -> np.ndarray:
-            return np.ones((len(sentences), 4), np.float32)
-
-    events = list(train_decoder(replace(spec, epochs=1), encoder=Constant()))
-    assert np.isfinite(finished(events).best_loss)

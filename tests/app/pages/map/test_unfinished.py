@@ -10,8 +10,7 @@ from starlette.testclient import TestClient
 from app.pages.map.job import MapJob
 from app.pages.map.routes import routes
 from engine.space import projection
-
-ENCODER = "random:16"
+from tests.app.pages.map.conftest import ENCODER
 
 
 @pytest.mark.slow
@@ -40,7 +39,7 @@ def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -
 def test_work_that_is_given_up_leaves_nothing(workspace, monkeypatch) -> None:
     """A run that is cancelled here."""
     monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)
-    job = MapJob.of(ENCODER, "starter-topics")
+    job = MapJob.of(ENCODER, "starter-topics", seed=1)
 
     def stop(share: float) -> None:
         if workspace.store.projections.unfinished(job.key(workspace)):

@@ -306,6 +306,7 @@ def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: TrainSpec) 
     visiting = Workspace(workspace.store.folder, read_only=True)
     for refused in (
         lambda: EncoderTraining(visiting).queue(spec),
+        lambda: EncoderTraining(visiting).start_sweep(spec, [("a", {})]),
         lambda: submit.queue(visiting, SweepJob.of(visiting, spec, [("a", {})])),
         lambda: jobs.stop(visiting, run),
     ):

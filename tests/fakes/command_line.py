@@ -1,0 +1,23 @@
+"""The command line, called in this process."""
+
+from __future__ import annotations
+
+import json
+
+from typer.testing import CliRunner
+
+from app.cli import app
+
+
+def theodolite(*arguments: str, code: int = 0, given: str | None = None) -> list[str]:
+    """Run the command in this process, check its exit code and return the lines of its output."""
+    done = CliRunner().invoke(app, list(arguments), input=given)
+    assert done.exit_code == code, (done.stderr, done.exception)
+    assert "Traceback" not in done.stderr
+    lines = done.stdout.split("\n")[:-1]
+    return lines if code == 0 else [*lines, done.stderr]
+
+
+def objects(lines: list[str]) -> list[dict]:
+    """One JSON object a line, nothing else."""
+    return [json.loads(line) for line in lines]

@@ -1,0 +1,39 @@
+"""A decoder's training of three seconds, and what it said."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from engine.datasets.catalog import Catalog
+from engine.decoding.dataset import sentences_of
+from engine.decoding.events import DecoderFinished
+from engine.decoding.spec import DecoderSpec
+from engine.training.events import Event
+
+NOUNS = "cat dog man woman child bird horse king road house tree song".split()
+VERBS = "sees likes finds hears paints follows forgets wants".split()
+
+
+def small(tmp_path: Path) -> DecoderSpec:
+    """A training of three seconds: all that draws at random is on, dropout and noise."""
+    rng = random.Random(4)
+    said = [f"the {a} {v} the {b}" for a in NOUNS for v in VERBS for b in NOUNS]
+    file = tmp_path / "sentences.txt"
+    file.write_text("\n".join(rng.sample(said, 300)) + "\n", "utf-8")
+    return DecoderSpec(
+        "random:32", (str(file),), str(tmp_path / "out"), words=6, held_out=30, vocabulary=300,
+        width=32, layers=1, epochs=4, batch_tokens=400, learning_rate=1e-2, warmup=5,
+        dropout=0.1, noise=0.1, device="cpu",
+    )  # fmt: skip
+
+
+def finished(events: list[Event]) -> DecoderFinished:
+    """What it said last."""
+    assert isinstance(events[-1], DecoderFinished)
+    return events[-1]
+
+
+def running_sentences(spec: DecoderSpec) -> list[str]:
+    """The sentences in their order."""
+    return sentences_of(spec, Catalog(), spec.working_folder).texts
