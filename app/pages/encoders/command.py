@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app import formats
 from app.pages.encoders import service
 from app.terminal import (
     JsonOption,
@@ -202,6 +203,59 @@ def examine_encoder(
         measured_on, rows = service.check_poolings(workspace, source)
         say(f"Measured on {measured_on}:")
         emit(rows, ("pooling", "spearman", "seconds"), as_json)
+
+
+@encoder_verbs.command("audit")
+@verb
+def audit_encoder(
+    workspace: Workspace,
+    spec: Annotated[
+        str, typer.Argument(metavar="ENCODER", help="hf:ID or dir:FOLDER, with any options.")
+    ],
+    examples: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="DATASET",
+            help="Scored pairs, or queries with documents and judgements; default: STS-B.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure in seconds what each setting is worth: prompts, poolings, cuts, precision.
+
+    theodolite encoders audit "hf:intfloat/e5-small-v2?prompt=query:%20"
+
+    theodolite encoders audit dir:my-model?pooling=avg --on cranfield --json
+
+    Every setting is compared with the encoder as given, on the same few pairs or queries. The
+    interval is of the paired bootstrap: where it holds 0, the difference may be noise. Choose by
+    this, then report on other data.
+    """
+    from engine.encoders.audit import Audit
+
+    made = None
+    with progress_bar("auditing") as move:
+        for step in service.audit(workspace, spec, examples):
+            if isinstance(step, Audit):
+                made = step
+            else:
+                move(step[0], 1.0, step[1])
+    assert made is not None  # noqa: S101 - for the type checker
+    rows = service.audit_rows(made)
+    shown = ("group", "setting", "score", "lost", "change", "low", "high", "verdict", "error")
+    emit(rows, shown, as_json)
+    if not as_json:
+        say(f"{made.metric} on {formats.plural(made.n, 'example')} of {made.measured_on}, in "
+            "points: lost against the best, and changed against the first row, with the 95 % "
+            "interval of that change.")  # fmt: skip
+        best = made.best
+        if best.setting and best.change and best.change.verdict == "a":
+            say(f"Best: {best.spec}")
+        for note in made.notes:
+            say(note)
+    for warning in made.warnings:
+        say(f"Warning: {warning}")
 
 
 @encoder_verbs.command("coverage")

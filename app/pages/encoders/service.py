@@ -9,8 +9,12 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
-    from engine.datasets.types import PairPart
+    from engine.datasets.types import Dataset
+    from engine.encoders.audit import Audit, Audited
     from store.encoders import EncoderRow
+
+MANY = 10**9
+"""More pairs than there are."""
 
 
 def listed(workspace: Workspace) -> list[dict[str, Any]]:
@@ -65,32 +69,85 @@ def _flat(row: Any) -> dict[str, Any]:
     return {**row["info"], **{key: value for key, value in row.items() if key != "info"}}
 
 
-def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str, Any]]]:
-    """Measure each pooling on STS-B dev, or on the starter pairs where STS-B is missing.
+def audit(
+    workspace: Workspace, spec: str, data: str | None = None
+) -> Iterator[tuple[float, str] | Audit]:
+    """Measure what each setting of a model is worth on a few examples.
 
     Args:
         workspace: whose data are asked.
-        spec: its source is checked; the steps after it are left out.
+        spec: of one model; the steps after it are left out.
+        data: scored pairs, or queries with documents and judgements; None is STS-B, or the starter
+            pairs where that is missing.
+
+    Yields:
+        (share done, what is measured next), and at last the audit.
+
+    Raises:
+        UserError: for visitors, a spec that is no model, or data that cannot be used.
+    """
+    from engine.encoders.audit import audit, some_of
+
+    workspace.refuse_visitors()
+    examples = some_of(_examples(workspace, data))
+    yield from audit(source_of(spec), examples)
+
+
+def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str, Any]]]:
+    """Measure each pooling on all of STS-B dev, or on the starter pairs where STS-B is missing.
 
     Returns:
         (what it was measured on, rows of pooling, spearman in points, seconds), best first.
 
     Raises:
-        UserError: for visitors, or a source that cannot be loaded.
+        UserError: as `audit`.
     """
-    from engine.encoders import doctor
+    from engine.encoders.audit import Audit, audit, some_of
 
     workspace.refuse_visitors()
-    try:
-        pairs, measured_on = _parts(workspace, "STSBenchmark")["dev"], "STS-B dev"
-    except UserError:
-        (pairs,) = _parts(workspace, "starter-pairs").values()
-        measured_on = "the starter pairs (STS-B is not available)"
+    examples = some_of(_examples(workspace), MANY)
+    made = [step for step in audit(source_of(spec), examples, ("pooling",))][-1]
+    assert isinstance(made, Audit)  # noqa: S101 - for the type checker
+    seconds = sum(row.seconds for row in made.rows[1:])
     rows = [
-        {"pooling": pooling, "spearman": spearman, "seconds": seconds}
-        for pooling, spearman, seconds in doctor.check_poolings(source_of(spec), pairs)
+        {"pooling": row.setting.label, "spearman": row.score, "seconds": seconds}
+        for row in made.rows
+        if row.setting and row.score is not None
     ]
-    return measured_on, sorted(rows, key=lambda row: -row["spearman"])
+    return made.measured_on, sorted(rows, key=lambda row: -row["spearman"])
+
+
+def audit_rows(made: Audit) -> list[dict[str, Any]]:
+    """An audit as a table: the setting as asked first, then group by group.
+
+    `change` and `lost` are points against that first one and against the best one, each with its
+    95 % interval; `verdict` says whether the former is more than noise.
+    """
+    return [_audit_row(made, row) for row in made.rows]
+
+
+def _audit_row(made: Audit, row: Audited) -> dict[str, Any]:
+    change, lost, setting = row.change, row.lost, row.setting
+    words = {"a": "better", "b": "worse", "tie": "no real difference"}
+    return {
+        "group": setting.group if setting else "asked",
+        "setting": setting.label if setting else "as asked",
+        "score": row.score,
+        "change": change and change.delta,
+        "low": change and change.low,
+        "high": change and change.high,
+        "verdict": words[change.verdict] if setting and change else "",
+        "lost": lost and lost.delta,
+        "lost_low": lost and lost.low,
+        "lost_high": lost and lost.high,
+        "by": setting.by if setting else "cosine",
+        "metric": made.metric,
+        "n": made.n,
+        "data": made.measured_on,
+        "seconds": row.seconds,
+        "spec": row.spec,
+        "error": row.error,
+    }
 
 
 def source_of(spec: str) -> str:
@@ -98,9 +155,13 @@ def source_of(spec: str) -> str:
     return spec.split("|")[0].strip()
 
 
-def _parts(workspace: Workspace, name: str) -> dict[str, PairPart]:
-    parts: dict[str, PairPart] = workspace.catalog.load(name).parts  # type: ignore[union-attr,assignment]
-    return parts
+def _examples(workspace: Workspace, data: str | None = None) -> Dataset:
+    if data is not None:
+        return workspace.catalog.load(data)
+    try:
+        return workspace.catalog.load("STSBenchmark")
+    except UserError:
+        return workspace.catalog.load("starter-pairs")
 
 
 def coverage(

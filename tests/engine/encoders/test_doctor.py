@@ -1,13 +1,10 @@
-"""The pooling doctor: what it reads from files, and what it measures."""
+"""The pooling doctor: what it reads from files."""
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
-from sklearn.metrics.pairwise import paired_cosine_distances
 
-from engine.datasets.types import PairPart
 from engine.encoders import describe, load
-from engine.encoders.doctor import check_poolings, diagnose
+from engine.encoders.doctor import diagnose
 from engine.errors import UserError
 from tests.engine.encoders.models import SENTENCES, edit_config, save, save_sentence_transformer
 
@@ -88,26 +85,6 @@ def test_only_a_transformer_can_be_diagnosed(tmp_path):
             diagnose(spec)
     with pytest.raises(UserError, match=r"config\.json"):
         diagnose(f"dir:{tmp_path}")
-
-
-@pytest.mark.slow
-def test_every_pooling_is_measured_in_one_pass(tmp_path):
-    """The score is scipy's Spearman of scikit-learn's cosine of the encoder with that pooling."""
-    folder = save(tmp_path / "bert")
-    left, right = SENTENCES, SENTENCES[::-1]
-    pairs = PairPart(tuple(left), tuple(right), np.arange(7.0))
-    measured = check_poolings(f"dir:{folder}", pairs, device="cpu")
-    assert len(measured) == 8
-    assert [s for _, s, _ in measured] == sorted((s for _, s, _ in measured), reverse=True)
-    for pooling, score, _ in measured:
-        encoder = load(f"dir:{folder}?pooling={pooling}", device="cpu")
-        cosine = 1 - paired_cosine_distances(encoder.encode(left), encoder.encode(right))
-        expected = 100 * spearmanr(np.round(cosine, 5), pairs.gold).statistic
-        assert score == pytest.approx(expected, abs=10)  # few pairs: a near tie moves it
-    without = save(tmp_path / "mlm", head="ForMaskedLM")
-    assert "pooler_output" not in [
-        row[0] for row in check_poolings(f"dir:{without}", pairs, device="cpu")
-    ]
 
 
 def test_old_models_with_their_transformer_in_a_folder_beneath(tmp_path):

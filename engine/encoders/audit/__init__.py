@@ -1,0 +1,12 @@
+"""The setting audit: what each setting of a model costs on a few examples, in seconds.
+
+Prompts, poolings, where texts are cut, lengths of vectors and precision are measured on the same
+examples as the spec that was asked for, so that a difference has an interval, and noise is not
+called a loss.
+"""
+
+from engine.encoders.audit.examples import Examples, some_of
+from engine.encoders.audit.measure import Audit, Audited, audit
+from engine.encoders.audit.settings import GROUPS, Setting
+
+__all__ = ["GROUPS", "Audit", "Audited", "Examples", "Setting", "audit", "some_of"]

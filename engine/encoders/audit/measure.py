@@ -1,0 +1,252 @@
+"""Measures the settings of a model, the one that was asked for first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from engine.encoders.audit import settings
+from engine.encoders.audit.examples import Examples
+from engine.encoders.audit.settings import GROUPS, Group, Setting
+from engine.encoders.base import Encoder, sentence_key
+from engine.encoders.cached import CachedEncoder, MemoryCache
+from engine.encoders.checkpoint import Checkpoint
+from engine.encoders.facts import warnings_of
+from engine.encoders.loading import checkpoint_of, load
+from engine.encoders.sides import bind_task, query_side
+from engine.encoders.spec import SourceSpec
+from engine.encoders.steps import normalise
+from engine.errors import UserError
+from engine.stats.bootstrap import Sample, resample_all
+from engine.stats.significance import Difference, differences
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One setting and what it is worth on the examples.
+
+    Attributes:
+        setting: what was set; None for the spec as it was asked for.
+        spec: of the encoder with it.
+        score: in points.
+        seconds: what it took; poolings share a pass, which counts for the first of them.
+        change: against the spec as asked, above 0 where the setting is better.
+        lost: against the best setting, below 0 for all others.
+        error: why it could not be measured; then the numbers are None.
+    """
+
+    setting: Setting | None
+    spec: str
+    score: float | None = None
+    seconds: float = 0.0
+    change: Difference | None = None
+    lost: Difference | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Audit:
+    """All of them.
+
+    Attributes:
+        measured_on: data set, and split if it has any.
+        metric: of all scores.
+        n: examples.
+        rows: the spec as asked, then settings group by group.
+        warnings: what the files of the model deny.
+        notes: what was not tried, and why.
+    """
+
+    measured_on: str
+    metric: str
+    n: int
+    rows: tuple[Audited, ...]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> Audited:
+        """The highest score, the one that was asked for among equals."""
+        return max(self.rows, key=lambda row: -np.inf if row.score is None else row.score)
+
+
+@dataclass
+class _Tried:
+    """What a run has made so far."""
+
+    rows: list[Audited] = field(default_factory=list)
+    samples: list[Sample | None] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def audit(
+    source: str,
+    examples: Examples,
+    groups: Sequence[Group] = tuple(GROUPS),
+    device: str | None = None,
+) -> Iterator[tuple[float, str] | Audit]:
+    """Measure a source and its other settings.
+
+    Args:
+        source: one model, as in a spec.
+        examples: from `some_of`.
+        groups: what is set otherwise.
+        device: see `load`.
+
+    Yields:
+        (share done, what is measured next), and at last the audit.
+
+    Raises:
+        UserError: no model, or one that cannot be loaded as it was asked for.
+    """
+    spec, checkpoint = checkpoint_of(source)
+    checkpoint.check()
+    encode = _Encode(examples, device)
+    yield 0.0, "as asked"
+    tried = _Tried()
+    asked = _try(tried, encode, None, spec)
+    if asked is None:
+        raise UserError(str(tried.rows[0].error), "Nothing can be compared with it.")
+    chosen, tried.notes = _chosen(spec, checkpoint, examples, groups, asked.unit)
+    poolings = [s.spec for s in chosen if s.group == "pooling"]
+    for place, setting in enumerate(chosen):
+        yield (place + 1) / (len(chosen) + 1), f"{GROUPS[setting.group].lower()}: {setting.label}"
+        if poolings and setting.group == "pooling":
+            encode.together(poolings)
+            poolings = []
+        _try(tried, encode, setting, setting.spec)
+    yield Audit(
+        examples.name, examples.metric, examples.n, _compared(tried),
+        tuple(warnings_of(source)), tuple(tried.notes),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Vectors:
+    """Of queries and documents."""
+
+    queries: np.ndarray
+    documents: np.ndarray
+
+    @property
+    def unit(self) -> bool:
+        """Whether all have length 1 already, but for half precision's noise."""
+        return bool(np.allclose(np.linalg.norm(self.documents, axis=1), 1.0, atol=1e-2))
+
+
+class _Encode:
+    """Encodes the examples, each text once a model and prompt."""
+
+    def __init__(self, examples: Examples, device: str | None) -> None:
+        self.examples = examples
+        self._cache = MemoryCache()
+        self._load = partial(load, cache=self._cache, device=device)
+        self._asked: Encoder | None = None  # holds the weights for the settings that share them
+
+    def __call__(self, spec: SourceSpec) -> _Vectors:
+        encoder = self._bound(spec)
+        self._asked = self._asked or encoder
+        return _Vectors(
+            query_side(encoder).encode(self.examples.queries),
+            encoder.encode(self.examples.documents),
+        )
+
+    def _bound(self, spec: SourceSpec) -> Encoder:
+        return bind_task(self._load(str(spec)), (), "", self.examples.task)
+
+    def together(self, specs: Sequence[SourceSpec]) -> None:
+        """Encode under several poolings in one pass a side, into the cache of each."""
+        from engine.encoders.source import slices
+        from engine.encoders.transformer import TransformerSource, ahead
+
+        poolings = [str(spec.option("pooling")) for spec in specs]
+        encoders = [self._bound(spec) for spec in specs]
+        sides = (
+            ([getattr(e, "documents", e) for e in encoders], self.examples.documents),
+            ([query_side(e) for e in encoders], self.examples.queries),
+        )
+        for made, texts in sides:
+            sources = [e.source for e in made if isinstance(e, CachedEncoder)]
+            first = sources[0]
+            if not isinstance(first, TransformerSource):
+                return  # then each encodes for itself
+            model = first.transformer
+            distinct = list(dict.fromkeys(texts))
+            keys = [sentence_key(text) for text in distinct]
+            done = 0
+            for ids in ahead(model.ids, slices([first.prompt + text for text in distinct])):
+                for source, rows in zip(sources, model.pooled(ids, poolings), strict=True):
+                    if np.isfinite(rows).all():  # else its own turn will say where not
+                        self._cache.put(source.fingerprint, keys[done : done + len(ids)], rows)
+                done += len(ids)
+
+
+def _try(
+    tried: _Tried, encode: _Encode, setting: Setting | None, spec: SourceSpec
+) -> _Vectors | None:
+    """Measure one setting; what cannot be measured says why."""
+    start = time.perf_counter()
+    row, sample, vectors = Audited(setting, str(spec)), None, None
+    try:
+        vectors = encode(spec)
+        sides = vectors.queries, vectors.documents
+        if setting is None or setting.by == "cosine":
+            sides = normalise(sides[0]), normalise(sides[1])
+        sample = encode.examples.sample(*sides)
+        row = replace(row, score=sample.statistic, seconds=time.perf_counter() - start)
+    except UserError as error:
+        row = replace(row, error=error.message)
+    tried.rows.append(row)
+    tried.samples.append(sample)
+    return vectors
+
+
+def _chosen(
+    spec: SourceSpec,
+    checkpoint: Checkpoint,
+    examples: Examples,
+    groups: Sequence[Group],
+    unit: bool,
+) -> tuple[list[Setting], list[str]]:
+    """What to try beside the spec as asked, and what is not worth it."""
+    notes: list[str] = []
+    found = list(settings.prompts(spec, checkpoint, bool(examples.queries)))
+    if not found:
+        notes.append("Its files name no prompts.")
+    if not checkpoint.config:
+        notes.append("It is no transformer: it has no poolings, and cuts no texts.")
+    else:
+        found += settings.poolings(spec, checkpoint)
+        texts = [*examples.queries, *examples.documents]
+        longest = max(settings.token_counts(checkpoint, texts), default=0)
+        cuts = list(settings.cuts(spec, checkpoint, longest))
+        if not cuts:
+            notes.append(f"The longest text has {longest} tokens: no other cut changes anything.")
+        found += [*cuts, *settings.raw(spec, checkpoint, unit)]
+    found += settings.precisions(spec)
+    return [s for s in found if s.group in groups and not _as_asked(s, spec)], notes
+
+
+def _as_asked(setting: Setting, spec: SourceSpec) -> bool:
+    return setting.by == "cosine" and setting.spec == spec
+
+
+def _compared(tried: _Tried) -> tuple[Audited, ...]:
+    """The rows with their differences, from the same resamples of the examples."""
+    known = [sample for sample in tried.samples if sample is not None]
+    resampled = [[one] for one in resample_all(known)]
+    best = max(resampled, key=lambda one: one[0].statistic)
+    found = iter(
+        zip(differences(resampled, resampled[0]), differences(resampled, best), strict=True)
+    )
+    rows = []
+    for row in tried.rows:
+        if row.error is None:
+            change, lost = next(found)
+            row = replace(row, change=change, lost=lost)
+        rows.append(row)
+    return tuple(rows)

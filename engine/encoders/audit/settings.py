@@ -1,0 +1,146 @@
+"""Which settings of a model are worth a try, and how each is written as a spec.
+
+Reads files, loads no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.encoders.checkpoint import Checkpoint
+from engine.encoders.pooling_choice import examine
+from engine.encoders.prompts import Prompts
+from engine.encoders.spec import DTYPES, POOLINGS, SourceSpec
+
+Group = Literal["prompt", "pooling", "cut", "length", "precision"]
+GROUPS: dict[Group, str] = {
+    "prompt": "Prompt",
+    "pooling": "Pooling",
+    "cut": "Truncation",
+    "length": "Normalisation",
+    "precision": "Precision",
+}
+CUTS = (128, 256, 512)
+MOST_PROMPTS = 6
+"""Of a model's own that are tried."""
+_QUERY, _DOCUMENT = ("query",), ("document", "passage", "corpus")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting, everything else being as asked.
+
+    Attributes:
+        group: what is set.
+        label: how, for people.
+        spec: the source with that setting.
+        by: how its vectors are compared.
+    """
+
+    group: Group
+    label: str
+    spec: SourceSpec
+    by: Literal["cosine", "dot product"] = "cosine"
+
+
+def prompts(spec: SourceSpec, checkpoint: Checkpoint, two_sided: bool) -> Iterator[Setting]:
+    """No prompt, each of the model's own, and the sides swapped.
+
+    Args:
+        spec: as asked.
+        checkpoint: its files.
+        two_sided: whether the examples have queries.
+    """
+    known = Prompts.of(checkpoint)
+    said = spec.option("prompt"), spec.option("query_prompt")
+    own = list(known.own)[:MOST_PROMPTS]
+    if any(said) or known.own:
+        yield Setting("prompt", "no prompt", _with(spec, ""))
+    for name in own:
+        yield Setting("prompt", f"prompt {name}", _with(spec, name))
+    query, document = (_named(own, words) for words in (_QUERY, _DOCUMENT))
+    if said[1] is not None and "@task" not in said:
+        yield Setting("prompt", "its two prompts swapped", _with(spec, said[1], said[0] or ""))
+    if two_sided and (query or document):
+        sides = document or "", query or ""
+        label = f"{query or 'none'} for queries, {document or 'none'} for documents"
+        yield Setting("prompt", label, _with(spec, *sides))
+        yield Setting("prompt", "these two swapped", _with(spec, *sides[::-1]))
+
+
+def _with(spec: SourceSpec, prompt: str, query: str | None = None) -> SourceSpec:
+    return spec.with_options(prompt=prompt, query_prompt=query)
+
+
+def _named(names: list[str], words: tuple[str, ...]) -> str | None:
+    """The first name that holds one of the words, as `search_query` does."""
+    return next((name for word in words for name in names if word in name), None)
+
+
+def poolings(spec: SourceSpec, checkpoint: Checkpoint) -> Iterator[Setting]:
+    """Every pooling that the weights allow, without what a model has after its own."""
+    for pooling in POOLINGS:
+        if pooling != "pooler_output" or checkpoint.has_pooler:
+            changed = spec.with_options(pooling=pooling, layer=None)
+            yield Setting("pooling", pooling, changed)
+
+
+def cuts(spec: SourceSpec, checkpoint: Checkpoint, longest: int) -> Iterator[Setting]:
+    """Cut earlier or later, where that changes any text.
+
+    Args:
+        spec: as asked.
+        checkpoint: its files.
+        longest: tokens of the longest text.
+    """
+    positions = checkpoint.positions or longest
+    asked = int(spec.option("max_length") or checkpoint.max_length or positions)
+    tried = {min(asked, longest)}
+    for length in CUTS:
+        kept = min(length, longest)
+        if kept not in tried and length <= positions:
+            tried.add(kept)
+            yield Setting("cut", f"cut at {length} tokens", _cut(spec, length))
+
+
+def _cut(spec: SourceSpec, length: int) -> SourceSpec:
+    return spec.with_options(max_length=str(length))
+
+
+def raw(spec: SourceSpec, checkpoint: Checkpoint, unit: bool) -> Iterator[Setting]:
+    """Vectors as long as the model makes them, compared by their dot product.
+
+    Args:
+        spec: as asked.
+        checkpoint: its files.
+        unit: whether its vectors are of length 1 already: then those before that are taken.
+    """
+    if unit:
+        pooling = examine(checkpoint).pooling
+        spec = spec.with_options(pooling=spec.option("pooling") or pooling)
+    yield Setting("length", "not normalised, by dot product", spec, "dot product")
+
+
+def precisions(spec: SourceSpec) -> Iterator[Setting]:
+    """The precisions that were not asked for."""
+    for dtype in DTYPES:
+        if dtype != (spec.option("dtype") or "float32"):
+            changed = spec.with_options(dtype=None if dtype == "float32" else dtype)
+            yield Setting("precision", dtype, changed)
+
+
+def token_counts(checkpoint: Checkpoint, texts: list[str]) -> list[int]:
+    """How many tokens each text has, special ones among them, before any is cut.
+
+    Raises:
+        UserError: the tokenizer cannot be read.
+    """
+    from engine.encoders.source import clean
+    from engine.encoders.transformer import quiet, read_tokenizer
+
+    with quiet():
+        tokenizer = read_tokenizer(checkpoint)
+        counted = tokenizer([clean(text) for text in texts], truncation=False)["input_ids"]
+    return [len(row) for row in counted]

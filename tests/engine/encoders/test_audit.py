@@ -1,0 +1,230 @@
+"""The setting audit, against the libraries' own vectors and scores."""
+
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+import pytrec_eval
+from scipy.stats import rankdata, spearmanr
+from sklearn.metrics.pairwise import cosine_similarity
+
+from engine.datasets.types import PairPart, Retrieval, ScoredPairs, Sentences
+from engine.encoders import load
+from engine.encoders.audit import Audit, audit, some_of
+from engine.encoders.spec import POOLINGS
+from engine.errors import UserError
+from engine.stats.bootstrap import Sample, resample
+from engine.stats.significance import difference
+from tests.engine.encoders.models import WORDS, save, save_sentence_transformer
+
+PROMPTS = {"query": "the cat ", "document": "a "}
+
+
+def sentences(n, seed):
+    """Words in random order, of different lengths."""
+    rng = np.random.default_rng(seed)
+    return tuple(" ".join(rng.choice(WORDS, rng.integers(3, 18))) for _ in range(n))
+
+
+PART = PairPart(sentences(30, 1), sentences(30, 2), np.random.default_rng(3).random(30) * 5)
+PAIRS = ScoredPairs("mine", {"train": PART, "dev": PART}, "splits")
+QUERIES = {f"q{i}": text for i, text in enumerate(sentences(12, 4))}
+DOCUMENTS = {f"d{i}": text for i, text in enumerate(sentences(60, 5))}
+JUDGED = {
+    q: {f"d{i}": int(g) for i, g in zip(range(k, k + 9), np.arange(9) % 3, strict=True)}
+    for k, q in enumerate(QUERIES)
+}
+SEARCH = Retrieval("found", QUERIES, DOCUMENTS, {"test": JUDGED})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model with prompts for both sides."""
+    made = tmp_path_factory.mktemp("st") / "model"
+    return save_sentence_transformer(made, "mean", prompts=PROMPTS)
+
+
+def audited(spec, data=PAIRS, **options):
+    """The last thing that an audit gives."""
+    *steps, made = audit(spec, some_of(data), device="cpu", **options)
+    assert isinstance(made, Audit)
+    shares = [share for share, _ in steps]
+    assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] < 1.0
+    return made
+
+
+def by_label(made):
+    """Rows by what was set."""
+    return {row.setting.label if row.setting else "as asked": row for row in made.rows}
+
+
+def spearman(left, right):
+    """Of the cosine of rows, in points."""
+    cosines = np.diag(cosine_similarity(left.astype(float), right.astype(float)))
+    return 100 * spearmanr(cosines, PART.gold).statistic
+
+
+def vectors(folder, texts, prompt):
+    """With a prompt; of equal numbers, not nearly equal ones, ranks are the same."""
+    return load(f"dir:{folder}?prompt={quote(prompt)}", device="cpu").encode(texts).astype(float)
+
+
+def test_prompts_are_the_model_s_own_and_none(folder):
+    """All compared with what was asked for."""
+    made = audited(f"dir:{folder}?prompt=document", groups=("prompt",))
+    rows = by_label(made)
+    assert list(rows) == ["as asked", "no prompt", "prompt query"]
+    for label, prompt in (("as asked", "a "), ("no prompt", ""), ("prompt query", "the cat ")):
+        left, right = (vectors(folder, side, prompt) for side in (PART.left, PART.right))
+        assert rows[label].score == pytest.approx(spearman(left, right), abs=1e-6)
+    assert made.measured_on == "mine dev" and made.metric == "Spearman" and made.n == 30
+    assert load(rows["prompt query"].spec, device="cpu").name == f"dir:{folder}?prompt=query"
+
+
+def test_both_sides_and_the_sides_swapped_on_queries(folder):
+    """NDCG at 10 as trec_eval computes it."""
+    rows = by_label(audited(f"dir:{folder}", SEARCH, groups=("prompt",)))
+    judge = pytrec_eval.RelevanceEvaluator(JUDGED, {"ndcg_cut.10"})
+    documents, queries = list(DOCUMENTS.values()), list(QUERIES.values())
+    for label, of_queries, of_documents in (
+        ("as asked", "", ""),
+        ("query for queries, document for documents", "the cat ", "a "),
+        ("these two swapped", "a ", "the cat "),
+        ("prompt query", "the cat ", "the cat "),
+    ):
+        scores = cosine_similarity(
+            vectors(folder, queries, of_queries), vectors(folder, documents, of_documents)
+        )
+        run = {q: dict(zip(DOCUMENTS, rankdata(row), strict=True))
+               for q, row in zip(QUERIES, scores, strict=True)}  # fmt: skip
+        found = judge.evaluate(run)
+        expected = 100 * np.mean([found[q]["ndcg_cut_10"] for q in QUERIES])
+        assert rows[label].score == pytest.approx(expected, abs=1e-6), label
+
+
+def test_two_prompts_of_ones_own_are_swapped_too(folder):
+    """As texts."""
+    spec = f"dir:{folder}?prompt=the%20&query_prompt=dog%20"
+    row = by_label(audited(spec, SEARCH, groups=("prompt",)))["its two prompts swapped"]
+    assert row.spec == f"dir:{folder}?prompt=dog%20&query_prompt=the%20"
+
+
+def test_what_the_task_decides_is_audited_as_on_that_task(folder):
+    """On pairs it is the default, on queries one prompt a side."""
+    spec = f"dir:{folder}?prompt=@task"
+    rows = by_label(audited(spec, SEARCH, groups=("prompt",)))
+    assert rows["as asked"].score == rows["query for queries, document for documents"].score
+    rows = by_label(audited(spec, groups=("prompt",)))
+    assert rows["as asked"].score == rows["no prompt"].score
+
+
+@pytest.mark.parametrize("data", [PAIRS, SEARCH])
+def test_every_pooling_is_measured_in_one_pass(folder, data):
+    """With the prompts as asked; each is what an encoder with that pooling gives."""
+    from engine.encoders import transformer
+    from engine.encoders.pooling import pool
+
+    spec = f"dir:{folder}?prompt=document&query_prompt=query"
+    seen = []
+
+    def counted(states, pooling, layer=-1):
+        seen.append(pooling)
+        return pool(states, pooling, layer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transformer, "pool", counted)
+        rows = by_label(audited(spec, data, groups=("pooling",)))
+    assert list(rows) == ["as asked", *POOLINGS]
+    runs = [seen.count(pooling) for pooling in POOLINGS]
+    assert len(set(runs)) == 1 and runs[0] <= 2 * 3, "a batch is run once for all poolings"
+    alone = audited(f"{spec}&pooling=avg_top2", data, groups=()).rows[0]
+    assert alone.score == pytest.approx(rows["avg_top2"].score, abs=0.05)
+
+
+def test_without_a_pooler_none_is_made_up(tmp_path):
+    """It would be random."""
+    rows = by_label(audited(f"dir:{save(tmp_path / 'mlm', head='ForMaskedLM')}"))
+    assert "pooler_output" not in rows and "avg" in rows
+
+
+def test_a_cut_is_tried_where_it_changes_a_text(folder, monkeypatch):
+    """Otherwise the audit says how long the longest is."""
+    from engine.encoders.audit import settings
+
+    made = audited(f"dir:{folder}", groups=("cut",))
+    assert len(made.rows) == 1 and "no other cut changes anything" in " ".join(made.notes)
+    monkeypatch.setattr(settings, "CUTS", (8, 16, 512))
+    rows = by_label(audited(f"dir:{folder}", groups=("cut",)))
+    assert list(rows) == ["as asked", "cut at 8 tokens", "cut at 16 tokens"]
+    words = [[" ".join(text.split()[:6]) for text in side] for side in (PART.left, PART.right)]
+    left, right = (load(f"dir:{folder}", device="cpu").encode(side) for side in words)
+    assert rows["cut at 8 tokens"].score == pytest.approx(spearman(left, right), abs=2.0)
+
+
+def test_length_and_precision(folder):
+    """The dot product sees lengths, the cosine does not; half precision is another dtype."""
+    rows = by_label(audited(f"dir:{folder}", groups=("length", "precision")))
+    encoder = load(f"dir:{folder}", device="cpu")
+    left, right = (encoder.encode(side).astype(float) for side in (PART.left, PART.right))
+    expected = 100 * spearmanr((left * right).sum(1), PART.gold).statistic
+    assert rows["not normalised, by dot product"].score == pytest.approx(expected, abs=0.1)
+    assert list(rows)[2:] == ["float16", "bfloat16"]
+    half = load(f"dir:{folder}?dtype=bfloat16", device="cpu")
+    expected = spearman(*(half.encode(side) for side in (PART.left, PART.right)))
+    assert rows["bfloat16"].score == pytest.approx(expected, abs=0.1)
+
+
+def test_intervals_are_those_of_the_paired_bootstrap(folder):
+    """Against the spec as asked and against the best; nothing is lost against oneself."""
+    made = audited(f"dir:{folder}", groups=("prompt", "pooling"))
+    rows = by_label(made)
+    sample = {}
+    for label in ("as asked", "max"):
+        encoder = load(rows[label].spec, device="cpu")
+        left, right = (encoder.encode(side).astype(float) for side in (PART.left, PART.right))
+        sample[label] = resample(Sample(np.diag(cosine_similarity(left, right)), PART.gold))
+    expected = difference([sample["max"]], [sample["as asked"]])
+    ours = rows["max"].change
+    assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high), abs=0.5)
+    assert ours.verdict == expected.verdict
+    assert rows["as asked"].change.delta == 0.0 and made.best.lost.delta == 0.0
+    assert all(row.lost.delta <= 0.0 for row in made.rows)
+
+
+def test_a_setting_that_fails_leaves_the_others(folder, monkeypatch):
+    """Its row says why; the spec as asked has to work."""
+    from engine.encoders.transformer import Transformer
+
+    def overflows(self, ids, poolings, layer=-1):
+        return [np.full((len(ids), self.dim), np.nan, np.float32) for _ in poolings]
+
+    monkeypatch.setattr(Transformer, "pooled", overflows)
+    rows = by_label(audited(f"dir:{folder}", groups=("pooling", "precision")))
+    assert "not a number" in rows["max"].error and rows["max"].score is None
+    assert rows["bfloat16"].error is None
+    with pytest.raises(UserError, match="not a number"):
+        audited(f"dir:{folder}?pooling=max")
+
+
+def test_the_examples_are_few_and_always_the_same():
+    """From the split that is not reported on; only what has gold."""
+    many = PairPart(sentences(900, 1), sentences(900, 2), np.arange(900.0))
+    some = some_of(ScoredPairs("many", {"test": many, "dev": many}, "splits"))
+    assert some.n == 200 and some.name == "many dev"
+    assert some.documents == some_of(ScoredPairs("x", {"dev": many}, "splits")).documents
+    place = {text: i for i, text in enumerate(many.left)}
+    left, gold = some.documents[:200], some.sample(np.empty((0, 1)), np.ones((400, 1))).gold
+    assert [many.gold[place[text]] for text in left] == list(gold)
+    few = some_of(SEARCH, 5)
+    assert few.n == 5 and few.metric == "nDCG@10" and len(few.documents) == 60
+    with pytest.raises(UserError, match="holds sentences"):
+        some_of(Sentences("plain", ["a"]))
+    with pytest.raises(UserError, match="no judgements"):
+        some_of(Retrieval("none", QUERIES, DOCUMENTS, {"test": {}}))
+
+
+def test_only_a_model_has_settings():
+    """As for the doctor."""
+    for spec in ("wordllama", "minilm + wordllama"):
+        with pytest.raises(UserError, match="not a transformer"):
+            audited(spec)
