@@ -164,14 +164,18 @@ def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], not
     Returns:
         The Gradio dependency, for `.then`.
     """
-    page = Context.root_block
-    if page is None:
-        raise ValueError("on_load belongs inside the building of a page")
 
     def fill(request: gr.Request) -> Answer:
         return {box: parts.left(box, value) for box, value in (handler(request) or {}).items()}
 
-    return on(page.load, fill, None, [*outputs], notice, **parts.HIDE_PROGRESS)
+    return on(opening(), fill, None, [*outputs], notice, **parts.HIDE_PROGRESS)
+
+
+def opening() -> Any:
+    """The event of opening the page that is being built."""
+    if Context.root_block is None:
+        raise ValueError("a page is opened that is being built")
+    return Context.root_block.load
 
 
 def shape(handler: Callable[..., Mapping[Any, Any]], choices: Mapping[Any, Iterable[Any]]) -> None:

@@ -14,7 +14,7 @@ from app.pages.compare.stability import KINDS
 from app.pages.compare.views import DIFFERENCES, FINDING, MOST_COMPARED, RANKS, STABLE
 from app.pages.encoders import choices
 from app.web import address, parts
-from app.web.controls import Answer, Control, Controls, Values, on, on_load, poll
+from app.web.controls import Answer, Control, Controls, Values, on, opening, poll
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def build(workspace: Workspace) -> None:
             controls.render("protocol", "tasks", "published")
     notice = parts.notice()
     boxes = _parts(controls)
-    seen = gr.State(None)  # of the results that the page knows
+    seen = gr.State(None)  # the edition of the results that the page shows; None until it is filled
+    newer = gr.State(None)  # one that has come since
     numbers = _numbers(workspace, controls, notice)
 
     def filled(shown: views.Shown) -> dict[Any, Any]:
@@ -73,27 +74,36 @@ def build(workspace: Workspace) -> None:
     def redrawn(view: Callable[[Workspace, Values], views.Shown]) -> Callable[[Values], Answer]:
         return lambda asked: filled(view(workspace, asked))
 
-    def load(request: gr.Request) -> Answer:
-        return {seen: workspace.store.results.edition(), **_loaded(workspace, controls, request)}
-
     def rebase(asked: Values) -> Answer:
         return {controls["baseline"]: _baselines(asked)}
 
     def show(asked: Values) -> Iterator[Answer]:
         yield from map(filled, views.below(workspace, asked))
 
+    def renew(asked: Values, request: gr.Request) -> Iterator[Answer]:
+        """What the page opens with, and what it shows of newer results."""
+        known = {seen: workspace.store.results.edition()}
+        if asked.seen is None:
+            loaded = _loaded(workspace, controls, request)
+            yield known | {box: parts.left(box, value) for box, value in loaded.items()}
+            said = {name: loaded[box] for name, box in controls.items()}
+            asked = Values(**{n: v["value"] if isinstance(v, dict) else v for n, v in said.items()})
+        else:
+            tasks = gr.update(choices=service.measured(workspace)[0])
+            yield known | {controls["tasks"]: tasks}
+        yield from show(asked)
+
     def refresh(known: Any) -> Answer:
         edition = workspace.store.results.edition()
-        if tuple(known or ()) == edition:
-            return None
-        tasks = gr.update(choices=service.measured(workspace)[0])
-        return {seen: edition, controls["tasks"]: tasks}
+        return None if tuple(known or ()) == edition else {newer: edition}
 
-    every = (show, controls, [*boxes.values(), numbers], notice)
-    opened = on_load(load, [seen, *controls.values()], notice)
-    on(seen.change, *every, **ALWAYS_LAST)  # also when the page is opened: nothing was seen before
+    shown = [*boxes.values(), numbers]
+    every = (show, controls, shown, notice)
+    # One event for both: of two, the answer to the older could come after the newer one's.
+    opened = on([opening(), newer.change], renew, {**controls, "seen": seen},
+                [seen, *controls.values(), *shown], notice, **ALWAYS_LAST)  # fmt: skip
     if not workspace.read_only:
-        poll(POLL_SECONDS, opened, refresh, [seen], [seen, controls["tasks"]])
+        poll(POLL_SECONDS, opened, refresh, [seen], [newer])
     chosen = on(controls["encoder"].input, rebase, controls, [controls["baseline"]], notice,
                 **ALWAYS_LAST)  # fmt: skip
     on(chosen.then, *every, **ALWAYS_LAST)
