@@ -108,6 +108,32 @@ class Checkpoint:
         return sum(math.prod(s) for n, s in self.shapes.items() if not n.endswith("position_ids"))
 
     @property
+    def embedding_parameters(self) -> int:
+        """Those of them that are looked up, by token, position or kind of token: no multiplying."""
+        tables = ("embeddings.weight", "embed_tokens.weight", "wte.weight", "shared.weight")
+        return sum(math.prod(s) for n, s in self.shapes.items() if n.endswith(tables))
+
+    @cached_property
+    def card(self) -> dict[str, Any]:
+        """What the header of its model card says; empty without one that can be read."""
+        import yaml
+
+        file = self.folder / "README.md"
+        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        head = text.split("---", 2)[1] if text.startswith("---") and text.count("---") > 1 else ""
+        try:
+            said = yaml.safe_load(head)
+        except yaml.YAMLError:
+            return {}
+        return said if isinstance(said, dict) else {}
+
+    @property
+    def most_tokens(self) -> int | None:
+        """Most tokens of a text that it reads unless told otherwise; None where nothing says so."""
+        stated = self._json(self.root / "sentence_bert_config.json", dict).get("max_seq_length")
+        return int(stated) if isinstance(stated, int) else self.positions
+
+    @property
     def has_pooler(self) -> bool:
         """True when the file holds weights of a pooler; a model adds a random one otherwise."""
         return any(".pooler." in f".{name}" for name in self.shapes) or self.has_simcse_head

@@ -12,6 +12,9 @@ from engine.encoders.prompts import Prompts
 from engine.encoders.spec import MODELS, PROMPTS, SourceSpec, parse
 from engine.errors import UserError
 
+_ADDED = ("dim", "parameters", "embedding_parameters", "bytes")
+"""Facts of which a concatenation has the sum."""
+
 
 def describe(spec: str) -> dict[str, Any]:
     """Facts about an encoder for a list, from files alone: nothing is downloaded or loaded.
@@ -19,7 +22,8 @@ def describe(spec: str) -> dict[str, Any]:
     Returns:
         JSON-able: `spec`, `kind`, `dim`, `parameters`, `bytes`, `pooling`, `why` (reasons for the
         pooling), `warnings`, `available` and, when it is not, `problem`. Unknown facts are None.
-        Of a model also `prompts` (its own), and `prompt` and `query_prompt` where they are said.
+        Of a model also `prompts` (its own), and `prompt` and `query_prompt` where they are said,
+        `embedding_parameters`, `max_tokens`, and of its card `licence` and `trained_on`.
 
     Raises:
         UserError: the spec cannot be read.
@@ -28,7 +32,7 @@ def describe(spec: str) -> dict[str, Any]:
     facts = [_facts(source) for source in parsed.sources]
     whole = facts[0] if len(facts) == 1 else {
         "kind": "concatenation",
-        **{key: _sum([f[key] for f in facts]) for key in ("dim", "parameters", "bytes")},
+        **{key: _sum([f[key] for f in facts]) for key in _ADDED},
         "pooling": None,
         "why": [],
         "warnings": [w for f in facts for w in f["warnings"]],
@@ -63,6 +67,7 @@ def _facts(spec: SourceSpec) -> dict[str, Any]:
         "kind": spec.kind,
         "dim": None,
         "parameters": None,
+        "embedding_parameters": None,
         "bytes": None,
         "pooling": spec.option("pooling"),
         "why": [],
@@ -92,7 +97,8 @@ def _word_facts(spec: SourceSpec) -> dict[str, Any]:
         from engine.encoders.packaged import WORDLLAMA_WEIGHTS, WordLlama
 
         size = (WordLlama("wordllama").folder / WORDLLAMA_WEIGHTS).stat().st_size
-        facts |= {"dim": 256, "parameters": 32_000 * 256, "bytes": size}
+        table = 32_000 * 256
+        facts |= {"dim": 256, "parameters": table, "embedding_parameters": table, "bytes": size}
     elif spec.kind == "words":
         from engine.encoders.words import WordVectors
 
@@ -115,13 +121,26 @@ def _checkpoint_facts(spec: SourceSpec) -> dict[str, Any]:
     return {
         "dim": checkpoint.dim if checkpoint.config else None,
         "parameters": checkpoint.parameters or None,
+        "embedding_parameters": checkpoint.embedding_parameters or None,
         "bytes": sum(f.stat().st_size for f in checkpoint.weights) or None,
+        "max_tokens": int(spec.option("max_length") or 0) or checkpoint.most_tokens,
+        "licence": _text(checkpoint.card.get("license")),
+        "trained_on": _texts(checkpoint.card.get("datasets")),
         "pooling": spec.option("pooling") or diagnosis.pooling,
         "why": list(diagnosis.reasons),
         "warnings": [*diagnosis.warnings, *contradictions(checkpoint, spec)],
         "prompts": prompts.own,
         **_said(prompts, spec),
     }
+
+
+def _text(said: Any) -> str | None:
+    return said if isinstance(said, str) else None
+
+
+def _texts(said: Any) -> list[str]:
+    listed = said if isinstance(said, list) else [said]
+    return [one for one in listed if isinstance(one, str)]
 
 
 def _said(prompts: Prompts, spec: SourceSpec) -> dict[str, str]:

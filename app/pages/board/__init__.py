@@ -1,1 +1,3 @@
 """Encoders in order, and what they cost."""
+
+JOBS = {"cost": "cost:CostJob"}

@@ -7,7 +7,16 @@ from typing import Annotated, Any
 import typer
 
 from app import formats
-from app.terminal import JsonOption, emit, say, verb
+from app.terminal import (
+    EncodersArgument,
+    JsonOption,
+    QueueOption,
+    do_here,
+    emit,
+    queued,
+    say,
+    verb,
+)
 from app.workspace import Workspace
 
 
@@ -75,4 +84,40 @@ def _in_words(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "over": f"{row['tasks']} of {row['of']}", "rank_interval": interval}
 
 
-VERBS = {"board": board}
+@verb
+def cost(
+    workspace: Workspace,
+    encoders: EncodersArgument,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure anew what was measured here before.")
+    ] = False,
+    queue: QueueOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure what encoders cost on this machine: speed, latency, loading, memory, disk.
+
+    theodolite encoders cost minilm wordllama
+
+    theodolite encoders cost minilm --again --json
+
+    Each is measured in a process of its own, on sentences that no cache has: sentences a second of
+    16, 64 and 256 tokens (5 repeats each), single sentences, and three loads of which the first
+    reads the libraries too. With --json: the lowest and the highest of the repeats.
+    """
+    from app.jobs import submit
+    from app.pages.board import cost as service
+
+    job = service.CostJob.of(encoders)
+    if again:
+        service.forget(workspace, job.encoders)
+    if queue:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    do_here(workspace, job)
+    found = service.measured(workspace)
+    rows = [found[name] for name in job.encoders]
+    emit(rows if as_json else [service.in_words(row) for row in rows],
+         ("encoder", *service.AXES), as_json)  # fmt: skip
+
+
+VERBS = {"board": board, "encoders cost": cost}

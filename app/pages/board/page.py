@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app.components.board import board as table
-from app.pages.board import service, views
+from app.pages.board import cost, cost_views, service, views
 from app.pages.board.service import BoardSpec
 from app.pages.compare import service as comparison
 from app.web import address, parts
@@ -83,7 +83,12 @@ def build(workspace: Workspace) -> None:
         yield filled(standings, service.ranking(workspace, standings), asked)
 
     def filled(standings: service.Standings, ranked: Any, asked: Values) -> dict[Any, Any]:
-        drawn = views.table(standings, ranked, asked.columns, asked.published)
+        priced = cost.measured(workspace)
+        drawn = views.table(
+            standings, ranked, asked.columns, asked.published,
+            {n: cost_views.cells(row, *cost_views.ON_THE_BOARD) for n, row in priced.items()},
+            cost_views.heads_of(*cost_views.ON_THE_BOARD) if priced else (),
+        )  # fmt: skip
         return {headline: views.finding(standings, ranked), shown: drawn}
 
     def refresh(known: Any) -> Answer:

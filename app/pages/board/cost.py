@@ -1,0 +1,199 @@
+"""What encoders cost on this machine, measured once by a job of its own; and who is worth it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.jobs.job import Job
+from app.jobs.submit import queue
+from engine.errors import UserError
+from store.hashing import hash_of
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+
+KIND, FORMAT = "cost", "1"
+_FACTS = ("bytes", "parameters", "embedding_parameters")
+Axis = tuple[str, str, bool]
+AXES: dict[str, Axis] = {
+    "per_second_16": ("Sentences a second, 16 tokens", "/s", True),
+    "per_second_64": ("Sentences a second, 64 tokens", "/s", True),
+    "per_second_256": ("Sentences a second, 256 tokens", "/s", True),
+    "latency_p50": ("Latency of one sentence, p50", "ms", False),
+    "latency_p95": ("Latency of one sentence, p95", "ms", False),
+    "load_seconds": ("Time to load", "s", False),
+    "memory": ("Memory", "MiB", False),
+    "disk": ("Size on disk", "MiB", False),
+    "vector_bytes": ("Bytes a vector", "B", False),
+    "embedding_parameters": ("Embedding parameters", "M", False),
+    "other_parameters": ("Other parameters", "M", False),
+}
+"""Key -> what it is, its unit, whether more of it is better."""
+
+
+@dataclass(frozen=True)
+class CostJob(Job):
+    """Encoders to be measured, each in a process of its own; made with `of`."""
+
+    kind = KIND
+
+    encoders: tuple[str, ...]
+
+    @classmethod
+    def of(cls, encoders: Sequence[str]) -> CostJob:
+        """Check what is asked and put it into one form.
+
+        Raises:
+            UserError: no encoder, or a spec that cannot be read.
+        """
+        from engine.encoders import parse
+
+        names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
+        if not names:
+            raise UserError("No encoder was named.", "Name at least one.")
+        return cls(names)
+
+    @property
+    def title(self) -> str:
+        """`Cost of minilm`."""
+        more = f" and {len(self.encoders) - 1} more" if len(self.encoders) > 1 else ""
+        return f"Cost of {self.encoders[0]}{more}"
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether each was measured on this machine."""
+        return all(name in measured(workspace) for name in self.encoders)
+
+    def units(self) -> list[str]:
+        """One an encoder."""
+        return [f"Measuring {name}" for name in self.encoders]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Measure one of them."""
+        measure(workspace, self.encoders[position])
+
+
+def measure(workspace: Workspace, encoder: str) -> None:
+    """Measure an encoder and keep what was found; what was measured before gives way.
+
+    Raises:
+        UserError: it cannot be used.
+    """
+    from engine.cost import footprint
+    from engine.encoders import describe
+
+    facts = {key: describe(encoder).get(key) for key in _FACTS}
+    root = workspace.catalog.root
+    place = {} if root is None else {"THEODOLITE_DATA": str(root)}
+    found = footprint.in_own_process(encoder, os.environ | place)
+    info = {**facts, **found, "encoder": encoder, "machine": _machine()}
+    workspace.store.derived.put(_key(encoder), KIND, info)
+
+
+def forget(workspace: Workspace, encoders: Sequence[str]) -> None:
+    """Let go of what was measured of some encoders here.
+
+    Raises:
+        UserError: for visitors.
+    """
+    workspace.refuse_visitors()
+    for name in encoders:
+        workspace.store.derived.remove(_key(name))
+
+
+def queue_measurement(workspace: Workspace, encoders: Sequence[str]) -> str:
+    """Leave those that were not measured to the worker; the run's id, empty where none is left.
+
+    Raises:
+        UserError: for visitors, or a spec that cannot be read.
+    """
+    workspace.refuse_visitors()
+    known = measured(workspace)
+    left = [name for name in encoders if name not in known]
+    return queue(workspace, CostJob.of(left)) if left else ""
+
+
+def measured(workspace: Workspace) -> dict[str, dict[str, Any]]:
+    """Encoder -> what `row` makes of its measurement on this machine."""
+    found: dict[str, dict[str, Any]] = {}
+    for kept in workspace.store.derived.list(KIND):  # the newest first
+        info = kept["info"]
+        if info["machine"] == _machine() and info["encoder"] not in found:
+            found[info["encoder"]] = row(info)
+    return found
+
+
+def row(info: Mapping[str, Any]) -> dict[str, Any]:
+    """One flat object an encoder, as `theodolite encoders cost --json` prints it.
+
+    Beside each number that was repeated stand its lowest and highest.
+    """
+    from engine.cost.footprint import percentile, spread
+
+    flat: dict[str, Any] = {"encoder": info["encoder"], "dim": info["dim"]}
+    repeated = {f"per_second_{n}": values for n, values in info["per_second"].items()}
+    for key, values in (repeated | {"load_seconds": info["load_seconds"]}).items():
+        flat[key], flat[f"{key}_low"], flat[f"{key}_high"] = spread(values)
+    size, table = info["parameters"], info["embedding_parameters"]
+    return flat | {
+        "latency_p50": percentile(info["latency_ms"], 0.50),
+        "latency_p95": percentile(info["latency_ms"], 0.95),
+        "memory": info["memory_bytes"] / 2**20,
+        "disk": info["bytes"] / 2**20 if info["bytes"] else None,
+        "vector_bytes": info["vector_bytes"],
+        "embedding_parameters": None if table is None else table / 1e6,
+        "other_parameters": None if size is None or table is None else (size - table) / 1e6,
+        "machine": info["machine"],
+        "device": info["device"],
+    }
+
+
+def front(points: Mapping[str, tuple[float, float]], more_is_better: bool) -> list[str]:
+    """The Pareto front, from the cheapest on: whom nobody beats in both cost and quality.
+
+    Args:
+        points: encoder -> (cost, quality).
+        more_is_better: of the cost, such as a speed.
+    """
+    sign = -1.0 if more_is_better else 1.0
+    best: list[str] = []
+    for name in sorted(points, key=lambda n: (sign * points[n][0], -points[n][1])):
+        if not best or points[name][1] > points[best[-1]][1]:
+            best.append(name)
+    return best
+
+
+def in_words(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as people read it: medians with what lies between lowest and highest."""
+    return {"encoder": row["encoder"], **{key: told(row, key) for key in AXES}}
+
+
+def told(row: Mapping[str, Any], key: str) -> str:
+    """One number with its unit, and its spread where it was repeated."""
+    value = row[key]
+    if value is None:
+        return formats.MISSING
+    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
+    between = "" if low is None or high is None else f" ({brief(low)} to {brief(high)})"
+    return f"{brief(value)} {AXES[key][1]}{between}"
+
+
+def brief(value: float) -> str:
+    """Three figures."""
+    return f"{value:,.0f}".replace(",", "") if value >= 100 else f"{value:.3g}"
+
+
+def _key(encoder: str) -> str:
+    return hash_of(KIND, FORMAT, encoder, _machine())
+
+
+@cache
+def _machine() -> str:
+    from engine.cost.footprint import machine
+
+    return machine()

@@ -1,0 +1,135 @@
+"""The page *Cost*: quality against what it costs on this machine, and smaller vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app.components.board import board as table
+from app.components.chart import chart
+from app.pages.board import cost, cost_views, curves, service
+from app.pages.encoders import choices
+from app.pages.jobs import run_panel
+from app.pages.jobs.run_panel import RunPanel
+from app.web import address, parts
+from app.web.controls import Control, Controls, Values
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+TITLE = "Cost"
+PATH = "cost"
+DESCRIPTION = (
+    "What each encoder takes on this machine beside what it is worth. The line is the Pareto "
+    "front: nobody beats those on it in both."
+)
+CONTROLS = (
+    Control("suite", "Suite", gr.Dropdown, service.ALL,
+            options={"min_width": 180, "choices": [("All measured", service.ALL)]}),
+    Control("axis", "Cost", gr.Dropdown, "per_second_64",
+            choices=[(what, key) for key, (what, _, _) in cost.AXES.items()],
+            options={"min_width": 260}),
+    Control("encoder", "Encoder of the curves", gr.Dropdown, options={"choices": []}),
+    Control("task", "Task of the curves", gr.Dropdown, options={"choices": [], "value": None},
+            key="task"),
+)  # fmt: skip
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page."""
+    controls = Controls(*CONTROLS)
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("suite", "axis")
+    notice = parts.notice()
+    shown = {"headline": parts.static("", elem_id="headline", elem_classes=["t-answer"])}
+    shown["measure"] = gr.Button("Measure", variant="primary", visible=False, elem_id="measure")
+    panel = RunPanel(workspace)
+    shown["pareto"] = chart(elem_id="pareto", elem_classes=["t-answer"])
+    shown["costs"] = table(elem_id="costs")
+    parts.section("Smaller vectors", cost_views.CURVES_LEAD)
+    with gr.Row():
+        controls.render("encoder", "task")
+    shown["said"] = parts.static("", elem_id="curves-said")
+    shown["curves"] = chart(elem_id="curves")
+
+    def show(asked: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
+        yield _priced(workspace, asked)
+        yield _curves(workspace, asked)
+
+    def make(asked: Values) -> str:
+        return cost.queue_measurement(workspace, _encoders(workspace, asked))
+
+    panel.connect(
+        controls, shown, shown["headline"], shown["measure"], notice,
+        load=lambda request: _loaded(workspace, controls, request), show=show, make=make,
+    )  # fmt: skip
+
+
+def _encoders(workspace: Workspace, asked: Values) -> list[str]:
+    """Those on the board of the suite; where nothing is measured, those that are kept."""
+    try:
+        return list(service.board(workspace, service.BoardSpec(asked.suite)).encoders)
+    except UserError:
+        return choices.names(workspace)
+
+
+def _priced(workspace: Workspace, asked: Values) -> dict[str, Any]:
+    names, found = _encoders(workspace, asked), cost.measured(workspace)
+    rows = {name: found[name] for name in names if name in found}
+    left = len(names) - len(rows)
+    go = gr.update(
+        visible=bool(left) and not workspace.read_only,
+        value=f"Measure the cost of {left if left > 1 else 'one'}{' more' if rows else ''}",
+    )
+    if not rows:
+        said = parts.next_step(
+            workspace.read_only,
+            "compare by size and dimensions on the Board",
+            "Some ten seconds an encoder, in a process of its own.",
+        )
+        nothing = parts.empty("No cost is measured on this machine yet", said)
+        return {"headline": nothing, "measure": go, "pareto": None, "costs": None}
+    try:
+        board = service.board(workspace, service.BoardSpec(asked.suite))
+    except UserError:
+        board = None
+    said, picture = cost_views.pareto(board, rows, asked.axis)
+    return {"headline": said, "measure": go, "pareto": picture, "costs": cost_views.table(rows)}
+
+
+def _curves(workspace: Workspace, asked: Values) -> dict[str, Any]:
+    if not asked.encoder or not asked.task:
+        return {"said": "", "curves": None}
+    try:
+        lines = curves.curves(workspace, asked.encoder, asked.task)
+    except UserError as error:
+        return {"said": parts.say(str(error.message)), "curves": None}
+    said, picture = cost_views.curves(lines, asked.encoder, asked.task)
+    return {"said": said, "curves": picture}
+
+
+def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+    """The controls as the address has them."""
+    asked = controls.asked(request)
+    suites = service.offered(workspace)[0]
+    kept = choices.names(workspace)
+    named = address.first(request, "encoder")
+    chosen = choices.read(named) or named or next((n for n in choices.STARTERS if n in kept), None)
+    offered = curves.tasks(workspace, chosen or "")
+    first = next(iter(offered), None)
+    return {
+        "suite": gr.update(
+            choices=[("All measured" if name == service.ALL else name, name) for name in suites],
+            value=asked.suite if asked.suite in suites else service.ALL,
+        ),
+        "axis": asked.axis,
+        "encoder": choices.one(workspace, chosen),
+        "task": gr.update(
+            choices=curves.tasks(workspace, ""),
+            value=asked.task if asked.task else first,
+        ),
+        "run": run_panel.asked(workspace, request),
+    }

@@ -1,0 +1,166 @@
+"""What the page Cost shows: quality against cost with the Pareto front, all numbers, curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.board import Cell, Head, Line, value
+from app.components.chart import drawing, plain
+from app.pages.board import cost
+from app.web import parts
+from app.web.figures import Figure, axis, draw, scatter, style
+from app.web.theme import SERIES
+
+if TYPE_CHECKING:
+    from app.pages.board.curves import Scored
+    from app.pages.board.service import Standings
+
+CURVES_LEAD = (
+    "One task scored again on vectors with fewer dimensions or fewer bits: the first dimensions "
+    "(what Matryoshka training is for), principal components fitted on the task's sentences, and "
+    "the first dimensions in 8 bits or by their signs alone. Nothing is encoded again."
+)
+METHODS = {"first": "first dimensions", "pca": "PCA", "int8": "int8", "binary": "binary"}
+HEADS = {
+    "per_second_16": ("16 tokens", "sentences/s"),
+    "per_second_64": ("64 tokens", "sentences/s"),
+    "per_second_256": ("256 tokens", "sentences/s"),
+    "latency_p50": ("Latency p50", "ms a sentence"),
+    "latency_p95": ("Latency p95", "ms a sentence"),
+    "load_seconds": ("Loading", "s"),
+    "memory": ("Memory", "MiB"),
+    "disk": ("Disk", "MiB"),
+    "vector_bytes": ("Vector", "bytes"),
+    "embedding_parameters": ("Embedding", "million parameters"),
+    "other_parameters": ("Other", "million parameters"),
+}
+ON_THE_BOARD = ("per_second_64", "latency_p50", "memory")
+READING = (
+    "Measured here, each in a process of its own, on sentences that no cache has: medians, with "
+    "the lowest and highest of the repeats where a cell is pointed at. Embedding parameters are "
+    "looked up, the others multiplied."
+)
+
+
+def pareto(
+    board: Standings | None, rows: Mapping[str, Mapping[str, Any]], key: str
+) -> tuple[str, Any]:
+    """The finding, and the picture; nothing is drawn where no quality is known."""
+    what, _, more = cost.AXES[key]
+    means = dict(zip(board.encoders, board.mean.tolist(), strict=True)) if board else {}
+    whole = set(board.complete) if board else set()
+    known = {n: (row[key], means[n]) for n, row in rows.items() if row[key] and n in whole}
+    if not known or board is None:
+        said = "Nobody of those has every task of the suite"
+        return parts.heading(said, "Their cost is in the table."), None
+    best = cost.front(known, more)
+    lead = f"{what}, on {next(iter(rows.values()))['machine']}."
+    if len(known) == 1:
+        said = f"The cost of {best[0]} alone is measured"
+    else:
+        number = f"{len(best)} of {len(known)} encoders"
+        verb = "is" if len(best) == 1 else "are"
+        said = f"{formats.listed(best, 3)} {verb} on the Pareto front, {number}"
+    words = f"{len(board.columns)} tasks"
+    drawn = _pareto(known, rows, best, key, f"mean over {words}")
+    table = [[n, known[n][0], rows[n].get(f"{key}_low"), rows[n].get(f"{key}_high"), known[n][1],
+              n in best] for n in known]  # fmt: skip
+    columns = ["encoder", what, "lowest", "highest", f"mean over {words}", "on the front"]
+    label = f"Mean over {words} against {what.lower()}. {said}."
+    return parts.heading(said, lead), drawing(
+        drawn, label, name="theodolite-cost", columns=columns, rows=table
+    )
+
+
+def _pareto(
+    known: Mapping[str, tuple[float, float]], rows: Mapping[str, Mapping[str, Any]],
+    best: Sequence[str], key: str, quality: str,
+) -> Figure:  # fmt: skip
+    what, unit, _ = cost.AXES[key]
+    names = list(known)
+    low, high = (
+        [rows[n].get(f"{key}_{end}", known[n][0]) for n in names] for end in ("low", "high")
+    )
+    x = [known[n][0] for n in names]
+    line = scatter(
+        x=[known[n][0] for n in best], y=[known[n][1] for n in best], mode="lines",
+        line={"color": SERIES[1], "width": 2, "dash": "dot"}, hoverinfo="skip", showlegend=False,
+    )  # fmt: skip
+    marks = scatter(
+        x=x, y=[known[n][1] for n in names], mode="markers+text" if len(names) <= 24 else "markers",
+        text=[plain(formats.shorten(n, 24)) for n in names], textposition="top center",
+        cliponaxis=False,
+        marker={"size": 13, "color": [SERIES[1] if n in best else SERIES[0] for n in names]},
+        error_x={"type": "data", "symmetric": False, "thickness": 1.2,
+                 "array": [h - v for h, v in zip(high, x, strict=True)],
+                 "arrayminus": [v - lo for lo, v in zip(low, x, strict=True)]},
+        customdata=[[plain(n), cost.told(rows[n], key)] for n in names], showlegend=False,
+        hovertemplate="%{customdata[0]}: %{customdata[1]}<br>mean %{y:.2f}<extra></extra>",
+    )  # fmt: skip
+    across = axis(f"{what} ({unit}, log)", type="log", zeroline=False)
+    return draw([line, marks], across, axis(quality, zeroline=False), height=420, left=64)
+
+
+def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """Every number of every encoder, as a table that can be sorted and saved."""
+    heads: list[Head] = [
+        ("Encoder", ""),
+        *((what, unit, not more) for what, unit, more in cost.AXES.values()),
+    ]
+    heads: list[Head] = [("Encoder", ""), *heads_of(*cost.AXES)]
+    lines: list[Line] = [
+        (name, row["device"], cells(row, *cost.AXES)) for name, row in rows.items()
+    ]
+    return value("What encoders cost", heads, lines, READING, "theodolite-costs.csv")
+
+
+def heads_of(*keys: str) -> list[Head]:
+    """Of columns of cost; what costs more is sorted from the lowest."""
+    return [(HEADS[key][0], HEADS[key][1], not cost.AXES[key][2]) for key in keys]
+
+
+def cells(row: Mapping[str, Any], *keys: str) -> list[Cell]:
+    """Of one encoder: a median each, with its spread for whoever points at it."""
+    return [
+        (formats.MISSING, "t-muted", "not known", False) if row[key] is None
+        else (cost.brief(row[key]), "", cost.told(row, key), False)
+        for key in keys
+    ]  # fmt: skip
+
+
+def curves(found: Sequence[Scored], encoder: str, task: str) -> tuple[str, Any]:
+    """What is kept with how many bytes, in a sentence; and the curves."""
+    whole = max((s for s in found if s.how.method == "first"), key=lambda s: s.how.dim)
+    near = [s for s in found if s.score >= whole.score - 1.0]
+    least = min(near, key=lambda s: (s.how.bytes, -s.score))
+    how = f"{METHODS[least.how.method]}, {least.how.dim} dimensions"
+    said = (
+        f"On {task}, {encoder} keeps within a point of its {formats.score(whole.score)} down to "
+        f"{_bytes(least.how.bytes)} a vector ({how}) of {_bytes(whole.how.bytes)}."
+    )
+    traces = []
+    for place, (method, name) in enumerate(METHODS.items()):
+        line = sorted((s for s in found if s.how.method == method), key=lambda s: s.how.bytes)
+        traces.append(scatter(
+            x=[s.how.bytes for s in line], y=[s.score for s in line], mode="lines+markers",
+            name=name, line=style(place) | {"width": 2.2}, marker={"size": 8},
+            customdata=[[s.how.dim] for s in line],
+            hovertemplate=f"{name}, %{{customdata[0]}} dimensions: %{{y:.2f}}<extra></extra>",
+        ))  # fmt: skip
+    across = axis("bytes a vector (log)", type="log", zeroline=False)
+    figure = draw(traces, across, axis(f"score on {plain(task)}", zeroline=False),
+                  height=400, left=64, legend=True)  # fmt: skip
+    rows = [[METHODS[s.how.method], s.how.dim, s.how.bytes, s.score] for s in found]
+    picture = drawing(
+        figure, f"Score of {encoder} on {task} with smaller vectors. {said}",
+        name="theodolite-smaller-vectors",
+        columns=["method", "dimensions", "bytes", "score"], rows=rows,
+    )  # fmt: skip
+    return f'<p class="t-said">{escape(said)}</p>', picture
+
+
+def _bytes(number: float) -> str:
+    return f"{number:g} bytes"

@@ -1,0 +1,83 @@
+"""Quality of smaller vectors: a task scored again on the vectors that the store has of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.space.compression import Compressed
+
+MOST_SENTENCES = 40_000
+"""Of a task whose score is worked out while the page waits."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The main score of a task on vectors made smaller."""
+
+    how: Compressed
+    score: float
+
+
+def tasks(workspace: Workspace, encoder: str) -> list[str]:
+    """Tasks that train nothing for minutes, those that the encoder was measured on first."""
+    from engine import protocols
+    from engine.tasks import available, type_of
+
+    quick = [
+        task.name for task in available(workspace.catalog)
+        if not type_of(task, protocols.get(task.protocol)).trains
+    ]  # fmt: skip
+    rows = workspace.store.results.table(encoders=[encoder]) if encoder else []
+    done = {row["task"] for row in rows if row["error"] is None}
+    return sorted(quick, key=lambda name: name not in done) if done or not encoder else []
+
+
+def curves(workspace: Workspace, encoder: str, task: str) -> tuple[Scored, ...]:
+    """Score a task on fewer dimensions and fewer bits; nothing is encoded.
+
+    Raises:
+        UserError: a task that trains for long, or whose sentences the store has no vectors of.
+    """
+    from engine.tasks import get
+
+    bound = workspace.bound(encoder, get(task, workspace.catalog).dataset)
+    return _curves(workspace, encoder, task, bound.fingerprint)
+
+
+@lru_cache(maxsize=64)
+def _curves(workspace: Workspace, encoder: str, task: str, _fingerprint: str) -> tuple[Scored, ...]:
+    from app.finite import finite
+    from app.vectors import sources, uncached
+    from engine import protocols
+    from engine.encoders.variants import ladder
+    from engine.progress import nobody
+    from engine.space.compression import smaller
+    from engine.tasks import get, type_of
+
+    asked = get(task, workspace.catalog)
+    protocol = protocols.get(asked.protocol)
+    kind = type_of(asked, protocol)
+    data = workspace.catalog.load(asked.dataset)
+    if kind.trains or len(data.sentences) > MOST_SENTENCES:
+        raise UserError(f"{task} takes too long to be scored again and again.", "Choose another.")
+    bound = workspace.bound(encoder, asked.dataset)
+    if any(uncached(source, data.sentences) for source in sources(bound)):
+        raise UserError(
+            f"{encoder} has not encoded {task} yet: curves are drawn from vectors that are kept.",
+            f"Measure it: `theodolite evaluate '{encoder}' --tasks {task}`.",
+        )
+    vectors = finite(bound.encode(data.sentences), data.sentences)
+    found = []
+    for how, made in smaller(vectors, ladder(vectors.shape[1])):
+        try:
+            done = kind.measure(asked, data, made, protocol.name, protocol.seed, nobody)
+        except UserError:  # such as all cosines alike
+            continue
+        found.append(Scored(how, next(score.score for score in done.scores if score.main)))
+    return tuple(found)

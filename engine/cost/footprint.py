@@ -1,0 +1,213 @@
+"""What an encoder takes on this machine, measured: speed by length, latency, loading, memory.
+
+It is run as a process of its own (`python -m engine.cost.footprint SPEC`), so that what it loads
+and holds is nobody else's; what it prints is one JSON object. Nothing is cached, and no sentence is
+encoded twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from engine.encoders import Encoder
+
+LENGTHS = (16, 64, 256)
+"""Words of a text: common ones, which almost every tokenizer has whole."""
+REPEATS = 5
+_SECONDS = 0.5
+"""About how long a repeat takes."""
+_SINGLES = 60
+"""Sentences encoded one by one."""
+_MOST, _FEWEST = 4096, 8
+_WORDS = (
+    "the of and to in is that it was for on are as with they at be this have from or one had by "
+    "not what all were we when your can said there use an each which she do how their if will up "
+    "other about out many then them these so some her would make like him into time has look two "
+    "more write go see number no way could people my than first water been call who its now find "
+    "long down day did get come made may part over new sound take only little work know place "
+    "year live me back give most very after thing our just name good man think say great where "
+    "help through much before line right too mean old any same tell boy follow came want show"
+).split()
+
+
+class NoCache:
+    """A `VectorCache` that keeps nothing: what is measured is the encoder."""
+
+    def get(
+        self, fingerprint: str, keys: Sequence[bytes], dim: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `VectorCache.get`."""
+        return np.zeros(len(keys), bool), np.empty((0, dim), np.float32)
+
+    def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
+        """See `VectorCache.put`."""
+
+
+def sentences(length: int, number: int, seed: int) -> list[str]:
+    """Different texts of so many common words each."""
+    drawn = np.random.default_rng(seed).integers(0, len(_WORDS), (number, length))
+    return [" ".join(_WORDS[word] for word in row) for row in drawn]
+
+
+def measure(spec: str) -> dict[str, Any]:
+    """Measure an encoder in this process, which should have done nothing else.
+
+    Returns:
+        JSON-able: `dim`, `load_seconds` (of several loads, the first with the libraries),
+        `per_second` (length -> of several repeats), `latency_ms` (of single sentences, in order),
+        `memory_bytes` (what the process grew by, at its peak), `vector_bytes`, `device`.
+
+    Raises:
+        UserError: an encoder that cannot be used, or that holds vectors and encodes nothing.
+    """
+    import psutil
+
+    from engine.encoders import parse
+
+    if any(source.kind == "vectors" for source in parse(spec).sources):
+        raise UserError(
+            f"{spec} holds vectors of sentences and encodes none.", "There is nothing to measure."
+        )
+    process, peak = psutil.Process(), 0
+    before = process.memory_info().rss
+
+    def held() -> None:
+        nonlocal peak
+        peak = max(peak, process.memory_info().rss)
+
+    loads = []
+    for seed in range(3):
+        start = time.perf_counter()
+        encoder = _loaded(spec)
+        encoder.encode(sentences(8, 1, seed))  # weights are read at the first
+        loads.append(time.perf_counter() - start)
+        held()
+    speeds = {str(length): _speed(encoder, length, held) for length in LENGTHS}
+    return {
+        "dim": encoder.dim,
+        "load_seconds": loads,
+        "per_second": speeds,
+        "latency_ms": sorted(_latency(encoder)),
+        "memory_bytes": max(0, peak - before),
+        "vector_bytes": 4 * encoder.dim,
+        "device": _device(),
+    }
+
+
+def _loaded(spec: str) -> Encoder:
+    from engine.encoders import bind_task, load
+
+    encoder = load(spec, cache=NoCache())
+    if getattr(encoder, "needs_task", False):
+        texts = sentences(16, 4 * encoder.dim, 1111)
+        return bind_task(encoder, texts, "footprint")
+    return encoder
+
+
+def _speed(encoder: Encoder, length: int, held: Callable[[], None]) -> list[float]:
+    """Sentences a second, in several repeats; how many at a time is found first, and warms up."""
+    number, seed = _FEWEST, length
+    while True:
+        texts = sentences(length, number, seed)
+        start = time.perf_counter()
+        encoder.encode(texts)
+        took = time.perf_counter() - start
+        if took > _SECONDS / 2 or number >= _MOST:
+            break
+        number, seed = min(_MOST, 2 * number), seed + 1
+    found = []
+    for repeat in range(REPEATS):
+        texts = sentences(length, number, 1_000 * length + repeat)
+        start = time.perf_counter()
+        encoder.encode(texts)
+        found.append(number / max(time.perf_counter() - start, 1e-9))
+        held()
+    return found
+
+
+def _latency(encoder: Encoder) -> list[float]:
+    """Milliseconds of single sentences of 16 words."""
+    found = []
+    for text in sentences(16, _SINGLES + 5, 16):
+        start = time.perf_counter()
+        encoder.encode([text])
+        found.append(1000 * (time.perf_counter() - start))
+    return found[5:]
+
+
+def _device() -> str:
+    import torch
+
+    if torch.cuda.is_available():
+        return str(torch.cuda.get_device_name())
+    return f"CPU, {torch.get_num_threads()} threads"
+
+
+def machine() -> str:
+    """What is measured on: figures of another machine are never shown beside these."""
+    import psutil
+
+    return f"{platform.node()}, {platform.machine()}, {psutil.cpu_count()} cores"
+
+
+def in_own_process(spec: str, environment: Mapping[str, str]) -> dict[str, Any]:
+    """`measure` in a process of its own.
+
+    Args:
+        spec: of the encoder.
+        environment: of the process.
+
+    Raises:
+        UserError: what it says went wrong.
+    """
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "engine.cost.footprint", spec],
+        env=dict(environment), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    last = (done.stdout.strip().splitlines() or [""])[-1]
+    try:
+        found: dict[str, Any] = json.loads(last)
+    except ValueError:
+        said = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
+        raise UserError(
+            f"{spec} cannot be measured: {said}", "Does it encode a sentence?"
+        ) from None
+    if "error" in found:
+        raise UserError(found["error"], found["hint"])
+    return found
+
+
+def spread(values: Sequence[float]) -> tuple[float, float, float]:
+    """Median, lowest and highest."""
+    return statistics.median(values), min(values), max(values)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Of sorted values, the one that such a share does not exceed."""
+    return values[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def main() -> None:
+    """Measure the encoder that the command line names, and print what was found."""
+    try:
+        found = measure(sys.argv[1])
+    except UserError as error:
+        found = {"error": error.message, "hint": error.hint}
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    main()

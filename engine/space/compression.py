@@ -1,0 +1,61 @@
+"""Smaller vectors: fewer dimensions, fewer bits. Pure functions from vectors to vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+_STEPS = 127
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """One way to make vectors smaller.
+
+    Attributes:
+        method: `first` (the first dimensions, as of Matryoshka training), `pca`, `int8`, `binary`.
+        dim: dimensions that are kept.
+        bytes: of one vector.
+    """
+
+    method: str
+    dim: int
+    bytes: float
+
+
+def int8(vectors: np.ndarray) -> np.ndarray:
+    """In 255 steps of each dimension, whose largest absolute value is the last: float32 (n, d)."""
+    scale = np.abs(vectors).max(axis=0) / _STEPS
+    scale[scale == 0.0] = 1.0
+    return np.asarray(np.rint(vectors / scale) * scale, np.float32)
+
+
+def binary(vectors: np.ndarray) -> np.ndarray:
+    """Signs alone, 1 or -1: their cosine is 1 - 2 Hamming / d."""
+    return np.where(vectors > 0, np.float32(1), np.float32(-1))
+
+
+def smaller(vectors: np.ndarray, sizes: list[int]) -> Iterator[tuple[Compressed, np.ndarray]]:
+    """Every method at some sizes.
+
+    PCA is fitted once, on these vectors; its components are in order, so a size is the first of
+    them. Precisions are of the first dimensions.
+
+    Args:
+        vectors: float32 (n, d), finite.
+        sizes: at most d each.
+    """
+    from engine.encoders.steps import fit_pca
+
+    turned = None
+    if len(vectors) > 1:
+        turned = fit_pca(vectors.astype(np.float64), vectors.shape[1])(vectors.astype(np.float64))
+    for k in sizes:
+        first = np.ascontiguousarray(vectors[:, :k])
+        yield Compressed("first", k, 4 * k), first
+        if turned is not None and k < vectors.shape[1]:
+            yield Compressed("pca", k, 4 * k), np.ascontiguousarray(turned[:, :k], np.float32)
+        yield Compressed("int8", k, k), int8(first)
+        yield Compressed("binary", k, k / 8), binary(first)

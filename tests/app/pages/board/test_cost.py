@@ -1,0 +1,108 @@
+"""What encoders cost: measured in a process of its own, kept, and set against quality."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from app.pages.board import cost, cost_views, curves, service
+from app.pages.evaluate.results import measured
+from app.workspace import Workspace
+from engine.errors import UserError
+from tests.fakes.measured import put
+
+FOUND = {
+    "encoder": "random:32", "dim": 32, "load_seconds": [2.0, 0.5, 0.4], "device": "CPU",
+    "per_second": {"16": [10.0, 30.0, 20.0, 40.0, 50.0], "64": [8.0] * 5, "256": [2.0] * 5},
+    "latency_ms": [float(ms) for ms in range(1, 101)], "memory_bytes": 3 * 2**20,
+    "vector_bytes": 128, "bytes": 2**20, "parameters": 30_000_000,
+    "embedding_parameters": 10_000_000,
+}  # fmt: skip
+
+
+def keep(workspace: Workspace, name: str, **other: object) -> None:
+    """As the job leaves it in the store."""
+    info = FOUND | {"encoder": name, "machine": cost._machine()} | other
+    workspace.store.derived.put(cost._key(name), cost.KIND, info)
+
+
+def test_medians_spread_and_percentiles_by_hand() -> None:
+    """Of 10 to 50 the median is 30; of 1 to 100 ms half do not exceed 50, and 95 not 95."""
+    row = cost.row(FOUND | {"machine": "here"})
+    assert (row["per_second_16"], row["per_second_16_low"], row["per_second_16_high"]) == (
+        30,
+        10,
+        50,
+    )
+    assert (row["latency_p50"], row["latency_p95"]) == (50.0, 95.0)
+    assert (row["memory"], row["disk"]) == (3.0, 1.0)
+    assert (row["embedding_parameters"], row["other_parameters"]) == (10.0, 20.0)
+    assert cost.told(row, "per_second_16") == "30 /s (10 to 50)"
+
+
+def test_the_pareto_front_by_hand() -> None:
+    """B is slower and worse than A; C is slower and better; D is as fast as A and worse."""
+    points = {"A": (100.0, 60.0), "B": (90.0, 55.0), "C": (10.0, 70.0), "D": (100.0, 50.0)}
+    assert cost.front(points, more_is_better=True) == ["A", "C"]
+    assert cost.front(points, more_is_better=False) == ["C"]
+
+
+def test_what_another_machine_measured_is_not_shown(workspace: Workspace) -> None:
+    """Speeds of two machines say nothing of each other."""
+    keep(workspace, "random:32")
+    keep(workspace, "random:64", machine="elsewhere")
+    assert list(cost.measured(workspace)) == ["random:32"]
+    cost.forget(workspace, ["random:32"])
+    assert cost.measured(workspace) == {}
+
+
+def test_quality_against_cost(workspace: Workspace) -> None:
+    """The finding names the front; an encoder that misses a task has no place in the picture."""
+    for name, score, speed in (("random:32", 50.0, 90.0), ("random:64", 60.0, 40.0)):
+        put(workspace.store, name, "MR", score)
+        keep(workspace, name, per_second={n: [speed] * 5 for n in ("16", "64", "256")})
+    put(workspace.store, "random:64", "CR", 60.0)
+    board = service.board(workspace, service.BoardSpec())
+    said, picture = cost_views.pareto(board, cost.measured(workspace), "per_second_64")
+    assert "The cost of random:64 alone" in said and picture is not None
+    put(workspace.store, "random:32", "CR", 50.0)
+    board = service.board(workspace, service.BoardSpec())
+    said, picture = cost_views.pareto(board, cost.measured(workspace), "per_second_64")
+    assert "random:32 and random:64 are on the Pareto front, 2 of 2 encoders" in said
+    rows = json.loads(picture["table"])["rows"]
+    assert {row[0]: row[1] for row in rows} == {"random:64": 40.0, "random:32": 90.0}
+    drawn = json.loads(cost_views.table(cost.measured(workspace)))
+    assert len(drawn["heads"]) == 1 + len(cost.AXES)
+
+
+@pytest.mark.slow
+def test_a_job_measures_in_a_process_of_its_own(workspace: Workspace) -> None:
+    """Every number is there and above zero; asked again, nothing is left to do."""
+    job = cost.CostJob.of(["random:32"])
+    assert not job.is_stored(workspace)
+    job.work(workspace, 0, lambda *_: None)  # type: ignore[arg-type]
+    row = cost.measured(workspace)["random:32"]
+    for key in ("per_second_16", "per_second_256", "latency_p50", "load_seconds", "vector_bytes"):
+        assert row[key] > 0
+    assert row["per_second_16_low"] <= row["per_second_16"] <= row["per_second_16_high"]
+    assert job.is_stored(workspace) and cost.queue_measurement(workspace, ["random:32"]) == ""
+    with pytest.raises(UserError, match="There is no folder"):
+        cost.CostJob.of(["dir:/nowhere"]).work(workspace, 0, lambda *_: None)  # type: ignore[arg-type]
+
+
+def test_smaller_vectors_are_scored_without_encoding(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All dimensions score as the evaluation did; what was never encoded is refused in words."""
+    with pytest.raises(UserError, match="has not encoded StarterSTS yet"):
+        curves.curves(workspace, "random:32", "StarterSTS")
+    row = measured(workspace, "random:32", "StarterSTS")
+    found = curves.curves(workspace, "random:32", "StarterSTS")
+    by = {(one.how.method, one.how.dim): one for one in found}
+    assert by["first", 32].score == pytest.approx(row["score"], abs=1e-9)
+    assert by["first", 16].how.bytes == 64 and by["binary", 32].how.bytes == 4
+    assert abs(by["int8", 32].score - row["score"]) < 1
+    assert ("pca", 32) not in by and ("pca", 16) in by
+    said, picture = cost_views.curves(found, "random:32", "StarterSTS")
+    assert "keeps within a point" in said and picture["table"]
