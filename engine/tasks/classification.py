@@ -20,7 +20,7 @@ from engine.errors import UserError
 from engine.progress import ProgressCallback
 from engine.results import Score
 from engine.tasks.cost import Work
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
     from engine.datasets.types import LabelledSentences
@@ -125,6 +125,14 @@ def _enough(data: LabelledSentences, split: str | None) -> tuple[np.ndarray, np.
     return rows, np.array(data.labels)[rows]
 
 
+def _examples(data: LabelledSentences, protocol: str) -> ExampleTexts:
+    """Those that are predicted: of a label that occurs often enough, in `test` or everywhere."""
+    split = _own_splits(protocol) and _has_own_splits(data)
+    rows, _ = _enough(data, "train" if split else None)
+    tested = [row for row in rows if not split or data.splits[row] == "test"]
+    return [((data.sentences[row],), data.labels[row]) for row in tested]
+
+
 def of_data(name: str, dataset: str, description: str, protocol: str = "starter-1") -> Task:
     """The task on labelled sentences."""
     return Task(name, "classification", dataset, "labels", protocol, "accuracy", description)
@@ -167,5 +175,6 @@ TYPE = TaskType(
     "classification",
     measure=_measured,
     work=_work,
+    examples=_examples,
     tasks=(of_data("StarterTopics", "starter-topics", "Tell the starter set's topics apart."),),
 )

@@ -24,6 +24,7 @@ TYPE = TaskType(
     measure=transfer.measured,
     work=transfer.work,
     trains=True,
+    examples=transfer.examples,
     tasks=(
         _task("Length", "how long the sentence is, in six bins."),
         _task("WordContent", "which of a thousand words it holds."),

@@ -66,5 +66,8 @@ TYPE = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors),
     work=_work,
     draws=False,
+    examples=lambda data, protocol: [
+        ((sentence,), label) for sentence, label in zip(data.sentences, data.labels, strict=True)
+    ],
     tasks=(of_data("StarterSearch", "starter-topics", "Find sentences of the same topic."),),
 )

@@ -17,7 +17,7 @@ from engine.results import Score
 from engine.space import geometry
 from engine.stats.bootstrap import pearson, spearman
 from engine.tasks.cost import Work
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
     from engine.datasets.types import PairPart, ScoredPairs
@@ -85,6 +85,14 @@ def main_rows(data: ScoredPairs) -> tuple[tuple[np.ndarray, np.ndarray], np.ndar
     pairs = _pairs(data.parts)
     rows = np.isin(pairs.part, _main_parts(data))
     return (pairs.left[rows], pairs.right[rows]), pairs.gold[rows]
+
+
+def examples(data: ScoredPairs, protocol: str) -> ExampleTexts:
+    """The pairs of the main score with their grades."""
+    (left, right), gold = main_rows(data)
+    sentences = data.sentences
+    rows = zip(left, right, gold, strict=True)
+    return [((sentences[a], sentences[b]), f"{grade:g}") for a, b, grade in rows]
 
 
 def _pairs(parts: dict[str, PairPart]) -> _Pairs:
@@ -216,6 +224,7 @@ TYPE = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors),
     work=_work,
     draws=False,
+    examples=examples,
     tasks=(
         of_data("starter-pairs", "Graded sentence pairs of the starter set.", "StarterSTS"),
         of_data("STS12", "SemEval 2012 similarity, five subsets."),

@@ -59,6 +59,10 @@ class Measurement:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
+ExampleTexts = Sequence[tuple[tuple[str, ...], str]]
+"""Of each example of a main score, in the order of its values: its texts, and what is expected."""
+
+
 @dataclass(frozen=True)
 class TaskType:
     """One way to measure.
@@ -77,6 +81,8 @@ class TaskType:
         trains: whether something is trained for minutes.
         draws: whether the main score depends on the seed.
         protocols: the only ones under which it is measured so; empty for all others.
+        examples: called with (data, protocol), says which examples the main score is over; None
+            where nothing does.
     """
 
     name: str
@@ -88,6 +94,7 @@ class TaskType:
     trains: bool = False
     draws: bool = True
     protocols: tuple[str, ...] = ()
+    examples: Callable[[Any, str], ExampleTexts] | None = None
 
 
 MTEB_TYPES = {

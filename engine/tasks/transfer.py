@@ -38,7 +38,7 @@ from engine.errors import UserError
 from engine.progress import ProgressCallback, nobody
 from engine.results import Score
 from engine.tasks.cost import Work
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
     from engine.datasets.types import Kind, LabelledPairs, LabelledSentences
@@ -315,6 +315,18 @@ def work(data: LabelledSentences | LabelledPairs, protocol: str, seed: int) -> W
     return replace(whole, calls=calls)
 
 
+def examples(data: LabelledSentences | LabelledPairs, protocol: str) -> ExampleTexts:
+    """The examples of the split `test`, or all of them, in the order of the data set."""
+    from engine.datasets.types import LabelledPairs
+
+    names = [_SPLITS.get(name.lower(), name.lower()) for name in data.splits]
+    rows = [row for row in range(len(data.labels)) if not names or names[row] == "test"]
+    if isinstance(data, LabelledPairs):
+        sides = [(data.sentences[data.left[row]], data.sentences[data.right[row]]) for row in rows]
+        return [(pair, data.labels[row]) for pair, row in zip(sides, rows, strict=True)]
+    return [((data.sentences[row],), data.labels[row]) for row in rows]
+
+
 def _fit_rows(fits: list[Fit]) -> int:
     return sum(len(fit.train) for fit in fits)
 
@@ -347,6 +359,7 @@ TYPE = TaskType(
     measure=measured,
     work=work,
     trains=True,
+    examples=examples,
     tasks=(
         _task("MR", "Movie reviews, positive or negative."),
         _task("CR", "Customer reviews, positive or negative."),

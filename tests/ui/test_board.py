@@ -81,3 +81,22 @@ def test_it_fits_every_window(visitor, invented, size, dark):
     expect(page.locator("#board tbody td").first).to_be_visible()
     visit.picture(f"board-{size[0]}-{'dark' if dark else 'light'}")
     assert not visit.scrolls_sideways()
+
+
+def test_the_examples_on_which_two_encoders_part(visitor, invented):
+    """A score that is pressed chooses its task and encoder; the address keeps the three."""
+    page = visitor(invented).open("board?suite=transfer&published=false")
+    expect(page.locator("#apart")).to_contain_text("random:256 is right on")
+    row = page.locator("#board tbody tr", has_text="wordllama")
+    row.get_by_role("button").nth(1).click()
+    expect(page.locator("#apart")).to_contain_text("of CR that random:64 gets wrong")
+    expect(page).to_have_url(re.compile("task=CR.*better=wordllama.*worse=random"))
+    other = visitor(invented).open(address_of(page))
+    expect(other.locator("#apart")).to_contain_text("wordllama is right on")
+
+
+def test_cost_says_what_to_do_first(visitor, invented):
+    """Nothing is measured yet: a button measures, the other numbers stand already."""
+    page = visitor(invented).open("cost?suite=transfer")
+    expect(page.locator("#headline")).to_contain_text("No cost is measured on this machine yet")
+    expect(page.get_by_role("button", name="Measure the cost of 4")).to_be_visible()

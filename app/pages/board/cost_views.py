@@ -106,10 +106,6 @@ def _pareto(
 
 def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """Every number of every encoder, as a table that can be sorted and saved."""
-    heads: list[Head] = [
-        ("Encoder", ""),
-        *((what, unit, not more) for what, unit, more in cost.AXES.values()),
-    ]
     heads: list[Head] = [("Encoder", ""), *heads_of(*cost.AXES)]
     lines: list[Line] = [
         (name, row["device"], cells(row, *cost.AXES)) for name, row in rows.items()

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app.components.board import board as table
-from app.pages.board import cost, cost_views, service, views
-from app.pages.board.service import BoardSpec
+from app.pages.board import cost, cost_views, example_views, examples, service, views
+from app.pages.board.service import BoardSpec, Standings
 from app.pages.compare import service as comparison
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load, poll
-from app.web.parts import ALWAYS_LAST
+from app.web.events import PageEvent
+from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ SUITES = {
     "probing": "Probing",
 }
 _SEVERAL = {"multiselect": True}
+_LISTED: dict[str, Any] = {"choices": [], "value": None, "min_width": 220}
 CONTROLS = (
     Control("suite", "Suite", gr.Dropdown, service.ALL,
             options={"min_width": 200, "choices": [(SUITES[service.ALL], service.ALL)]}),
@@ -54,7 +56,11 @@ CONTROLS = (
     Control("licences", "Licences", gr.Dropdown, (), "None: any.", (), _SEVERAL, key="licence"),
     Control("published", "Published rows", gr.Checkbox, True,
             "Printed in papers, not measured here: never ranked, tested or averaged."),
+    Control("task", "Task", gr.Dropdown, options=_LISTED),
+    Control("better", "Does better", gr.Dropdown, options=_LISTED),
+    Control("worse", "Does worse", gr.Dropdown, options=_LISTED),
 )  # fmt: skip
+COMPARED = ("task", "better", "worse")
 FILTERS = ("protocol", "types", "languages", "most_parameters", "most_dimensions", "least_tokens",
            "licences", "published")  # fmt: skip
 
@@ -69,6 +75,10 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     headline = parts.static("", elem_id="headline")
     shown = table(elem_id="board", elem_classes=["t-answer"])
+    parts.section("Where two encoders part", example_views.LEAD)
+    with gr.Row():
+        controls.render(*COMPARED)
+    apart = parts.static("", elem_id="apart")
     seen = gr.State(None)
 
     def load(request: gr.Request) -> Answer:
@@ -82,13 +92,8 @@ def build(workspace: Workspace) -> None:
         yield filled(standings, None, asked)  # the order is there at once, its worth is resampled
         yield filled(standings, service.ranking(workspace, standings), asked)
 
-    def filled(standings: service.Standings, ranked: Any, asked: Values) -> dict[Any, Any]:
-        priced = cost.measured(workspace)
-        drawn = views.table(
-            standings, ranked, asked.columns, asked.published,
-            {n: cost_views.cells(row, *cost_views.ON_THE_BOARD) for n, row in priced.items()},
-            cost_views.heads_of(*cost_views.ON_THE_BOARD) if priced else (),
-        )  # fmt: skip
+    def filled(standings: Standings, ranked: Any, asked: Values) -> dict[Any, Any]:
+        drawn = _table(workspace, standings, ranked, asked)
         return {headline: views.finding(standings, ranked), shown: drawn}
 
     def refresh(known: Any) -> Answer:
@@ -98,12 +103,70 @@ def build(workspace: Workspace) -> None:
         return {seen: edition, controls["suite"]: gr.update(choices=_suites(workspace))}
 
     opened = on_load(load, [seen, *controls.values()], notice)
-    every = (show, controls, [headline, shown], notice)
-    on(seen.change, *every, **ALWAYS_LAST)
-    on([box.input for box in controls.values()], *every, **ALWAYS_LAST)
+    asks = [seen.change, *(box.input for n, box in controls.items() if n not in COMPARED)]
+    on(asks, show, controls, [headline, shown], notice, **ALWAYS_LAST)
     if not workspace.read_only:
         poll(POLL_SECONDS, opened, refresh, [seen], [seen, controls["suite"]])
+    _connect(workspace, controls, asks, shown, apart, notice)
     controls.keep()
+
+
+def _table(workspace: Workspace, standings: Standings, ranked: Any, asked: Values) -> str:
+    """The board, with the costs that were measured on this machine."""
+    priced = cost.measured(workspace)
+    keys = cost_views.ON_THE_BOARD if priced else ()
+    more = {name: cost_views.cells(row, *keys) for name, row in priced.items()}
+    heads = cost_views.heads_of(*keys)
+    return views.table(standings, ranked, asked.columns, asked.published, more, heads)
+
+
+def _connect(
+    workspace: Workspace, controls: Controls, asks: list[Any], board: gr.HTML, apart: gr.HTML,
+    notice: Any,
+) -> None:  # fmt: skip
+    """Show the examples on which two encoders part, of those and the tasks that are shown."""
+    compared = [controls[name] for name in COMPARED]
+
+    def choose(asked: Values) -> Answer:
+        offered = _compared(workspace, asked)
+        return {controls[name]: update for name, update in offered.items()}
+
+    def part(asked: Values) -> Answer:
+        if not all(_picked(asked)):
+            return {apart: ""}
+        standings = service.board(workspace, spec(asked))
+        found = examples.disagreement(workspace, standings, *_picked(asked))
+        return {apart: example_views.shown(found)}
+
+    def press(event: PageEvent) -> Answer:
+        return {controls["task"]: event.text("column"), controls["better"]: event.text("row")}
+
+    told = (part, controls, [apart], notice)
+    chosen = on(asks, choose, controls, compared, notice, **ALWAYS_LAST)
+    on(chosen.then, *told, **ALWAYS_LAST)
+    on([box.input for box in compared], *told, **ALWAYS_LAST)
+    pressed = on(board.select, press, None, compared, notice, **HIDE_PROGRESS)
+    again = on(pressed.then, choose, controls, compared, notice, **ALWAYS_LAST)
+    on(again.then, *told, scroll_to_output=True, **ALWAYS_LAST)
+
+
+def _compared(workspace: Workspace, asked: Values) -> dict[str, Any]:
+    """What can be compared example by example; what was chosen stays as far as it is there."""
+    try:
+        standings = service.board(workspace, spec(asked))
+    except UserError:  # said above
+        return dict.fromkeys(COMPARED, gr.update(choices=[], value=None))
+    picked = examples.opening(standings, *_picked(asked))
+    names = list(standings.encoders)
+    offered = ([column.task for column in standings.columns], names, names)
+    return {
+        name: gr.update(choices=of, value=value or None)
+        for name, of, value in zip(COMPARED, offered, picked, strict=True)
+    }
+
+
+def _picked(asked: Values) -> tuple[str, str, str]:
+    return asked.task or "", asked.better or "", asked.worse or ""
 
 
 def spec(asked: Values) -> BoardSpec:
@@ -135,6 +198,7 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     asked = controls.asked(request)
     suites, under = _suites(workspace), service.offered(workspace)[1]
     found = {controls[name]: getattr(asked, name) for name in controls}
+    found |= {controls[name]: offer for name, offer in _compared(workspace, asked).items()}
     try:
         whole = service.board(workspace)
     except UserError:

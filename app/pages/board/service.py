@@ -60,12 +60,13 @@ class BoardSpec:
 
 @dataclass(frozen=True)
 class TaskColumn:
-    """A task on the board; `languages` are ISO codes, none where they are not known."""
+    """A task on the board; of one whose data is gone neither languages nor data set are known."""
 
     task: str
     type: str
     protocol: str
     languages: tuple[str, ...] = ()
+    dataset: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,7 +351,21 @@ def _column(name: str, protocol: str, languages: Mapping[str, tuple[str, ...]]) 
         return TaskColumn(name, "Other", protocol)
     types = PROTOCOLS[protocol].types if protocol in PROTOCOLS else ()
     kind = task.type_under(types) or task.type
-    return TaskColumn(name, type_name(kind), protocol, languages.get(task.dataset, ()))
+    spoken = languages.get(task.dataset, ())
+    return TaskColumn(name, type_name(kind), protocol, spoken, task.dataset)
+
+
+def trained_on(board: Standings, encoder: str) -> list[str] | None:
+    """Tasks whose data its card names as trained on; None where it names nothing.
+
+    By names alone, without owner, case and punctuation: of `embedding-data/SNLI` that is `snli`.
+    """
+    named = {_bare(name) for name in board.facts.get(encoder, {}).get("trained_on") or ()}
+    return [c.task for c in board.columns if _bare(c.dataset) in named] if named else None
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.rpartition("/")[2].lower())
 
 
 def _wanted(column: TaskColumn, spec: BoardSpec) -> bool:

@@ -95,6 +95,8 @@ def table(
         more: of each encoder, cells before those of the tasks.
         more_heads: their heads.
     """
+    trained = {name: service.trained_on(board, name) for name in board.encoders}
+    leaks = any(found is not None for found in trained.values())
     heads: list[Head] = [
         ("Encoder", ""),
         ("Rank", "95 % interval", True),
@@ -102,6 +104,7 @@ def table(
         ("Mean (type)", f"{len(board.types)} types"),
         ("Borda", "points, rank"),
         *more_heads,
+        *([("Trained on", "of these tasks", True)] if leaks else []),
         *_heads(board, by),
     ]
     intervals = {row.name: row for row in ranked.ranks} if ranked else {}
@@ -123,10 +126,11 @@ def table(
             _mean(board.type_mean[i], kinds, len(board.types)),
             borda,
             *known,
+            *([_trained(trained[name], len(board.columns))] if leaks else []),
             *cells[i],
         ]))  # fmt: skip
     if published:
-        rows += _published(board, by, len(more_heads))
+        rows += _published(board, by, len(more_heads) + leaks)
     return value("Encoders by tasks", heads, rows, READING, "theodolite-board.csv")
 
 
@@ -197,6 +201,14 @@ def _cells(board: Standings, ranked: Ranking | None, by: str) -> list[list[Cell]
          for (mean, counts), of in zip(found, sizes, strict=True)]
         for i in range(len(board.encoders))
     ]  # fmt: skip
+
+
+def _trained(tasks: list[str] | None, of: int) -> Cell:
+    """On the data of how many of the tasks an encoder says that it was trained."""
+    if tasks is None:
+        return formats.MISSING, "t-muted", "its card names no training data", False
+    told = f"its card names the data of {', '.join(tasks)}" if tasks else "by the names on its card"
+    return f"{len(tasks)} of {of}", "t-bad" if tasks else "", told, False
 
 
 def _score(score: float, best: bool) -> Cell:

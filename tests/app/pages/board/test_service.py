@@ -110,6 +110,18 @@ def test_ranks_with_their_intervals(workspace: Workspace) -> None:
     assert rows[A]["rank_low"] == 1 and rows[A]["rank_high"] == 2
 
 
+def test_what_a_model_was_trained_on(measured: Workspace) -> None:
+    """By the names on its card; where it names none, nothing is claimed."""
+    measured.store.encoders.add(A, {"trained_on": ["embedding-data/sts-12", "s2orc"]})
+    measured.store.encoders.add(B, {"trained_on": ["s2orc"]})
+    board = service.board(measured)
+    assert [service.trained_on(board, name) for name in (A, B, C)] == [["STS12"], [], None]
+    drawn = json.loads(views.table(board, None))
+    place = [head[0] for head in drawn["heads"]].index("Trained on") - 1
+    cells = {row[0]: row[2][place][0] for row in drawn["rows"]}
+    assert (cells[A], cells[B], cells[C]) == ("1 of 3", "0 of 3", formats.MISSING)
+
+
 def test_published_rows_are_references(measured: Workspace) -> None:
     """They stand below beside the protocol that they are of, and change no number."""
     found = service.board(measured, BoardSpec("transfer"))

@@ -1,0 +1,164 @@
+"""The examples of a task that one encoder gets right and another wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.pages.board.service import Row, Standings
+    from app.workspace import Workspace
+    from engine.stats.bootstrap import Sample
+
+MOST = 50
+"""Examples that are shown, those furthest apart."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One of them.
+
+    Attributes:
+        place: among the examples of the main score, from 1.
+        texts: a sentence or a pair; empty where the task's type does not say which it is.
+        label: what is expected; empty where that is not known.
+        right, wrong: how well either encoder does on it, from 0 to 1.
+    """
+
+    place: int
+    texts: tuple[str, ...]
+    label: str
+    right: float
+    wrong: float
+
+
+@dataclass(frozen=True, eq=False)
+class Disagreement:
+    """Where one encoder does better than another.
+
+    Attributes:
+        task: its name.
+        better, worse: the encoders.
+        ahead, behind: examples on which the first does better, and the second.
+        of: examples in all.
+        graded: whether an example is more or less right, by ranks, and not right or wrong.
+        examples: of the first kind, those furthest apart first.
+    """
+
+    task: str
+    better: str
+    worse: str
+    ahead: int
+    behind: int
+    of: int
+    graded: bool
+    examples: tuple[Example, ...]
+
+
+def opening(board: Standings, task: str, better: str, worse: str) -> tuple[str, str, str]:
+    """What is compared: as asked, as far as it is there; else the first two on their first task."""
+    tasks = [column.task for column in board.columns]
+    first = task if task in tasks else tasks[0]
+    names = [name for name in board.encoders if (name, first) in board.cells]
+    if len(names) < 2:
+        return first, "", ""
+    ahead = better if better in names else names[0]
+    behind = worse if worse in names and worse != ahead else next(n for n in names if n != ahead)
+    return first, ahead, behind
+
+
+def disagreement(
+    workspace: Workspace, board: Standings, task: str, better: str, worse: str
+) -> Disagreement:
+    """Compare two encoders example by example.
+
+    Raises:
+        UserError: one was not measured, or they answered different questions, or keep no values.
+    """
+    rows = [board.cells.get((name, task)) for name in (better, worse)]
+    first, second = rows
+    if first is None or second is None or better == worse:
+        raise UserError(
+            f"Two different encoders that were measured on {task} are needed.", "Choose two."
+        )
+    if any(first[key] != second[key] for key in ("protocol", "seed", "data_hash")):
+        raise UserError(
+            f"{better} and {worse} were not measured on the same examples of {task}.",
+            "Measure one of them again.",
+        )
+    return _disagreement(workspace, task, better, worse, first["id"], second["id"])
+
+
+def quality(sample: Sample) -> np.ndarray:
+    """How right each example is, from 0 to 1.
+
+    Where the score is a correlation: 1 less the distance between its rank by the encoder and its
+    rank by the grade, over the number of examples.
+    """
+    from engine.stats.bootstrap import ranks
+
+    if sample.gold is None:
+        return sample.values
+    return 1.0 - np.abs(ranks(sample.values) - ranks(sample.gold)) / len(sample.values)
+
+
+@lru_cache(maxsize=32)
+def _disagreement(
+    workspace: Workspace, task: str, better: str, worse: str, *ids: int
+) -> Disagreement:
+    samples = [_sample(workspace, number) for number in ids]
+    mine, theirs = (quality(sample) for sample in samples)
+    row = workspace.store.results.by_id(ids[0])
+    texts = _texts(workspace, row, len(mine))
+    gap = mine - theirs
+    first = np.argsort(-gap, kind="stable")[:MOST]
+    return Disagreement(
+        task,
+        better,
+        worse,
+        int((gap > 0).sum()),
+        int((gap < 0).sum()),
+        len(gap),
+        samples[0].gold is not None,
+        tuple(
+            Example(int(i) + 1, texts[i][0], texts[i][1], float(mine[i]), float(theirs[i]))
+            for i in first
+            if gap[i] > 0
+        ),
+    )
+
+
+def _sample(workspace: Workspace, number: int) -> Sample:
+    from engine.stats.bootstrap import main_sample
+
+    row = workspace.store.results.by_id(number)
+    try:
+        return main_sample(workspace.store.results.examples(number), row["details"])
+    except ValueError as error:
+        raise UserError(
+            f"{row['encoder']} on {row['task']} keeps no values per example.", "Measure it again."
+        ) from error
+
+
+def _texts(workspace: Workspace, row: Row, number: int) -> Sequence[tuple[tuple[str, ...], str]]:
+    """Text and label of every example; without them where the data is gone or is another now."""
+    from engine import protocols
+    from engine.tasks import get, type_of
+
+    nothing = [((), "")] * number
+    try:
+        task = get(row["task"], workspace.catalog)
+        kind = type_of(task, protocols.get(row["protocol"]))
+        data = workspace.catalog.load(task.dataset)
+    except UserError:
+        return nothing
+    if kind.examples is None or data.hash != row["data_hash"]:
+        return nothing
+    found = kind.examples(data, row["protocol"])
+    return found if len(found) == number else nothing

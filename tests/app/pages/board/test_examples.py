@@ -1,0 +1,51 @@
+"""What a difference between two encoders is made of, example by example."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from app.pages.board import example_views, examples, service
+from app.pages.board.examples import disagreement, opening, quality
+from app.pages.evaluate.results import measured
+from app.workspace import Workspace
+from engine.errors import UserError
+from engine.stats.bootstrap import Sample
+from tests.fakes.results import invent
+
+A, B = "random:32", "random:96"
+
+
+def test_right_and_wrong_by_hand(workspace: Workspace) -> None:
+    """A is right where B is wrong twice, B once; without the data there are numbers, no texts."""
+    for name, right in ((A, [1, 1, 0, 1]), (B, [1, 0, 1, 0])):
+        invent(workspace, name, "MR", 0.5, n=4, right=np.array(right, bool))
+    board = service.board(workspace)
+    found = disagreement(workspace, board, "MR", A, B)
+    assert (found.ahead, found.behind, found.of, found.graded) == (2, 1, 4, False)
+    assert [one.place for one in found.examples] == [2, 4] and found.examples[0].texts == ()
+    assert "number 2: its text is not at hand" in example_views.shown(found)
+    assert opening(board, "", "", "") == ("MR", A, B) == opening(board, "MR", "gone", B)
+    assert opening(board, "MR", B, B) == ("MR", B, A)
+    with pytest.raises(UserError, match="Two different encoders"):
+        disagreement(workspace, board, "MR", A, A)
+
+
+def test_how_right_a_graded_pair_is() -> None:
+    """By ranks 1, 2, 3 against 1, 3, 2: the last two are a place of three off."""
+    sample = Sample(np.array([0.1, 0.5, 0.9]), np.array([0.0, 5.0, 4.0]))
+    assert quality(sample).tolist() == pytest.approx([1.0, 2 / 3, 2 / 3])
+
+
+def test_examples_of_every_starter_task_have_their_texts(workspace: Workspace) -> None:
+    """In the order of the values: what the classifier got right is where its label says so."""
+    for task in ("StarterSTS", "StarterTopics", "StarterSearch"):
+        for name in (A, B):
+            assert measured(workspace, name, task)["error"] is None
+        board = service.board(workspace)
+        found = disagreement(workspace, board, task, A, B)
+        data = workspace.catalog.load("starter-pairs" if task == "StarterSTS" else "starter-topics")
+        assert found.examples and all(one.texts and one.label for one in found.examples)
+        for one in found.examples:
+            assert set(one.texts) <= set(data.sentences)
+    assert examples.MOST >= len(found.examples)
