@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from engine.datasets.info import Kind, TaskType
+from engine.datasets.info import Kind
 from engine.datasets.languages import is_language
 
 ROLES: dict[Kind, tuple[str, ...]] = {
@@ -30,13 +30,6 @@ OPTIONAL: dict[Kind, tuple[str, ...]] = {
     "retrieval": ("grade", "split"),
 }
 """Columns that a kind may have as well."""
-
-
-TYPES: dict[Kind, tuple[TaskType, ...]] = {
-    "labels": ("Classification", "Clustering"),
-    "retrieval": ("Retrieval", "Reranking"),
-}
-"""Types of task that a kind is made for, where there are several; the usual one first."""
 PACKED: tuple[Kind, ...] = ("retrieval", "parallel")
 """Kinds that also come as several files, of which none needs to be a table."""
 

@@ -71,18 +71,21 @@ class DatasetInfo:
         endings = [f"{self.name}/{ending}" for ending in _ENDINGS] if kind == "labels" else ()
         if self.problem:
             own, endings = (), ()
-        object.__setattr__(self, "type", self.type or (_TYPES.get(kind) if kind else None))
+        object.__setattr__(
+            self, "type", self.type or (TYPES[kind][0] if kind and kind in TYPES else None)
+        )
         object.__setattr__(self, "tasks", tuple(dict.fromkeys((*own, *endings))))
 
 
-_TYPES: dict[Kind, TaskType] = {
-    "pairs": "STS",
-    "labels": "Classification",
-    "labelled-pairs": "PairClassification",
-    "retrieval": "Retrieval",
-    "parallel": "BitextMining",
-    "summaries": "Summarization",
+TYPES: dict[Kind, tuple[TaskType, ...]] = {
+    "pairs": ("STS",),
+    "labels": ("Classification", "Clustering"),
+    "labelled-pairs": ("PairClassification",),
+    "retrieval": ("Retrieval", "Reranking"),
+    "parallel": ("BitextMining",),
+    "summaries": ("Summarization",),
 }
+"""Types of task that each kind is made for, the usual one first."""
 _ENDINGS = ("classify", "few-shot", "search", "cluster")
 """What follows the name of labelled sentences in that of a task on them."""
 

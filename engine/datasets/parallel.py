@@ -29,7 +29,7 @@ _KNOWN = {
         "non-commercial research and educational use",
     ),
 }
-_LANGUAGE = re.compile(r"(?!txt|tsv|csv|md|xml|zip)[a-z]{2,3}([-_][A-Za-z]{2,4})?")
+LANGUAGE = re.compile(r"(?!txt|tsv|csv|md|xml|zip)[a-z]{2,3}([-_][A-Za-z]{2,4})?")
 _PAIR = re.compile(r"(?:^|[._])([a-z]{2,3})-([a-z]{2,3})(?=$|[._])")
 _SPLITS = ("train", "dev", "val", "valid", "validation", "test")
 
@@ -60,7 +60,7 @@ def _pairs(folder: Path) -> dict[tuple[str, str], _Files]:
     stems: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.iterdir()):
         stem, _, language = path.name.removesuffix(".gz").rpartition(".")
-        if stem and _LANGUAGE.fullmatch(language):
+        if stem and LANGUAGE.fullmatch(language):
             stems.setdefault(stem, {})[language] = path
     found: dict[tuple[str, str], _Files] = {}
     for stem, by_language in stems.items():

@@ -13,9 +13,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from engine.datasets.columns import PACKED, ROLES, TYPES, guess, is_number, roles_of
+from engine.datasets import archives
+from engine.datasets.columns import PACKED, ROLES, guess, is_number, roles_of
 from engine.datasets.files import is_unicode, listed
 from engine.datasets.formats import Table, TableRow, open_table
+from engine.datasets.info import TYPES
 from engine.datasets.languages import is_language
 from engine.datasets.parquet import Opaque
 from engine.datasets.shapes import shaped
@@ -99,6 +101,7 @@ class Preview:
         guesses: role -> column, for every role of any kind that could be guessed.
         problems: sentences for a person; `read` may fail on them.
         header: whether the first line was taken as names.
+        type: of the task that an archive is made for, whose files the rows are; None for a table.
     """
 
     columns: tuple[str, ...]
@@ -108,12 +111,13 @@ class Preview:
     guesses: dict[str, str]
     problems: list[str]
     header: bool
+    type: TaskType | None = None
 
     @property
     def mapping(self) -> Mapping:
         """The guesses as a mapping of the likeliest kind; UserError when none can be made."""
         chosen = {r: self.guesses[r] for r in roles_of(self.kind) if r in self.guesses}
-        return Mapping(self.kind, chosen, self.header)
+        return Mapping(self.kind, chosen, self.header, self.type)
 
 
 @dataclass
@@ -145,6 +149,11 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     Raises:
         UserError: it cannot be read at all (encoding, format, size, no row).
     """
+    if archives.is_archive(filename):
+        files = archives.unpacked(source, filename)
+        rows = [[name, f"{len(raw):,}"] for name, raw in list(files.items())[:_SHOWN]]
+        kind, type = archives.kind_of(list(files), filename)
+        return Preview(("file", "bytes"), rows, len(files), kind, {}, [], True, type)
     table = open_table(source, filename, header)
     width = len(table.columns)
     sample = _sampled(table)
@@ -222,6 +231,13 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
             (names the first five rows of each), or there are too few rows.
     """
     name = name or filename
+    if archives.is_archive(filename):
+        return archives.read(source, filename, mapping.kind, mapping.type, name)
+    if not mapping.columns:
+        raise UserError(
+            f"No column of {filename} is mapped.",
+            f"{mapping.kind.capitalize()} need one for each of: {', '.join(ROLES[mapping.kind])}.",
+        )
     placed = mapping.kind == "retrieval"
     columns = read_columns(source, filename, mapping.columns, mapping.header, placed=placed)
     if (

@@ -79,10 +79,25 @@ def show_data(
 @verb
 def add_data(
     workspace: Workspace,
-    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL, Parquet or plain text.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="CSV, TSV, JSONL, Parquet, plain text or ZIP; a folder or several files of one "
+            "data set.",
+        ),
+    ],
     name: Annotated[str | None, typer.Option(help="Name; default: the file's.")] = None,
     kind: Annotated[
-        str | None, typer.Option(help="pairs, labels, sentences or triplets; default: a guess.")
+        str | None,
+        typer.Option(
+            help="pairs, labels, labelled-pairs, sentences, triplets, retrieval or parallel; "
+            "default: a guess."
+        ),
+    ] = None,
+    type: Annotated[
+        str | None,
+        typer.Option(help="Type of task, as MTEB spells it: Reranking, Clustering, …"),
     ] = None,
     columns: Annotated[
         str | None,
@@ -94,12 +109,16 @@ def add_data(
 
     theodolite data add pairs.csv --name mine --columns left=text_a,right=text_b,score=grade
 
+    theodolite data add corpus.jsonl queries.jsonl qrels.tsv --name mine
+
     theodolite evaluate minilm --tasks upload:mine
     """
-    mapping = service.mapping_of(file, kind, columns)
-    row = service.keep(workspace, file, file.name, name or file.stem, mapping)
+    with service.together(files) as file:
+        mapping = service.mapping_of(file, kind, columns, type)
+        row = service.keep(workspace, file, file.name, name or file.stem, mapping)
     used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
-    done(row, f"Added as upload:{row['name']}: {row['kind']}; {used}.", as_json)
+    said = [f"Added as upload:{row['name']}: {row['kind']}{f'; {used}' if used else ''}."]
+    done(row, " ".join([*said, *row["info"].get("notes", [])]), as_json)
 
 
 @data_verbs.command("suite")

@@ -14,26 +14,40 @@ from app.pages.data import service, views
 from app.pages.data.views import KINDS
 from app.web import parts
 from app.web.controls import Answer, Control, Controls, Values, on, shape
+from engine.datasets import archives
+from engine.datasets.columns import ROLES as NEEDED
+from engine.datasets.columns import roles_of
+from engine.datasets.info import TYPES as INFO_TYPES
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-ENDINGS = [".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet", ".gz"]
+OFFERED = [(words.capitalize(), kind) for kind, words in KINDS.items() if kind in NEEDED]
+TYPES = {
+    "Classification": "told apart (classification)",
+    "Clustering": "found as groups (clustering)",
+    "Retrieval": "found among all documents (retrieval)",
+    "Reranking": "put in order, each query's own (reranking)",
+}
+"""Type of task -> what is done with the rows, where a kind has several."""
 HEADERS = {"look at it": None, "holds names": True, "is a row": False}
 ROLES = {
     "left": "First sentence", "right": "Second sentence", "score": "Score", "text": "Text",
     "label": "Label", "anchor": "Anchor", "positive": "Positive", "negative": "Hard negative",
+    "query": "Query", "document": "Document", "grade": "Grade (0: does not answer)",
     "split": "Split (optional)",
 }  # fmt: skip
 """Role of a column -> its label."""
 CONTROLS = (
-    Control("file", "CSV, TSV, JSON lines, Parquet or plain lines; .gz too", gr.File,
-            options={"file_types": ENDINGS, "height": 130, "elem_id": "upload"}),
-    Control("kind", "It holds", gr.Radio, choices=[(w.capitalize(), k) for k, w in KINDS.items()],
-            options={"scale": 3}),
+    Control("file", "CSV, TSV, JSON lines, Parquet, plain lines or ZIP; or the files of one data "
+            "set: corpus, queries and judgements, or one a language", gr.File,
+            options={"file_count": "multiple", "height": 130, "elem_id": "upload"}),
+    Control("kind", "It holds", gr.Radio, choices=OFFERED, options={"scale": 3}),
     Control("header", "The first line", gr.Radio, "look at it", choices=list(HEADERS),
             options={"scale": 2}),
+    Control("type", "To be", gr.Radio, choices=[(words, name) for name, words in TYPES.items()],
+            options={"visible": False, "elem_id": "made-for"}),
     *(Control(role, label, gr.Dropdown, choices=(),
               options={"visible": False, "min_width": 160, "elem_id": f"role-{role}"})
       for role, label in ROLES.items()),
@@ -54,28 +68,30 @@ def build(workspace: Workspace) -> Any:
     notice = parts.notice()
     with gr.Column(visible=False, elem_id="mapping") as body:
         preview = parts.static("", elem_id="look")
-        with gr.Row():
-            controls.render("kind", "header")
-        with gr.Row():
-            controls.render(*ROLES)
+        with gr.Column(elem_id="fields") as fields:
+            with gr.Row():
+                controls.render("kind", "header")
+            controls.render("type")
+            with gr.Row():
+                controls.render(*ROLES)
         with gr.Row():
             controls.render("name")
         keep = gr.Button("Add data set", variant="primary", elem_id="take-in")
-    file, kind, name = (controls[of] for of in ("file", "kind", "name"))
+    file, kind, made_for, name = (controls[of] for of in ("file", "kind", "type", "name"))
     roles = [controls[role] for role in ROLES]
 
     def read(asked: Values) -> Answer:
-        """Look at the file and fill the form with guesses."""
+        """Look at the files and fill the form with guesses."""
         from engine.datasets import tables
 
         if not asked.file:
             return None
-        path = Path(asked.file)
-        found = tables.preview(path, path.name, HEADERS[asked.header])
+        with service.together([Path(file) for file in asked.file]) as path:
+            found = tables.preview(path, path.name, HEADERS[asked.header])
         columns = list(found.columns)
         guessed = {
             controls[role]: gr.update(
-                choices=["", *columns] if role == "split" else columns,
+                choices=columns if role in NEEDED.get(found.kind, ()) else ["", *columns],
                 value=found.guesses.get(role),
                 visible=_belongs(role, found.kind),
             )
@@ -84,31 +100,43 @@ def build(workspace: Workspace) -> Any:
         return {
             **guessed,
             body: gr.update(visible=True),
+            fields: gr.update(visible=found.type is None),
             preview: views.first_rows(path.name, found),
             kind: found.kind,
+            made_for: _types(found.kind),
             name: asked.name or service.name_for(path.name),
         }
 
     def take(asked: Values) -> Answer:
-        from engine.datasets.tables import Mapping
+        from engine.datasets import tables
 
         if not asked.file:
             raise UserError("There is no file to add.", "Choose one above.")
-        chosen = {
-            role: column
-            for role in ROLES
-            if (column := getattr(asked, role)) and _belongs(role, asked.kind)
-        }
-        path = Path(asked.file)
-        mapping = Mapping(asked.kind, chosen, HEADERS[asked.header])
-        row = service.keep(workspace, path, path.name, asked.name.strip(), mapping)
+        with service.together([Path(file) for file in asked.file]) as path:
+            if archives.is_archive(path.name):
+                mapping = tables.preview(path, path.name).mapping
+            else:
+                chosen = {
+                    role: column
+                    for role in ROLES
+                    if (column := getattr(asked, role)) and _belongs(role, asked.kind)
+                }
+                usual = asked.type not in INFO_TYPES.get(asked.kind, ())[1:]
+                mapping = tables.Mapping(
+                    asked.kind, chosen, HEADERS[asked.header], None if usual else asked.type
+                )
+            row = service.keep(workspace, path, path.name, asked.name.strip(), mapping)
         return {kept: f"upload:{row['name']}", file: None, body: gr.update(visible=False)}
 
     shape(
-        lambda kind: {controls[role]: gr.update(visible=_belongs(role, kind)) for role in ROLES},
-        {kind: list(KINDS)},
+        lambda kind: {
+            **{controls[role]: gr.update(visible=_belongs(role, kind)) for role in ROLES},
+            made_for: _types(kind),
+        },
+        {kind: [kind for _, kind in OFFERED]},
     )
-    on([file.upload, controls["header"].input], read, controls, [body, preview, kind, *roles, name],
+    on([file.upload, controls["header"].input], read, controls,
+       [body, fields, preview, kind, made_for, *roles, name],
        notice, show_progress="full", show_progress_on=file)  # fmt: skip
     on(file.clear, lambda: {body: gr.update(visible=False)}, None, [body], notice)
     on(keep.click, take, controls, [kept, file, body], notice, show_progress="full",
@@ -117,7 +145,12 @@ def build(workspace: Workspace) -> Any:
 
 
 def _belongs(role: str, kind: str) -> bool:
-    from engine.datasets.columns import ROLES as NEEDED
+    return kind in NEEDED and role in roles_of(kind)  # type: ignore[index]
 
-    optional = ("split",) if kind in ("pairs", "labels") else ()
-    return role in (*NEEDED.get(kind, ()), *optional)  # type: ignore[call-overload]
+
+def _types(kind: str) -> dict[str, Any]:
+    """The choice among the types of task of a kind, where there is one."""
+    types = INFO_TYPES.get(kind, ())  # type: ignore[call-overload]
+    choices = [(TYPES[name], name) for name in types] if len(types) > 1 else []
+    value = types[0] if choices else None
+    return gr.update(visible=bool(choices), choices=choices, value=value)

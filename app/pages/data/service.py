@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from engine.datasets.columns import OPTIONAL, ROLES
+from engine.datasets.files import listed
+from engine.datasets.info import TYPES
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,14 +34,54 @@ def keep(workspace: Workspace, file: Path, filename: str, name: str, mapping: Ma
     if not name:
         raise UserError("The data set has no name.", "Give it one: tasks and links use it.")
     dataset = tables.read(file, filename, mapping, name)
+    notes = list(getattr(dataset, "notes", ()))
     return workspace.store.uploads.add(
         name,
         mapping.kind,
         file,
         mapping=mapping.to_dict(),
-        info={"sentences": len(dataset.sentences), "hash": dataset.hash},
+        info={"sentences": len(dataset.sentences), "hash": dataset.hash}
+        | ({"notes": notes} if notes else {}),
         filename=filename,
     )
+
+
+@contextmanager
+def together(files: Sequence[Path]) -> Iterator[Path]:
+    """One file of several: themselves if there is one, else an archive of them, for a while.
+
+    Args:
+        files: of them, folders stand for what lies in them.
+
+    Raises:
+        UserError: there is none, or they are too large together.
+    """
+    from engine.datasets import archives
+
+    missing = next((path for path in files if not path.exists()), None)
+    if missing or not files:
+        raise UserError(f"There is no file {str(missing or '')!r}.", "Check the path.")
+    if len(files) == 1 and files[0].is_file():
+        yield files[0]
+        return
+    inside = {
+        place.relative_to(path.parent).as_posix(): place
+        for path in files
+        for place in (sorted(path.rglob("*")) if path.is_dir() else [path])
+        if place.is_file() and not place.name.startswith(".")
+    }
+    with TemporaryDirectory() as folder:
+        target = Path(folder) / f"{_common(files)}{archives.ENDING}"
+        archives.pack(inside, target)
+        yield target
+
+
+def _common(files: Sequence[Path]) -> str:
+    """A name for several files: that of their folder, or what stands before all their endings."""
+    if len(files) == 1:
+        return files[0].resolve().name
+    stems = {path.name.partition(".")[0] for path in files}
+    return stems.pop() if len(stems) == 1 else "data"
 
 
 def remove(workspace: Workspace, name: str) -> None:
@@ -80,35 +126,30 @@ def hub_name(repository: str, revision: str, file: str, columns: str) -> str:
     return name
 
 
-def mapping_of(file: Path, kind: str | None, columns: str | None) -> Mapping:
+def mapping_of(
+    file: Path, kind: str | None, columns: str | None, type: str | None = None
+) -> Mapping:
     """The mapping that a command line asks for, its gaps filled by guesses.
 
     Args:
-        file: the table.
+        file: the table or archive.
         kind: of data set; None for the likeliest.
         columns: `role=column,…`; None for guesses.
+        type: of task, as MTEB spells it; None for the usual one of the kind.
 
     Raises:
-        UserError: a role or column that does not exist, or too little to guess from.
+        UserError: a role, column or type that does not exist, or too little to guess from.
     """
     from engine.datasets import tables
-    from engine.datasets.columns import ROLES
-    from engine.datasets.files import listed
 
-    if not file.is_file():
-        raise UserError(f"There is no file {str(file)!r}.", "Check the path.")
     preview = tables.preview(file, file.name)
-    if kind is None and columns is None:
+    kind = kind or _kind_for(type)
+    if preview.type:
+        taken: Any = type or preview.type
+        return tables.Mapping(preview.kind, {}, preview.header, taken)
+    chosen = _columns(columns)
+    if kind is None and not chosen:
         return preview.mapping
-    chosen: dict[str, str] = {}
-    for piece in filter(None, (columns or "").split(",")):
-        role, equals, column = piece.partition("=")
-        if not equals:
-            raise UserError(
-                f"{piece!r} does not say which column plays which role.",
-                "Write --columns role=column,role=column.",
-            )
-        chosen[role.strip()] = column.strip()
     # The roles that were named say what it is; `Mapping` refuses a kind that does not exist.
     named = next((k for k, roles in ROLES.items() if chosen and set(roles) <= chosen.keys()), None)
     wanted: Any = kind or named or preview.kind
@@ -123,6 +164,33 @@ def mapping_of(file: Path, kind: str | None, columns: str | None) -> Mapping:
                 f"Its columns are: {listed(preview.columns)}.",
                 f"Say which one it is: --columns {known}",
             )
-        if wanted in ("pairs", "labels") and "split" in preview.guesses:
-            chosen["split"] = preview.guesses["split"]
-    return tables.Mapping(wanted, chosen, preview.header)
+        further = OPTIONAL.get(wanted, ())
+        chosen |= {role: preview.guesses[role] for role in further if role in preview.guesses}
+    given: Any = type
+    return tables.Mapping(wanted, chosen, preview.header, given)
+
+
+def _kind_for(type: str | None) -> str | None:
+    """The kind of data set that a type of task needs."""
+    if type is None:
+        return None
+    kinds = {name: kind for kind, types in TYPES.items() if kind in ROLES for name in types}
+    if type not in kinds:
+        raise UserError(
+            f"There is no type of task {type!r} for files of one's own.",
+            f"Choose one of {', '.join(kinds)}.",
+        )
+    return kinds[type]
+
+
+def _columns(columns: str | None) -> dict[str, str]:
+    chosen: dict[str, str] = {}
+    for piece in filter(None, (columns or "").split(",")):
+        role, equals, column = piece.partition("=")
+        if not equals:
+            raise UserError(
+                f"{piece!r} does not say which column plays which role.",
+                "Write --columns role=column,role=column.",
+            )
+        chosen[role.strip()] = column.strip()
+    return chosen

@@ -1,0 +1,179 @@
+"""Several files as one data set: BEIR's three, or parallel sentences in a file a language.
+
+They come as a ZIP archive, or are put into one here. Names in an archive are only looked at:
+nothing is ever written under one.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from engine.datasets import beir, limits, parallel
+from engine.datasets.files import decode, listed, open_binary, shorten
+from engine.datasets.info import Kind, TaskType
+from engine.datasets.types import Parallel, Retrieval
+from engine.errors import UserError
+
+ENDING = ".zip"
+EXPECTED = f"{beir.EXPECTED}, or two files of lines that translate one another"
+_MOST = 1000
+"""Files in an archive; a data set has some few."""
+_ENTRY = b"PK\x01\x02"
+_PIECE = 2**20
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+"""What reading an archive raises that is damaged, encrypted or packed in an unknown way."""
+_NOT_OF_LANGUAGES = ("txt", "tsv", "csv")
+
+
+def is_archive(filename: str) -> bool:
+    """Tell an archive by its name."""
+    return filename.lower().endswith(ENDING)
+
+
+def pack(files: Mapping[str, Path], target: Path) -> None:
+    """Put files into an archive, the same bytes each time.
+
+    Args:
+        files: name in the archive -> where it lies.
+        target: the archive.
+
+    Raises:
+        UserError: they are larger together than what is taken.
+    """
+    if sum(path.stat().st_size for path in files.values()) > limits.MAX_BYTES:
+        raise limits.too_large(target.name)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, path in files.items():
+            with path.open("rb") as source, archive.open(zipfile.ZipInfo(name), "w") as inside:
+                while piece := source.read(_PIECE):
+                    inside.write(piece)
+
+
+def kind_of(names: list[str], filename: str) -> tuple[Kind, TaskType]:
+    """Tell what an archive holds by the names of its files, and for which type of task.
+
+    Raises:
+        UserError: nothing that is known; says what is expected.
+    """
+    stems = {PurePosixPath(name).name.partition(".")[0] for name in names}
+    if not stems & {"corpus", "queries"} and len(names) == 2:
+        return "parallel", "BitextMining"
+    try:
+        listed_too = beir.layout(names).candidates
+    except UserError as error:
+        found = listed(names, 6) or "nothing"
+        raise UserError(
+            f"{filename} holds no data set that is known here, but {found}. {error.message}",
+            f"Expected are {EXPECTED}. A table comes alone, not in an archive.",
+        ) from error
+    return "retrieval", "Reranking" if listed_too else "Retrieval"
+
+
+def read(
+    path: Path | bytes, filename: str, kind: Kind, type: TaskType | None, name: str
+) -> Retrieval | Parallel:
+    """Read an archive as a data set.
+
+    Args:
+        path: of the archive, or its bytes.
+        filename: the name it came with.
+        kind: what it is taken for.
+        type: of task; None is the usual one.
+        name: of the data set.
+
+    Raises:
+        UserError: it cannot be read, holds something else, or a row is not as it should be (names
+            file and line).
+    """
+    files = unpacked(path, filename)
+    found, made_for = kind_of(list(files), filename)
+    if found != kind:
+        raise UserError(
+            f"{filename} holds files of {found}, not of {kind}.", f"Take it for {found}."
+        )
+    if type == "Reranking" != made_for:
+        raise UserError(
+            f"{filename} does not list which documents to put in order for each query.",
+            "Add top_ranked/SPLIT.jsonl with query-id and corpus-ids, or take it for Retrieval.",
+        )
+    if found == "retrieval":
+        return beir.read(name, files, filename)
+    left, right = sorted(files)
+    sides = [_lines(files[side], side) for side in (left, right)]
+    part = parallel.aligned(sides[0], sides[1], left, right)
+    return parallel.parallel(name, {"test": part}, (_language(left), _language(right)))
+
+
+def _language(name: str) -> str:
+    """The language that a file's last ending names, or what stands before `.txt`."""
+    words = name.removesuffix(".gz").rpartition("/")[2].split(".")[1:]
+    plain = [word for word in words if word not in _NOT_OF_LANGUAGES]
+    return plain[-1] if plain and parallel.LANGUAGE.fullmatch(plain[-1]) else ""
+
+
+def _lines(raw: bytes, name: str) -> list[str]:
+    unpacking = limits.Unpacking(name, len(raw), limits.MAX_BYTES)
+    found = []
+    with open_binary(raw, name.endswith(".gz")) as source:
+        for line in decode(source, name):
+            unpacking.add(max(len(line) + 1, 16))
+            found.append(line)
+    return found
+
+
+def unpacked(source: Path | bytes, filename: str) -> dict[str, bytes]:
+    """The files of an archive by their names, of which at most the last two parts are kept.
+
+    Raises:
+        UserError: it is damaged, encrypted or empty, unpacks to too much, or has too many files.
+    """
+    size = source.stat().st_size if isinstance(source, Path) else len(source)
+    if size > limits.MAX_BYTES:
+        raise limits.too_large(filename)
+    _check_entries(source, filename)
+    unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES)
+    files: dict[str, bytes] = {}
+    try:
+        with open_binary(source, packed=False) as raw, zipfile.ZipFile(raw) as archive:
+            for entry in archive.infolist():
+                name = _shown(entry.filename)
+                if entry.is_dir() or not name:
+                    continue
+                if name in files:
+                    raise UserError(f"{filename} holds two files {name!r}.", "Keep one of them.")
+                pieces = []
+                with archive.open(entry) as inside:
+                    while piece := inside.read(_PIECE):
+                        unpacking.add(len(piece))
+                        pieces.append(piece)
+                files[name] = b"".join(pieces)
+    except UserError:
+        raise
+    except _BROKEN as error:
+        raise UserError(
+            f"{filename} cannot be unpacked ({shorten(str(error), 80)}).",
+            "Pack it again as a plain ZIP archive, without a password.",
+        ) from error
+    return files
+
+
+def _check_entries(source: Path | bytes, filename: str) -> None:
+    """Refuse very many files before the list of them is read: it is held in memory whole."""
+    count, before = 0, b""
+    with open_binary(source, packed=False) as raw:
+        while piece := raw.read(_PIECE):
+            piece = before[-len(_ENTRY) + 1 :] + piece
+            count, before = count + piece.count(_ENTRY), piece
+    if count > _MOST:
+        raise UserError(f"{filename} holds more than {_MOST:,} files.", f"Expected are {EXPECTED}.")
+
+
+def _shown(name: str) -> str:
+    """The last two parts of a name; nothing for what systems add by themselves."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts[-2:]
+    if not parts or parts[-1].startswith(".") or "__MACOSX" in name:
+        return ""
+    return "/".join("".join(c if c.isprintable() else "?" for c in part)[-80:] for part in parts)
