@@ -145,7 +145,7 @@ def build(workspace: Workspace) -> Any:
 
 
 def _belongs(role: str, kind: str) -> bool:
-    return kind in NEEDED and role in roles_of(kind)  # type: ignore[index]
+    return kind in NEEDED and role in roles_of(kind)
 
 
 def _types(kind: str) -> dict[str, Any]:

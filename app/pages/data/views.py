@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from app import formats
 from app.components.actions import button
+from app.pages.data import samples
+from app.pages.data.samples import cell
 from app.web import address, parts
 
 if TYPE_CHECKING:
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from engine.datasets.tables import Preview
     from engine.datasets.types import Dataset, DatasetInfo
 
-ROWS = 20
 FAMILY = 3
 """Sets of one benchmark from which on they are one line."""
-CELL = 400
 KINDS = {
     "pairs": "scored pairs",
     "labels": "labelled sentences",
@@ -32,6 +30,7 @@ KINDS = {
     "retrieval": "queries and documents",
     "parallel": "parallel sentences",
     "summaries": "rated summaries",
+    "mteb": "a task of MTEB's",
 }
 ORIGINS = (
     ("starter", "Starter set", "Written by us for this app, and small. It shows the instrument at "
@@ -54,11 +53,12 @@ def listing(workspace: Workspace, opened: str) -> str:
     )
     none = parts.empty("No data set matches", "Clear the box to see all of them.")
     unread = workspace.catalog.unread()
-    more = (
-        '<p class="t-muted t-unread" data-text="">In the data folder, but of a kind that cannot be '
-        f"read yet: {escape(', '.join(info.name for info in unread))}.</p>"
+    more = "".join(
+        f'<p class="t-muted t-unread" data-text="{escape(_searched(info))}">'
+        f"{escape(info.name)} cannot be read. {escape(info.problem or '')}</p>"
+        for info in unread
     )
-    return f"{groups}<div data-nothing hidden>{none}</div>{more if unread else ''}"
+    return f"{groups}<div data-nothing hidden>{none}</div>{more}"
 
 
 def _group(
@@ -207,10 +207,11 @@ def preview(workspace: Workspace, name: str, asking: bool = False) -> str:
     data = workspace.catalog.load(name)
     known = {info.name: info for info in workspace.catalog.list()}
     info = known.get(name)
-    heads, rows = _rows(data)
+    heads, rows = samples.rows(data)
     table = parts.table(heads, rows, f"First rows of {name}", (0,))
     facts = "".join(
-        f"<dt>{escape(what)}</dt><dd>{escape(said)}</dd>" for what, said in _facts(data, info)
+        f"<dt>{escape(what)}</dt><dd>{escape(said)}</dd>"
+        for what, said in samples.facts(data, info)
     )
     rubric = _rubric() if info is not None and info.origin == "starter" else ""
     close = button("Close", "open", "", about="Close the preview", param=("set", ""), kind="link")
@@ -229,7 +230,7 @@ def _links(
     places: list[tuple[str, str, dict[str, str | list[str]]]]
     places = [("Search in it", "search", {"in": name})]
     if data.kind == "labels" and task in (None, f"{name}/classify"):
-        tasks = [f"{name}/classify", f"{name}/search"]
+        tasks = list(info.tasks) if info else [f"{name}/classify", f"{name}/search"]
         places.insert(0, ("Evaluate on it", "evaluate", {"task": tasks}))
     elif task:
         places.insert(0, ("Evaluate on it", "evaluate", {"task": task}))
@@ -252,76 +253,18 @@ def _links(
     return links + button("Remove…", "ask", name, about=f"Remove {name}")
 
 
-def _facts(data: Dataset, info: DatasetInfo | None) -> list[tuple[str, str]]:
-    from engine.datasets.types import Captions, LabelledPairs, LabelledSentences, ScoredPairs
-
-    facts = [("sentences", formats.count(len(data.sentences)))]
-    if isinstance(data, ScoredPairs):
-        sizes = [f"{part} {formats.count(len(p.gold))}" for part, p in data.parts.items()]
-        facts += [(data.parts_are, ", ".join(sizes)),
-                  ("scores", f"{data.scale[0]:g} to {data.scale[1]:g}")]  # fmt: skip
-    if isinstance(data, Captions):
-        images = [f"{part} {formats.count(len(p.images))}" for part, p in data.parts.items()]
-        facts.append(("images", ", ".join(images)))
-    if isinstance(data, LabelledPairs):
-        facts.append(("pairs", formats.count(len(data.labels))))
-    if isinstance(data, LabelledSentences | LabelledPairs):
-        counts = Counter(data.labels).most_common()
-        few = ", ".join(f"{label} {formats.count(n)}" for label, n in counts[:8])
-        more = f" and {len(counts) - 8} more" if len(counts) > 8 else ""
-        facts.append((formats.plural(len(counts), "label"), few + more))
-        if data.splits:
-            facts.append(
-                ("splits", ", ".join(f"{s} {n:,}" for s, n in Counter(data.splits).items()))
-            )
-    if info is not None:
-        facts += [("what it is", info.description), ("licence", info.licence or "not stated")]
-    return [*facts, ("content hash", data.hash)]
-
-
-def _rows(data: Dataset) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Heads and the first rows, numbered from 1."""
-    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs, Triplets
-
-    rows: Iterable[tuple[Any, ...]]
-    if isinstance(data, ScoredPairs):
-        heads = ("Part", "Left", "Right", "Score")
-        rows = (
-            (part, left, right, f"{gold:g}")
-            for part, p in data.parts.items()
-            for left, right, gold in zip(p.left, p.right, p.gold, strict=True)
-        )
-    elif isinstance(data, LabelledSentences):
-        heads = ("Label", "Sentence")  # type: ignore[assignment]
-        rows = zip(data.labels, data.sentences, strict=True)
-    elif isinstance(data, LabelledPairs):
-        heads = ("Label", "Left", "Right")  # type: ignore[assignment]
-        said, places = data.sentences, zip(data.labels, data.left, data.right, strict=True)
-        rows = ((label, said[left], said[right]) for label, left, right in places)
-    elif isinstance(data, Triplets):
-        heads = ("Anchor", "Positive", "Negative")  # type: ignore[assignment]
-        rows = zip(data.anchors, data.positives, data.negatives, strict=True)
-    else:
-        heads = ("Sentence",)  # type: ignore[assignment]
-        rows = ((sentence,) for sentence in data.sentences)
-    shown = [(str(i), *map(cell, row)) for i, row in enumerate(islice(rows, ROWS), 1)]
-    return ("Row", *heads), shown
-
-
-def cell(value: Any) -> str:
-    """A cell of someone's table as text, long ones cut."""
-    text = str(value)
-    cut = text if len(text) <= CELL else text[: CELL - 1] + "…"
-    return f'<span dir="auto">{escape(cut)}</span>'
-
-
 def first_rows(filename: str, preview: Preview) -> str:
     """What a file holds, and what is wrong with it."""
     rows = [tuple(cell(value) for value in row) for row in preview.rows]
     head = "first line holds names" if preview.header else "no line of names"
+    size = (
+        f"{formats.plural(preview.n_rows, 'row')}, "
+        f"{formats.plural(len(preview.columns), 'column')}, {head}"
+    )
+    if preview.type:
+        size = f"{formats.plural(preview.n_rows, 'file')} of {KINDS[preview.kind]}"
     return (
-        f'<p class="t-muted">{cell(filename)}: {formats.plural(preview.n_rows, "row")}, '
-        f"{formats.plural(len(preview.columns), 'column')}, {head}.</p>"
+        f'<p class="t-muted">{cell(filename)}: {size}.</p>'
         f"{parts.warn(preview.problems)}"
         f"{parts.table(preview.columns, rows, 'First rows of the file')}"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.data.service import mapping_of
+from app.pages.data.service import mapping_of, together
 from engine.errors import UserError
 
 
@@ -28,3 +28,28 @@ def test_a_kind_alone_keeps_the_splits(tmp_path: Path) -> None:
     columns = {"text": "text", "label": "label", "split": "split"}
     assert mapping_of(file, "labels", None).columns == columns
     assert mapping_of(file, None, None).columns == columns
+
+
+def test_the_files_of_one_set_are_taken_together(tmp_path: Path) -> None:
+    """Several files or a folder are an archive for a while; its kind is told by their names."""
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "val.de").write_text("eins\n")
+    (tmp_path / "set" / "val.en").write_text("one\n")
+    for given in ([tmp_path / "set"], sorted((tmp_path / "set").iterdir())):
+        with together(given) as file:
+            assert mapping_of(file, None, None).kind == "parallel"
+            assert file.name == ("set.zip" if len(given) == 1 else "val.zip")
+        assert not file.exists()
+    with pytest.raises(UserError, match="There is no file"), together([tmp_path / "none"]):
+        pass
+
+
+def test_a_type_of_task_says_the_kind(tmp_path: Path) -> None:
+    """As MTEB spells it."""
+    file = tmp_path / "x.csv"
+    file.write_text("query,document,grade\nTea?,Brew it.,1\nTea?,Grind it.,0\n")
+    mapping = mapping_of(file, None, None, "Reranking")
+    assert (mapping.kind, mapping.type) == ("retrieval", "Reranking")
+    assert set(mapping.columns) == {"query", "document", "grade"}
+    with pytest.raises(UserError, match="no type of task 'Ranking'"):
+        mapping_of(file, None, None, "Ranking")

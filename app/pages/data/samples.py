@@ -1,0 +1,149 @@
+"""The first rows of a data set and its facts, as a preview shows them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from html import escape
+from itertools import islice
+from typing import Any
+
+from app import formats
+from engine.datasets.types import (
+    Captions,
+    Dataset,
+    DatasetInfo,
+    LabelledPairs,
+    LabelledSentences,
+    Parallel,
+    Retrieval,
+    ScoredPairs,
+    Summaries,
+    Triplets,
+)
+
+ROWS = 20
+JUDGED = 3
+"""Documents of a query that are shown, the best first."""
+CELL = 400
+
+
+def cell(value: Any) -> str:
+    """A cell of someone's table as text, long ones cut."""
+    text = str(value)
+    cut = text if len(text) <= CELL else text[: CELL - 1] + "…"
+    return f'<span dir="auto">{escape(cut)}</span>'
+
+
+def facts(data: Dataset, info: DatasetInfo | None) -> list[tuple[str, str]]:
+    """What a data set is and how much of it there is: word and text."""
+    found = [("sentences", formats.count(len(data.sentences))), *_counts(data)]
+    if info is not None:
+        found += [("what it is", info.description), ("licence", info.licence or "not stated")]
+        named = {"type of task": info.type or "", "tasks": ", ".join(info.tasks),
+                 "languages": ", ".join(info.languages)}  # fmt: skip
+        found += [(what, said) for what, said in named.items() if said]
+    found += [("note", note) for note in getattr(data, "notes", ())]
+    return [*found, ("content hash", data.hash)]
+
+
+def _counts(data: Dataset) -> Iterator[tuple[str, str]]:
+    match data:
+        case ScoredPairs():
+            yield data.parts_are, _each({name: len(p.gold) for name, p in data.parts.items()})
+            yield "scores", f"{data.scale[0]:g} to {data.scale[1]:g}"
+        case Captions():
+            yield "images", _each({name: len(p.images) for name, p in data.parts.items()})
+        case LabelledSentences() | LabelledPairs():
+            if isinstance(data, LabelledPairs):
+                yield "pairs", formats.count(len(data.labels))
+            counts = Counter(data.labels).most_common()
+            more = f" and {len(counts) - 8} more" if len(counts) > 8 else ""
+            yield formats.plural(len(counts), "label"), _each(dict(counts[:8])) + more
+            if data.splits:
+                yield "splits", _each(Counter(data.splits))
+        case Retrieval():
+            yield "queries", _each({name: len(of) for name, of in data.judgements.items()})
+            yield "documents", formats.count(len(data.documents))
+            judged = {name: sum(map(len, of.values())) for name, of in data.judgements.items()}
+            yield "judgements", _each(judged)
+            if data.candidates is not None:
+                yield "searched in", "each query's own documents"
+        case Parallel():
+            yield "pairs", _each({name: len(p.gold) for name, p in data.parts.items()})
+        case Summaries():
+            yield "documents", formats.count(len(data.documents))
+            yield "summaries", _each({"by people": sum(map(len, data.human)),
+                                      "by machines": sum(map(len, data.machine))})  # fmt: skip
+            yield "ratings", f"{', '.join(data.ratings)}, {data.scale[0]:g} to {data.scale[1]:g}"
+        case _:
+            pass
+
+
+def _each(counts: dict[str, int] | Counter[str]) -> str:
+    return ", ".join(f"{name} {formats.count(n)}" for name, n in counts.items())
+
+
+def rows(data: Dataset) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Heads and the first rows as HTML, numbered from 1."""
+    heads, found = _cells(data)
+    shown = [(str(i), *row) for i, row in enumerate(islice(found, ROWS), 1)]
+    return ("Row", *heads), shown
+
+
+def _cells(data: Dataset) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
+    match data:
+        case ScoredPairs():
+            pairs = (
+                (part, left, right, f"{gold:g}")
+                for part, p in data.parts.items()
+                for left, right, gold in zip(p.left, p.right, p.gold, strict=True)
+            )
+            return ("Part", "Left", "Right", "Score"), _texts(pairs)
+        case LabelledSentences():
+            return ("Label", "Sentence"), _texts(zip(data.labels, data.sentences, strict=True))
+        case LabelledPairs():
+            said, places = data.sentences, zip(data.labels, data.left, data.right, strict=True)
+            labelled = ((label, said[left], said[right]) for label, left, right in places)
+            return ("Label", "Left", "Right"), _texts(labelled)
+        case Triplets():
+            triplets = zip(data.anchors, data.positives, data.negatives, strict=True)
+            return ("Anchor", "Positive", "Negative"), _texts(triplets)
+        case Retrieval():
+            return ("Split", "Query", "Judged documents, grade first"), _judged(data)
+        case Parallel():
+            translations = (
+                (split, p.left[a], p.right[b]) for split, p in data.parts.items() for a, b in p.gold
+            )
+            names = (
+                name or side for name, side in zip(data.languages, ("Left", "Right"), strict=True)
+            )
+            return ("Split", *names), _texts(translations)
+        case Summaries():
+            rated = (
+                (document, human[0], machine[0], f"{ratings[0]:.3g}")
+                for document, human, machine, ratings in zip(
+                    data.documents, data.human, data.machine, data.ratings["relevance"], strict=True
+                )
+            )
+            heads = ("Document", "First summary by people", "First by a machine", "Relevance")
+            return heads, _texts(rated)
+        case _:
+            return ("Sentence",), _texts((sentence,) for sentence in data.sentences)
+
+
+def _texts(found: Iterable[Iterable[Any]]) -> Iterator[tuple[str, ...]]:
+    return (tuple(map(cell, row)) for row in found)
+
+
+def _judged(data: Retrieval) -> Iterator[tuple[str, ...]]:
+    for split, judged in data.judgements.items():
+        for query, grades in judged.items():
+            best = sorted(grades.items(), key=lambda item: -item[1])
+            documents = "".join(
+                f"<div><b>{grade}</b> {cell(data.documents.get(key, f'{key} (not there)'))}</div>"
+                for key, grade in best[:JUDGED]
+            )
+            rest = len(best) - JUDGED
+            more = f'<div class="t-muted">and {rest:,} more</div>' if rest > 0 else ""
+            yield cell(split), cell(data.queries[query]), documents + more

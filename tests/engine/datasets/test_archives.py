@@ -1,0 +1,100 @@
+"""Several files as one data set: what an archive may hold, and what it may not do."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from engine.datasets import Parallel, Retrieval, archives
+from engine.datasets.tables import Mapping, preview, read
+from engine.errors import UserError
+
+BEIR = {
+    "corpus.jsonl": b'{"_id": "1", "text": "Brew it."}\n',
+    "queries.jsonl": b'{"_id": "a", "text": "Tea?"}\n',
+    "qrels/test.tsv": b"a\t1\t1\n",
+}
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    """An archive in memory."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, raw in files.items():
+            archive.writestr(name, raw)
+    return made.getvalue()
+
+
+def test_a_folder_of_beir_comes_as_an_archive() -> None:
+    """In a folder of its own or not, beside what systems add; names lead nowhere."""
+    files = {f"../../etc/{name}": raw for name, raw in BEIR.items()}
+    raw = zipped(files | {"__MACOSX/._corpus.jsonl": b"x", "../../etc/README.md": b"x"})
+    look = preview(raw, "mine.zip")
+    assert (look.kind, look.type, look.n_rows) == ("retrieval", "Retrieval", 4)
+    data = read(raw, "mine.zip", look.mapping, "mine")
+    assert isinstance(data, Retrieval)
+    assert data.judgements == {"test": {"a": {"1": 1}}}
+
+
+def test_three_files_need_no_folder() -> None:
+    """Beside corpus and queries, the third holds the judgements, whatever it is called."""
+    files = {Path(name).name: raw for name, raw in BEIR.items()}
+    files["dev.tsv"] = files.pop("test.tsv")
+    data = read(zipped(files), "x.zip", Mapping("retrieval", {}))
+    assert isinstance(data, Retrieval)
+    assert data.judgements == {"test": {"a": {"1": 1}}}
+
+
+def test_two_files_of_lines_are_parallel() -> None:
+    """Their endings name the languages; an empty sentence is kept and counted."""
+    raw = zipped({"a.en": b"one\n\n", "a.de": b"eins\nzwei\n"})
+    data = read(raw, "a.zip", preview(raw, "a.zip").mapping)
+    assert isinstance(data, Parallel)
+    assert data.languages == ("de", "en")
+    assert data.parts["test"].right == ("one", "")
+    assert data.notes == ("Empty sentences, kept: 1.",)
+
+
+def test_files_are_packed_alike_each_time(tmp_path: Path) -> None:
+    """The store knows an upload by its bytes."""
+    (tmp_path / "x.de").write_text("eins\n")
+    made = []
+    for name in ("a.zip", "b.zip"):
+        archives.pack({"x.de": tmp_path / "x.de"}, tmp_path / name)
+        made.append((tmp_path / name).read_bytes())
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"corpus.jsonl": b"0" * 50 * 2**20}, "unpacks to more than 100 times its size"),
+        ({f"{i}.txt": b"" for i in range(1001)}, "more than 1,000 files"),
+        ({}, "no data set that is known here, but nothing"),
+        ({"x.csv": b"a,b\n"}, "no data set that is known here, but x.csv"),
+        ({"a/x/y.de": b"1\n", "b/x/y.de": b"2\n"}, "two files 'x/y.de'"),
+        ({"y.de": b"1\n2\n", "y.en": b"1\n"}, "y.de has 2 lines and y.en has 1"),
+        (BEIR | {"queries.jsonl": b"{\n"}, r"queries.jsonl, line 1 is not JSON"),
+    ],
+)
+def test_what_an_archive_may_not_be(files: dict[str, bytes], says: str) -> None:
+    """It is refused before it takes memory, in a sentence."""
+    raw = zipped(files)
+    with pytest.raises(UserError, match=says):
+        read(raw, "x.zip", preview(raw, "x.zip").mapping)
+
+
+@pytest.mark.parametrize("keep", [4, 40, -4])
+def test_half_an_archive_is_said_to_be_one(keep: int) -> None:
+    """Cut short, in any place."""
+    with pytest.raises(UserError, match="cannot be unpacked"):
+        preview(zipped(BEIR)[:keep], "x.zip")
+
+
+def test_a_reranking_needs_the_lists_of_documents() -> None:
+    """Without them all documents are searched, which is another task."""
+    with pytest.raises(UserError, match="top_ranked"):
+        read(zipped(BEIR), "x.zip", Mapping("retrieval", {}, type="Reranking"))

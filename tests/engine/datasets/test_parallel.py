@@ -1,0 +1,117 @@
+"""Bitext, pairs and summaries below `mteb/`: layouts that need no code, and their faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.datasets import Catalog, LabelledPairs, Parallel, Summaries
+from engine.errors import UserError
+
+
+def write(root: Path, files: dict[str, str]) -> Catalog:
+    """A data folder of these files below `mteb/`."""
+    for name, text in files.items():
+        (root / "mteb" / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / "mteb" / name).write_text(text)
+    return Catalog(root)
+
+
+def load(catalog: Catalog, name: str) -> Parallel:
+    """Read parallel sentences."""
+    data = catalog.load(name)
+    assert isinstance(data, Parallel)
+    return data
+
+
+def test_a_file_a_language_and_split(tmp_path: Path) -> None:
+    """Every language is paired with English."""
+    names = [f"{split}.{code}" for split in ("dev", "test") for code in ("de", "en", "fr")]
+    catalog = write(tmp_path, {f"bitext/mine/{name}": "a\nb\n" for name in names})
+    infos = {info.name: info for info in catalog.list() if info.origin == "folder"}
+    assert set(infos) == {"mine/de-en", "mine/fr-en"}
+    assert infos["mine/de-en"].languages == ("deu", "eng")
+    assert infos["mine/de-en"].splits == ("dev", "test")
+    assert load(catalog, "mine/fr-en").parts["dev"].gold.tolist() == [[0, 0], [1, 1]]
+
+
+def test_a_language_whose_file_is_not_there_is_a_problem_of_its_own(tmp_path: Path) -> None:
+    """The other pairs are read."""
+    catalog = write(tmp_path, {"bitext/t/t.de-en.de": "a\n", "bitext/t/t.de-en.en": "b\n",
+                               "bitext/t/t.fr-en.fr": "c\n"})  # fmt: skip
+    (info,) = catalog.unread()
+    assert (info.name, info.problem) == ("t/fr-en", "The file t/t.fr-en.en is missing.")
+    assert load(catalog, "t/de-en").sentences == ["a", "b"]
+
+
+def test_ids_say_which_sentences_translate_one_another(tmp_path: Path) -> None:
+    """BUCC: two collections and a file of pairs."""
+    files = {"zh-en.dev.zh": "z1\t一\nz2\t二\n", "zh-en.dev.en": "e1\tone\n",
+             "zh-en.dev.gold": "z1\te1\n"}  # fmt: skip
+    catalog = write(tmp_path, {f"bitext/bucc_zh_en/{name}": text for name, text in files.items()})
+    part = load(catalog, "bucc/zh-en").parts["dev"]
+    assert (part.left, part.right, part.gold.tolist()) == (("一", "二"), ("one",), [[0, 0]])
+    write(tmp_path, {"bitext/bucc_zh_en/zh-en.dev.gold": "z1\te9\n"})
+    with pytest.raises(UserError, match=r"dev\.gold, line 1 names 'e9'"):
+        catalog.load("bucc/zh-en")
+
+
+@pytest.mark.parametrize(("text", "says"), [("a\n", "has 2 lines and"), ("", "has 2 lines and")])
+def test_files_of_different_length_are_refused(tmp_path: Path, text: str, says: str) -> None:
+    """Line i of one would not translate line i of the other."""
+    catalog = write(tmp_path, {"bitext/m/test.de": "a\nb\n", "bitext/m/test.en": text})
+    with pytest.raises(UserError, match=says):
+        catalog.load("m/de-en")
+
+
+def test_tables_of_pairs_are_told_by_split_and_language(tmp_path: Path) -> None:
+    """Without a line of names the label is the column that is no sentence."""
+    row = "This is a sentence.\tThis is another one.\tneutral\n"
+    catalog = write(tmp_path, {f"pair_classification/mine/{name}.tsv": row * 2
+                               for name in ("dev-de", "test-de", "test-en")})  # fmt: skip
+    write(tmp_path, {"pair_classification/mine/test-fr.tsv": ""})
+    data = catalog.load("mine/de")
+    assert isinstance(data, LabelledPairs)
+    assert (data.splits, data.labels) == (["dev"] * 2 + ["test"] * 2, ["neutral"] * 4)
+    (info,) = catalog.unread()
+    assert info.name == "mine/fr"
+    assert "mine/test-fr.tsv is empty" in (info.problem or "")
+
+
+RTE = '<?xml version="1.0"?>{}<c><pair entailment="YES"><t>A &amp; b.</t><h>B.</h></pair></c>'
+
+
+def test_entailment_in_xml(tmp_path: Path) -> None:
+    """Read without entities of its own: a few lines of them would fill the memory."""
+    catalog = write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format("")})
+    data = catalog.load("rte")
+    assert isinstance(data, LabelledPairs)
+    assert (data.sentences, data.labels) == (["A & b.", "B."], ["YES"])
+    bomb = '<!DOCTYPE c [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
+    write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format(bomb)})
+    with pytest.raises(UserError, match="document type"):
+        catalog.load("rte")
+    write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format("")[:60]})
+    with pytest.raises(UserError, match="line 1 is not XML"):
+        catalog.load("rte")
+
+
+@pytest.mark.data
+def test_the_sets_of_the_data_folder_are_read_whole(data_root: Path) -> None:
+    """Counts are those of their sources."""
+    catalog = Catalog(data_root)
+    names = [info.name for info in catalog.list()]
+    assert sum(name.startswith("tatoeba/") for name in names) == 48
+    bucc = load(catalog, "bucc2018/zh-en").parts["dev"]
+    assert (len(bucc.left), len(bucc.right), len(bucc.gold)) == (8624, 13589, 257)
+    assert len(load(catalog, "tatoeba/kat-eng").parts["test"].gold) == 746
+    assert {"multi30k/de-en", "multi30k/fr-en", "multi30k/cs-en"} <= set(names)
+    news = catalog.load("summeval")
+    assert isinstance(news, Summaries)
+    assert (len(news.documents), len(news.machine[0]), len(news.human[0])) == (100, 16, 11)
+    xnli, rte = catalog.load("xnli/sw"), catalog.load("rte3")
+    assert isinstance(xnli, LabelledPairs)
+    assert isinstance(rte, LabelledPairs)
+    assert (len(xnli.labels), len(rte.labels)) == (2490, 1600)
+    assert not catalog.unread()
