@@ -5,6 +5,10 @@ Sentence Embeddings" (EMNLP 2021, arXiv 2104.08821v4, whose main table is number
 6 in the first arXiv version, under which it is often cited), and the table in the README of
 facebookresearch/InferSent, whose authors are those of SentEval. The transfer rows of both are of
 SentEval's default setting: logistic regression, ten folds.
+
+Further rows are of Conneau, Kiela, "SentEval" (LREC 2018), tables 3 and 4 (of which the correlation
+of a trained regressor: the means of Pearson over subsets are no main score here), and of Kerscher,
+Eger, "Vec2Sent" (2020), table 5 (accuracies; which setting of SentEval's is not printed).
 """
 
 from __future__ import annotations
@@ -73,6 +77,7 @@ TABLE_B1 = (
 _PROTOCOLS = {
     "sts": ("simcse-2021", "pitfalls", "pitfalls-mlp"),
     "transfer": ("senteval", "senteval-exact"),
+    "MLP": ("senteval-mlp",),
 }
 _BEFORE_SCORES = ("table", "training", "model", "origin", "aggregation", "average")
 
@@ -91,10 +96,17 @@ def _read() -> dict[str, tuple[Published, ...]]:
             aggregation=row["aggregation"] or None,  # type: ignore[arg-type]
             table=row["table"],
             origin=row["origin"],
-            protocols=_PROTOCOLS["sts" if "STS12" in scores else "transfer"],
+            protocols=_PROTOCOLS[_kind(row["table"], scores)],
         )
         rows.setdefault(row["table"], []).append(row_of)
     return {table: tuple(found) for table, found in rows.items()}
+
+
+def _kind(table: str, scores: Mapping[str, float]) -> str:
+    """What a row's numbers are of, a key of the protocols."""
+    if "STS12" in scores:
+        return "sts"
+    return "MLP" if table.endswith("MLP") else "transfer"
 
 
 _TABLES = _read()
@@ -106,6 +118,11 @@ TABLE_E1 = _TABLES["SimCSE table E.1 (7 in an earlier arXiv version)"]
 """Transfer accuracies: comparable with results under protocol senteval."""
 TABLE_INFERSENT = _TABLES["README of facebookresearch/InferSent"]
 """The baselines of SentEval's authors, to one decimal; no average is printed."""
+
+FURTHER = {
+    name: rows for name, rows in _TABLES.items() if name.startswith(("SentEval", "Vec2Sent"))
+}
+"""By table: accuracies, and correlations of a trained regressor, beside SentEval's protocols."""
 
 
 def beside(columns: Sequence[tuple[str, str]]) -> dict[Published, list[float | None]]:

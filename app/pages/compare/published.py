@@ -46,10 +46,16 @@ class Reference:
 @cache
 def references() -> dict[str, Reference]:
     """Every printed row by a key that an address can hold."""
-    from engine.protocols.published import TABLE_B3, TABLE_E1, TABLE_INFERSENT, TABLE_MAIN
+    from engine.protocols.published import (
+        FURTHER,
+        TABLE_B3,
+        TABLE_E1,
+        TABLE_INFERSENT,
+        TABLE_MAIN,
+    )
 
     tables = (("all", TABLE_MAIN), ("wmean", TABLE_B3), ("transfer", TABLE_E1),
-              ("transfer, InferSent", TABLE_INFERSENT))  # fmt: skip
+              ("transfer, InferSent", TABLE_INFERSENT), *FURTHER.items())  # fmt: skip
     found = {}
     for kind, rows in tables:
         for row in rows:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from engine.protocols.published import TABLE_B3, TABLE_E1, TABLE_INFERSENT, TABLE_MAIN, Published
+from engine.protocols.published import (
+    FURTHER,
+    TABLE_B3,
+    TABLE_E1,
+    TABLE_INFERSENT,
+    TABLE_MAIN,
+    Published,
+)
 from engine.tasks import SEVEN, TRANSFER
 
 PRINTED_OTHERWISE = {("BERT-base (avg.)", 84.94), ("SBERT-base", 74.89)}
@@ -59,3 +66,19 @@ def test_the_numbers_everyone_quotes() -> None:
         ("supervised", "wmean"): 80.41,
     }
     assert (len(TABLE_MAIN), len(TABLE_B3)) == (23, 12)
+
+
+def test_senteval_and_vec2sent_beside_the_protocols_they_are_of() -> None:
+    """Single cells as printed; an MLP's numbers are not those of logistic regression."""
+    found = {(table, row.model): row for table, rows in FURTHER.items() for row in rows}
+    assert len(found) == 18
+    assert found["SentEval table 3", "GloVe"].printed("MR", "senteval") == 77.4
+    assert found["SentEval table 3", "InferSent"].printed("SST5", "senteval") == 46.3
+    assert found["SentEval table 3", "SkipThought"].printed("SST5", "senteval") is None
+    mlp = found["SentEval table 3, MLP", "GloVe"]
+    assert (mlp.printed("MR", "senteval"), mlp.printed("MR", "senteval-mlp")) == (None, 77.7)
+    learned = found["SentEval table 4, learned", "InferSent"]
+    assert (learned.printed("STSBenchmark", "senteval"), learned.aggregation) == (75.6, None)
+    assert learned.printed("STSBenchmark", "simcse-2021") is None
+    assert found["Vec2Sent table 5", "SBERT"].printed("SNLI", "senteval") == 83.92
+    assert found["Vec2Sent table 5", "SBERT"].printed("MRPC", "senteval") is None  # it prints F1
