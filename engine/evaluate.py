@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import protocols
+from engine.datasets.mteb_types import MtebTask
 from engine.encoders.base import Encoder
 from engine.errors import UserError
 from engine.progress import Progress
@@ -26,7 +27,7 @@ from engine.results import Result
 if TYPE_CHECKING:
     from engine.datasets import Catalog
     from engine.datasets.types import Dataset
-    from engine.tasks import Task, TaskType
+    from engine.tasks import Measurement, Task, TaskType
 
 _IN_MEMORY = 2**29
 """Bytes of vectors."""
@@ -110,11 +111,8 @@ def _one(
         result = replace(result, data_hash=dataset.hash)
         bound = bind(encoder, task, protocol, dataset)
         result = replace(result, fingerprint=bound.fingerprint, dim=bound.dim)
-        sentences = _needed(kind, dataset, protocol.name, result.seed)
-        watched.expect(len(sentences), kind.trains)
-        queries = kind.queries(dataset) if kind.queries else 0
-        vectors = _encode(bound, sentences, queries, watched.encoded)
-        measured = kind.measure(task, dataset, vectors, protocol.name, result.seed, watched.trained)
+        measure = _by_mteb if protocols.is_package(protocol.name) else _by_us
+        measured = measure(kind, task, dataset, bound, protocol.name, result.seed, watched)
         watched.trained(1.0)
     except Exception as error:
         if watched.stop is not None:
@@ -128,12 +126,52 @@ def _one(
         details={
             **measured.details,
             **_prompts(bound, dataset),
-            "notes": [*_notes(sentences, vectors), *measured.details.get("notes", ())],
             "protocol_choice": choice,
             "protocol_hash": protocol.hash,
         },
         seconds=time.perf_counter() - start,
     )
+
+
+def _by_us(
+    kind: TaskType,
+    task: Task,
+    dataset: Dataset,
+    encoder: Encoder,
+    protocol: str,
+    seed: int,
+    watched: _ProgressWatch,
+) -> Measurement:
+    """Encode what has to be encoded, and score it by our own code."""
+    sentences = _needed(kind, dataset, protocol, seed)
+    watched.expect(len(sentences), kind.trains)
+    queries = kind.queries(dataset) if kind.queries else 0
+    vectors = _encode(encoder, sentences, queries, watched.encoded)
+    measured = kind.measure(task, dataset, vectors, protocol, seed, watched.trained)
+    notes = [*_notes(sentences, vectors), *measured.details.get("notes", ())]
+    return replace(measured, details={**measured.details, "notes": notes})
+
+
+def _by_mteb(
+    kind: TaskType,
+    task: Task,
+    dataset: Dataset,
+    encoder: Encoder,
+    protocol: str,
+    seed: int,
+    watched: _ProgressWatch,
+) -> Measurement:
+    """Have mteb's code encode and score."""
+    from engine.mteb import run
+
+    needed = () if isinstance(dataset, MtebTask) else _needed(kind, dataset, protocol, seed)
+    total = dataset.texts if isinstance(dataset, MtebTask) else len(needed)
+    watched.expect(max(total, 1), False)
+
+    def hear(done: int) -> None:
+        watched.encoded(min(done, total), total)
+
+    return run.measure(task, dataset, encoder, protocol, seed, hear)
 
 
 class _ProgressWatch:
@@ -188,10 +226,12 @@ def bind(encoder: Encoder, task: Task, protocol: Protocol, dataset: Dataset) -> 
     Raises:
         UserError: the protocol does not say how to score the task.
     """
-    from engine.encoders import bind_task
+    from engine.encoders import PromptTask, bind_task
     from engine.tasks import prompt_task, type_of
 
     known_as = prompt_task(task, type_of(task, protocol))
+    if isinstance(dataset, MtebTask):
+        known_as = PromptTask(dataset.task, dataset.type)
     return bind_task(encoder, dataset.sentences, dataset.hash, known_as)
 
 

@@ -39,6 +39,7 @@ from engine.datasets.tables import Mapping, read
 from engine.datasets.types import Dataset, DatasetInfo, Sentences
 from engine.datasets.watched import Folders
 from engine.errors import UserError
+from engine.mteb import theirs
 from engine.stamps import stamp
 
 _FOLDERS = (
@@ -207,6 +208,10 @@ class Catalog:
             if not self._hub_files:
                 raise UserError("Files of the hub are not fetched here.", "Choose a listed set.")
             return name, partial(hub.load, name)
+        if name.startswith(theirs.PREFIX):
+            if not self._hub_files:
+                raise UserError("Files of the hub are not fetched here.", "Choose a listed set.")
+            return name, partial(theirs.load, name)
         if name.startswith(_UPLOAD):
             return self._found_upload(name)
         # The starter set is at hand: data folders are not looked through for it.

@@ -103,6 +103,30 @@ class Parallel:
 
 
 @dataclass(frozen=True, eq=False)
+class MtebTask:
+    """A task of MTEB's own, as far as it is known before mteb reads its data.
+
+    Attributes:
+        name: as it is named here, with subsets and splits.
+        task, type: as MTEB names the task and its type.
+        hash: of where the data lie, their revision, the subsets and splits.
+        texts: how many there are, as MTEB counted; 0 where it did not.
+    """
+
+    name: str
+    task: str
+    type: str
+    hash: str
+    texts: int = 0
+    kind: Kind = field(default="mteb", init=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """None: what is encoded is MTEB's affair."""
+        return []
+
+
+@dataclass(frozen=True, eq=False)
 class Summaries:
     """Documents, summaries of each by people and by machines, and experts' ratings of the latter.
 

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from engine.datasets.info import DatasetInfo, Kind, TaskType, content_hash
-from engine.datasets.mteb_types import Parallel, ParallelPart, Retrieval, Summaries
+from engine.datasets.mteb_types import MtebTask, Parallel, ParallelPart, Retrieval, Summaries
 
 __all__ = [
     "CAPTIONS",
@@ -22,6 +22,7 @@ __all__ = [
     "Kind",
     "LabelledPairs",
     "LabelledSentences",
+    "MtebTask",
     "PairPart",
     "Parallel",
     "ParallelPart",
@@ -276,4 +277,5 @@ Dataset = (
     | Retrieval
     | Parallel
     | Summaries
+    | MtebTask
 )

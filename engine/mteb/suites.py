@@ -6,7 +6,6 @@ Nothing is fetched. How large the data are is taken from what MTEB counted in th
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from engine.errors import UserError
 from engine.mteb.package import part
-from engine.mteb.theirs import PREFIX, named
+from engine.mteb.theirs import PREFIX, counted, named
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def _benchmarks() -> dict[str, Any]:
 
 def _described(task: Any) -> SuiteTask:
     about = task.metadata
-    examples, size = _counted(task)
+    examples, size = counted(task)
     kinds = list(about.modalities)
     return SuiteTask(
         task=named(task),
@@ -141,41 +140,6 @@ def _described(task: Any) -> SuiteTask:
         access="open" if about.is_public else "login",
         problem=None if kinds == ["text"] else f"It is a task on {' and '.join(kinds)}.",
     )
-
-
-def _counted(task: Any) -> tuple[int | None, int | None]:
-    """Examples and characters of the subsets and splits that are scored."""
-    parts = task.metadata.tasks if task.is_aggregate else [task]
-    found = [_of_one(one) for one in parts]
-    if any(one is None for one in found):
-        return None, None
-    counted = [one for one in found if one is not None]
-    return sum(n for n, _ in counted), sum(size for _, size in counted)
-
-
-def _of_one(task: Any) -> tuple[int, int] | None:
-    stats = task.metadata.descriptive_stats
-    if not stats:
-        return None
-    examples = characters = 0
-    for split in task.eval_splits:
-        of_split = stats.get(split)
-        if of_split is None:
-            return None
-        by_subset = of_split.get("hf_subset_descriptive_stats") or {}
-        wanted = [by_subset[one] for one in task.hf_subsets if one in by_subset] or [of_split]
-        for one in wanted:
-            examples += int(one.get("num_samples") or 0)
-            characters += _characters(one)
-    return examples, characters
-
-
-def _characters(stats: Mapping[str, Any]) -> int:
-    whole = stats.get("number_of_characters")
-    if whole:
-        return int(whole)
-    tables = [one for one in stats.values() if isinstance(one, Mapping)]
-    return sum(int(table.get("total_text_length") or 0) for table in tables)
 
 
 def _is_here(task: Any) -> bool:

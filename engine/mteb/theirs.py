@@ -8,34 +8,15 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.datasets.info import Kind, content_hash
+from engine.datasets.info import content_hash
+from engine.datasets.mteb_types import MtebTask
 from engine.errors import UserError, first_line
 from engine.mteb.package import package, part
 
 PREFIX = "mteb:"
-
-
-@dataclass(frozen=True, eq=False)
-class OwnTask:
-    """A task of MTEB's own, as far as it is known before its data are read.
-
-    Attributes:
-        name: with prefix, subsets and splits.
-        hash: of where the data lie, their revision, subsets and splits.
-    """
-
-    name: str
-    hash: str
-    kind: Kind = field(default="mteb", init=False)
-
-    @property
-    def sentences(self) -> list[str]:
-        """None: what is encoded is MTEB's affair."""
-        return []
 
 
 def parsed(name: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
@@ -57,7 +38,7 @@ def named(task: Any) -> str:
     return f"{PREFIX}{known.name}" + (subsets and f"/{subsets}") + (splits and f"@{splits}")
 
 
-def load(name: str) -> OwnTask:
+def load(name: str) -> MtebTask:
     """Return what is known of a task without its data.
 
     Raises:
@@ -66,7 +47,9 @@ def load(name: str) -> OwnTask:
     task = make(name)
     said = task.metadata.dataset
     where = [str(said.get(key)) for key in ("path", "name", "revision")]
-    return OwnTask(named(task), content_hash([*where, *task.hf_subsets, *task.eval_splits]))
+    digest = content_hash([*where, *task.hf_subsets, *task.eval_splits])
+    texts, _ = counted(task)
+    return MtebTask(named(task), task.metadata.name, task.metadata.type, digest, texts or 0)
 
 
 def make(name: str, seed: int = 42) -> Any:
@@ -110,6 +93,41 @@ def _check(task: str, what: str, asked: Sequence[str], known: Sequence[str]) -> 
                 f"{task} has no {what} {name!r}.",
                 f"It has {', '.join(known[:12])}{' and more' if len(known) > 12 else ''}.",
             )
+
+
+def counted(task: Any) -> tuple[int | None, int | None]:
+    """Examples and characters of the subsets and splits that are scored."""
+    parts = task.metadata.tasks if task.is_aggregate else [task]
+    found = [_of_one(one) for one in parts]
+    if any(one is None for one in found):
+        return None, None
+    counted = [one for one in found if one is not None]
+    return sum(n for n, _ in counted), sum(size for _, size in counted)
+
+
+def _of_one(task: Any) -> tuple[int, int] | None:
+    stats = task.metadata.descriptive_stats
+    if not stats:
+        return None
+    examples = characters = 0
+    for split in task.eval_splits:
+        of_split = stats.get(split)
+        if of_split is None:
+            return None
+        by_subset = of_split.get("hf_subset_descriptive_stats") or {}
+        wanted = [by_subset[one] for one in task.hf_subsets if one in by_subset] or [of_split]
+        for one in wanted:
+            examples += int(one.get("num_samples") or 0)
+            characters += _characters(one)
+    return examples, characters
+
+
+def _characters(stats: Mapping[str, Any]) -> int:
+    whole = stats.get("number_of_characters")
+    if whole:
+        return int(whole)
+    tables = [one for one in stats.values() if isinstance(one, Mapping)]
+    return sum(int(table.get("total_text_length") or 0) for table in tables)
 
 
 def notes(task: Any) -> list[str]:

@@ -7,8 +7,10 @@ screen can show the card. Knows neither tasks' code nor pages.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 
 from engine.errors import UserError
+from engine.protocols import package
 from engine.protocols.mteb import MTEB_V1, MTEB_V2
 from engine.protocols.pitfalls import PITFALLS, PITFALLS_MLP
 from engine.protocols.protocol import Protocol
@@ -110,18 +112,28 @@ PROTOCOLS: dict[str, Protocol] = {
     )
 }
 
-OF_TASKS = tuple(name for name, p in PROTOCOLS.items() if "decoding" not in p.types)
+OF_TASKS = (
+    *(name for name, p in PROTOCOLS.items() if "decoding" not in p.types),
+    *filter(None, [package.installed()]),
+)
 """Those that tasks are evaluated under; a diagnosis has its own."""
 
 
+def in_order(names: Iterable[str]) -> list[str]:
+    """Protocols in the registry's order, then those of the package mteb, each once."""
+    rank = {name: i for i, name in enumerate(PROTOCOLS)}
+    return sorted(set(names), key=lambda name: (rank.get(name, len(rank)), name))
+
+
 def get(name: str) -> Protocol:
-    """Return the protocol of that name.
+    """Return the protocol of that name; of any version of the package mteb, `mteb-X.Y.Z`.
 
     Raises:
         UserError: an unknown name; the hint has the closest or all.
     """
-    if name in PROTOCOLS:
-        return PROTOCOLS[name]
+    found = PROTOCOLS.get(name) or package.of(name)
+    if found:
+        return found
     close = difflib.get_close_matches(name, PROTOCOLS, n=1)
     hint = f"Did you mean {close[0]}?" if close else f"Known are {', '.join(PROTOCOLS)}."
     raise UserError(f"There is no protocol named {name!r}.", hint)

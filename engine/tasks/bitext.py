@@ -41,7 +41,7 @@ def measure(data: Parallel, vectors: np.ndarray, tick: ProgressCallback) -> Meas
     """
     from sklearn.metrics import precision_recall_fscore_support
 
-    split, (left, right), gold = _scored(data)
+    split, (left, right), gold = scored(data)
     nearest = _nearest(vectors[: len(left)], vectors[len(left) :], tick)
     correct = nearest == gold
     with warnings.catch_warnings():
@@ -60,11 +60,11 @@ def measure(data: Parallel, vectors: np.ndarray, tick: ProgressCallback) -> Meas
         "candidates": len(right),
         "notes": list(data.notes) + _notes(data, split),
     }
-    examples = {"f1": _shares(nearest, gold), "right": correct, "nearest": nearest}
+    examples = {"f1": shares(nearest, gold), "right": correct, "nearest": nearest}
     return Measurement(scores, examples, details)
 
 
-def _scored(data: Parallel) -> tuple[str, tuple[np.ndarray, np.ndarray], np.ndarray]:
+def scored(data: Parallel) -> tuple[str, tuple[np.ndarray, np.ndarray], np.ndarray]:
     """The split, positions in it of left sentences with a translation and of all right ones.
 
     The last is the position of each translation.
@@ -100,7 +100,7 @@ def _nearest(left: np.ndarray, right: np.ndarray, tick: ProgressCallback) -> np.
     return nearest.numpy()
 
 
-def _shares(nearest: np.ndarray, gold: np.ndarray) -> np.ndarray:
+def shares(nearest: np.ndarray, gold: np.ndarray) -> np.ndarray:
     """F1 of each one's translation as an answer, over all left sentences."""
     size = int(max(nearest.max(), gold.max())) + 1
     given, wanted, right = (
@@ -122,7 +122,7 @@ def _notes(data: Parallel, split: str) -> list[str]:
 
 def rows(data: Parallel, protocol: str = "", seed: int = 0) -> np.ndarray:
     """Positions in `data.sentences` of what is needed: left sentences with a translation, right."""
-    split, (left, right), _ = _scored(data)
+    split, (left, right), _ = scored(data)
     start = 0
     for name, part in data.parts.items():
         if name == split:
@@ -140,7 +140,7 @@ def of_data(name: str, description: str = "") -> Task:
 
 
 def _work(data: Parallel, protocol: str, seed: int) -> Work:
-    _, (left, right), _ = _scored(data)
+    _, (left, right), _ = scored(data)
     sentences = data.sentences
     return Work(
         [sentences[i] for i in rows(data)], "neighbours", pairs=len(left) * len(right)

@@ -86,10 +86,12 @@ def measure(
     return Measurement(scores, {"v_measure": parts}, details)
 
 
-def _drawn(
-    data: LabelledSentences, seed: int, *, at_once: bool
-) -> tuple[str, np.ndarray, list[np.ndarray]]:
-    """The split, positions in the data of what is encoded, and positions therein of each draw."""
+def labelled(data: LabelledSentences) -> tuple[str, list[int]]:
+    """The split that is clustered, and the positions of its labelled sentences.
+
+    Raises:
+        UserError: there are none.
+    """
     split = scored_split(list(dict.fromkeys(data.splits))) if data.splits else "all"
     names = data.splits or ["all"] * len(data.labels)
     every = [i for i, (name, label) in enumerate(zip(names, data.labels, strict=True))
@@ -99,6 +101,14 @@ def _drawn(
             f"{data.name} has no labelled sentence to cluster.",
             "Check which column was taken for the label.",
         )
+    return split, every
+
+
+def _drawn(
+    data: LabelledSentences, seed: int, *, at_once: bool
+) -> tuple[str, np.ndarray, list[np.ndarray]]:
+    """The split, positions in the data of what is encoded, and positions therein of each draw."""
+    split, every = labelled(data)
     if at_once:
         return split, np.array(every), [np.arange(len(every))]
     draw = random.Random(seed)

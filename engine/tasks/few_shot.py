@@ -122,12 +122,19 @@ def _metrics(labels: np.ndarray, said: np.ndarray) -> list[float]:
     return [accuracy_score(labels, said), *both, *ap]
 
 
+def scored(data: LabelledSentences) -> str:
+    """The split that is predicted; `all` where there is none to learn from, or none beside it."""
+    if "train" not in data.splits or set(data.splits) == {"train"}:
+        return "all"
+    return scored_split([name for name in dict.fromkeys(data.splits) if name != "train"])
+
+
 def _draws(data: LabelledSentences, seed: int) -> _Draws:
     """Ten draws from the split `train`, or five folds."""
     names = np.array(data.splits)
-    if "train" not in data.splits or set(data.splits) == {"train"}:
-        return _Draws("all", list(_folds(data, seed)))
-    split = scored_split([name for name in dict.fromkeys(data.splits) if name != "train"])
+    split = scored(data)
+    if split == "all":
+        return _Draws(split, list(_folds(data, seed)))
     train, held_out = np.flatnonzero(names == "train"), np.flatnonzero(names == split)
     labels = [data.labels[i] for i in train]
     _check(data, labels)

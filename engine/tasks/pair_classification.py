@@ -41,7 +41,7 @@ def measure(data: LabelledPairs, vectors: np.ndarray, *, by_cosine: bool = False
     Raises:
         UserError: labels that do not say whether a pair means the same, or a single one.
     """
-    split, pairs, labels = _scored(data)
+    split, pairs, labels = scored(data)
     used = rows(data)
     left, right = (np.searchsorted(used, side[pairs]) for side in (data.left, data.right))
     similarities = pair_similarities(vectors, left, right)
@@ -124,7 +124,7 @@ def binary(similar: np.ndarray, labels: np.ndarray) -> tuple[float, ...]:
     return tuple(float(value) for value in found)
 
 
-def _scored(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
+def scored(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
     """The split, positions of its pairs that are told apart, and 1 where one means the same."""
     split = scored_split(list(dict.fromkeys(data.splits))) if any(data.splits) else ""
     mine = [i for i, name in enumerate(data.splits) if name == split]
@@ -152,7 +152,7 @@ def _notes(data: LabelledPairs, split: str, used: int) -> list[str]:
 
 def rows(data: LabelledPairs, protocol: str = "", seed: int = 0) -> np.ndarray:
     """Positions in `data.sentences` of what the pairs are made of."""
-    _, pairs, _ = _scored(data)
+    _, pairs, _ = scored(data)
     return np.unique(np.concatenate([data.left[pairs], data.right[pairs]]))
 
 
@@ -165,7 +165,7 @@ def of_data(name: str, description: str = "") -> Task:
 
 
 def _work(data: LabelledPairs, protocol: str, seed: int) -> Work:
-    _, pairs, _ = _scored(data)
+    _, pairs, _ = scored(data)
     return Work([data.sentences[i] for i in rows(data)], pairs=len(SIMILARITIES) * len(pairs))
 
 

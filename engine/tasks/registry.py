@@ -10,11 +10,14 @@ Knows no encoder; how a task is scored is said in the modules beside this one.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from engine import protocols
 from engine.errors import UserError
+from engine.mteb import suites, theirs
+from engine.mteb.theirs import PREFIX
 from engine.protocols import Protocol
 from engine.tasks import (
     bitext,
@@ -22,6 +25,7 @@ from engine.tasks import (
     classification,
     clustering,
     few_shot,
+    mteb_own,
     mteb_sts,
     pair_classification,
     probing,
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
 _MODULES = (
     *(sts, similarity, mteb_sts, relatedness, classification, search, transfer, captions, probing),
     *(few_shot, clustering, pair_classification, retrieval, reranking, bitext, summarization),
+    mteb_own,
 )
 _TYPES = tuple(module.TYPE for module in _MODULES)
 STARTER = ("StarterSTS", "StarterTopics", "StarterSearch")
@@ -99,7 +104,9 @@ def type_of(task: Task, protocol: Protocol) -> TaskType:
             f"Leave the protocol out or take {' or '.join(fitting)}.",
         )
     found = [kind for kind in _TYPES if kind.name == name]
-    own = [kind for kind in found if protocol.name in kind.protocols]
+    # What mteb's code does under its own name is done alike under mteb-v2.
+    under = "mteb-v2" if protocols.is_package(protocol.name) else protocol.name
+    own = [kind for kind in found if under in kind.protocols]
     return own[0] if own else next(kind for kind in found if not kind.protocols)
 
 
@@ -115,6 +122,8 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
     """
     if name in TASKS:
         return TASKS[name]
+    if name.startswith(PREFIX):
+        return mteb_own.of_name(name)
     of_labels = _of_labels(name)
     if of_labels and _is_dataset(of_labels.dataset, "labels", catalog):
         return of_labels
@@ -188,6 +197,8 @@ def named(name: str) -> Task:
     """Read a task off its name alone: no data set is looked for, so that none need be there."""
     if name in TASKS:
         return TASKS[name]
+    if name.startswith(PREFIX):
+        return mteb_own.of_name(name)
     return _of_labels(name) or sts.of_data(name)
 
 
@@ -236,7 +247,8 @@ def expand(
     here = [task.name for task in TASKS.values() if task.dataset in present]
     if names is None:
         return [name for name in here if _by_default(TASKS[name], protocol)]
-    pieces = names.split(",") if isinstance(names, str) else names
+    # Suites of MTEB's have a comma in their names: MTEB(eng, v2).
+    pieces = re.split(r",(?![^(]*\))", names) if isinstance(names, str) else names
     wanted: list[str] = []
     for name in (piece.strip() for piece in pieces):
         if name in SUITES:
@@ -245,11 +257,15 @@ def expand(
             wanted += _mteb_here(catalog)
         elif name in measured:
             wanted.append(name)
+        elif suites.is_suite(name):
+            wanted += suites.tasks_of(name)
+        elif name.startswith(PREFIX):
+            wanted.append(theirs.named(theirs.make(name)))
         elif name:
             wanted.append(get(name, catalog).name)
     if not wanted:
-        suites = ", ".join((*SUITES, MTEB_HERE))
-        raise UserError("No task was named.", f"Name tasks or a suite: {suites}.")
+        known = ", ".join((*SUITES, MTEB_HERE))
+        raise UserError("No task was named.", f"Name tasks or a suite: {known}.")
     return list(dict.fromkeys(wanted))
 
 

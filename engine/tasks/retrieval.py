@@ -40,7 +40,7 @@ def measure(data: Retrieval, vectors: np.ndarray, main: str, tick: ProgressCallb
     Raises:
         UserError: nothing is judged.
     """
-    split, judged = _judged(data)
+    split, judged = judged_queries(data)
     keys = list(data.documents)
     names = [keys[i] for i in _needed(data, judged)]
     alphabetical = np.empty(len(names), np.int64)
@@ -72,7 +72,7 @@ def measure(data: Retrieval, vectors: np.ndarray, main: str, tick: ProgressCallb
 
 def rows(data: Retrieval, protocol: str = "", seed: int = 0) -> np.ndarray:
     """Positions in `data.sentences` of what is needed: judged queries, then documents."""
-    _, judged = _judged(data)
+    _, judged = judged_queries(data)
     place = {key: i for i, key in enumerate(data.queries)}
     start = len(data.queries)
     return np.array(
@@ -82,10 +82,10 @@ def rows(data: Retrieval, protocol: str = "", seed: int = 0) -> np.ndarray:
 
 def queries(data: Retrieval) -> int:
     """How many of `rows` are queries."""
-    return len(_judged(data)[1])
+    return len(judged_queries(data)[1])
 
 
-def _judged(data: Retrieval) -> tuple[str, dict[str, dict[str, int]]]:
+def judged_queries(data: Retrieval) -> tuple[str, dict[str, dict[str, int]]]:
     """The split that is scored, and the judgements of its queries, in the queries' order."""
     if not any(data.judgements.values()):
         raise UserError(
@@ -182,7 +182,7 @@ def of_data(name: str, description: str = "") -> Task:
 
 def work(data: Retrieval, protocol: str, seed: int) -> Work:
     """Count the pairs that are compared."""
-    needed, (_, judged) = rows(data), _judged(data)
+    needed, (_, judged) = rows(data), judged_queries(data)
     sentences = data.sentences
     pairs = (
         len(judged) * (len(needed) - len(judged))

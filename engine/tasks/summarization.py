@@ -71,7 +71,7 @@ def measure(
         "the same, or all equally similar."
     ]
     correlations = np.where(defined, values[:, 0], means[0])
-    details = {"mean_of": "correlation", "rated": _rated(data), "notes": notes if left_out else []}
+    details = {"mean_of": "correlation", "rated": rated(data), "notes": notes if left_out else []}
     return Measurement(scores, {"correlation": correlations}, details)
 
 
@@ -87,7 +87,7 @@ def _similarities(
     units, start = unit(vectors), 0
     middle = sum(map(len, data.human))
     for human, machine, gold in zip(
-        data.human, data.machine, data.ratings[_rated(data)], strict=True
+        data.human, data.machine, data.ratings[rated(data)], strict=True
     ):
         ours, theirs = slice(start, start + len(human)), slice(middle, middle + len(machine))
         # One at a time: summaries that are the same must come out as similar to the last digit.
@@ -99,7 +99,7 @@ def _similarities(
         start, middle = ours.stop, theirs.stop
 
 
-def _rated(data: Summaries) -> str:
+def rated(data: Summaries) -> str:
     """What is taken for the rating: relevance, or the only one there is."""
     return RATED if RATED in data.ratings else next(iter(data.ratings))
 

@@ -1,0 +1,244 @@
+"""What MTEB predicted, as values per example under the names that our own tasks give theirs.
+
+Most types write their predictions to a folder. Of retrieval the values per query are taken where
+MTEB hands them to a task's own scores; of clustering the draws are noted as they are drawn. Of a
+task with several subsets or splits the values stand one after the other, in the order of
+`details["parts"]`; where MTEB gives none, the notes say so.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.stats.v_measure import v_measure_parts
+
+Values = dict[str, np.ndarray]
+Part = tuple[str, str]
+"""Subset and split."""
+NONE = "MTEB keeps no values per example of this type of task: differences cannot be tested."
+_WITHOUT_FILE = ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionReranking")
+
+
+class _Noted:
+    """Draws as another, and notes what `choices` gave."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self._draw = draw
+        self.chosen: list[np.ndarray] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._draw, name)
+
+    def choices(self, *args: Any, **options: Any) -> list[Any]:
+        drawn = self._draw.choices(*args, **options)
+        self.chosen.append(np.array(drawn))
+        return drawn
+
+
+@dataclass
+class Watch:
+    """Listens to a task of MTEB's while it is evaluated.
+
+    Attributes:
+        task: of MTEB's, not an aggregate.
+        queries: of each part, the scores of every query by metric.
+    """
+
+    task: Any
+    queries: dict[Part, dict[str, dict[str, float]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        kind = self.task.metadata.type
+        self.writes = kind not in _WITHOUT_FILE
+        if not self.writes:
+            self._listen()
+        if kind == "Clustering":
+            self.task.rng_state = _Noted(self.task.rng_state)
+
+    def _listen(self) -> None:
+        own = self.task.task_specific_scores
+
+        def noted(scores: Any, *args: Any, hf_split: str, hf_subset: str) -> Any:
+            self.queries[hf_subset, hf_split] = scores
+            return own(scores, *args, hf_split=hf_split, hf_subset=hf_subset)
+
+        self.task.task_specific_scores = noted
+
+    def values(self, folder: Path, main: str) -> tuple[Values, dict[str, Any]]:
+        """Return examples and details of what was evaluated.
+
+        Args:
+            folder: where the predictions were written.
+            main: the main metric as MTEB spells it.
+        """
+        parts = [
+            (subset, split) for split in self.task.eval_splits for subset in self.task.hf_subsets
+        ]
+        kind, read = self.task.metadata.type, _READERS.get(self.task.metadata.type)
+        if not self.writes:
+            scored = [self.queries[part] for part in parts if part in self.queries]
+            found = [_of_queries(queries, main) for queries in scored]
+            return _joined(found, parts, {"mean_of": main.partition("_at_")[0]})
+        file = folder / self.task.prediction_file_name
+        if read is None or not file.is_file():
+            return {}, {"notes": [NONE]}
+        predictions = json.loads(file.read_text("utf-8"))
+        try:
+            rows = [(self._rows(part), predictions[part[0]][part[1]]) for part in parts]
+        except KeyError:
+            return {}, {"notes": [NONE]}
+        if kind == "Clustering":
+            return self._clusters(rows)
+        return _joined([read(self.task, *row) for row in rows], parts, _DETAILS.get(kind, {}))
+
+    def _rows(self, part: Part) -> Any:
+        """The scored rows of a part, as MTEB holds them."""
+        subset, split = part
+        data = self.task.dataset
+        of_subset = data[subset] if subset in data else data
+        rows = of_subset[split]
+        # Pairs of MTEB's first version lie in a single row.
+        return (
+            rows[0] if self.task.metadata.type == "PairClassification" and len(rows) == 1 else rows
+        )
+
+    def _clusters(self, rows: list[tuple[Any, Any]]) -> tuple[Values, dict[str, Any]]:
+        """Each sentence's part in the V-measure, where there is one level of labels."""
+        drawn = getattr(self.task.rng_state, "chosen", [])
+        levels = rows[0][1]
+        if len(rows) > 1 or not isinstance(levels, dict) or len(levels) > 1:
+            return {}, {"notes": [NONE]}
+        (assigned,) = levels.values()
+        used = self._clustered(rows[0][0])
+        if len(drawn) != len(assigned) or used is None:
+            return {}, {"notes": [NONE]}
+        _, labels = np.unique(used, return_inverse=True)
+        parts = np.zeros(len(used))
+        for at, found in zip(drawn, assigned, strict=True):
+            clusters = np.zeros(len(used), np.int64)
+            clusters[at] = found
+            times = np.bincount(at, minlength=len(used))
+            parts += v_measure_parts(labels, clusters, times) / len(drawn)
+        return {"v_measure": parts}, {"mean_of": "v_measure"}
+
+    def _clustered(self, rows: Any) -> list[str] | None:
+        """Labels of the sentences that were encoded, in their order; None if there are several."""
+        labels = list(rows[self.task.label_column_name])
+        share, most = self.task.max_fraction_of_documents_to_embed, self.task.max_document_to_embed
+        if share is not None or most is not None:
+            wanted = min(len(labels), int(share * len(labels)) if share is not None else most)
+            first = random.Random(self.task.seed).sample(range(len(labels)), k=wanted)
+            labels = [labels[i] for i in first]
+        flat = [one[0] if isinstance(one, list) and len(one) == 1 else one for one in labels]
+        return None if any(isinstance(one, list) for one in flat) else [str(one) for one in flat]
+
+
+def _joined(found: list[Values], parts: list[Part], details: dict[str, Any]) -> tuple[Values, Any]:
+    """Put parts one after the other; of a mean, weighed so that each part counts the same."""
+    mean_of = details.get("mean_of")
+    if not found or not all(found) or (len(found) > 1 and mean_of is None):
+        return {}, {"notes": [NONE]}
+    joined = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+    if "cosine" in joined:
+        joined["part"] = np.zeros(len(joined["cosine"]), np.int16)
+        details = {**details, "main_parts": [0]}
+    if mean_of is not None:
+        sizes = np.array([len(one[mean_of]) for one in found])
+        weights = sizes.sum() / len(sizes) / sizes
+        joined[mean_of] = joined[mean_of] * np.repeat(weights, sizes)
+    return joined, {**details, "parts": ["/".join(part) for part in parts]}
+
+
+def _of_queries(scores: dict[str, dict[str, float]], main: str) -> Values:
+    """Values of every query: of the main metric, and of those that our own tasks keep."""
+    wanted = {"ndcg": "ndcg_cut_10", "map": "map_cut_1000", "recall": "recall_100"}
+    name, _, at = main.partition("_at_")
+    wanted[name] = {"ndcg": "ndcg_cut_", "map": "map_cut_"}.get(name, f"{name}_") + at
+    first: dict[str, float] = next(iter(scores.values()), {})
+    return {
+        short: np.array([of_query[long] for of_query in scores.values()])
+        for short, long in wanted.items()
+        if long in first
+    }
+
+
+def _similarity(task: Any, rows: Any, predictions: Any) -> Values:
+    return {
+        "cosine": np.array(predictions["cosine_scores"], np.float64),
+        "gold": np.array(rows["score"], np.float64),
+    }
+
+
+def _pairs(task: Any, rows: Any, predictions: Any) -> Values:
+    """The similarity that the main score is of, a distance with its sign turned."""
+    from sklearn.metrics import average_precision_score
+
+    label = np.array(rows[task.label_column_name], np.int64).ravel()
+    found = {
+        name.partition("_")[0]: (-1.0 if name.endswith("distances") else 1.0) * np.array(values)
+        for name, values in predictions.items()
+    }
+    by = task.metadata.main_score.partition("_")[0]
+    if by not in found:
+        by = max(found, key=lambda name: average_precision_score(label, found[name]))
+    return {"similarity": found[by].astype(np.float64), "label": label.astype(bool)}
+
+
+def _labels(task: Any, rows: Any, predictions: Any) -> Values:
+    """The share of the draws in which a sentence is right."""
+    if task.is_cross_validation:
+        return {}
+    gold = np.array(rows[task.label_column_name])
+    return {"share_right": np.mean([np.array(one) == gold for one in predictions], axis=0)}
+
+
+def _numbers(task: Any, rows: Any, predictions: Any) -> Values:
+    gold = np.array(rows[task.label_column_name], np.float64)
+    return {"predicted": np.mean(np.array(predictions, np.float64), axis=0), "gold": gold}
+
+
+def _nearest(task: Any, rows: Any, predictions: Any) -> Values:
+    """What each sentence adds to the F1; of sets that lie side by side MTEB says it otherwise."""
+    from engine.tasks.bitext import shares
+
+    if list(predictions) != ["sentence1-sentence2"]:
+        return {}
+    (found,) = predictions.values()
+    nearest = np.array([one["corpus_id"] for one in found], np.int64)
+    gold = np.arange(len(nearest))
+    if isinstance(rows, dict) and "gold" in rows:
+        gold = np.array([pair[1] for pair in rows["gold"]], np.int64)
+    return {"f1": shares(nearest, gold), "right": nearest == gold, "nearest": nearest}
+
+
+def _correlations(task: Any, rows: Any, predictions: Any) -> Values:
+    from scipy.stats import spearmanr
+
+    pairs = zip(predictions["human_scores"], predictions["cosine_scores"], strict=True)
+    return {"correlation": np.array([spearmanr(a, b).statistic for a, b in pairs])}
+
+
+_READERS: dict[str, Callable[[Any, Any, Any], Values]] = {
+    "STS": _similarity,
+    "PairClassification": _pairs,
+    "Classification": _labels,
+    "Regression": _numbers,
+    "BitextMining": _nearest,
+    "Summarization": _correlations,
+    "Clustering": lambda task, rows, predictions: {},
+}
+_DETAILS: dict[str, dict[str, Any]] = {
+    "PairClassification": {"statistic": "average_precision"},
+    "Classification": {"mean_of": "share_right"},
+    "Regression": {"selected_by": "spearman"},
+    "BitextMining": {"mean_of": "f1"},
+    "Summarization": {"mean_of": "correlation"},
+}
+"""What the tests make of the values."""

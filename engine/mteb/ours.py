@@ -1,0 +1,189 @@
+"""Our data sets as tasks of MTEB's: in memory, scored by MTEB's code with the choices of `mteb-v2`.
+
+What is scored (the split, the rows, what a label means) is what the native tasks score, so that the
+two differ in nothing but whose code does it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.mteb.package import part
+from engine.tasks import bitext, clustering, few_shot, pair_classification, retrieval, sts
+from engine.tasks import summarization as summaries
+from engine.tasks.splits import scored_split
+
+if TYPE_CHECKING:
+    from engine.datasets.types import (
+        Dataset,
+        LabelledPairs,
+        LabelledSentences,
+        Parallel,
+        Retrieval,
+        ScoredPairs,
+        Summaries,
+    )
+    from engine.tasks.task import Task
+
+UNKNOWN_LANGUAGE = "und-Zyyy"
+_Made = tuple[str, Any, dict[str, Any]]
+"""The split that is scored, the data by split, and what the class of the task is told."""
+
+
+def make(task: Task, data: Dataset, seed: int) -> Any:
+    """Make a task of MTEB's on one of our data sets.
+
+    Args:
+        task: one of ours, of a type in `TYPES`.
+        data: of the task's kind.
+        seed: of what is drawn.
+
+    Raises:
+        UserError: mteb is not installed, or the data cannot be scored so.
+    """
+    kind, base, main, fill = TYPES[task.type]
+    split, dataset, attributes = fill(data)
+    metadata = part("abstasks.task_metadata.TaskMetadata")(
+        name=re.sub(r"[^\w.\-]", "_", task.name),
+        description=task.description,
+        type=kind,
+        dataset={"path": f"theodolite/{task.dataset}", "revision": data.hash},
+        eval_splits=[split],
+        eval_langs=[UNKNOWN_LANGUAGE],
+        main_score=main,
+    )
+    base = part(f"abstasks.{base}")
+    made = type(base.__name__, (base,), {"metadata": metadata, **attributes})(seed=seed)
+    made.dataset, made.data_loaded = dataset, True
+    return made
+
+
+def _table(columns: Mapping[str, Sequence[Any]]) -> Any:
+    from datasets import Dataset
+
+    return Dataset.from_dict({name: list(values) for name, values in columns.items()})
+
+
+def _splits(tables: Mapping[str, Any]) -> Any:
+    from datasets import DatasetDict
+
+    return DatasetDict(tables)
+
+
+def _similarity(data: ScoredPairs) -> _Made:
+    (left, right), gold = sts.main_rows(data)
+    texts = data.sentences
+    table = {
+        "sentence1": [texts[i] for i in left],
+        "sentence2": [texts[i] for i in right],
+        "score": gold.tolist(),
+    }
+    low, high = data.scale
+    split = "test" if sts.is_scored_by_test(data) else "all"
+    return split, _splits({split: _table(table)}), {"min_score": low, "max_score": high}
+
+
+def _few_shot(data: LabelledSentences) -> _Made:
+    _, labels = np.unique(np.array(data.labels), return_inverse=True)
+    names = np.array(data.splits or ["all"] * len(labels))
+    split = few_shot.scored(data)
+    tables = {}
+    for name in (split,) if split == "all" else ("train", split):
+        rows = range(len(labels)) if split == "all" else np.flatnonzero(names == name)
+        tables[name] = _table(
+            {"text": [data.sentences[i] for i in rows], "label": [int(labels[i]) for i in rows]}
+        )
+    how: dict[str, Any] = {"samples_per_label": few_shot.SHOTS, "n_experiments": few_shot.DRAWS}
+    if split == "all":
+        how |= {"is_cross_validation": True, "n_splits": few_shot.FOLDS, "train_split": "all"}
+    return split, _splits(tables), how
+
+
+def _clustering(data: LabelledSentences) -> _Made:
+    split, rows = clustering.labelled(data)
+    table = {
+        "sentences": [data.sentences[i] for i in rows],
+        "labels": [data.labels[i] for i in rows],
+    }
+    how = {
+        "max_fraction_of_documents_to_embed": None,
+        "max_document_to_embed": clustering.EMBEDDED,
+        "max_documents_per_cluster": clustering.DRAWN,
+        "n_clusters": clustering.DRAWS,
+    }
+    return split, _splits({split: _table(table)}), how
+
+
+def _pairs(data: LabelledPairs) -> _Made:
+    split, pairs, labels = pair_classification.scored(data)
+    table = {
+        "sentence1": [data.sentences[i] for i in data.left[pairs]],
+        "sentence2": [data.sentences[i] for i in data.right[pairs]],
+        "labels": labels.tolist(),
+    }
+    return split, _splits({split: _table(table)}), {}
+
+
+def _retrieval(data: Retrieval) -> _Made:
+    split, judged = retrieval.judged_queries(data)
+
+    wanted = data.documents
+    if data.candidates is not None:
+        among = {name for key in judged for name in data.candidates.get(key, ())}
+        wanted = {key: text for key, text in data.documents.items() if key in among}
+
+    def side(texts: Mapping[str, str]) -> Any:
+        return _table({"id": list(texts), "text": list(texts.values())})
+
+    part_of = {
+        "corpus": side(wanted),
+        "queries": side({key: data.queries[key] for key in judged}),
+        "relevant_docs": {key: dict(grades) for key, grades in judged.items()},
+        "top_ranked": None
+        if data.candidates is None
+        else {key: list(dict.fromkeys(data.candidates.get(key, ()))) for key in judged},
+    }
+    return split, {"default": {split: part_of}}, {}
+
+
+def _bitext(data: Parallel) -> _Made:
+    split = scored_split(data.parts)
+    part_of = data.parts[split]
+    _, (left, _), gold = bitext.scored(data)
+    columns: dict[str, Any] = {
+        "sentence1": [part_of.left[i] for i in left],
+        "sentence2": list(part_of.right),
+    }
+    aligned = len(left) == len(part_of.right) and (gold == np.arange(len(gold))).all()
+    table = _table(columns) if aligned else columns | {"gold": list(enumerate(gold.tolist()))}
+    return split, {split: table}, {}
+
+
+def _summaries(data: Summaries) -> _Made:
+    columns = {
+        "text": data.documents,
+        "human_summaries": [list(some) for some in data.human],
+        "machine_summaries": [list(some) for some in data.machine],
+        "relevance": [one.tolist() for one in data.ratings[summaries.rated(data)]],
+    }
+    low, high = data.scale
+    return "test", _splits({"test": _table(columns)}), {"min_score": low, "max_score": high}
+
+
+TYPES: dict[str, tuple[str, str, str, Callable[[Any], _Made]]] = {
+    "sts": ("STS", "AbsTaskSTS", "cosine_spearman", _similarity),
+    "few-shot": ("Classification", "AbsTaskClassification", "accuracy", _few_shot),
+    "clustering": ("Clustering", "AbsTaskClustering", "v_measure", _clustering),
+    "pair-classification": ("PairClassification", "AbsTaskPairClassification", "max_ap", _pairs),
+    "document-retrieval": ("Retrieval", "AbsTaskRetrieval", "ndcg_at_10", _retrieval),
+    "reranking": ("Reranking", "AbsTaskRetrieval", "map_at_1000", _retrieval),
+    "bitext": ("BitextMining", "AbsTaskBitextMining", "f1", _bitext),
+    "summarization": (
+        *("Summarization", "AbsTaskSummarization", "cosine_spearman"), _summaries,
+    ),
+}  # fmt: skip
+"""Type of ours -> MTEB's type, its class, the main score, and how the data are handed over."""

@@ -1,0 +1,146 @@
+"""A task measured by MTEB's own code: `mteb.evaluate` on an encoder of ours.
+
+So that a number is what the leaderboard would print. Nothing is written but to a folder that is
+gone at the end, and MTEB's own cache of results is left alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.datasets.mteb_types import MtebTask
+from engine.encoders.base import Encoder
+from engine.errors import UserError
+from engine.mteb import ours, theirs
+from engine.mteb.examples import NONE, Values, Watch
+from engine.mteb.model import Hear, Model
+from engine.mteb.package import caution, package, version
+from engine.protocols.package import SHORT
+from engine.results import Score
+from engine.tasks.task import Measurement
+
+if TYPE_CHECKING:
+    from engine.datasets.types import Dataset
+    from engine.tasks.task import Task
+
+_BESIDE = ("main_score", "hf_subset", "languages", "mteb_version", "scores_per_experiment")
+_SAME = 1e-2
+"""Points of 100 by which two ways to the same score may differ: MTEB rounds some."""
+_OWN_SCALE = ("mae", "mse", "rmse")
+"""Metrics that are no share of anything: every other is given in points of 100."""
+
+
+def measure(
+    task: Task, data: Dataset, encoder: Encoder, protocol: str, seed: int, hear: Hear | None = None
+) -> Measurement:
+    """Measure an encoder on a task by MTEB's code.
+
+    Args:
+        task: one of ours, or MTEB's own.
+        data: of the task's kind.
+        encoder: what is measured; its cache is used.
+        protocol: `mteb-X.Y.Z`, which the installed version has to be.
+        seed: of what is drawn; 42 is MTEB's.
+        hear: told how many sentences are encoded; what it raises stops it.
+
+    Raises:
+        UserError: another version is installed or none, the data cannot be had, or the task is not
+            one that MTEB scores by an encoder.
+    """
+    mteb = package()
+    if protocol != f"{SHORT}-{version()}":
+        raise UserError(
+            f"Protocol {protocol} is scored by mteb {protocol.removeprefix('mteb-')}; mteb "
+            f"{version()} is installed.",
+            f"Take --protocol mteb, or pip install mteb=={protocol.removeprefix('mteb-')}.",
+        )
+    own = isinstance(data, MtebTask)
+    made = theirs.make(data.name, seed) if own else ours.make(task, data, seed)
+    if own and not made.is_aggregate:
+        theirs.read(made)
+    watch = None if made.is_aggregate else Watch(made)
+    model = Model(encoder, hear)
+    with tempfile.TemporaryDirectory() as folder, _quiet():
+        try:
+            (found,) = mteb.evaluate(
+                model, made, cache=None, co2_tracker=False, show_progress_bar=False,
+                encode_kwargs={"batch_size": 32, "show_progress_bar": False},
+                prediction_folder=Path(folder) if watch and watch.writes else None,
+            ).task_results  # fmt: skip
+        except Exception as error:
+            why = theirs.explained(error, made) if made.is_aggregate else None
+            raise why or error from None
+        main = made.metadata.main_score
+        values, details = watch.values(Path(folder), main) if watch else ({}, {})
+    scores = tuple(_scores(made, found))
+    if values and not _means(values, details, next(one for one in scores if one.main)):
+        values, details = {}, {"notes": [NONE]}
+    notes = [*caution(), *(theirs.notes(made) if own else ()), *details.pop("notes", ())]
+    details |= {"mteb": found.to_dict(), "type": made.metadata.type, "notes": notes}
+    return Measurement(scores, values, details)
+
+
+def _means(values: Values, details: dict[str, Any], main: Score) -> bool:
+    """Whether the values are those that the main score is made of, as far as that can be told."""
+    name = details.get("mean_of")
+    return name is None or abs(100.0 * float(values[name].mean()) - main.score) < _SAME
+
+
+def _scores(made: Any, found: Any) -> Iterator[Score]:
+    """Every number of every split and subset; the mean of all of them is MTEB's score."""
+    main = made.metadata.main_score
+    parts = [(split, one) for split, several in found.scores.items() for one in several]
+    n = _sizes(made)
+    if len(parts) > 1:
+        mean = sum(one["main_score"] for _, one in parts) / len(parts)
+        yield _score("all", "mean", main, mean, sum(n.values()), main=True)
+    for split, one in parts:
+        subset = None if one["hf_subset"] == "default" else one["hf_subset"]
+        size = n.get((one["hf_subset"], split), 0)
+        for metric, value in sorted(one.items(), key=lambda item: item[0] != main):
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if metric in _BESIDE or metric.startswith("nauc") or not number or value != value:
+                continue
+            first = metric == main and len(parts) == 1
+            yield _score(split, subset, metric, float(value), size, main=first)
+
+
+def _score(
+    split: str, subset: str | None, metric: str, value: float, n: int, *, main: bool
+) -> Score:
+    if metric in _OWN_SCALE:
+        return Score(split, subset, metric, value, n, main, unit="as mteb gives it")
+    return Score(split, subset, metric, 100.0 * value, n, main)
+
+
+def _sizes(made: Any) -> dict[tuple[str, str], int]:
+    """How many examples each part has: queries, pairs, sentences or texts."""
+    found: dict[tuple[str, str], int] = {}
+    for subset in made.hf_subsets if made.dataset else ():
+        of_subset = made.dataset[subset] if subset in made.dataset else made.dataset
+        for split in made.eval_splits:
+            rows = of_subset[split]
+            rows = rows["queries"] if isinstance(rows, dict) and "queries" in rows else rows
+            rows = rows["sentence1"] if isinstance(rows, dict) else rows
+            found[subset, split] = len(rows)
+    return found
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep MTEB's warnings, bars and log to itself: what matters of them is in the notes."""
+    logger, level = logging.getLogger("mteb"), logging.getLogger("mteb").level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), redirect_stderr(StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

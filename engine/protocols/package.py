@@ -1,0 +1,60 @@
+"""Protocols of the package mteb, one a version: what decides a score is that version's code."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+
+from engine.errors import UserError
+from engine.protocols.mteb import MTEB_V2
+from engine.protocols.protocol import Protocol
+
+SHORT = "mteb"
+"""Stands for the protocol of the installed version."""
+TASK = "mteb"
+"""The type of a task that is MTEB's own."""
+_NAME = re.compile(r"mteb-([0-9]+(?:\.[0-9a-z]+)+)")
+
+
+def installed() -> str | None:
+    """Name the protocol of the version that is installed; None when there is none."""
+    try:
+        return f"{SHORT}-{version_of('mteb')}"
+    except PackageNotFoundError:
+        return None
+
+
+def is_package(name: str) -> bool:
+    """Whether a protocol is one of the package's, of whatever version."""
+    return _NAME.fullmatch(name) is not None
+
+
+def of(name: str) -> Protocol | None:
+    """Return the protocol `mteb-X.Y.Z`, installed or not, or that of `mteb`; None for other names.
+
+    Raises:
+        UserError: `mteb` when none is installed.
+    """
+    if name == SHORT:
+        here = installed()
+        if here is None:
+            raise UserError(
+                "Protocol mteb is scored by the package mteb, which is not installed.",
+                "Install it: pip install 'theodolite[mteb]'; or take mteb-v2, which needs no more.",
+            )
+        name = here
+    found = _NAME.fullmatch(name)
+    return None if found is None else Protocol(
+        name=name,
+        description=f"What MTEB's own package, version {found[1]}, gives on the same vectors.",
+        types=(*MTEB_V2.types, TASK),
+        seed=42,
+        choices=(
+            ("everything", f"as the code of mteb {found[1]} decides it"),
+            ("similarity", "cosine, as mteb computes it"),
+            ("prompts", "those that the encoder's spec names"),
+            ("vectors with NaN", "an error"),
+        ),
+        sources=("embeddings-benchmark/mteb",),
+    )  # fmt: skip

@@ -1,0 +1,25 @@
+"""MTEB's own tasks, `mteb:Banking77Classification`: mteb scores them, see `engine.mteb`.
+
+Here they have only a name; nothing asks mteb, so that lists of results need none.
+"""
+
+from __future__ import annotations
+
+from engine.errors import UserError
+from engine.protocols import package
+from engine.tasks.cost import Work
+from engine.tasks.task import Measurement, Task, TaskType
+
+
+def of_name(name: str) -> Task:
+    """The task of a name with the prefix of MTEB's own."""
+    said = f"MTEB's {name.partition(':')[2]}, by its own code."
+    own = package.installed() or package.SHORT
+    return Task(name, package.TASK, name, "mteb", own, "main_score", said)
+
+
+def _measure(task: Task, *_: object) -> Measurement:
+    raise UserError(f"{task.name} is scored by the package mteb alone.", "Take --protocol mteb.")
+
+
+TYPE = TaskType(package.TASK, measure=_measure, work=lambda data, protocol, seed: Work([]))

@@ -1,0 +1,228 @@
+"""Under `mteb-X.Y.Z` a task is what `mteb.evaluate` makes of it in a plain script, to 1e-6."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import evaluate, load, protocols
+from engine.datasets import Catalog
+from engine.datasets.types import Dataset, LabelledSentences, Summaries
+from engine.encoders import Encoder
+from engine.errors import UserError
+from engine.mteb import package, theirs
+from engine.results import Result
+from engine.stats.bootstrap import main_sample
+from tests.engine.mteb.test_model import PAIRS
+
+pytest.importorskip("mteb")
+
+import mteb
+from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
+from mteb.models.model_meta import ModelMeta
+from mteb.similarity_functions import cos_sim, pairwise_cos_sim
+
+UNDER = f"mteb-{package.version()}"
+ONE_OF_EACH = ("biosses", "trecqa", "rte3", "cranfield", "tatoeba/tam-eng", "bbc_news/cluster",
+               "summeval", "tweeteval_irony/few-shot")  # fmt: skip
+"""The smallest set of each type."""
+
+
+class Few(Catalog):
+    """A few rows of what takes mteb minutes."""
+
+    def load(self, name: str) -> Dataset:
+        """The first documents with their summaries; of labelled sentences every fifth."""
+        data = super().load(name)
+        if isinstance(data, Summaries):
+            first = slice(10)
+            ratings = {rated: by[first] for rated, by in data.ratings.items()}
+            texts = data.documents[first], data.human[first], data.machine[first]
+            return Summaries(data.name, *texts, ratings, data.scale)
+        if isinstance(data, LabelledSentences):
+            columns = data.sentences[::5], data.labels[::5], data.splits[::5]
+            return LabelledSentences(data.name, *columns)
+        return data
+
+
+class Plain:
+    """What a script gives mteb: vectors by sentence, and mteb's own cosine."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.mteb_model_meta = ModelMeta.create_empty({"name": "a/plain", "revision": "1"})
+
+    def encode(self, inputs: Any, **options: Any) -> np.ndarray:
+        """As mteb asks for it, batch by batch."""
+        return np.concatenate([self._encoder.encode(batch["text"]) for batch in inputs])
+
+    def similarity(self, a: Any, b: Any) -> Any:
+        """As mteb has it."""
+        return cos_sim(a, b)
+
+    def similarity_pairwise(self, a: Any, b: Any) -> Any:
+        """As mteb has it."""
+        return pairwise_cos_sim(a, b)
+
+
+def measured(task: str, protocol: str, data: Path | Catalog | None = None) -> Result:
+    """Ours, by the same door as everything else."""
+    (found,) = evaluate(load("wordllama"), [task], protocol=protocol, data=data)
+    assert found.error is None, (found.error, found.hint)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_one_small_set_of_each_type(name: str, data_root: Path) -> None:
+    """By mteb's code as in a script of one's own; by ours under mteb-v2; values per example too."""
+    from engine.mteb import ours
+    from engine.tasks import get
+
+    catalog = Few(data_root)
+    task = get(name, catalog)
+    made = ours.make(task, catalog.load(task.dataset), 42)
+    (plain,) = mteb.evaluate(
+        Plain(load("wordllama")), made, cache=None, show_progress_bar=False
+    ).task_results
+    by_mteb = measured(name, "mteb", catalog)
+    assert by_mteb.protocol == UNDER
+    assert by_mteb.main.score / 100 == pytest.approx(plain.get_score(), abs=1e-6)
+    native = measured(name, "mteb-v2", catalog)
+    assert by_mteb.main.metric == native.main.metric
+    assert by_mteb.main.score / 100 == pytest.approx(native.main.score / 100, abs=1e-6)
+    sample = main_sample(by_mteb.examples, by_mteb.details)
+    assert sample.statistic == pytest.approx(by_mteb.main.score, abs=1e-2)
+    for values in by_mteb.examples.keys() & native.examples.keys():
+        ours_, theirs_ = native.examples[values], by_mteb.examples[values]
+        assert np.allclose(ours_.astype(float), theirs_.astype(float), atol=1e-5), values
+
+
+@pytest.fixture
+def banking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files in the hub's layout, in the place of those that mteb would fetch for Banking77."""
+    import csv
+
+    words = {"card": "my card was stolen again", "rate": "what is the exchange rate today"}
+    for split, n in (("train", 12), ("test", 8)):
+        with (tmp_path / f"{split}.csv").open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(("text", "label"))
+            for i in range(n):
+                label = i % 2
+                rows.writerow((f"{list(words.values())[label]} {i * 7}", label))
+    known = REGISTRY["Banking77Classification"]
+    here = known.metadata.model_copy(update={"dataset": {"path": str(tmp_path), "revision": "r1"}})
+    monkeypatch.setattr(known, "metadata", here)
+    return tmp_path
+
+
+def test_a_task_of_mtebs_own(banking: Path) -> None:
+    """Its data are read where mteb says they lie; the result is what mteb gives."""
+    result = measured("mteb:Banking77Classification", "mteb")
+    made = theirs.make("mteb:Banking77Classification")
+    (plain,) = mteb.evaluate(
+        Plain(load("wordllama")), made, cache=None, show_progress_bar=False
+    ).task_results
+    assert result.main.score / 100 == pytest.approx(plain.get_score(), abs=1e-6)
+    assert result.main.metric == "accuracy"
+    assert len(result.examples["share_right"]) == 8
+    assert "superseded by Banking77Classification.v2" in " ".join(result.details["notes"])
+
+
+def test_the_revision_of_the_data_is_part_of_what_a_result_is_known_by(
+    banking: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other data are another question."""
+    before = theirs.load("mteb:Banking77Classification").hash
+    known = REGISTRY["Banking77Classification"]
+    newer = {"dataset": {"path": str(banking), "revision": "r2"}}
+    monkeypatch.setattr(known, "metadata", known.metadata.model_copy(update=newer))
+    assert theirs.load("mteb:Banking77Classification").hash != before
+
+
+def test_without_a_network_a_task_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence, and what to do; so for one whose data want a login."""
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    (result,) = evaluate(load("random:8"), ["mteb:Banking77Classification"])
+    assert result.error is not None
+    assert "mteb/banking77" in result.error
+    assert "cannot be reached" in result.error
+    assert "Connect" in result.hint
+    private = next(
+        task.metadata.name for task in mteb.get_tasks(exclude_private=False)
+        if not task.metadata.is_public and task.metadata.modalities == ["text"]
+    )  # fmt: skip
+    (result,) = evaluate(load("random:8"), [f"mteb:{private}"])
+    assert result.error is not None
+    assert "not open to everybody" in result.error
+    assert "hf auth login" in result.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mteb:Banking78Classification", "mteb:Banking77Classification"),
+        ("mteb:STS17/en-xx", "has no subset 'en-xx'"),
+        ("mteb:STS17@train", "has no split 'train'"),
+        ("mteb:CIFAR10", "is a task on image"),
+        ("MTEB(eng, v9)", "MTEB(eng, v2)"),
+    ],
+)
+def test_names_that_mteb_does_not_have(name: str, said: str) -> None:
+    """Are told before anything is computed."""
+    with pytest.raises(UserError) as told:
+        list(evaluate(load("random:8"), name))
+    assert said in str(told.value)
+
+
+def test_a_suite_is_its_tasks_commas_and_all() -> None:
+    """With others beside it."""
+    from engine.tasks import expand
+
+    found = expand("StarterSTS,MTEB(eng, v2)", Catalog(), "mteb")
+    assert found[0] == "StarterSTS"
+    assert len(found) == 42
+    assert "mteb:STS17/en-en" in found
+
+
+def test_results_of_other_versions_are_read_and_not_run() -> None:
+    """A protocol of a version that was never installed has its card; to run it, it is needed."""
+    card = dict(protocols.get("mteb-2.20.0").card())
+    assert "mteb 2.20.0" in card["everything"]
+    assert protocols.get("mteb").name == UNDER
+    assert protocols.in_order([UNDER, "mteb-2.20.0", "senteval"])[0] == "senteval"
+    (result,) = evaluate(load("random:8"), ["StarterSTS"], protocol="mteb-2.20.0")
+    assert result.error is not None
+    assert "mteb 2.20.0" in result.error
+    assert "pip install mteb==2.20.0" in result.hint
+
+
+def test_without_mteb_its_protocol_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And names of its tasks are still read, so that results can be shown."""
+    from engine.protocols import package as of_package
+    from engine.tasks import get
+
+    monkeypatch.setattr(of_package, "installed", lambda: None)
+    with pytest.raises(UserError, match=r"theodolite\[mteb\]"):
+        protocols.get("mteb")
+    assert get("mteb:Banking77Classification").protocol == "mteb"
+
+
+def test_what_the_progress_raises_stops_it() -> None:
+    """As in every evaluation."""
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(evaluate(load("random:8"), ["StarterSTS"], protocol="mteb", progress=stop))
+    seen: list[tuple[int, int]] = []
+    list(evaluate(load("random:8"), ["StarterSTS"], protocol="mteb",
+                  progress=lambda done, total: seen.append((done, total))))  # fmt: skip
+    assert seen[-1][0] == seen[-1][1] > len(PAIRS)
