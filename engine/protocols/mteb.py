@@ -20,7 +20,8 @@ _SOURCES = (
 )
 
 _COMMON: Choices = (
-    ("what is scored", "the split test; without one dev or validation; without any, everything"),
+    ("what is scored", "the split test, or the first that begins so; without one dev or "
+     "validation; without any, everything"),
     ("similarity", "cosine in float32"),
     ("sts", "Spearman of the cosine (main), Pearson beside it, and both of Manhattan and Euclidean "
      "distance; STS12 to STS16: over all pairs of a year"),

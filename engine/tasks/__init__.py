@@ -1,6 +1,7 @@
 """The tasks: one measurement on one data set each."""
 
 from engine.tasks.registry import (
+    MTEB_HERE,
     PROBING,
     SENTEVAL,
     SEVEN,
@@ -9,6 +10,7 @@ from engine.tasks.registry import (
     TASKS,
     TRANSFER,
     available,
+    defaults,
     expand,
     get,
     in_order,
@@ -19,6 +21,7 @@ from engine.tasks.registry import (
 from engine.tasks.task import Measurement, Task, TaskType, prompt_task
 
 __all__ = [
+    "MTEB_HERE",
     "PROBING",
     "SENTEVAL",
     "SEVEN",
@@ -30,6 +33,7 @@ __all__ = [
     "Task",
     "TaskType",
     "available",
+    "defaults",
     "expand",
     "get",
     "in_order",

@@ -73,7 +73,7 @@ their order; `senteval` is every downstream task of SentEval that trains somethi
 protocols."""
 
 MTEB_HERE = "mteb-here"
-"""A suite as well: all data here that MTEB's types of task measure, other than scored pairs."""
+"""A suite as well: all of the data folder that MTEB's types measure, other than scored pairs."""
 
 _ENDINGS = ("classify", "search", "few-shot", "cluster", "probe")
 _OF_KIND: dict[Kind, Callable[[str], Task]] = {
@@ -202,6 +202,15 @@ def named(name: str) -> Task:
     return _of_labels(name) or sts.of_data(name)
 
 
+def defaults(name: str) -> tuple[str, ...]:
+    """Which protocol may be the task's own, by its name alone: the likeliest first.
+
+    A task of its data set's name is of any type as long as nobody looks at the data.
+    """
+    task = TASKS.get(name) or _of_labels(name)
+    return (task.protocol,) if task else ("simcse-2021", "mteb-v2")
+
+
 def seeds_of(name: str, protocol: str | None, seed: int | None, seeds: int = 1) -> list[int | None]:
     """Seeds to measure a task with: consecutive ones, or one where nothing is drawn.
 
@@ -276,11 +285,16 @@ def _by_default(task: Task, protocol: str | None) -> bool:
 
 
 def _mteb_here(catalog: Catalog) -> list[str]:
-    found = [task.name for task in available(catalog) if task.protocol == "mteb-v2"]
+    own = ("upload:", "hub:")
+    found = [
+        task.name
+        for task in available(catalog)
+        if task.protocol == "mteb-v2" and not task.dataset.startswith(own)
+    ]
     if not found:
         raise UserError(
             "No data here is measured by MTEB's types of task.",
-            "Upload some, or name a data folder (THEODOLITE_DATA) that has a folder `mteb`.",
+            "Name a data folder (THEODOLITE_DATA) that has a folder `mteb`.",
         )
     return found
 

@@ -62,7 +62,7 @@ def measure(data: Retrieval, vectors: np.ndarray, main: str, tick: ProgressCallb
             mean = round(mean, 5) if name in _ROUNDED else mean
             metric = f"{name}_at_{k}"
             scores.append(Score(split, None, metric, 100.0 * mean, n, main=metric == main))
-    scores.sort(key=lambda score: not score.main)
+    scores.sort(key=lambda score: (not score.main, not score.metric.endswith("_at_10")))
     examples = {
         name: values[:, ranking.METRICS.index(name), CUTOFFS.index(k)] for name, k in _KEPT.items()
     }
@@ -154,11 +154,6 @@ def _of_query(grades: dict[str, int], placed: list[str]) -> np.ndarray:
 
 def _notes(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[str]:
     notes = list(data.notes)
-    needed = _needed(data, judged)
-    texts = list(data.documents.values())
-    empty = sum(not texts[i].strip() for i in needed)
-    if empty:
-        notes.append(f"{empty:,} of {len(needed):,} documents are empty.")
     hopeless = sum(max(grades.values()) < 1 for grades in judged.values())
     if hopeless:
         notes.append(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-_SCORED = ("test", "dev", "validation", "val")
+_DEV = ("dev", "validation", "val")
 
 
 def scored_split(names: Collection[str]) -> str:
-    """Return `test` where there is one, else `dev` or its other names, else the first.
+    """Return `test` where there is one, else what begins so, `dev` by any name, the first.
 
     Raises:
         ValueError: there is none.
     """
     if not names:
         raise ValueError("a data set without splits has none to score")
-    return next((name for name in _SCORED if name in names), next(iter(names)))
+    if "test" in names:
+        return "test"
+    tests = (name for name in names if name.startswith("test"))
+    return next(tests, next((name for name in _DEV if name in names), next(iter(names))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -195,3 +196,39 @@ def test_steps_fitted_on_the_task(year: Path) -> None:
     years = list(evaluate(encoder, "STS13,StarterSTS", data=year))
     assert [result.error for result in years] == [None, None]
     assert len({encoder.fingerprint, *(result.fingerprint for result in years)}) == 3
+
+
+def test_what_takes_more_than_memory_goes_through_a_file(
+    monkeypatch: pytest.MonkeyPatch, year: Path
+) -> None:
+    """In pieces, with the same scores, and progress over the whole."""
+    module = importlib.import_module("engine.evaluate")  # by this name there is a function too
+    whole, told = one(HashEncoder(), "STS13", year), []
+    monkeypatch.setattr(module, "_IN_MEMORY", 100)
+    monkeypatch.setattr(module, "_PIECE", 10)
+    (mapped,) = evaluate(
+        HashEncoder(), ["STS13"], data=year, progress=lambda done, total: told.append((done, total))
+    )
+    assert mapped.error is None
+    assert mapped.scores == whole.scores
+    assert told == sorted(told) and told[-1][0] == told[-1][1]
+
+
+def test_only_what_is_needed_is_encoded(tmp_path: Path) -> None:
+    """Of labelled sentences those drawn from train and the test split; of a bitext one split."""
+    folder = tmp_path / "mteb" / "classification" / "banking77"
+    folder.mkdir(parents=True)
+    rows = "".join(f"sentence {i},label {i % 2}\n" for i in range(600))
+    (folder / "train.csv").write_text("text,category\n" + rows)
+    (folder / "test.csv").write_text("text,category\nsentence x,label 0\nsentence y,label 1\n")
+    encoder = HashEncoder()
+    seen: list[int] = []
+    encode = encoder.encode
+
+    def counted(sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        seen.append(len(sentences))
+        return encode(sentences, progress)
+
+    encoder.encode = counted  # type: ignore[method-assign]
+    assert one(encoder, "banking77/few-shot", tmp_path).error is None
+    assert 2 + 16 <= sum(seen) <= 2 + 10 * 16

@@ -28,7 +28,7 @@ ALL, OWN = "all", ""
 """Every task that was measured; each task's own protocol."""
 MOST_RANKED = 50
 """Encoders whose ranks are resampled: the best of them."""
-TYPES = {"sts": "STS", "few-shot": "Classification", "transfer": "Transfer"}
+TYPES = {"sts": "STS", "few-shot": "Classification", "document-retrieval": "Retrieval"}
 """What types are called, where that is not their name with a capital."""
 _OF_MTEB = re.compile(r"mteb-\d+(\.\w+)+")
 

@@ -16,6 +16,7 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
     from app.workspace import Workspace
+    from engine.datasets import Catalog
     from engine.protocols.protocol import Protocol
     from store import Store
 
@@ -105,19 +106,29 @@ class EvaluateJob(Job):
             for seed in seeds_of(task, self.protocol, self.seed, self.seeds)
         ]
 
-    def keys(self) -> list[Key]:
+    def keys(self, catalog: Catalog | None = None) -> list[Key]:
         """The same, with the seed that counts where none is named."""
         return [
-            (encoder, task, self.protocol_of(task).seed if seed is None else seed)
+            (encoder, task, self.protocol_of(task, catalog).seed if seed is None else seed)
             for encoder, task, seed in self.questions()
         ]
 
-    def protocol_of(self, task: str) -> Protocol:
-        """The protocol that a task is measured under."""
-        from engine import protocols
-        from engine.tasks import named
+    def protocol_of(self, task: str, catalog: Catalog | None = None) -> Protocol:
+        """The protocol that a task is measured under.
 
-        return protocols.get(self.protocol or named(task).protocol)
+        Args:
+            task: its name.
+            catalog: which knows the shape of its data; without one the name has to say it.
+        """
+        from engine import protocols
+        from engine.tasks import get, named
+
+        if self.protocol:
+            return protocols.get(self.protocol)
+        try:
+            return protocols.get(get(task, catalog).protocol)
+        except UserError:  # its data is not known here
+            return protocols.get(named(task).protocol)
 
     def units(self) -> list[str]:
         """`MR · minilm · seed 1111`."""
@@ -150,19 +161,24 @@ class EvaluateJob(Job):
         The same encoder counts first, then any other on the same task under the same protocol. What
         is measured already takes next to nothing; what was never measured is taken for average.
         """
-        there: set[tuple[str, str, str, int]] = set()
+        from engine.protocols import get
+        from engine.tasks import defaults
+
+        there: set[tuple[str, str, int | None]] = set()
         took: dict[tuple[str, ...], list[float]] = {}
         for row in store.results.table(tasks=self.tasks):
-            if row["error"] is None:
-                there.add((row["encoder"], row["task"], row["protocol"], row["seed"]))
-                for key in ((row["task"], row["protocol"]),
-                            (row["encoder"], row["task"], row["protocol"])):  # fmt: skip
+            own = (self.protocol,) if self.protocol else defaults(row["task"])
+            if row["error"] is None and row["protocol"] in own:
+                encoder, task, seed = row["encoder"], row["task"], row["seed"]
+                there.add((encoder, task, seed))
+                if seed == get(row["protocol"]).seed:
+                    there.add((encoder, task, None))
+                for key in ((task,), (encoder, task)):
                     took.setdefault(key, []).append(row["seconds"])
         weights: list[float | None] = []
-        for encoder, task, seed in self.keys():
-            protocol = self.protocol_of(task).name
-            past = took.get((encoder, task, protocol)) or took.get((task, protocol))
-            read = (encoder, task, protocol, seed) in there
+        for encoder, task, asked in self.questions():
+            past = took.get((encoder, task)) or took.get((task,))
+            read = (encoder, task, asked) in there
             weights.append(_READ_SECONDS if read else max(median(past), 0.1) if past else None)
         measured = [w for w in weights if w is not None and w != _READ_SECONDS]
         usual = sum(measured) / len(measured) if measured else 1.0

@@ -53,7 +53,7 @@ def warnings(specs: Sequence[str]) -> list[str]:
 def rows(workspace: Workspace, job: EvaluateJob) -> list[Mapping[str, Any]]:
     """What the store has of these encoders and tasks under the job's protocols, any seed."""
     found = workspace.store.results.table(encoders=job.encoders, tasks=job.tasks)
-    names = {task: job.protocol_of(task).name for task in job.tasks}
+    names = {task: job.protocol_of(task, workspace.catalog).name for task in job.tasks}
     return [row for row in found if row["protocol"] == names[row["task"]]]
 
 

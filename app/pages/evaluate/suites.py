@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.errors import UserError
-from engine.tasks import in_order
+from engine.tasks import MTEB_HERE, in_order
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from engine.tasks import Task
 
 OWN = "own"
 LABELS = {
@@ -18,6 +19,7 @@ LABELS = {
     "transfer": "Transfer, the seven of SimCSE's table 7",
     "senteval": "SentEval, the full list",
     "probing": "Probing, the ten",
+    MTEB_HERE: "MTEB's types, all data here",
     "others": "Other data",
     "all": "All available",
     OWN: "My own choice",
@@ -27,7 +29,22 @@ GROUPS = {
     "sts": ("Similarity", "The seven of SimCSE's tables."),
     "transfer": ("Transfer", "Something is trained on the vectors."),
     "probing": ("Probing", "What can be read off the vectors."),
+    "few_shot": ("Few-shot classification", "A classifier learns from 8 sentences a label."),
+    "clustering": ("Clustering", "How well k-means finds the labels."),
+    "pair_classification": ("Pair classification", "Which pairs mean the same."),
+    "retrieval": ("Retrieval and reranking", "Which documents answer a query."),
+    "bitext": ("Bitext mining", "Which sentences translate one another."),
+    "summarization": ("Summarization", "Which summaries people like."),
     "others": ("Other data", "Your uploads, and other scored pairs here."),
+}
+_BY_TYPE = {
+    "few-shot": "few_shot",
+    "clustering": "clustering",
+    "pair-classification": "pair_classification",
+    "document-retrieval": "retrieval",
+    "reranking": "retrieval",
+    "bitext": "bitext",
+    "summarization": "summarization",
 }
 
 
@@ -38,15 +55,25 @@ def groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, list[s
         workspace: whose catalog is asked.
         wanted: tasks to offer beside them when they can be named, such as one on a hub file.
     """
-    from engine.tasks import PROBING, SEVEN, STARTER, TASKS, available
+    from engine.tasks import TASKS, available, get
 
-    here = [task.name for task in available(workspace.catalog)]
-    here += [t for t in wanted if t not in here and t not in TASKS and nameable(workspace, t)]
+    here = {task.name: task for task in available(workspace.catalog)}
+    for name in wanted:
+        if name not in here and name not in TASKS and nameable(workspace, name):
+            here[name] = get(name, workspace.catalog)
     found: dict[str, list[str]] = {name: [] for name in GROUPS}
-    kinds = ((STARTER, "starter"), (SEVEN, "sts"), (PROBING, "probing"), (TASKS, "transfer"))
-    for name in here:
-        found[next((kind for names, kind in kinds if name in names), "others")].append(name)
+    for task in here.values():
+        found[_group(task)].append(task.name)
     return {kind: in_order(names) for kind, names in found.items()}
+
+
+def _group(task: Task) -> str:
+    from engine.tasks import PROBING, SEVEN, STARTER, TASKS
+
+    kinds = ((STARTER, "starter"), (SEVEN, "sts"), (PROBING, "probing"), (TASKS, "transfer"))
+    built_in = next((kind for names, kind in kinds if task.name in names), None)
+    own = task.dataset.startswith(("upload:", "hub:"))
+    return built_in or ("others" if own else _BY_TYPE.get(task.type, "others"))
 
 
 def nameable(workspace: Workspace, task: str) -> bool:
@@ -66,6 +93,8 @@ def members(suite: str, here: dict[str, list[str]]) -> list[str]:
 
     if suite == "others":
         return here["others"]
+    if suite == MTEB_HERE:
+        return [task for kind in dict.fromkeys(_BY_TYPE.values()) for task in here[kind]]
     if suite == "all":
         return [task for names in here.values() for task in names]
     return list(SUITES.get(suite, ()))

@@ -16,6 +16,7 @@ from app.pages.overview.service import metric
 from app.web import address, parts
 from engine.errors import UserError
 from engine.stats import spread
+from engine.tasks import MTEB_HERE
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -27,6 +28,8 @@ ABOUT = {
     "senteval": "Every task of SentEval that trains something. STS-B and SICK-R are the trained "
     "regressor here, not the cosine.",
     "probing": "What can be read off the vectors about the form of a sentence.",
+    MTEB_HERE: "All of the data folder but scored pairs, each set as MTEB measures its type, by "
+    "our own code.",
     "others": "Your uploads, and every other set here that holds scored pairs or a probing task.",
     "all": "Every task whose data is here.",
     suites.OWN: "Tick single tasks below.",
@@ -72,7 +75,7 @@ def members(suite: str, here: dict[str, list[str]], ticked: Sequence[str]) -> st
             )
             + ".</p>"
         )
-    if not names and suite == "others":
+    if not names and suite in ("others", MTEB_HERE):
         where = parts.say("No other data is here yet. Data has a form for files of your own.")
     about = f'<p class="t-muted">{escape(ABOUT[suite])}</p>'
     listed = f'<ul class="t-members" aria-label="Tasks chosen">{chips}</ul>' if chips else ""
@@ -88,7 +91,7 @@ def summary(workspace: Workspace, asked: EvaluateJob) -> str:
     left_out = _left_out(asked, job)
     if not job.tasks:
         return f'<div class="t-plan">{left_out}</div>'
-    keys = _by_task(job)
+    keys = _by_task(workspace, job)
     known = len(set(keys) & {_key(r) for r in service.rows(workspace, job) if r["error"] is None})
     seeds = f", {job.seeds} seeds where something is drawn" if job.seeds > 1 else ""
     product = (
@@ -124,7 +127,7 @@ def cards(workspace: Workspace, asked: EvaluateJob) -> str:
 
     used: dict[str, list[str]] = {}
     for task in service.possible(workspace, asked).tasks:
-        used.setdefault(asked.protocol_of(task).name, []).append(task)
+        used.setdefault(asked.protocol_of(task, workspace.catalog).name, []).append(task)
     if asked.protocol and not used:
         used = {asked.protocol: []}
     return "".join(
@@ -149,7 +152,7 @@ def results(workspace: Workspace, asked: EvaluateJob) -> str:
     job = service.possible(workspace, asked)
     stored = service.rows(workspace, job)
     found = {_key(row): row for row in stored}
-    keys = _by_task(job)
+    keys = _by_task(workspace, job)
     there = [key for key in keys if key in found]
     if not there:
         return ""
@@ -183,9 +186,9 @@ def results(workspace: Workspace, asked: EvaluateJob) -> str:
     )
 
 
-def _by_task(job: EvaluateJob) -> list[Key]:
+def _by_task(workspace: Workspace, job: EvaluateJob) -> list[Key]:
     """Every result that is asked for, task by task."""
-    return sorted(job.keys(), key=lambda key: job.tasks.index(key[1]))
+    return sorted(job.keys(workspace.catalog), key=lambda key: job.tasks.index(key[1]))
 
 
 def _row(row: Mapping[str, Any], over: spread.Spread | None, read_only: bool) -> tuple[str, ...]:

@@ -13,6 +13,21 @@ from store import StoreError
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+_RANKING = {
+    f"{name}_at_{k}": f"{label} at {k:,}"
+    for name, label in (("ndcg", "nDCG"), ("map", "MAP"), ("mrr", "MRR"), ("recall", "Recall"),
+                        ("precision", "Precision"), ("hit_rate", "Hit rate"))
+    for k in (1, 3, 5, 10, 20, 100, 1000)
+}  # fmt: skip
+_SIMILARITIES = {
+    f"{name}_{metric}": f"{said}, {label}"
+    for name, label in (("max", "best similarity"), ("cosine", "cosine"), ("dot", "dot product"),
+                        ("manhattan", "Manhattan distance"), ("euclidean", "Euclidean distance"))
+    for metric, said in (("ap", "Average precision"), ("f1", "Best F1"),
+                         ("accuracy", "Best accuracy"), ("precision", "Precision at best F1"),
+                         ("recall", "Recall at best F1"), ("spearman", "Spearman"),
+                         ("pearson", "Pearson"))
+}  # fmt: skip
 METRICS = {
     **NAMES,
     "spearman": "Spearman",
@@ -34,6 +49,17 @@ METRICS = {
             ("mse", "mean squared error"),
         )
     },
+    **_RANKING,
+    **_SIMILARITIES,
+    "v_measure": "V-measure",
+    "ami": "Adjusted mutual information",
+    "f1_weighted": "F1, weighted",
+    "precision": "Precision",
+    "precision_weighted": "Precision, weighted",
+    "recall": "Recall",
+    "recall_weighted": "Recall, weighted",
+    "ap": "Average precision",
+    "ap_weighted": "Average precision, weighted",
     "mean_recall": "Mean recall at 1, 5 and 10",
     **{
         f"{side}_{what}": f"{words}: {label}"
@@ -102,18 +128,19 @@ def chosen(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[str, An
     """
     from engine import protocols, tasks
 
-    cells: dict[tuple[str, str], tuple[bool, dict[str, Any]]] = {}
+    cells: dict[tuple[str, str], tuple[tuple[int, bool], dict[str, Any]]] = {}
     for row in rows:
-        try:
-            protocol = tasks.get(row["task"]).protocol
-        except ValueError:  # a data set that is gone; its numbers are as good as ever
-            protocol = row["protocol"]
-        if row["protocol"] != protocol:
+        own, protocol = tasks.defaults(row["task"]), row["protocol"]
+        if protocol in own:
+            rank = own.index(protocol)
+        elif len(own) == 1:
             continue
+        else:  # of a data set that was measured otherwise alone; its numbers are as good
+            rank = len(own)
         key = (row["encoder"], row["task"])
-        default = row["seed"] == protocols.get(protocol).seed
-        if default or key not in cells or not cells[key][0]:
-            cells[key] = (default, row)
+        order = (rank, row["seed"] != protocols.get(protocol).seed)
+        if key not in cells or order <= cells[key][0]:
+            cells[key] = (order, row)
     return {key: row for key, (_, row) in cells.items()}
 
 
@@ -127,7 +154,7 @@ def live(workspace: Workspace) -> list[Any]:
 def waiting(workspace: Workspace) -> set[tuple[str, str]]:
     """(encoder, task) of the results that queued or running evaluations will bring."""
     from app.jobs.kinds import spec_of
-    from engine.tasks import named
+    from engine.tasks import defaults
     from store.run_rows import LIVE
 
     asked = [spec_of(run) for run in workspace.store.runs.list(LIVE, kinds=["evaluate"])]
@@ -136,7 +163,7 @@ def waiting(workspace: Workspace) -> set[tuple[str, str]]:
         for spec in asked
         for encoder in spec["encoders"]
         for task in spec["tasks"]
-        if spec["protocol"] in (None, named(task).protocol)
+        if spec["protocol"] in (None, *defaults(task))
     }
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.protocols.published import Published
 
+MOST_NUMBERS = 20
+"""Of a result that are shown at once."""
 MOST_FIRST = 3
 """Encoders that are named as the best; where more share it, nobody is."""
 SUITE_LABELS = {"starter": "starter", "sts": "STS", "transfer": "transfer"}
@@ -285,7 +287,13 @@ def _numbers(scores: Sequence[dict[str, Any]]) -> str:
                 formats.count(score["n"]),
             )
         )
-    return parts.table(("Metric", "Score", "Examples"), rows, "All numbers of this result", (1, 2))
+    head, numeric = ("Metric", "Score", "Examples"), (1, 2)
+    first = parts.table(head, rows[:MOST_NUMBERS], "Numbers of this result", numeric)
+    if len(rows) <= MOST_NUMBERS:
+        return first
+    rest = parts.table(head, rows[MOST_NUMBERS:], "Other numbers of this result", numeric)
+    more = formats.plural(len(rows) - MOST_NUMBERS, "more number")
+    return f"{first}<details><summary>{more}</summary>{rest}</details>"
 
 
 def _protocol(result: dict[str, Any]) -> str:

@@ -20,8 +20,8 @@ HASHES = {
     "senteval-mlp": "e0ce33cad097c466",
     "pitfalls": "f27471dd049e2368",
     "pitfalls-mlp": "04fab4a43fbfcd8d",
-    "mteb-v2": "a3c1659c0c694311",
-    "mteb-v1": "18e5ed80385e452d",
+    "mteb-v2": "75e6898c844b4131",
+    "mteb-v1": "63f97c208b105abe",
     "vec2sent": "6a3ccf6ed2280ffa",
 }
 

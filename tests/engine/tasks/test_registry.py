@@ -96,3 +96,49 @@ def test_the_ways_to_measure_a_labelled_set_are_told(tmp_path: Path) -> None:
     (tmp_path / "mteb" / "classification" / "banking77").mkdir(parents=True)
     with pytest.raises(UserError, match=r"banking77/classify, banking77/probe \(in its own"):
         tasks.get("banking77", Catalog(tmp_path))
+
+
+def mteb_folder(root: Path) -> Path:
+    """Write a data folder with a set for retrieval and one to classify."""
+    for file, text in (
+        ("retrieval/mine/queries.jsonl", '{"_id": "q", "text": "a question"}\n'),
+        ("retrieval/mine/corpus.jsonl", '{"_id": "d", "title": "", "text": "an answer"}\n'),
+        ("retrieval/mine/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq\td\t1\n"),
+        ("classification/banking77/train.csv", "text,category\nmy card,card\nmy cash,cash\n"),
+        ("classification/banking77/test.csv", "text,category\nmy card,card\n"),
+    ):
+        path = root / "mteb" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def test_what_mteb_measures_is_a_task_by_the_kind_of_its_data(tmp_path: Path) -> None:
+    """Under the data set's own name, or by an ending; and all together as a suite."""
+    catalog = Catalog(mteb_folder(tmp_path))
+    found = {task.name: task.type for task in tasks.available(catalog)}
+    assert found["banking77/few-shot"] == "few-shot"
+    assert tasks.get("mine", catalog).type == "document-retrieval"
+    assert tasks.get("banking77/cluster", catalog).type == "clustering"
+    assert set(tasks.expand(tasks.MTEB_HERE, catalog)) == {"mine", "banking77/few-shot"}
+
+
+def test_the_suite_of_what_is_here_says_when_nothing_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The starter set has none of it."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    with pytest.raises(UserError, match="MTEB"):
+        tasks.expand(tasks.MTEB_HERE, Catalog())
+
+
+def test_a_misspelt_data_set_says_close_ones(tmp_path: Path) -> None:
+    """With its ending."""
+    with pytest.raises(UserError) as caught:
+        tasks.get("banking7/few-shot", Catalog(mteb_folder(tmp_path)))
+    assert "banking77/few-shot" in caught.value.hint
+
+
+def test_a_name_alone_says_which_protocols_may_be_its_own() -> None:
+    """All that is known without a look at the data."""
+    assert tasks.defaults("MR") == (tasks.TASKS["MR"].protocol,)
+    assert tasks.defaults("banking77/cluster") == ("mteb-v2",)
+    assert tasks.defaults("cranfield") == ("simcse-2021", "mteb-v2")
