@@ -153,7 +153,8 @@ def _device() -> str:
 
     if torch.cuda.is_available():
         return str(torch.cuda.get_device_name())
-    return f"CPU, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    return f"CPU, {threads} thread{'s' if threads > 1 else ''}"
 
 
 def machine() -> str:

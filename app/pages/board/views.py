@@ -100,8 +100,8 @@ def table(
     heads: list[Head] = [
         ("Encoder", ""),
         ("Rank", "95 % interval", True),
-        ("Mean (task)", f"{len(board.columns)} tasks"),
-        ("Mean (type)", f"{len(board.types)} types"),
+        ("Mean (task)", formats.plural(len(board.columns), "task")),
+        ("Mean (type)", formats.plural(len(board.types), "type")),
         ("Borda", "points, rank"),
         *more_heads,
         *([("Trained on", "of these tasks", True)] if leaks else []),
