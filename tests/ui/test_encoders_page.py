@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from app.pages.encoders import service
 from engine.encoders.vectors import save
+from tests.engine.encoders.models import save_sentence_transformer
 from tests.ui.addresses import address_of
-from tests.ui.conftest import NARROW
+from tests.ui.conftest import LOOKS, NARROW
 
 
 @pytest.fixture
@@ -134,3 +136,26 @@ def test_the_builder_fits_a_phone(visitor, site):
     page.get_by_role("option", name="SIF").click()
     expect(page.get_by_label("Pooling learns from")).to_be_visible()
     assert not visit.scrolls_sideways()
+
+
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
+def test_the_settings_of_a_model_are_audited(visitor, site, workspace, tmp_path, size, dark):
+    """Its prompts and what its files deny first; then each setting, with its interval."""
+    prompts = {"query": "the cat ", "document": "a "}
+    folder = save_sentence_transformer(tmp_path / "model", "mean", prompts=prompts)
+    name = service.add(workspace, f"dir:{folder}")["name"]
+    visit = visitor(site, size=size, dark=dark)
+    page = visit.open("encoders")
+    entry = page.locator(".t-encoders li").filter(has_text=name)
+    expect(entry).to_contain_text("Its own prompts: document a , query the cat")
+    expect(entry).to_contain_text("Add prompt=@task")
+    entry.get_by_role("button", name=f"Audit settings of {name}").click()
+    audit = page.get_by_role("region", name="Setting audit")
+    expect(audit.get_by_role("row").nth(1)).to_contain_text("as asked", timeout=60_000)
+    expect(audit).to_contain_text("Measured on 200 pairs of starter-pairs")
+    expect(audit.get_by_role("row").filter(has_text="prompt query")).to_have_count(1)
+    link = audit.get_by_role("link", name="prompt query")
+    expect(link).to_have_attribute("title", f"{name}?prompt=query")
+    assert not visit.scrolls_sideways()
+    visit.picture(f"audit-{size[0]}-{'dark' if dark else 'light'}")
+    service.remove(workspace, name)

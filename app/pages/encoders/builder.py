@@ -40,6 +40,8 @@ _FITTED_JS = (
 THE_TASK = "@task"
 LEFT_TO_MODEL = "the model's own"
 MODELS = ("hf", "dir", "minilm")
+OF_MODELS = ("pooling", "prompt", "query_prompt")
+"""Options of these."""
 WORDS = ("words", "wordllama", "random")
 LEARNT_ON = "starter"
 AVERAGES = (
@@ -54,6 +56,7 @@ AVERAGES = (
 
 HIDDEN = {"visible": False}
 POOLING = HIDDEN | {"min_width": 280}
+WRITTEN = POOLING | {"elem_classes": ["t-mono"], "max_lines": 1}
 CONTROLS = (
     Control("before", "Joined with (empty it to undo)",
             options=HIDDEN | {"elem_classes": ["t-mono"], "max_lines": 1}),
@@ -66,6 +69,9 @@ CONTROLS = (
             "How word vectors become one vector.", AVERAGES, POOLING),
     Control("learnt", "Pooling learns from", gr.Dropdown, LEARNT_ON,
             "Sentences whose words are counted.", [LEARNT_ON], POOLING),
+    Control("prompt", "Prompt", options=WRITTEN,
+            hint="Before every sentence: a text, a name of the model's own, or @task."),
+    Control("query_prompt", "Query prompt", options=WRITTEN, hint="In its place before queries."),
     Control("steps", "Steps after it", gr.CheckboxGroup, (),
             choices=[(label, step) for step, label in STEPS.items()]),
     Control("fitted", "Fitted on", gr.Dropdown, THE_TASK,
@@ -84,7 +90,7 @@ def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
     with gr.Group():
         controls.render("before", "source")
         with gr.Row():
-            controls.render("value", "pooling", "averaging", "learnt")
+            controls.render("value", "pooling", "averaging", "learnt", "prompt", "query_prompt")
     join = gr.Button("Join another source", elem_id="join", interactive=False)
     with gr.Group():
         controls.render("steps", "fitted")
@@ -99,7 +105,7 @@ def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
         label, example = next(((row[2], row[3]) for row in SOURCES if row[1] == kind), ("", ""))
         return {
             value: gr.update(visible=bool(label), label=label, placeholder=example),
-            controls["pooling"]: gr.update(visible=kind in MODELS),
+            **{controls[name]: gr.update(visible=kind in MODELS) for name in OF_MODELS},
             averaging: gr.update(visible=kind in WORDS),
         }
 
@@ -137,8 +143,12 @@ def source(chosen: Values) -> str:
     if row is None or (row[2] and not value):
         return ""
     text = f"{kind}:{quote(value, safe='/:@~._- ')}" if row[2] else str(kind)
-    if kind in MODELS and chosen.pooling != LEFT_TO_MODEL:
-        return f"{text}?pooling={chosen.pooling}"
+    if kind in MODELS:
+        options = {name: getattr(chosen, name) or "" for name in OF_MODELS}
+        if options["pooling"] == LEFT_TO_MODEL:
+            options["pooling"] = ""
+        said = "&".join(f"{n}={quote(v, safe='/:@._-')}" for n, v in options.items() if v)
+        return f"{text}?{said}" if said else text
     if kind not in WORDS or chosen.averaging == "avg":
         return text
     learns = _learns(kind, chosen.averaging)

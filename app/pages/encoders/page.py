@@ -52,9 +52,9 @@ def build(workspace: Workspace) -> None:
             service.remove(workspace, name)
             said = parts.say(f"Removed {name}. Its results are kept.")
             yield {listing: views.listing(workspace), checked: "", notice: said}
-        elif event.act == "poolings":
-            yield {checked: "", notice: parts.say(f"Measuring every pooling of {name} …")}
-            yield {checked: views.poolings(name, *service.check_poolings(workspace, name))}
+        elif event.act == "audit":
+            for drawn in views.auditing(name, service.audit(workspace, name)):
+                yield {checked: drawn}
         elif event.act == "coverage":
             for drawn in _coverage(workspace, name):
                 yield {checked: drawn}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
+    from engine.encoders.audit import Audit
 
+_EXAMPLES = {"Spearman": ("pair", "pairs"), "nDCG@10": ("query", "queries")}
 MOST_PROMPTS = 6
 """Of a model's own that are shown."""
 WITH_POOLING = ("hf", "dir", "minilm")
@@ -115,7 +118,7 @@ def _entry(row: dict[str, Any], tasks: int, read_only: bool, opened: bool) -> st
         link = address.link("evaluate", encoder=name)
         verbs = f'<a class="t-button t-small-button" href="{escape(link)}">Evaluate</a>'
         if row.get("kind") in WITH_POOLING:
-            verbs += button("Check poolings", "poolings", name, about=f"Check poolings of {name}")
+            verbs += button("Audit settings", "audit", name, about=f"Audit settings of {name}")
         if "vectors:" in name:
             verbs += button("Check coverage", "coverage", name, about=f"Check coverage of {name}")
         verbs += button("Remove", "remove", name, about=f"Remove {name}")
@@ -140,19 +143,105 @@ def _uses(name: str) -> str:
     return f"<p>{' · '.join(links)}</p>"
 
 
-def poolings(name: str, measured_on: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Every pooling of one encoder, the best first."""
+def auditing(name: str, steps: Iterator[tuple[float, str] | Audit]) -> Iterator[str]:
+    """How far an audit is, and then what it found."""
+    started = time.monotonic()
+    for step in steps:
+        if not isinstance(step, tuple):
+            yield audit(name, step, time.monotonic() - started)
+            return
+        share, what = step
+        bar = parts.progress_bar(share, f"Audit of {name}")
+        said = escape(f"Measuring {what} …")
+        yield f'{bar}<p class="t-muted" role="status">{said}</p>'
+
+
+def audit(name: str, made: Audit, seconds: float) -> str:
+    """What every setting of an encoder is worth, against the one that was asked for."""
+    rows, titles = service.audit_rows(made), _titles()
+    known = [row for row in rows if row["score"] is not None]
+    reach = max(max(abs(row["low"]), abs(row["high"]), 1.0) for row in known)
     cells = [
-        (f"<code>{escape(row['pooling'])}</code>", formats.score(row["spearman"])) for row in rows
-    ]
-    seconds = formats.duration(rows[0]["seconds"]) if rows else ""
-    table = parts.table(("Pooling", "Spearman"), cells, "Poolings, the best first", (1,))
+        (
+            escape(titles[row["group"]]),
+            _setting(row),
+            formats.score(row["score"]),
+            formats.signed(row["lost"]) if row["lost"] else "best",
+            formats.signed(row["change"]),
+            _interval(row, reach),
+            _verdict(row),
+        )
+        if row["score"] is not None
+        else (escape(titles[row["group"]]), _setting(row), *([formats.MISSING] * 4),
+              f'<span class="t-run-error">{escape(str(row["error"]))}</span>')
+        for row in rows
+    ]  # fmt: skip
+    heads = ("", "Setting", made.metric, "Lost", "Change", "95 % interval", "Verdict")
+    table = parts.table(heads, cells, "Settings and what they are worth", (2, 3, 4), sortable=False)
+    examples = formats.plural(made.n, *_EXAMPLES[made.metric])
+    notes = "".join(f"<li>{escape(note)}</li>" for note in made.notes)
     return (
-        f'<section class="t-card" aria-label="Poolings"><h2>Poolings '
+        f'<section class="t-card t-audit" aria-label="Setting audit"><h2>Settings '
         f'<small class="t-spec">{escape(service.source_of(name))}</small></h2>'
-        f"<p>Measured on {escape(measured_on)} in {escape(seconds)}, all from one pass through the "
-        f"model. Choose by this, then report on the test split.</p>{table}</section>"
+        f"<p><strong>{escape(_finding(rows))}</strong></p>"
+        f'<p class="t-muted">Measured on {examples} of {escape(made.measured_on)} in '
+        f"{formats.duration(seconds)}. Lost: points against the best. Change: points against the "
+        "spec as asked; where its interval holds 0 it may be noise. Choose by this, then report on "
+        f"other data.</p>{parts.warn(made.warnings)}{table}"
+        f'<ul class="t-muted t-small">{notes}</ul></section>'
     )
+
+
+def _titles() -> dict[str, str]:
+    """What was set, by the name of the group."""
+    from engine.encoders.audit import GROUPS
+
+    return {"asked": "", **{str(name): title for name, title in GROUPS.items()}}
+
+
+def _finding(rows: Sequence[dict[str, Any]]) -> str:
+    """What an audit comes to, in a sentence."""
+    better = [row for row in rows if row["verdict"] == "better"]
+    worse = sum(row["verdict"] == "worse" for row in rows)
+    others = f" {formats.plural(worse, 'setting is', 'settings are')} worse." if worse else ""
+    if not better:
+        return f"No setting is better than as asked, beyond noise.{others}"
+    best = max(better, key=lambda row: row["score"])
+    what = f"{_titles()[best['group']]} “{best['setting']}”"
+    return f"{what} is better than as asked: {_points(best)}.{others}"
+
+
+def _points(row: dict[str, Any]) -> str:
+    change, low, high = (formats.signed(row[name]) for name in ("change", "low", "high"))
+    return f"{change} points, with an interval from {low} to {high}"
+
+
+def _setting(row: dict[str, Any]) -> str:
+    """Its name, which opens it in the form; one that is no matter of the spec opens nothing."""
+    label = escape(row["setting"])
+    if row["group"] in ("asked", "length"):
+        return label
+    link = address.link("encoders", spec=row["spec"])
+    return f'<a href="{escape(link)}" title="{escape(row["spec"])}">{label}</a>'
+
+
+def _interval(row: dict[str, Any], reach: float) -> str:
+    """From where to where, in numbers and drawn to one scale for all rows."""
+    low, at, high = (50.0 + 50.0 * row[name] / reach for name in ("low", "change", "high"))
+    said = f"{formats.signed(row['low'])} to {formats.signed(row['high'])}"
+    kind = {"better": " t-good", "worse": " t-bad"}.get(row["verdict"], "")
+    places = f"--low:{low:.1f}%;--high:{high:.1f}%;--at:{at:.1f}%"
+    return (
+        f'<span class="t-interval{kind}"><i style="{places}"></i></span>'
+        f'<small class="t-muted">{said}</small>'
+    )
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    kinds = {"better": "good", "worse": "bad"}
+    if row["verdict"] in kinds:
+        return parts.tag(row["verdict"], kinds[row["verdict"]])
+    return f'<span class="t-muted t-small">{escape(row["verdict"])}</span>'
 
 
 def coverage(name: str, rows: Sequence[dict[str, Any]]) -> str:

@@ -9,12 +9,14 @@ from app.web.controls import Values
 from engine.encoders.spec import POOLINGS, SOURCES, WORD_POOLINGS, parse
 
 NAMES = ("source", "value", "pooling", "averaging", "learnt", "before", "steps", "fitted")
+PROMPTS = ("prompt", "query_prompt")
 
 
-def chosen(*values: object) -> Values:
+def chosen(*values: object, **prompts: str | None) -> Values:
     """What the controls say."""
-    assert {control.name for control in builder.CONTROLS} == set(NAMES)
-    return Values(**dict(zip(NAMES, values, strict=True)))
+    assert {control.name for control in builder.CONTROLS} == {*NAMES, *PROMPTS}
+    said = dict.fromkeys(PROMPTS) | prompts
+    return Values(**dict(zip(NAMES, values, strict=True)), **said)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +41,20 @@ def test_choices_become_a_spec(choices: tuple, text: str) -> None:
     """Canonical already, options of another source left out."""
     assert builder.compose(chosen(*choices)) == text
     assert str(parse(text)) == text
+
+
+def test_prompts_are_written_for_models_alone() -> None:
+    """Spaces at their ends and all, so that they read back as they were typed."""
+    prompts = {"prompt": "passage: ", "query_prompt": "a & b? "}
+    rest = ("", "", [], "@task")
+    text = builder.compose(chosen("hf", "a/b", "avg", "avg", *rest, **prompts))
+    (source,) = parse(text).sources
+    assert dict(source.options) == {"pooling": "avg", **prompts}
+    text = builder.compose(
+        chosen("minilm", "", builder.LEFT_TO_MODEL, "avg", *rest, prompt="@task")
+    )
+    assert text == str(parse(text)) == "minilm?prompt=@task"
+    assert builder.compose(chosen("wordllama", "", "", "avg", *rest, **prompts)) == "wordllama"
 
 
 def test_nothing_is_written_while_nothing_is_chosen() -> None:

@@ -81,7 +81,7 @@ def send(client: httpx.Client, event: dict[str, Any], data: list[Any], about: An
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("act", ["remove", "poolings", "cancel", "retry", "again"])
+@pytest.mark.parametrize("act", ["remove", "audit", "cancel", "retry", "again"])
 def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, act: str) -> None:
     """Every list and panel is sent an act it did not offer; those of runs say why they refuse."""
     (run,) = owner.store.runs.list()
@@ -130,6 +130,7 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: fair.measure(looking, fair.advise(looking), "size"),
         lambda: encoders.remove(looking, LISTED),
         lambda: encoders.check_poolings(looking, LISTED),
+        lambda: next(encoders.audit(looking, LISTED)),
         lambda: next(encoders.coverage(looking, LISTED)),
     ):
         with pytest.raises(UserError, match="change nothing"):
