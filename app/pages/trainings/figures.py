@@ -201,11 +201,13 @@ def trajectory_drawing(paths: Sequence[Path], name: str = "trajectory") -> dict[
 def curves_headline(lines: Sequence[Curve], what: str) -> str:
     """From where to where each run went, in words."""
     return f"{what.capitalize()} by step. " + _said(
-        f"{line.name}: {_number(line.values[0])} to {_number(line.values[-1])} "
-        f"at step {formats.count(line.steps[-1])}"
-        for line in lines
-        if line.values
+        f"{line.name}: {course(line)}" for line in lines if line.values
     )
+
+
+def course(line: Curve) -> str:
+    """`0.93 to 0.31 at step 500`: from the first value to the last."""
+    return f"{_moved(line.values)} at step {formats.count(line.steps[-1])}"
 
 
 def trajectory_headline(paths: Sequence[Path]) -> str:
@@ -224,8 +226,9 @@ def _said(sentences: Iterable[str]) -> str:
 
 def _moved(values: Sequence[float]) -> str:
     """`1.43 to 0.31`: from the first to the last."""
-    return f"{_number(values[0])} to {_number(values[-1])}"
+    return f"{number(values[0])} to {number(values[-1])}"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Four digits."""
     return f"{value:.4g}".replace("-", "−")

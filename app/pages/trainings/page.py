@@ -84,9 +84,9 @@ def _charts() -> dict[str, Any]:
     """Lay out the charts, by name."""
     charts = {}
     with gr.Column(elem_classes=["t-charts", "t-answer"], elem_id="curves"):
-        for name, (title, about) in views.CHARTS.items():
+        for name in views.CHARTS:
             with gr.Column(elem_classes="t-figure-box", min_width=0):
-                parts.section(title, about)
+                charts[f"{name}-title"] = parts.static(views.title(name))
                 tall = name in ("score", "trajectory")
                 height = figures.TALL if tall else figures.SMALL
                 charts[name] = chart(height=height, elem_id=f"chart-{name}")

@@ -39,12 +39,15 @@ CHARTS = {
     "memory": ("GPU memory", "The most that was held so far."),
 }
 """Chart -> title and what to know of it, in the order of the page."""
-_STEPPED = {
-    "loss": ("loss", "loss"),
-    "rate": ("learning_rate", "learning rate"),
-    "speed": ("sentences_per_second", "sentences per second"),
-    "memory": ("gpu_bytes", "GPU memory, GB"),
+_CURVES = {
+    "score": ("looked", "score", "dev score"),
+    "loss": ("stepped", "loss", "loss"),
+    "rate": ("stepped", "learning_rate", "learning rate"),
+    "speed": ("stepped", "sentences_per_second", "sentences per second"),
+    "memory": ("stepped", "gpu_bytes", "GPU memory, GB"),
 }
+"""Chart -> kind of events, what of them, and its name on the axis."""
+_BEST: dict[str, tuple[Any, str]] = {"score": (max, "highest"), "loss": (min, "lowest")}
 
 
 def listing(
@@ -112,14 +115,18 @@ def settings_of(row: TrainingRun) -> dict[str, str]:
     return {"preset": "own", **given}
 
 
-def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, dict[str, Any] | None]:
-    """Chart -> its value; None for one without numbers."""
-    drawn: dict[str, dict[str, Any] | None] = dict.fromkeys(CHARTS)
+def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
+    """Chart -> its value, None for one without numbers; `CHART-title` -> what it shows, as HTML."""
+    drawn: dict[str, Any] = dict.fromkeys(CHARTS)
     called = names([row for row, _ in found])
-    for chart, (column, what) in _STEPPED.items():
-        scale = 1e-9 if chart == "memory" else 1.0
-        drawn[chart] = _lines(found, called, "stepped", column, what, chart, scale)
-    drawn["score"] = _lines(found, called, "looked", "score", "dev score", "score", 1.0)
+    for chart, (kind, column, what) in _CURVES.items():
+        lines = _lines(found, called, kind, column, 1e-9 if chart == "memory" else 1.0)
+        if lines:
+            drawn[chart] = figures.curves_drawing(
+                lines, what, chart, zero=chart in ("speed", "memory"),
+                height=figures.TALL if chart == "score" else figures.SMALL,
+            )  # fmt: skip
+        drawn[f"{chart}-title"] = title(chart, lines)
     paths = [
         figures.Path(
             called[place],
@@ -137,10 +144,22 @@ def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, dict[str, A
     return drawn
 
 
+def title(chart: str, lines: Sequence[figures.Curve] = ()) -> str:
+    """The heading of a chart: what its curves come to, or only what it is of."""
+    name, about = CHARTS[chart]
+    if len(lines) == 1:
+        name += f": {figures.course(lines[0])}"
+    elif lines and chart in _BEST:
+        best, word = _BEST[chart]
+        line = best(lines, key=lambda line: best(line.values))
+        name += f": {word} with {line.name}, {figures.number(best(line.values))}"
+    return parts.heading(name, about)
+
+
 def _lines(
     found: Sequence[tuple[TrainingRun, Curves]], called: Sequence[str], kind: str, column: str,
-    what: str, name: str, scale: float,
-) -> dict[str, Any] | None:  # fmt: skip
+    scale: float,
+) -> list[figures.Curve]:  # fmt: skip
     lines = []
     for place, (row, curves) in enumerate(found):
         known = [
@@ -152,11 +171,7 @@ def _lines(
             steps, values = zip(*known, strict=True)
             kept = _kept(row) if kind == "looked" else None
             lines.append(figures.Curve(called[place], steps, values, place, kept))
-    if not lines:
-        return None
-    height = figures.TALL if name == "score" else figures.SMALL
-    zero = name in ("speed", "memory")
-    return figures.curves_drawing(lines, what, name, height=height, zero=zero)
+    return lines
 
 
 def names(rows: Sequence[TrainingRun]) -> list[str]:

@@ -7,6 +7,7 @@ import json
 import numpy as np
 from plotly.graph_objects import Figure
 
+from app.pages.trainings import views
 from app.pages.trainings.figures import (
     Curve,
     Path,
@@ -81,3 +82,13 @@ def test_zoom_and_hidden_lines_outlive_the_next_value():
     """The same chart of a run that grew has the same revision."""
     first = curves([Curve("a", [1], [1.0])], "loss")["layout"]["uirevision"]
     assert curves([Curve("a", [1, 2], [1.0, 2.0])], "loss")["layout"]["uirevision"] == first
+
+
+def test_a_chart_is_headed_by_what_it_shows() -> None:
+    """One curve by its ends, several by the best of them; the usual title without numbers."""
+    low, high = Curve("small", [1, 500], [0.9, 0.25]), Curve("large", [1, 9], [0.8, 0.1], 1)
+    assert "Loss: 0.9 to 0.25 at step 500" in views.title("loss", [low])
+    assert "Loss: lowest with large, 0.1" in views.title("loss", [low, high])
+    assert "Dev score: highest with small, 0.9" in views.title("score", [low, high])
+    assert "<h2>Speed</h2>" in views.title("speed", [low, high])
+    assert "<h2>Dev score</h2>" in views.title("score")
