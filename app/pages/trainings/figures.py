@@ -210,10 +210,15 @@ def course(line: Curve) -> str:
     return f"{_moved(line.values)} at step {formats.count(line.steps[-1])}"
 
 
+def way(path: Path) -> str:
+    """`Alignment 1.43 to 0.31, uniformity −1.2 to −2.4`: from the first to the last."""
+    return f"Alignment {_moved(path.alignment)}, uniformity {_moved(path.uniformity)}"
+
+
 def trajectory_headline(paths: Sequence[Path]) -> str:
     """What each run did to alignment and to uniformity, in words."""
     return _said(
-        f"{path.name}: alignment {_moved(path.alignment)}, uniformity {_moved(path.uniformity)} "
+        f"{path.name}: {way(path).lower()} "
         f"over {formats.count(path.steps[-1] - path.steps[0])} steps"
         for path in paths
         if path.steps

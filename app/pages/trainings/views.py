@@ -141,19 +141,27 @@ def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
     ]
     if paths:
         drawn["trajectory"] = figures.trajectory_drawing(paths)
+    drawn["trajectory-title"] = _paths_title(paths)
     return drawn
 
 
 def title(chart: str, lines: Sequence[figures.Curve] = ()) -> str:
     """The heading of a chart: what its curves come to, or only what it is of."""
     name, about = CHARTS[chart]
-    if len(lines) == 1:
+    if chart == "rate" and lines:
+        name += f": at most {figures.number(max(max(line.values) for line in lines))}"
+    elif len(lines) == 1:
         name += f": {figures.course(lines[0])}"
     elif lines and chart in _BEST:
         best, word = _BEST[chart]
         line = best(lines, key=lambda line: best(line.values))
         name += f": {word} with {line.name}, {figures.number(best(line.values))}"
     return parts.heading(name, about)
+
+
+def _paths_title(paths: Sequence[figures.Path]) -> str:
+    name, about = CHARTS["trajectory"]
+    return parts.heading(figures.way(paths[0]) if len(paths) == 1 else name, about)
 
 
 def _lines(

@@ -90,5 +90,6 @@ def test_a_chart_is_headed_by_what_it_shows() -> None:
     assert "Loss: 0.9 to 0.25 at step 500" in views.title("loss", [low])
     assert "Loss: lowest with large, 0.1" in views.title("loss", [low, high])
     assert "Dev score: highest with small, 0.9" in views.title("score", [low, high])
+    assert "Learning rate: at most 0.9" in views.title("rate", [low, high])
     assert "<h2>Speed</h2>" in views.title("speed", [low, high])
     assert "<h2>Dev score</h2>" in views.title("score")
