@@ -15,6 +15,7 @@ from store.errors import StoreError, said_plainly
 from store.events import Events
 from store.logs import Logs
 from store.precisions import Precisions
+from store.published import Published
 from store.results import Results
 from store.runs import Runs
 from store.settings import Settings
@@ -29,8 +30,8 @@ class Store:
 
     Attributes:
         folder: where it lies.
-        encoders, decoders, uploads, results, precisions, runs, logs, events, terminals, workers,
-            vectors, projections, derived, settings: one object a noun.
+        encoders, decoders, uploads, results, published, precisions, runs, logs, events, terminals,
+            workers, vectors, projections, derived, settings: one object a noun.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -41,6 +42,7 @@ class Store:
         self.decoders = Decoders(self.database, folder / "decoders")
         self.uploads = Uploads(self.database, folder / "uploads")
         self.results = Results(self.database, folder / "examples")
+        self.published = Published(self.database)
         self.precisions = Precisions(self.database)
         self.runs = Runs(self.database)
         self.logs = Logs(self.runs, folder / "logs")

@@ -285,6 +285,27 @@ def m018_partly_failed(db: sqlite_utils.Database) -> None:
         db.execute("PRAGMA foreign_keys = ON")
 
 
+@migrations()
+def m019_published(db: sqlite_utils.Database) -> None:
+    """Results that others published; every number of one lies in `scores` as JSON."""
+    db.execute("""
+        CREATE TABLE published (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            model TEXT NOT NULL,
+            revision TEXT NOT NULL,
+            task TEXT NOT NULL,
+            data_revision TEXT NOT NULL,
+            version TEXT NOT NULL,
+            metric TEXT NOT NULL,
+            score REAL,
+            facts TEXT NOT NULL,
+            scores TEXT NOT NULL,
+            added REAL NOT NULL,
+            UNIQUE (model, revision, task, data_revision, version)
+        )""")
+    db.execute("CREATE INDEX published_task ON published (task)")
+
+
 def _states_of_units(db: sqlite_utils.Database) -> None:
     db.execute("""
         CREATE TABLE units_new (

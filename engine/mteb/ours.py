@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.mteb.package import part
+from engine.mteb.theirs import UNKNOWN_LANGUAGE
 from engine.tasks import bitext, clustering, few_shot, pair_classification, retrieval, sts
 from engine.tasks import summarization as summaries
 from engine.tasks.splits import scored_split
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     )
     from engine.tasks.task import Task
 
-UNKNOWN_LANGUAGE = "und-Zyyy"
 _Made = tuple[str, Any, dict[str, Any]]
 """The split that is scored, the data by split, and what the class of the task is told."""
 

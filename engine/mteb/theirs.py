@@ -17,6 +17,8 @@ from engine.errors import UserError, first_line
 from engine.mteb.package import package, part
 
 PREFIX = "mteb:"
+UNKNOWN_LANGUAGE = "und-Zyyy"
+"""Of our own data, which do not all say it; MTEB leaves scores without a language out."""
 
 
 def parsed(name: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:

@@ -188,12 +188,12 @@ def compare(
 
 def measured(workspace: Workspace) -> tuple[list[str], list[str]]:
     """Tasks and protocols with a score, both in their registry's order, other tasks last."""
-    from engine.protocols import PROTOCOLS
+    from engine import protocols
 
     rows = [row for row in workspace.store.results.table() if row["error"] is None]
     under = {row["protocol"] for row in rows}
     tasks = in_order(sorted({row["task"] for row in rows}))
-    return tasks, [name for name in PROTOCOLS if name in under]
+    return tasks, protocols.in_order(under)
 
 
 def ask(

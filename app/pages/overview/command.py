@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from app import formats
-from app.pages.overview import service
-from app.terminal import JsonOption, done, emit, verb, verbs
+from app.pages.overview import exchange, service
+from app.terminal import JsonOption, done, emit, say, verb, verbs
 from app.workspace import Workspace
 from engine.errors import UserError
 
@@ -68,3 +69,69 @@ def remove_results(
 
 
 VERBS = {"results": result_verbs}
+
+
+@result_verbs.command("export")
+@verb
+def export_results(
+    workspace: Workspace,
+    folder: Annotated[Path, typer.Argument(help="Made if it is not there.")],
+    form: Annotated[
+        str, typer.Option("--format", help="mteb: its folders of JSON; yaml: the hub's list.")
+    ] = "mteb",
+    encoder: EncoderOption = None,
+    task: TaskOption = None,
+    protocol: ProtocolOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write results as mteb does, or as the hub lists them beside a model.
+
+    theodolite results export out --format mteb --protocol mteb-v2
+    """
+    rows = service.stored(workspace, encoder, task, protocol)
+    files = exchange.export(workspace, folder, form, rows)
+    emit([{"file": str(file)} for file in files], ("file",), as_json)
+
+
+@result_verbs.command("import")
+@verb
+def import_results(
+    workspace: Workspace,
+    place: Annotated[Path, typer.Argument(help="A folder or file in mteb's layout, or YAML.")],
+    model: Annotated[str | None, typer.Option(help="Whose results a YAML holds.")] = None,
+    revision: Annotated[str, typer.Option(help="Of that model.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Keep results that others published. They are references: shown as such, never tested.
+
+    theodolite results import ~/mteb/results/intfloat__multilingual-e5-small
+    """
+    found, problems = exchange.bring(workspace, place, model, revision)
+    for problem in problems:
+        say(f"Left out: {problem}.")
+    rows = [
+        {"model": one.model, "revision": one.revision, "task": one.task, "version": one.version,
+         "data_revision": one.data_revision, "metric": one.main.metric, "score": one.main.score}
+        for one in found
+    ]  # fmt: skip
+    emit(rows, ("model", "revision", "task", "metric", "score"), as_json)
+
+
+@result_verbs.command("published")
+@verb
+def published_results(
+    workspace: Workspace,
+    model: Annotated[list[str] | None, typer.Option("--model", "-m", help="Only of these.")] = None,
+    task: TaskOption = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Forget those that are listed.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the results that others published, each revision of model and data by itself.
+
+    theodolite results published --model intfloat/multilingual-e5-small
+    """
+    rows = workspace.store.published.table(models=model or None, tasks=task or None)
+    if remove:
+        workspace.refuse_visitors()
+        workspace.store.published.remove([row["id"] for row in rows])
+    emit(rows, ("model", "revision", "task", "version", "metric", "score"), as_json)

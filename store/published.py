@@ -1,0 +1,82 @@
+"""Results that others published: numbers by model and task, with no values behind them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from store.database import Database
+from store.hashing import to_json
+
+KEY = ("model", "revision", "task", "data_revision", "version")
+"""What a published result is known by. Another revision of model or data is another result."""
+_COLUMNS = (*KEY, "metric", "score", "facts", "scores", "added")
+_LISTED = ("id", *_COLUMNS[:-2], "added")
+
+
+class Published:
+    """Published results by key; one that is read again gives way to the newer reading."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, results: Iterable[Mapping[str, Any]]) -> int:
+        """Keep results and say how many.
+
+        Args:
+            results: each with the names in `KEY`, `metric` and `score` of the main score in points,
+                `scores` (mappings as those of `Results.put`) and JSON-able `facts`.
+        """
+        rows = [
+            [
+                *(one[name] for name in (*KEY, "metric", "score")),
+                *(to_json(one["facts"]), to_json(one["scores"]), time.time()),
+            ]
+            for one in results
+        ]
+        with self._database.write() as connection:
+            for row in rows:
+                connection.execute(
+                    f"INSERT OR REPLACE INTO published ({', '.join(_COLUMNS)})"  # noqa: S608
+                    f" VALUES ({', '.join('?' * len(_COLUMNS))})",
+                    row,
+                )
+        return len(rows)
+
+    def table(
+        self, *, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Main scores and facts, by model, revision and task.
+
+        Args:
+            models: only these; None for all.
+            tasks: only these; None for all.
+        """
+        given = [(c, list(v)) for c, v in (("model", models), ("task", tasks)) if v is not None]
+        clauses = [f"{column} IN ({', '.join('?' * len(v))})" for column, v in given]
+        rows = self._database.rows(
+            f"SELECT {', '.join(_LISTED)} FROM published"  # noqa: S608
+            f" WHERE {' AND '.join(clauses) or '1'} ORDER BY model, revision, task, version",
+            [value for _, values in given for value in values],
+        )
+        return [{**row, "facts": json.loads(row["facts"])} for row in rows]
+
+    def scores(self, result_ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+        """Every number of some results, by id; unknown ids are absent."""
+        rows = self._database.rows(
+            "SELECT id, scores FROM published WHERE id IN (SELECT value FROM json_each(?))",
+            [json.dumps([int(number) for number in result_ids])],
+        )
+        return {row["id"]: json.loads(row["scores"]) for row in rows}
+
+    def remove(self, result_ids: Sequence[int]) -> int:
+        """Forget results and say how many."""
+        with self._database.write() as connection:
+            return int(
+                connection.execute(
+                    "DELETE FROM published WHERE id IN (SELECT value FROM json_each(?))",
+                    [json.dumps([int(number) for number in result_ids])],
+                ).rowcount
+            )
