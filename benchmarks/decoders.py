@@ -17,7 +17,8 @@ text, if it is the text that it learned.
 
 With `--on` those that ship learn on, from the weights that they have: from the halves of long
 clauses that `train.txt` leaves out, and its whole sentences once more. What they were is kept in
-`FOLDER/before`, diagnosed as well, and its figures printed beside the new.
+`FOLDER/before`, diagnosed as well, and its figures printed beside the new. The nearest training
+sentence is then one of this text.
 
 In the end it prints what each encoder's vectors keep: the paper finds that averaged vectors keep
 words and lose their order (high PERM, low Id/PERM; section 3).
@@ -32,6 +33,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +69,7 @@ LEARNING_RATE = 3e-3
 """For few passes; half as much again as what more of them ask for."""
 ON: dict[str, Any] = {"learning_rate": 1.5e-3, "warmup": 100, "precision": "bf16"}
 """What differs when they learn on."""
-ON_EPOCHS = {"wordllama": 1.75, "minilm": 1.0}
+ON_EPOCHS = {"wordllama": 1.6, "minilm": 1.0}
 """Those that do, for how long."""
 BEFORE = "before"
 """The folder of what shipped until then."""
@@ -241,14 +243,13 @@ def keeps(folder: Path) -> str:
     return table(("sentences of", "encoder", *(NAMES[metric] for metric in KEPT)), rows)
 
 
-def misspelt(encoder: Encoder, target: Path, folder: Path, known: Sequence[str]) -> str:
+def misspelt(encoder: Encoder, target: Path, folder: Path, words: Sequence[str]) -> str:
     """How many of some held-out sentences come back with a word that no training text has."""
-    decoder, words = open_decoder(target), set(words_of(known))
-    told = []
+    decoder, known, told = open_decoder(target), set(words), []
     for file in held_out(folder):
         sentences = file.read_text("utf-8").splitlines()[:SPELT]
         back = decoder.decode(encoder.encode(sentences), encoder=encoder)
-        wrong = sum(not words.issuperset(words_of([one.sentence])) for one in back)
+        wrong = sum(not known.issuperset(words_of([one.sentence])) for one in back)
         told.append(f"{file.stem} {wrong} of {len(back)}")
     return f"{target.parent.name}/{target.name}, with words that are none: {', '.join(told)}."
 
@@ -318,19 +319,20 @@ def main() -> None:
     texts = [prepare(root, given.folder)]
     if given.on:
         texts.append(prepare_more(root, given.folder))
-    known = list(dict.fromkeys(s for file in texts for s in file.read_text("utf-8").splitlines()))
+    learned = [file.read_text("utf-8").splitlines() for file in texts]
+    words = words_of(chain.from_iterable(learned))
     workspace = Workspace(given.folder / "store")  # keeps the vectors when a training is broken off
     for name in given.only or (ON_EPOCHS if given.on else ENCODERS):
         encoder = workspace.load(name)
         target = trained(name, given, encoder, texts[-1])
         hold(target, texts[0])
-        found = prove(encoder, target, given.folder, given.prove, known)
+        found = prove(encoder, target, given.folder, given.prove, learned[-1])
         print(described(target, encoder, found))
         before = given.folder / BEFORE
         if given.on:
             prove(encoder, before / file_name(name), before, given.prove, ())
         for folder in (before / file_name(name), target) if given.on else (target,):
-            print(misspelt(encoder, folder, given.folder, known))
+            print(misspelt(encoder, folder, given.folder, words))
     print(f"\n{keeps(given.folder)}")
     size = sum(file.stat().st_size for file in given.ship.rglob("*") if file.is_file())
     print(f"\n{size / 1e6:.1f} MB ship, of at most {MOST / 1e6:.0f}.")

@@ -28,7 +28,7 @@ SENTENCE = "He drinks coffee in the morning."
 ENDS = ("He plays the guitar.", "She cooks dinner for her friends.")
 WALKED = "minilm"
 COLLECTION = "starter-topics"
-ANALOGY = next(preset for preset in PRESETS if preset.title == "He and she")
+ANALOGY = next(preset for preset in PRESETS if preset.title == "Question")
 
 
 def make_decode(workspace: Workspace) -> None:
