@@ -40,9 +40,8 @@ ROLES = {
 }  # fmt: skip
 """Role of a column -> its label."""
 CONTROLS = (
-    Control("file", "CSV, TSV, JSON lines, Parquet, plain lines or ZIP; or the files of one data "
-            "set: corpus, queries and judgements, or one a language", gr.File,
-            options={"file_count": "multiple", "height": 130, "elem_id": "upload"}),
+    Control("file", "A table, lines or ZIP; or all files of one set", gr.File,
+            options={"file_count": "multiple", "height": 150, "elem_id": "upload"}),
     Control("kind", "It holds", gr.Radio, choices=OFFERED, options={"scale": 3}),
     Control("header", "The first line", gr.Radio, "look at it", choices=list(HEADERS),
             options={"scale": 2}),

@@ -26,12 +26,14 @@ ROWS = 20
 JUDGED = 3
 """Documents of a query that are shown, the best first."""
 CELL = 400
+DOCUMENT = 160
+"""Characters of one of several documents."""
 
 
-def cell(value: Any) -> str:
+def cell(value: Any, most: int = CELL) -> str:
     """A cell of someone's table as text, long ones cut."""
     text = str(value)
-    cut = text if len(text) <= CELL else text[: CELL - 1] + "…"
+    cut = text if len(text) <= most else text[: most - 1] + "…"
     return f'<span dir="auto">{escape(cut)}</span>'
 
 
@@ -141,7 +143,8 @@ def _judged(data: Retrieval) -> Iterator[tuple[str, ...]]:
         for query, grades in judged.items():
             best = sorted(grades.items(), key=lambda item: -item[1])
             documents = "".join(
-                f"<div><b>{grade}</b> {cell(data.documents.get(key, f'{key} (not there)'))}</div>"
+                f"<div><b>{grade}</b> "
+                f"{cell(data.documents.get(key, f'{key} (not there)'), DOCUMENT)}</div>"
                 for key, grade in best[:JUDGED]
             )
             rest = len(best) - JUDGED
