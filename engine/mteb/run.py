@@ -6,6 +6,7 @@ gone at the end, and MTEB's own cache of results is left alone.
 
 from __future__ import annotations
 
+import json
 import logging
 import tempfile
 import warnings
@@ -83,7 +84,11 @@ def measure(
     if values and not _means(values, details, next(one for one in scores if one.main)):
         values, details = {}, {"notes": [NONE]}
     notes = [*caution(), *(theirs.notes(made) if own else ()), *details.pop("notes", ())]
-    details |= {"mteb": found.to_dict(), "type": made.metadata.type, "notes": notes}
+    details |= {
+        "mteb": json.loads(found.model_dump_json()),
+        "type": made.metadata.type,
+        "notes": notes,
+    }
     return Measurement(scores, values, details)
 
 
