@@ -142,3 +142,13 @@ def test_a_name_alone_says_which_protocols_may_be_its_own() -> None:
     assert tasks.defaults("MR") == (tasks.TASKS["MR"].protocol,)
     assert tasks.defaults("banking77/cluster") == ("mteb-v2",)
     assert tasks.defaults("cranfield") == ("simcse-2021", "mteb-v2")
+
+
+@pytest.mark.data
+def test_every_task_that_a_list_names_is_one(data_root: Path) -> None:
+    """Of every data set of the folder, and it is measured on that set."""
+    catalog = Catalog(data_root)
+    named = [(name, info) for info in catalog.list() for name in info.tasks]
+    assert len(named) > 200
+    for name, info in named:
+        assert tasks.get(name, catalog).dataset == info.name
