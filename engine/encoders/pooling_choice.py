@@ -42,7 +42,8 @@ def examine(checkpoint: Checkpoint, chosen: str | None = None) -> PoolingDiagnos
         warnings.append(f"pooling={chosen} on {checkpoint.label}, where {pooling} fits: {reason}")
     if chosen != pooling and chosen in ("cls_token", "pooler_output") and checkpoint.is_decoder:
         warnings.append("The first token of a decoder sees nothing of the text behind it.")
-    if checkpoint.modules:
+    # Of what we trained, the modules behind the transformer are that one pooling, and its head.
+    if checkpoint.modules and not (checkpoint.trained and chosen == pooling):
         left_out = [str(m["type"]).rsplit(".", 1)[-1] for m in checkpoint.modules[2:]]
         if left_out:
             warnings.append(f"With a pooling given, the model's {', '.join(left_out)} is left out.")

@@ -53,6 +53,7 @@ FIRST = {
     "spaces": {"first": A, "second": B, "dataset": "starter-topics", "k": 10,
                "clustering": "k-means", "size": None},
     "encode": {"encoder": A, "dataset": "starter-topics"},
+    "cost": {"encoders": [A]},
     "index": {"encoder": A, "dataset": "starter-topics"},
     "project": {"encoder": A, "dataset": "starter-topics", "method": "pca", "neighbours": 15,
                 "min_dist": 0.1, "seed": 0, "initial": None},
