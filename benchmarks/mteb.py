@@ -1,0 +1,320 @@
+"""How long MTEB's tasks take: ours against plain mteb, same encoder and data, in one run.
+
+    THEODOLITE_DATA=... python -m benchmarks.mteb [--small | --only NAME ...] [--encoders SPEC ...]
+
+Every set of the data folder's `mteb/`. Ours is `evaluate` under `mteb-v2`, cold with an empty cache
+of vectors and warm with all of them in it. Plain mteb is `mteb.evaluate` with the encoder as its
+users have it: all-MiniLM-L6-v2 by sentence-transformers, or wordllama's own `embed`. It keeps no
+vectors, so the warm ratio is of ours warm to mteb encoding again. Reading data and weights counts
+for neither side, nor do imports: each type of task runs once before.
+
+Scores are compared with those of mteb on its own vectors; where these differ, which they may in the
+last bit, with those of mteb given ours, as `same vectors` says. On a CPU the clock is CPU seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from unittest.mock import patch
+
+import numpy as np
+
+from benchmarks.claims import at_least, claim
+from engine.datasets import Catalog
+from engine.datasets.types import DatasetInfo
+from engine.encoders import MemoryCache, load
+from engine.encoders.base import Encoder
+from engine.encoders.cached import CachedEncoder
+from engine.encoders.packaged import (
+    MINILM,
+    MINILM_FILES,
+    WORDLLAMA,
+    WORDLLAMA_FILES,
+    verified_folder,
+)
+from engine.evaluate import evaluate
+from engine.mteb import ours
+from engine.mteb.model import Model, texts
+from engine.mteb.package import package, part
+from engine.results import Result
+from engine.tasks import get
+
+T = TypeVar("T")
+
+PROTOCOL, SEED = "mteb-v2", 42
+ENCODERS = ("wordllama", "minilm")
+COLD, WARM = {"wordllama": 2.0, "minilm": 1.0}, 6.7
+SAME, COSINE, COMPARED = 1e-6, 0.999999, 64
+TASK = {"Classification": "/few-shot", "Clustering": "/cluster"}
+"""What is measured of labelled sentences, by mteb's type; other sets are one task of their name."""
+SMALL = (
+    *("biosses", "tweeteval_irony", "tweet", "rte3"),
+    *("xquad/en", "trecqa", "tatoeba/afr-eng", "summeval"),
+)
+"""A set a type."""
+
+
+class Cost(NamedTuple):
+    """Seconds of one run."""
+
+    encoding: float
+    scoring: float
+
+    @property
+    def whole(self) -> float:
+        """Both."""
+        return self.encoding + self.scoring
+
+
+class Row(NamedTuple):
+    """What was measured of a set, a cost each round, and what the scores are like."""
+
+    name: str
+    type: str
+    cold: list[Cost]
+    plain: list[Cost]
+    warm: list[Cost]
+    same: str
+    note: str
+
+
+class WordLlama:
+    """The wordllama package as a model of mteb's."""
+
+    def __init__(self) -> None:
+        from wordllama import WordLlama as Package
+
+        self.package = Package.load(
+            cache_dir=verified_folder(WORDLLAMA, WORDLLAMA_FILES), disable_download=True
+        )
+        self.mteb_model_meta = part("models.model_meta.ModelMeta").create_empty(
+            {"name": "wordllama/l2_supercat", "revision": "1"}
+        )
+
+    def encode(self, inputs: Any, **options: Any) -> np.ndarray:
+        """All texts of a loader in one call."""
+        return np.asarray(self.package.embed(texts(inputs, "a task")))
+
+    def similarity(self, left: Any, right: Any) -> Any:
+        """Cosines of all with all."""
+        return part("similarity_functions.cos_sim")(left, right)
+
+    def similarity_pairwise(self, left: Any, right: Any) -> Any:
+        """Cosines of rows."""
+        return part("similarity_functions.pairwise_cos_sim")(left, right)
+
+
+class Bench:
+    """An encoder, ours and as plain mteb is given it."""
+
+    def __init__(self, spec: str, device: str, catalog: Catalog) -> None:
+        mine = load(spec, cache=MemoryCache(), device=device)
+        assert isinstance(mine, CachedEncoder)  # noqa: S101 - for the type checker
+        self.spec, self.mine, self.catalog = spec, mine, catalog
+        self.clock = time.process_time if device == "cpu" else time.perf_counter
+        self.peer: Any
+        self.embed: Callable[[list[str]], np.ndarray]
+        if spec == "minilm":
+            from sentence_transformers import SentenceTransformer
+
+            model = SentenceTransformer(str(verified_folder(MINILM, MINILM_FILES)), device=device)
+            wrapper = part("models.sentence_transformer_wrapper.SentenceTransformerEncoderWrapper")
+            self.peer = wrapper(model)
+            self.embed = partial(model.encode, show_progress_bar=False)
+        else:
+            self.peer = WordLlama()
+            self.embed = self.peer.package.embed
+        self.lowest = 1.0
+
+    def timed(self, model: Any, work: Callable[[], T]) -> tuple[Cost, T]:
+        """Run once; what the model spends in `encode` is told apart."""
+        plain, encoding = model.encode, 0.0
+
+        @wraps(plain)
+        def encode(*args: Any, **options: Any) -> Any:
+            nonlocal encoding
+            begun = self.clock()
+            vectors = plain(*args, **options)
+            encoding += self.clock() - begun
+            return vectors
+
+        with patch.object(model, "encode", encode):
+            start = self.clock()
+            found = work()
+            spent = self.clock() - start
+        return Cost(encoding, spent - encoding), found
+
+    def measure(self, info: DatasetInfo, rounds: int) -> Row:
+        """Measure a set."""
+        name = info.name + TASK.get(info.type or "", "")
+        data = self.catalog.load(info.name)
+        cold, plain, warm = [], [], []
+        for _ in range(rounds):
+            self.mine.cache = MemoryCache()
+            us = partial(by_us, self.mine, name, self.catalog)
+            them = partial(by_mteb, self.peer, _made(name, self.catalog))
+            cold.append(self.timed(self.mine, us)[0])
+            spent, theirs = self.timed(self.peer, them)
+            plain.append(spent)
+            spent, result = self.timed(self.mine, us)
+            warm.append(spent)
+        self.lowest = min(self.lowest, self._cosine(data.sentences))
+        same = "yes" if difference(result, theirs) <= SAME else self._same_vectors(name, result)
+        stopped = result.details.get("fits_not_converged", 0)
+        note = f"logistic regression stopped unconverged ({stopped} fits)" if stopped else ""
+        return Row(info.name, info.type or "", cold, plain, warm, same, note)
+
+    def _same_vectors(self, name: str, result: Result) -> str:
+        """Compare with mteb given our vectors."""
+        apart = difference(result, by_mteb(Model(self.mine), _made(name, self.catalog)))
+        return "same vectors" if apart <= SAME else f"no ({apart:.1e})"
+
+    def _cosine(self, sentences: Sequence[str]) -> float:
+        """The lowest cosine of our vectors and the peer's, of some sentences."""
+        some = list(dict.fromkeys(sentences))[:: max(1, len(sentences) // COMPARED)]
+        left, right = self.mine.encode(some), np.asarray(self.embed(some))
+        lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+        known = lengths > 0
+        if not known.any():
+            return 1.0
+        return float(((left * right).sum(1)[known] / lengths[known]).min())
+
+
+def by_us(encoder: Encoder, name: str, catalog: Catalog) -> Result:
+    """One task by our code.
+
+    Raises:
+        RuntimeError: it failed, which is no time to compare.
+    """
+    (result,) = evaluate(encoder, [name], protocol=PROTOCOL, seed=SEED, data=catalog)
+    if result.error:
+        raise RuntimeError(f"{name}: {result.error}")
+    return result
+
+
+def by_mteb(model: Any, made: Any) -> Mapping[str, Any]:
+    """One task by mteb's, with what `mteb.evaluate` does unasked: batches of 32, no predictions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = package().evaluate(
+            model, made, cache=None, co2_tracker=False, show_progress_bar=False,
+            encode_kwargs={"batch_size": 32, "show_progress_bar": False},
+        )  # fmt: skip
+    ((scores,),) = found.task_results[0].scores.values()
+    return dict(scores)
+
+
+def _made(name: str, catalog: Catalog) -> Any:
+    """A task of mteb's on our data; anew for every run, for mteb lets go of the data after one."""
+    task = get(name, catalog)
+    return ours.make(task, catalog.load(task.dataset), SEED)
+
+
+def difference(result: Result, theirs: Mapping[str, Any]) -> float:
+    """The most by which a score of ours differs from mteb's, of 1."""
+    return max(abs(one.score / 100 - theirs[one.metric]) for one in result.scores)
+
+
+def warm_up(infos: Sequence[DatasetInfo], catalog: Catalog) -> None:
+    """Run each type once by both, so that neither pays for imports."""
+    package()
+    logging.getLogger("mteb").setLevel(logging.ERROR)
+    encoder = load("random:16")
+    for info in {info.type: info for info in infos if info.name in SMALL}.values():
+        name = info.name + TASK.get(info.type or "", "")
+        by_us(encoder, name, catalog)
+        by_mteb(Model(encoder), _made(name, catalog))
+
+
+def report(spec: str, rows: Sequence[Row], clock: str) -> None:
+    """Print the table: medians over the rounds, encoding + scoring."""
+    print(f"\n{spec}, {clock} seconds, encoding + scoring, {len(rows[0].cold)} round(s)")
+    print(f"{'set':18}{'type':19}{'ours cold':>15}{'mteb':>15}{'ours warm':>15}"
+          f"{'cold':>7}{'warm':>7}  scores")  # fmt: skip
+    for row in rows:
+        cells = "".join(f"{_cell(costs):>15}" for costs in (row.cold, row.plain, row.warm))
+        cold, warm = (statistics.median(ratios([row], which)) for which in ("cold", "warm"))
+        print(f"{row.name:18}{row.type:19}{cells}{cold:6.1f}x{warm:6.1f}x  "
+              f"{'; '.join(filter(None, (row.same, row.note)))}")  # fmt: skip
+    print(f"{sum(not row.same.startswith('no') for row in rows)} of {len(rows)} sets have mteb's "
+          f"scores to {SAME:g}")  # fmt: skip
+
+
+def _cell(costs: Sequence[Cost]) -> str:
+    encoding, scoring = (statistics.median(side) for side in zip(*costs, strict=True))
+    return f"{encoding:.2f} + {scoring:.2f}"
+
+
+def ratios(rows: Sequence[Row], which: str) -> list[float]:
+    """Plain mteb's seconds over ours of all sets together, one a round."""
+    mine = np.array([[cost.whole for cost in getattr(row, which)] for row in rows])
+    plain = np.array([[cost.whole for cost in row.plain] for row in rows])
+    return [float(one) for one in plain.sum(0) / np.maximum(mine.sum(0), 1e-9)]
+
+
+def claims(bench: Bench, rows: Sequence[Row], clock: Any) -> bool:
+    """Print a line a claim; whether all targets are met."""
+    met = [at_least("lowest cosine to the peer's vectors", bench.lowest, COSINE)]
+    for which, target in (("cold", COLD.get(bench.spec, 1.0)), ("warm", WARM)):
+        each = {row.name: statistics.median(ratios([row], which)) for row in rows}
+        worst = min(each, key=lambda name: each[name])
+        reach = sum(one >= target for one in each.values())
+        print(f"{which}: {reach} of {len(rows)} sets reach {target:g} by themselves, the lowest "
+              f"being {worst} at {each[worst]:.2f}")  # fmt: skip
+        met.append(claim(f"mteb.{which}.{bench.spec}", ratios(rows, which), target, clock))
+    return all(met) and not any(row.same.startswith("no") for row in rows)
+
+
+def main() -> int:
+    """Measure, print a table an encoder, then a JSON line a claim; 1 when a target is missed."""
+    import torch
+
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these sets")
+    parser.add_argument("--small", action="store_true", help="one small set a type")
+    parser.add_argument("--encoders", nargs="+", choices=ENCODERS, default=ENCODERS)
+    parser.add_argument("--rounds", type=int, default=1)
+    options = parser.parse_args()
+    root = os.environ.get("THEODOLITE_DATA")
+    if not root or not (Path(root) / "mteb").is_dir():
+        print("THEODOLITE_DATA names no folder with `mteb/`: nothing to measure on.")
+        return 0
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    clock = "cpu" if device == "cpu" else "wall"
+    met = []
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "mteb").symlink_to((Path(root) / "mteb").resolve())
+        catalog = Catalog(Path(folder))  # of these sets alone
+        every = [info for info in catalog.list() if info.type and info.origin == "folder"]
+        wanted = options.only or (SMALL if options.small else [info.name for info in every])
+        unknown = set(wanted) - {info.name for info in every}
+        if unknown:
+            parser.error(f"no such set in {root}/mteb: {', '.join(sorted(unknown))}")
+        infos = [info for info in every if info.name in wanted]
+        types = {info.type for info in infos}
+        warm_up([info for info in every if info.type in types], catalog)
+        for spec in options.encoders:
+            bench, rows = Bench(spec, device, catalog), []
+            bench.mine.encode(["weights are read at the first call"])
+            bench.embed(["weights are read at the first call"])
+            for info in infos:
+                rows.append(bench.measure(info, options.rounds))
+                print(f"{spec}: {len(rows)} of {len(infos)} sets", file=sys.stderr)
+            report(spec, rows, clock)
+            met.append(claims(bench, rows, clock))
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
