@@ -101,12 +101,12 @@ def _catalogue(name: str) -> tuple[Sequence[str], str]:
 def _part(
     spec: SourceSpec, cache: VectorCache, datasets: DatasetSource, device: str | None
 ) -> Encoder:
-    warnings: tuple[str, ...] = ()
-    if spec.kind in MODELS:
-        warnings = contradictions(checkpoint_at(spec), spec)
+    # Looked up once: of a model of the hub that is a request.
+    checkpoint = checkpoint_at(spec) if spec.kind in MODELS else None
+    warnings = () if checkpoint is None else contradictions(checkpoint, spec)
 
     def one_sided(spec: SourceSpec) -> Encoder:
-        source = _source(spec, datasets, device)
+        source = _source(spec, checkpoint, datasets, device)
         source = _live.setdefault((source.name, device, source.fingerprint), source)
         # Vectors that lie in a file already need no second place.
         return source if spec.kind == "vectors" else CachedEncoder(source, cache, warnings)
@@ -114,8 +114,8 @@ def _part(
     def two_sided(sides: tuple[SourceSpec, SourceSpec], kind: str = "two-sided") -> TwoSided:
         return TwoSided(str(spec), one_sided(sides[0]), one_sided(sides[1]), kind)
 
-    if TASK_DATA in (spec.option("prompt"), spec.option("query_prompt")):
-        own = Prompts.of(checkpoint_at(spec))
+    if checkpoint and TASK_DATA in (spec.option("prompt"), spec.option("query_prompt")):
+        own = Prompts.of(checkpoint)
         return PromptedByTask(
             str(spec),
             one_sided(spec.with_options(prompt=None, query_prompt=None)),
@@ -147,17 +147,19 @@ def _sides(
     return plain.with_options(prompt=prompt), plain.with_options(prompt=query)
 
 
-def _source(spec: SourceSpec, datasets: DatasetSource, device: str | None) -> Source:
+def _source(
+    spec: SourceSpec, checkpoint: Checkpoint | None, datasets: DatasetSource, device: str | None
+) -> Source:
+    if checkpoint is not None:
+        return _model(spec, checkpoint, device)
     match spec.kind:
-        case "wordllama" | "random" | "words":
-            return _words(spec, datasets)
         case "borep":
             return _borep(spec)
         case "vectors":
             from engine.encoders.vectors import VectorFile
 
             return VectorFile(str(spec), spec.value, spec.option("text"), spec.option("vector"))
-    return _model(spec, device)
+    return _words(spec, datasets)
 
 
 def _words(spec: SourceSpec, datasets: DatasetSource) -> Source:
@@ -202,11 +204,11 @@ def _window(spec: SourceSpec) -> int | None:
     return None if window is None else int(window)
 
 
-def _model(spec: SourceSpec, device: str | None) -> Source:
+def _model(spec: SourceSpec, checkpoint: Checkpoint, device: str | None) -> Source:
     from engine.encoders import transformer
     from engine.encoders.sentence_transformer import SentenceTransformerSource
 
-    name, checkpoint = str(spec), checkpoint_at(spec)
+    name = str(spec)
     options = {"dtype": spec.option("dtype"), "device": device}
     length = spec.option("max_length")
     max_length = int(length) if length else None
