@@ -91,7 +91,7 @@ def points(
         decoding: whether a place can be decoded.
         training: address where a decoder can be trained; empty for none.
         said: `x,y` of the place that is decoded from the start; empty for none.
-        search: address that looks for a sentence when `&q=` is added; empty for none.
+        search: address that searches for a sentence when `&q=` is added; empty for none.
         linked: maps of one page with the same text here hover, select and zoom together.
         towards: `url` of a map of the same points: a slider moves these there; empty for none.
         ends: names of the two ends of that slider.

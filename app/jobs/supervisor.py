@@ -49,7 +49,7 @@ class Supervisor:
 
     @property
     def keeps_worker(self) -> bool:
-        """Whether the worker is ours; false in an app that only looks on."""
+        """Whether the worker is ours; false in an app that only reads."""
         return self._process is not None
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-// Finding points by their text, and placing a sentence that is not on the map. The server looks: it can
+// Finding points by their text, and placing a sentence that is not on the map. The server searches: it can
 // stop a pattern that would take for ever.
 
 import { asked } from "./data.js";
