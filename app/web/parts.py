@@ -140,6 +140,12 @@ def empty(title: str, text: str, link: tuple[str, str] | None = None) -> str:
     return f'<div class="t-empty"><h2>{escape(title)}</h2><p>{escape(text)}</p>{anchor}</div>'
 
 
+def awaited() -> str:
+    """What stands where the first results will be."""
+    hint = "They appear here as they come. Jobs says how far they are."
+    return empty("The first results are on their way", hint, ("Jobs", "./jobs"))
+
+
 def problem(error: Exception) -> str:
     """An error in calm words: what it is, where it stands and what to do; nothing else of it."""
     message = escape(str(getattr(error, "message", error)))

@@ -68,7 +68,7 @@ class DatasetInfo:
     def __post_init__(self) -> None:
         """Fill in what follows from the kind."""
         kind, own = self.kind, self.tasks or ((self.task,) if self.task else ())
-        endings = [f"{self.name}/{ending}" for ending in _ENDINGS] if kind == "labels" else ()
+        endings = [f"{self.name}/{ending}" for ending in ENDINGS] if kind == "labels" else ()
         if self.problem:
             own, endings = (), ()
         object.__setattr__(
@@ -86,7 +86,7 @@ TYPES: dict[Kind, tuple[TaskType, ...]] = {
     "summaries": ("Summarization",),
 }
 """Types of task that each kind is made for, the usual one first."""
-_ENDINGS = ("classify", "few-shot", "search", "cluster")
+ENDINGS = ("classify", "search", "few-shot", "cluster")
 """What follows the name of labelled sentences in that of a task on them."""
 
 

@@ -20,13 +20,12 @@ from engine.encoders.prompts import PromptTask
 from engine.encoders.sides import bind_task, query_side
 from engine.errors import UserError
 from engine.mteb.package import part
+from engine.mteb.results import model_name
 from engine.progress import Progress
 
 if TYPE_CHECKING:
     from engine.encoders.base import VectorCache
 
-OWNER = "theodolite"
-"""Stands before the slash in the names of our encoders as models."""
 Hear = Callable[[int], None]
 """Called with the number of sentences encoded so far, repeats counted."""
 
@@ -108,7 +107,7 @@ def meta_of(encoder: Encoder) -> Any:
     """Describe an encoder as MTEB describes models: by name, revision and dimension."""
     return part("models.model_meta.ModelMeta").create_empty(
         {
-            "name": f"{OWNER}/{encoder.name.replace('/', '_')}",
+            "name": model_name(encoder.name),
             "revision": encoder.fingerprint,
             "embed_dim": encoder.dim,
             "similarity_fn_name": part("models.model_meta.ScoringFunction").COSINE,

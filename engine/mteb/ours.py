@@ -17,6 +17,7 @@ from engine.mteb.theirs import UNKNOWN_LANGUAGE
 from engine.tasks import bitext, clustering, few_shot, pair_classification, retrieval, sts
 from engine.tasks import summarization as summaries
 from engine.tasks.splits import scored_split
+from engine.tasks.task import MTEB_TYPES
 
 if TYPE_CHECKING:
     from engine.datasets.types import (
@@ -45,12 +46,12 @@ def make(task: Task, data: Dataset, seed: int) -> Any:
     Raises:
         UserError: mteb is not installed, or the data cannot be scored so.
     """
-    kind, base, main, fill = TYPES[task.type]
+    base, main, fill = TYPES[task.type]
     split, dataset, attributes = fill(data)
     metadata = part("abstasks.task_metadata.TaskMetadata")(
         name=re.sub(r"[^\w.\-]", "_", task.name),
         description=task.description,
-        type=kind,
+        type=MTEB_TYPES[task.type],
         dataset={"path": f"theodolite/{task.dataset}", "revision": data.hash},
         eval_splits=[split],
         eval_langs=[UNKNOWN_LANGUAGE],
@@ -174,16 +175,14 @@ def _summaries(data: Summaries) -> _Made:
     return "test", _splits({"test": _table(columns)}), {"min_score": low, "max_score": high}
 
 
-TYPES: dict[str, tuple[str, str, str, Callable[[Any], _Made]]] = {
-    "sts": ("STS", "AbsTaskSTS", "cosine_spearman", _similarity),
-    "few-shot": ("Classification", "AbsTaskClassification", "accuracy", _few_shot),
-    "clustering": ("Clustering", "AbsTaskClustering", "v_measure", _clustering),
-    "pair-classification": ("PairClassification", "AbsTaskPairClassification", "max_ap", _pairs),
-    "document-retrieval": ("Retrieval", "AbsTaskRetrieval", "ndcg_at_10", _retrieval),
-    "reranking": ("Reranking", "AbsTaskRetrieval", "map_at_1000", _retrieval),
-    "bitext": ("BitextMining", "AbsTaskBitextMining", "f1", _bitext),
-    "summarization": (
-        *("Summarization", "AbsTaskSummarization", "cosine_spearman"), _summaries,
-    ),
-}  # fmt: skip
-"""Type of ours -> MTEB's type, its class, the main score, and how the data are handed over."""
+TYPES: dict[str, tuple[str, str, Callable[[Any], _Made]]] = {
+    "sts": ("AbsTaskSTS", "cosine_spearman", _similarity),
+    "few-shot": ("AbsTaskClassification", "accuracy", _few_shot),
+    "clustering": ("AbsTaskClustering", "v_measure", _clustering),
+    "pair-classification": ("AbsTaskPairClassification", "max_ap", _pairs),
+    "document-retrieval": ("AbsTaskRetrieval", "ndcg_at_10", _retrieval),
+    "reranking": ("AbsTaskRetrieval", "map_at_1000", _retrieval),
+    "bitext": ("AbsTaskBitextMining", "f1", _bitext),
+    "summarization": ("AbsTaskSummarization", "cosine_spearman", _summaries),
+}
+"""Type of ours -> MTEB's class, the main score, and how the data are handed over."""

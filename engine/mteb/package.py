@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
 from types import ModuleType
 from typing import Any
 
 from engine.errors import UserError, first_line
+from engine.protocols.package import version
 
 TESTED = "2.26.24"
 """What this release was tested with."""
 INSTALL = "Install it: pip install 'theodolite[mteb]'."
-
-
-def version() -> str | None:
-    """Return the version that is installed, without importing it; None if there is none."""
-    try:
-        return version_of("mteb")
-    except PackageNotFoundError:
-        return None
 
 
 def package() -> ModuleType:

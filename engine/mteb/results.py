@@ -26,6 +26,9 @@ _MAIN = ("ndcg_at_10", "map_at_1000", "accuracy", "v_measure", "cosine_spearman"
          "cosine_ap", "f1", "lrap", "kendalltau", "p-MRR")  # fmt: skip
 """Main scores by how usual they are: a file gives the value twice and does not say of which."""
 _OWN_SCALE = ("mae", "mse", "rmse")
+"""Metrics that are no share of anything: every other is given in points of 100."""
+OWNER = "theodolite"
+"""Stands before the slash in the names of our encoders as models."""
 _MOST_BYTES = 50_000_000
 
 
@@ -110,7 +113,8 @@ def _of_file(file: Path) -> PublishedResult:
     }  # fmt: skip
     return PublishedResult(
         model, revision, PREFIX + str(said["task_name"]), str(said["dataset_revision"]),
-        str(said.get("mteb_version") or ""), tuple(_scores(parts)), facts,
+        str(said.get("mteb_version") or ""),
+        tuple(scores_of(parts, _main_metric([one for _, one in parts]))), facts,
     )  # fmt: skip
 
 
@@ -127,18 +131,32 @@ def _model_of(file: Path) -> tuple[str, str]:
     return model + experiment, revision
 
 
-def _scores(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Score]:
-    metric = _main_metric([one for _, one in parts])
-    mean = sum(float(one["main_score"]) for _, one in parts) / len(parts)
+def scores_of(
+    parts: Sequence[tuple[str, Mapping[str, Any]]],
+    metric: str,
+    sizes: Mapping[tuple[str, str], int] | None = None,
+) -> Iterator[Score]:
+    """Every number of every split and subset; the main one first, the mean of several parts.
+
+    Args:
+        parts: split, and what MTEB's JSON has of a subset.
+        metric: what the main score is.
+        sizes: (subset, split) -> examples, where that is known.
+    """
+    n = sizes or {}
     if len(parts) > 1:
-        yield _score("all", "mean", metric, mean, main=True)
+        mean = sum(float(one["main_score"]) for _, one in parts) / len(parts)
+        yield _score("all", "mean", metric, mean, sum(n.values()), main=True)
     for split, one in parts:
+        size = n.get((one["hf_subset"], split), 0)
         subset = None if one["hf_subset"] == "default" else str(one["hf_subset"])
-        yield _score(split, subset, metric, float(one["main_score"]), main=len(parts) == 1)
+        main = float(one["main_score"])
+        yield _score(split, subset, metric, main, size, main=len(parts) == 1)
         for name, value in one.items():
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if number and name not in (*_BESIDE, metric) and not name.startswith("nauc"):
-                yield _score(split, subset, name, float(value))
+            told = name in (*_BESIDE, metric) or name.startswith("nauc")
+            if number and not math.isnan(value) and not told:
+                yield _score(split, subset, name, float(value), size)
 
 
 def _main_metric(parts: Sequence[Mapping[str, Any]]) -> str:
@@ -152,11 +170,11 @@ def _main_metric(parts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _score(
-    split: str, subset: str | None, metric: str, value: float, *, main: bool = False
+    split: str, subset: str | None, metric: str, value: float, n: int, *, main: bool = False
 ) -> Score:
     own = metric in _OWN_SCALE
     unit = "as mteb gives it" if own else ""
-    return Score(split, subset, metric, value * (1.0 if own else 100.0), 0, main, unit)
+    return Score(split, subset, metric, value * (1.0 if own else 100.0), n, main, unit)
 
 
 def write(folder: Path, results: Iterable[Mapping[str, Any]]) -> list[Path]:
@@ -169,9 +187,13 @@ def write(folder: Path, results: Iterable[Mapping[str, Any]]) -> list[Path]:
     """
     written = []
     for one in results:
-        place = folder / as_file(f"theodolite__{one['encoder']}") / one["fingerprint"]
+        place = folder / as_file(f"{OWNER}__{one['encoder']}") / one["fingerprint"]
         place.mkdir(parents=True, exist_ok=True)
-        meta = {"name": _model_name(one), "revision": one["fingerprint"], "embed_dim": one["dim"]}
+        meta = {
+            "name": model_name(one["encoder"]),
+            "revision": one["fingerprint"],
+            "embed_dim": one["dim"],
+        }
         _write_json(place / _META, meta)
         said = as_mteb(one)
         file = place / f"{as_file(said['task_name'])}.json"
@@ -297,8 +319,9 @@ def _with_mean(scores: list[Score]) -> list[Score]:
     return [Score(parts[0].split, parts[0].aggregation, "main_score", parts[0].score, 0, main=True)]
 
 
-def _model_name(result: Mapping[str, Any]) -> str:
-    return f"theodolite/{result['encoder'].replace('/', '_')}"
+def model_name(encoder: str) -> str:
+    """What an encoder of ours is called as a model of MTEB's."""
+    return f"{OWNER}/{encoder.replace('/', '_')}"
 
 
 def as_file(name: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -22,8 +23,9 @@ from engine.errors import UserError
 from engine.mteb import ours, theirs
 from engine.mteb.examples import NONE, Values, Watch
 from engine.mteb.model import Hear, Model
-from engine.mteb.package import caution, package, version
-from engine.protocols.package import SHORT
+from engine.mteb.package import caution, package
+from engine.mteb.results import scores_of
+from engine.protocols.package import installed, version
 from engine.results import Score
 from engine.tasks.task import Measurement
 
@@ -31,11 +33,8 @@ if TYPE_CHECKING:
     from engine.datasets.types import Dataset
     from engine.tasks.task import Task
 
-_BESIDE = ("main_score", "hf_subset", "languages", "mteb_version", "scores_per_experiment")
 _SAME = 1e-2
 """Points of 100 by which two ways to the same score may differ: MTEB rounds some."""
-_OWN_SCALE = ("mae", "mse", "rmse")
-"""Metrics that are no share of anything: every other is given in points of 100."""
 
 
 def measure(
@@ -56,7 +55,7 @@ def measure(
             one that MTEB scores by an encoder.
     """
     mteb = package()
-    if protocol != f"{SHORT}-{version()}":
+    if protocol != installed():
         raise UserError(
             f"Protocol {protocol} is scored by mteb {protocol.removeprefix('mteb-')}; mteb "
             f"{version()} is installed.",
@@ -80,8 +79,11 @@ def measure(
             raise why or error from None
         main = made.metadata.main_score
         values, details = watch.values(Path(folder), main) if watch else ({}, {})
-    scores = tuple(_scores(made, found))
-    if values and not _means(values, details, next(one for one in scores if one.main)):
+    parts = [(split, one) for split, several in found.scores.items() for one in several]
+    scores = tuple(scores_of(parts, made.metadata.main_score, _sizes(made)))
+    if math.isnan(scores[0].score):
+        raise UserError(f"mteb gives no score of {task.name}.", "Its data may not decide one.")
+    if values and not _means(values, details, scores[0]):
         values, details = {}, {"notes": [NONE]}
     notes = [*caution(), *(theirs.notes(made) if own else ()), *details.pop("notes", ())]
     details |= {
@@ -96,33 +98,6 @@ def _means(values: Values, details: dict[str, Any], main: Score) -> bool:
     """Whether the values are those that the main score is made of, as far as that can be told."""
     name = details.get("mean_of")
     return name is None or abs(100.0 * float(values[name].mean()) - main.score) < _SAME
-
-
-def _scores(made: Any, found: Any) -> Iterator[Score]:
-    """Every number of every split and subset; the mean of all of them is MTEB's score."""
-    main = made.metadata.main_score
-    parts = [(split, one) for split, several in found.scores.items() for one in several]
-    n = _sizes(made)
-    if len(parts) > 1:
-        mean = sum(one["main_score"] for _, one in parts) / len(parts)
-        yield _score("all", "mean", main, mean, sum(n.values()), main=True)
-    for split, one in parts:
-        subset = None if one["hf_subset"] == "default" else one["hf_subset"]
-        size = n.get((one["hf_subset"], split), 0)
-        for metric, value in sorted(one.items(), key=lambda item: item[0] != main):
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if metric in _BESIDE or metric.startswith("nauc") or not number or value != value:
-                continue
-            first = metric == main and len(parts) == 1
-            yield _score(split, subset, metric, float(value), size, main=first)
-
-
-def _score(
-    split: str, subset: str | None, metric: str, value: float, n: int, *, main: bool
-) -> Score:
-    if metric in _OWN_SCALE:
-        return Score(split, subset, metric, value, n, main, unit="as mteb gives it")
-    return Score(split, subset, metric, 100.0 * value, n, main)
 
 
 def _sizes(made: Any) -> dict[tuple[str, str], int]:

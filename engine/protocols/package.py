@@ -17,12 +17,18 @@ TASK = "mteb"
 _NAME = re.compile(r"mteb-([0-9]+(?:\.[0-9a-z]+)+)")
 
 
-def installed() -> str | None:
-    """Name the protocol of the version that is installed; None when there is none."""
+def version() -> str | None:
+    """Return the version that is installed, without importing it; None if there is none."""
     try:
-        return f"{SHORT}-{version_of('mteb')}"
+        return version_of("mteb")
     except PackageNotFoundError:
         return None
+
+
+def installed() -> str | None:
+    """Name the protocol of the version that is installed; None when there is none."""
+    here = version()
+    return here and f"{SHORT}-{here}"
 
 
 def is_package(name: str) -> bool:

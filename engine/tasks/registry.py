@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from engine import protocols
+from engine.datasets.info import ENDINGS
 from engine.errors import UserError
 from engine.mteb import suites, theirs
 from engine.mteb.theirs import PREFIX
@@ -75,7 +76,6 @@ protocols."""
 MTEB_HERE = "mteb-here"
 """A suite as well: all of the data folder that MTEB's types measure, other than scored pairs."""
 
-_ENDINGS = ("classify", "search", "few-shot", "cluster", "probe")
 _OF_KIND: dict[Kind, Callable[[str], Task]] = {
     "pairs": sts.of_data,
     "labelled-pairs": pair_classification.of_data,
@@ -308,7 +308,7 @@ def _tasks_of(info: DatasetInfo) -> list[Task]:
     if info.kind != "labels":
         return []
     if info.origin in ("upload", "hub"):
-        endings: Sequence[str] = _ENDINGS[:-1]
+        endings: Sequence[str] = ENDINGS
     else:
         made_for = {"Classification": ("few-shot",), "Clustering": ("cluster",)}
         endings = made_for.get(info.type or "", ())

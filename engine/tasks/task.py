@@ -118,4 +118,4 @@ def prompt_task(task: Task, kind: TaskType) -> PromptTask:
     """A task as a model knows it that has prompts for tasks and for types."""
     from engine.encoders.prompts import PromptTask
 
-    return PromptTask(task.name.removeprefix("mteb:"), MTEB_TYPES.get(kind.name, ""))
+    return PromptTask(task.name, MTEB_TYPES.get(kind.name, ""))

@@ -9,7 +9,7 @@ import gradio as gr
 
 from app.components.board import board as table
 from app.components.chart import chart
-from app.pages.board import cost, cost_views, curves, service
+from app.pages.board import cost, cost_views, curves, service, views
 from app.pages.encoders import choices
 from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
@@ -28,7 +28,7 @@ DESCRIPTION = (
 )
 CONTROLS = (
     Control("suite", "Suite", gr.Dropdown, service.ALL,
-            options={"min_width": 180, "choices": [("All measured", service.ALL)]}),
+            options={"min_width": 180, "choices": views.suites([service.ALL])}),
     Control("axis", "Cost", gr.Dropdown, "per_second_64",
             choices=[(what, key) for key, (what, _, _) in cost.AXES.items()],
             options={"min_width": 260}),
@@ -122,7 +122,7 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     first = next(iter(offered), None)
     return {
         "suite": gr.update(
-            choices=[("All measured" if name == service.ALL else name, name) for name in suites],
+            choices=views.suites(suites),
             value=asked.suite if asked.suite in suites else service.ALL,
         ),
         "axis": asked.axis,

@@ -27,19 +27,11 @@ DESCRIPTION = (
     "each rank is. Nothing that is missing counts as zero."
 )
 POLL_SECONDS = 2.0
-SUITES = {
-    service.ALL: "All measured",
-    "starter": "Starter set",
-    "sts": "STS, the seven",
-    "transfer": "Transfer, the seven",
-    "senteval": "SentEval",
-    "probing": "Probing",
-}
 _SEVERAL = {"multiselect": True}
 _LISTED: dict[str, Any] = {"choices": [], "value": None, "min_width": 220}
 CONTROLS = (
     Control("suite", "Suite", gr.Dropdown, service.ALL,
-            options={"min_width": 200, "choices": [(SUITES[service.ALL], service.ALL)]}),
+            options={"min_width": 200, "choices": views.suites([service.ALL])}),
     Control("columns", "Columns", gr.Radio, views.TASKS, choices=views.COLUMNS),
     Control("protocol", "Protocol", gr.Dropdown, service.OWN,
             "What mteb's own code measured is never in one mean with the rest.",
@@ -100,7 +92,10 @@ def build(workspace: Workspace) -> None:
         edition = workspace.store.results.edition()
         if tuple(known or ()) == edition:
             return None
-        return {seen: edition, controls["suite"]: gr.update(choices=_suites(workspace))}
+        return {
+            seen: edition,
+            controls["suite"]: gr.update(choices=views.suites(service.offered(workspace)[0])),
+        }
 
     opened = on_load(load, [seen, *controls.values()], notice)
     asks = [seen.change, *(box.input for n, box in controls.items() if n not in COMPARED)]
@@ -183,20 +178,15 @@ def _nothing(workspace: Workspace) -> str | None:
     if service.offered(workspace)[1]:
         return None
     if comparison.measuring(workspace):
-        hint = "They appear here as they come. Jobs says how far they are."
-        return parts.empty("The first results are on their way", hint, ("Jobs", "./jobs"))
+        return parts.awaited()
     hint = "Choose encoders and tasks; they are put in order here as they are measured."
     return parts.empty("Nothing is measured yet", hint, ("Evaluate", "./evaluate"))
-
-
-def _suites(workspace: Workspace) -> list[tuple[str, str]]:
-    return [(SUITES.get(name, name), name) for name in service.offered(workspace)[0]]
 
 
 def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
     """The controls as the address has them, with what there is to choose from."""
     asked = controls.asked(request)
-    suites, under = _suites(workspace), service.offered(workspace)[1]
+    suites, under = service.offered(workspace)
     found = {controls[name]: getattr(asked, name) for name in controls}
     found |= {controls[name]: offer for name, offer in _compared(workspace, asked).items()}
     try:
@@ -210,8 +200,8 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
         found[controls[name]] = gr.update(choices=list(offered), value=kept)
     return found | {
         controls["suite"]: gr.update(
-            choices=suites,
-            value=address.choice(request, "suite", [name for _, name in suites], service.ALL),
+            choices=views.suites(suites),
+            value=address.choice(request, "suite", suites, service.ALL),
         ),
         controls["protocol"]: gr.update(
             choices=[("Each task's own", service.OWN), *((name, name) for name in under)],

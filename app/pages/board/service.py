@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.errors import UserError
+from engine.protocols import is_package
 from engine.stats.borda import borda, by_group, means, placed
 from engine.tasks import in_order
 
@@ -30,7 +31,6 @@ MOST_RANKED = 50
 """Encoders whose ranks are resampled: the best of them."""
 TYPES = {"sts": "STS", "few-shot": "Classification", "document-retrieval": "Retrieval"}
 """What types are called, where that is not their name with a capital."""
-_OF_MTEB = re.compile(r"mteb-\d+(\.\w+)+")
 
 
 @dataclass(frozen=True)
@@ -171,11 +171,6 @@ def offered(workspace: Workspace) -> tuple[list[str], list[str]]:
     return [ALL, *suites], sorted({row["protocol"] for row in rows})
 
 
-def is_of_mteb(protocol: str) -> bool:
-    """Whether mteb's own code measured, which no mean mixes with what Theodolite measures."""
-    return _OF_MTEB.fullmatch(protocol) is not None
-
-
 def type_name(kind: str) -> str:
     """A type of task as people call it."""
     words = kind.replace("-", " ")
@@ -227,9 +222,7 @@ def _chosen(workspace: Workspace, suite: str, protocol: str, edition: tuple[int,
     rows = _of_suite(_scored(workspace, edition), suite)
     under = _protocols(rows, protocol)
     cells = _cells(rows, under)
-    languages = {
-        info.name: tuple(getattr(info, "languages", ())) for info in workspace.catalog.list()
-    }
+    languages = {info.name: info.languages for info in workspace.catalog.list()}
     names = _ordered(suite, {task for _, task in cells})
     return _Chosen(tuple(_column(name, under[name], languages) for name in names), cells)
 
@@ -301,7 +294,7 @@ def _protocols(rows: Sequence[Row], asked: str) -> dict[str, str]:
     if asked:
         return {task: asked for task, under in found.items() if asked in under}
     ours = {
-        task: {name: n for name, n in under.items() if not is_of_mteb(name)}
+        task: {name: n for name, n in under.items() if not is_package(name)}
         for task, under in found.items()
     }
     if any(ours.values()):

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 TASKS, TYPES, LANGUAGES = "tasks", "types", "languages"
 COLUMNS = (("Tasks", TASKS), ("Types", TYPES), ("Languages", LANGUAGES))
+SUITES = {
+    service.ALL: "All measured",
+    "starter": "Starter set",
+    "sts": "STS, the seven",
+    "transfer": "Transfer, the seven",
+    "senteval": "SentEval",
+    "probing": "Probing",
+}
 NOTHING: Cell = (formats.MISSING, "t-muted", "not measured", False)
 MOST_NAMED = 3
 READING = (
@@ -32,6 +40,11 @@ READING = (
     "every task; bold scores tie with the best of their column. Point at a cell for more, press a "
     "score for the examples behind it."
 )
+
+
+def suites(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Suites to choose from, as people call them."""
+    return [(SUITES.get(name, name), name) for name in names]
 
 
 def finding(board: Standings, ranked: Ranking | None) -> str:

@@ -40,7 +40,7 @@ class Comparison:
         cells: (encoder, task) -> the store's result row; absent where nothing was measured.
         unreadable: those cells whose values per example are lost: they have a score and no tests.
         differences: (encoder, task) -> encoder minus the first one, where both have a score under
-            one protocol, with one seed, on the same data. Its interval looks at this task alone.
+            one protocol, with one seed, on the same data. Its interval is of this task alone.
         verdicts: the same keys -> what holds when all tasks of the encoder are tested at once.
         groups: task -> encoder -> letter, `a` for the best and all that tie with it when all pairs
             of encoders are tested on the task.

@@ -48,12 +48,12 @@ def below(workspace: Workspace, asked: Values) -> Iterator[Shown]:
     """Fill every part; say how long it takes while the bootstrap is not remembered yet."""
     if len(asked.encoder) < 2:
         hint = "Add them above. Those without results yet are measured on the page Evaluate."
-        yield _nothing("Choose two encoders", hint, "Evaluate")
+        link = ("Evaluate", address.link("evaluate"))
+        yield _nothing(parts.empty("Choose two encoders", hint, link))
         return
     question = _question(workspace, asked)
     if not question.rows and service.measuring(workspace):
-        hint = "They appear here as they come. Jobs says how far they are."
-        yield _nothing("The first results are on their way", hint, "Jobs")
+        yield _nothing(parts.awaited())
         return
     for said in _waiting(service.resampling(question)):
         yield {"busy": said}
@@ -61,9 +61,8 @@ def below(workspace: Workspace, asked: Values) -> Iterator[Shown]:
     yield {**ranks(workspace, asked), **stable(workspace, asked)}
 
 
-def _nothing(title: str, hint: str, page: str) -> Shown:
-    """All parts empty, and why; with a way to the page where that can be changed."""
-    said = parts.empty(title, hint, (page, address.link(page.lower())))
+def _nothing(said: str) -> Shown:
+    """All parts empty, and why."""
     return {part: None if part in EMPTY else "" for part in PARTS} | {"busy": said}
 
 

@@ -64,13 +64,6 @@ def bring(
     else:
         found, problems = results.read(place)
     workspace.store.published.put(
-        {
-            **{name: getattr(one, name) for name in ("model", "revision", "task", "data_revision",
-                                                     "version", "facts")},
-            "metric": one.main.metric,
-            "score": one.main.score,
-            "scores": [asdict(score) for score in one.scores],
-        }
-        for one in found
-    )  # fmt: skip
+        asdict(one) | {"metric": one.main.metric, "score": one.main.score} for one in found
+    )
     return found, problems

@@ -12,6 +12,7 @@ from app.pages.board import service, views
 from app.pages.board.service import BoardSpec
 from app.workspace import Workspace
 from engine.errors import UserError
+from engine.protocols import is_package
 from tests.fakes.measured import put
 from tests.fakes.results import invent
 
@@ -84,7 +85,7 @@ def test_what_mteb_measured_is_never_mixed_with_ours(measured: Workspace) -> Non
     theirs = service.board(measured, BoardSpec(protocol="mteb-2.26.24"))
     assert {c.task for c in theirs.columns} == {"STS12", "Banking77"}
     assert theirs.mean.tolist() == [88.0]
-    assert service.is_of_mteb("mteb-2.26.24") and not service.is_of_mteb("mteb-v2")
+    assert is_package("mteb-2.26.24") and not is_package("mteb-v2")
 
 
 def test_an_upload_and_another_seed(workspace: Workspace) -> None:
