@@ -7,9 +7,6 @@ features are rows of the sentence matrix, combined for one batch at a time.
 from __future__ import annotations
 
 import copy
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -28,56 +25,12 @@ _CHUNK = 2048
 _CONSTANT = 1e-6
 """A deviation below this share of the mean is the rounding of float32, not a difference."""
 
-_this_thread = threading.local()
-_counting = threading.Lock()
-_inside = 0
-_usual = 1
-
 
 def accelerator() -> str:
     """Return the torch device that large products are fast on."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Train on one core: batches are so small that threads wait for each other more than they work.
-
-    Where another program holds a core, two threads were seen to take ten times as long as one. The
-    numbers are the same. May stand above a function as a decorator; several threads of the process
-    may be in it at once.
-    """
-    if getattr(_this_thread, "alone", False):
-        yield
-        return
-    import torch
-
-    global _inside, _usual
-    with _counting:
-        if not _inside:  # what is read while another thread is in here may be its 1
-            _usual = torch.get_num_threads()
-        _inside += 1
-        torch.set_num_threads(1)
-    _this_thread.alone = True
-    try:
-        yield
-    finally:
-        _this_thread.alone = False
-        with _counting:
-            _inside -= 1
-            torch.set_num_threads(_usual)
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """The same for scikit-learn, whose regressions go through NumPy's and SciPy's own threads."""
-    import sklearn.linear_model  # noqa: F401  # only libraries that are loaded can be limited
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
 
 
 def pieces(tensor: torch.Tensor, size: int) -> tuple[torch.Tensor, ...]:

@@ -10,9 +10,10 @@ import warnings
 
 import numpy as np
 
-from engine.classifiers.features import Features, one_blas_thread
+from engine.classifiers.features import Features
 from engine.classifiers.setting import Fit, Fitted, SolverSetting
 from engine.progress import ProgressCallback
+from engine.threads import one_blas_thread
 
 
 def solve(
@@ -24,6 +25,8 @@ def solve(
     tick: ProgressCallback,
 ) -> list[Fitted]:
     """Fit on all training rows; nothing is stopped early. See `setting.Solver`."""
+    import sklearn.linear_model  # noqa: F401  # only libraries that are loaded can be limited
+
     answers = []
     with one_blas_thread():
         for done, fit in enumerate(fits):

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.features import Features, one_thread, pieces
+from engine.classifiers.features import Features, pieces
 from engine.classifiers.models import Parameter, linear_start
 from engine.classifiers.optimisers import Adam
 from engine.progress import ProgressCallback
+from engine.threads import one_torch_thread
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +43,7 @@ def soft_labels(gold: np.ndarray) -> np.ndarray:
     return (upper + lower).astype(np.float32)
 
 
-@one_thread()
+@one_torch_thread()
 def fit(
     features: Features,
     gold: np.ndarray,

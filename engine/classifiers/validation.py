@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine.classifiers import columns, exact, logistic
-from engine.classifiers.features import Features, one_thread
+from engine.classifiers.features import Features
 from engine.classifiers.setting import (
     WEIGHT_DECAYS,
     Fit,
@@ -25,6 +25,7 @@ from engine.classifiers.setting import (
     SolverSetting,
 )
 from engine.progress import ProgressCallback
+from engine.threads import one_torch_thread
 
 OUTER_SEED = 1111
 """Of the nested folds, whatever the seed of the run."""
@@ -89,7 +90,7 @@ class FoldTrainer:
         def tick(done: float = 0.0, /) -> None:
             self._tick((before + done * len(fits)) / expected)
 
-        with one_thread():
+        with one_torch_thread():
             answers = solver(self.features, self.labels, fits, self.setting, self.seed, tick)
         self.fits += len(fits)
         self.passes += sum(answer.passes for answer in answers)

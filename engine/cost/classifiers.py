@@ -65,7 +65,8 @@ def _timed(run: Callable[[], object]) -> float:
 def _fitting(work: Work, dim: int) -> Speed:
     """A round of one pass and a round of three: what they differ by is two passes."""
     from engine.classifiers import columns, exact
-    from engine.classifiers.features import Features, accelerator, one_thread
+    from engine.classifiers.features import Features, accelerator
+    from engine.threads import one_torch_thread
 
     setting = work.setting or SolverSetting()
     solve = columns.solve if work.by == "columns" else exact.solve
@@ -84,7 +85,7 @@ def _fitting(work: Work, dim: int) -> Speed:
 
         return seconds, sum(len(fit.train) for fit in fits)
 
-    with one_thread():
+    with one_torch_thread():
         few, _ = round_of(_FEWEST)
         few(1)
         rows = int(np.clip(_FEWEST * _SECONDS / few(1), _FEWEST, _MOST))
@@ -128,7 +129,7 @@ def _regression(work: Work, dim: int) -> Speed:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    from engine.classifiers.features import one_blas_thread
+    from engine.threads import one_blas_thread
 
     used = np.random.default_rng(1111).permutation(work.asked[0].train)[: 4 * _MOST]
     labels, x = work.labels[used], _drawn(len(used), work.width * dim)
@@ -192,7 +193,7 @@ def _k_means(work: Work, dim: int) -> Speed:
     """One small clustering: a vector compared with a centre, as often as that was by the end."""
     from sklearn.cluster import MiniBatchKMeans
 
-    from engine.classifiers.features import one_blas_thread
+    from engine.threads import one_blas_thread
 
     vectors, clusters = _drawn(4 * _MOST, dim), 20
     model = MiniBatchKMeans(clusters, batch_size=512, n_init=1, random_state=1111)

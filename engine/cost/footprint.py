@@ -8,7 +8,6 @@ encoded twice.
 from __future__ import annotations
 
 import json
-import math
 import platform
 import statistics
 import subprocess
@@ -31,7 +30,8 @@ _SECONDS = 0.5
 """About how long a repeat takes."""
 _SINGLES = 60
 """Sentences encoded one by one."""
-_MOST, _FEWEST = 4096, 8
+_MOST, _FEWEST, _MOST_SENT = 4096, 8, 64
+"""Sentences encoded together; of those that are sent to an endpoint, which may have a price."""
 _WORDS = (
     "the of and to in is that it was for on are as with they at be this have from or one had by "
     "not what all were we when your can said there use an each which she do how their if will up "
@@ -62,8 +62,12 @@ def sentences(length: int, number: int, seed: int) -> list[str]:
     return [" ".join(_WORDS[word] for word in row) for row in drawn]
 
 
-def measure(spec: str) -> dict[str, Any]:
+def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     """Measure an encoder in this process, which should have done nothing else.
+
+    Args:
+        spec: of the encoder. The time of an endpoint is the network's and its server's.
+        send_texts: as of `load`.
 
     Returns:
         JSON-able: `dim`, `load_seconds` (of several loads, the first with the libraries),
@@ -77,7 +81,8 @@ def measure(spec: str) -> dict[str, Any]:
 
     from engine.encoders import parse
 
-    if any(source.kind == "vectors" for source in parse(spec).sources):
+    kinds = {source.kind for source in parse(spec).sources}
+    if "vectors" in kinds:
         raise UserError(
             f"{spec} holds vectors of sentences and encodes none.", "There is nothing to measure."
         )
@@ -91,11 +96,12 @@ def measure(spec: str) -> dict[str, Any]:
     loads = []
     for seed in range(3):
         start = time.perf_counter()
-        encoder = _loaded(spec)
+        encoder = _loaded(spec, send_texts)
         encoder.encode(sentences(8, 1, seed))  # weights are read at the first
         loads.append(time.perf_counter() - start)
         held()
-    speeds = {str(length): _speed(encoder, length, held) for length in LENGTHS}
+    most = _MOST_SENT if "api" in kinds else _MOST
+    speeds = {str(length): _speed(encoder, length, most, held) for length in LENGTHS}
     return {
         "dim": encoder.dim,
         "load_seconds": loads,
@@ -103,21 +109,21 @@ def measure(spec: str) -> dict[str, Any]:
         "latency_ms": sorted(_latency(encoder)),
         "memory_bytes": max(0, peak - before),
         "vector_bytes": 4 * encoder.dim,
-        "device": _device(),
+        "device": "an endpoint and the network" if "api" in kinds else _device(),
     }
 
 
-def _loaded(spec: str) -> Encoder:
+def _loaded(spec: str, send_texts: Sequence[str]) -> Encoder:
     from engine.encoders import bind_task, load
 
-    encoder = load(spec, cache=NoCache())
+    encoder = load(spec, cache=NoCache(), send_texts=send_texts)
     if getattr(encoder, "needs_task", False):
         texts = sentences(16, 4 * encoder.dim, 1111)
         return bind_task(encoder, texts, "footprint")
     return encoder
 
 
-def _speed(encoder: Encoder, length: int, held: Callable[[], None]) -> list[float]:
+def _speed(encoder: Encoder, length: int, most: int, held: Callable[[], None]) -> list[float]:
     """Sentences a second, in several repeats; how many at a time is found first, and warms up."""
     number, seed = _FEWEST, length
     while True:
@@ -125,9 +131,9 @@ def _speed(encoder: Encoder, length: int, held: Callable[[], None]) -> list[floa
         start = time.perf_counter()
         encoder.encode(texts)
         took = time.perf_counter() - start
-        if took > _SECONDS / 2 or number >= _MOST:
+        if took > _SECONDS / 2 or number >= most:
             break
-        number, seed = min(_MOST, 2 * number), seed + 1
+        number, seed = min(most, 2 * number), seed + 1
     found = []
     for repeat in range(REPEATS):
         texts = sentences(length, number, 1_000 * length + repeat)
@@ -164,18 +170,21 @@ def machine() -> str:
     return f"{platform.node()}, {platform.machine()}, {psutil.cpu_count()} cores"
 
 
-def in_own_process(spec: str, environment: Mapping[str, str]) -> dict[str, Any]:
+def in_own_process(
+    spec: str, environment: Mapping[str, str], send_texts: Sequence[str] = ()
+) -> dict[str, Any]:
     """`measure` in a process of its own.
 
     Args:
         spec: of the encoder.
         environment: of the process.
+        send_texts: as of `load`.
 
     Raises:
         UserError: what it says went wrong.
     """
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "engine.cost.footprint", spec],
+        [sys.executable, "-m", "engine.cost.footprint", spec, *send_texts],
         env=dict(environment), capture_output=True, text=True, check=False,
     )  # fmt: skip
     last = (done.stdout.strip().splitlines() or [""])[-1]
@@ -196,15 +205,10 @@ def spread(values: Sequence[float]) -> tuple[float, float, float]:
     return statistics.median(values), min(values), max(values)
 
 
-def percentile(values: Sequence[float], share: float) -> float:
-    """Of sorted values, the one that such a share does not exceed."""
-    return values[max(0, math.ceil(share * len(values)) - 1)]
-
-
 def main() -> None:
     """Measure the encoder that the command line names, and print what was found."""
     try:
-        found = measure(sys.argv[1])
+        found = measure(sys.argv[1], sys.argv[2:])
     except UserError as error:
         found = {"error": error.message, "hint": error.hint}
     sys.stdout.write(json.dumps(found) + "\n")

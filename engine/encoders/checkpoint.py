@@ -79,11 +79,11 @@ class Checkpoint:
 
     @property
     def max_length(self) -> int | None:
-        """Most tokens of a text, as its files say; None when they do not."""
+        """Most tokens of a text that it reads unless told otherwise; None when no file says so."""
         said = self._json(self.root / "sentence_bert_config.json", dict).get("max_seq_length")
         limit = self._json(self.root / "tokenizer_config.json", dict).get("model_max_length")
         stated = [n for n in (said, limit) if isinstance(n, int) and 0 < n < 10**6]
-        return min(stated, default=None)
+        return min(stated, default=self.positions)
 
     @cached_property
     def weights(self) -> tuple[Path, ...]:
@@ -126,12 +126,6 @@ class Checkpoint:
         except yaml.YAMLError:
             return {}
         return said if isinstance(said, dict) else {}
-
-    @property
-    def most_tokens(self) -> int | None:
-        """Most tokens of a text that it reads unless told otherwise; None where nothing says so."""
-        stated = self._json(self.root / "sentence_bert_config.json", dict).get("max_seq_length")
-        return int(stated) if isinstance(stated, int) else self.positions
 
     @property
     def has_pooler(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from engine.encoders.checkpoint import Checkpoint
@@ -10,8 +12,11 @@ from engine.encoders.loading import checkpoint_at
 from engine.encoders.pooling_choice import examine
 from engine.encoders.prompts import Prompts
 from engine.encoders.spec import MODELS, PROMPTS, SourceSpec, parse
+from engine.endpoints import Address
 from engine.errors import UserError
 
+LATER = "It is downloaded when it is first used."
+"""The problem of a model of the hub that is none."""
 _ADDED = ("dim", "parameters", "embedding_parameters", "bytes")
 """Facts of which a concatenation has the sum."""
 
@@ -23,7 +28,7 @@ def describe(spec: str) -> dict[str, Any]:
         JSON-able: `spec`, `kind`, `dim`, `parameters`, `bytes`, `pooling`, `why` (reasons for the
         pooling), `warnings`, `available` and, when it is not, `problem`. Unknown facts are None.
         Of a model also `prompts` (its own), and `prompt` and `query_prompt` where they are said,
-        `embedding_parameters`, `max_tokens`, and of its card `licence` and `trained_on`.
+        `embedding_parameters`, `max_tokens`, and as its files say `licence` and `trained_on`.
 
     Raises:
         UserError: the spec cannot be read.
@@ -54,6 +59,8 @@ def warnings_of(spec: str) -> list[str]:
     try:
         for source in parse(spec).sources:
             checkpoint = _here(source) if source.kind in MODELS else None
+            if source.kind == "api":
+                found += _cautions(source)
             if checkpoint is not None:
                 found += examine(checkpoint, source.option("pooling")).warnings
                 found += contradictions(checkpoint, source)
@@ -78,6 +85,11 @@ def _facts(spec: SourceSpec) -> dict[str, Any]:
     try:
         if spec.kind in MODELS:
             facts |= _checkpoint_facts(spec)
+        elif spec.kind == "mteb":
+            facts |= _mteb_facts(spec.value)
+        elif spec.kind == "api":
+            dim = int(spec.option("dimensions") or 0) or None
+            facts |= {"dim": dim, "warnings": _cautions(spec), **_said({}, spec)}
         elif spec.kind == "vectors":
             from engine.encoders.vectors import VectorFile
 
@@ -88,6 +100,15 @@ def _facts(spec: SourceSpec) -> dict[str, Any]:
     except UserError as error:
         facts |= {"available": False, "problem": str(error)}
     return facts
+
+
+def _mteb_facts(model: str) -> dict[str, Any]:
+    from engine.encoders.hub import cached
+    from engine.mteb import models
+
+    known = models.facts(model)
+    here = Path(model).is_dir() or cached(model) is not None
+    return known if here else known | {"available": False, "problem": LATER}
 
 
 def _word_facts(spec: SourceSpec) -> dict[str, Any]:
@@ -114,7 +135,7 @@ def _word_facts(spec: SourceSpec) -> dict[str, Any]:
 def _checkpoint_facts(spec: SourceSpec) -> dict[str, Any]:
     checkpoint = _here(spec)
     if checkpoint is None:
-        return {"available": False, "problem": "It is downloaded when it is first used."}
+        return {"available": False, "problem": LATER}
     checkpoint.check()
     diagnosis = examine(checkpoint, spec.option("pooling"))
     prompts = Prompts.of(checkpoint)
@@ -123,15 +144,36 @@ def _checkpoint_facts(spec: SourceSpec) -> dict[str, Any]:
         "parameters": checkpoint.parameters or None,
         "embedding_parameters": checkpoint.embedding_parameters or None,
         "bytes": sum(f.stat().st_size for f in checkpoint.weights) or None,
-        "max_tokens": int(spec.option("max_length") or 0) or checkpoint.most_tokens,
+        "max_tokens": int(spec.option("max_length") or 0) or checkpoint.max_length,
         "licence": _text(checkpoint.card.get("license")),
-        "trained_on": _texts(checkpoint.card.get("datasets")),
+        "trained_on": _trained_on(checkpoint),
         "pooling": spec.option("pooling") or diagnosis.pooling,
         "why": list(diagnosis.reasons),
         "warnings": [*diagnosis.warnings, *contradictions(checkpoint, spec)],
         "prompts": prompts.own,
-        **_said(prompts, spec),
+        **_said(prompts.own, spec),
     }
+
+
+def _cautions(spec: SourceSpec) -> list[str]:
+    from engine.encoders.endpoint import cautions
+
+    return list(cautions(Address.parse(spec.value)))
+
+
+def _trained_on(checkpoint: Checkpoint) -> list[str]:
+    """What its card names; of what was trained here its own data, after those of its base."""
+    spec = checkpoint.trained.get("spec")
+    if not isinstance(spec, dict) or not isinstance(spec.get("train"), str):
+        return _texts(checkpoint.card.get("datasets"))
+    try:
+        (source,) = parse(str(spec.get("base"))).sources
+        base = _here(source) if source.kind in MODELS else None
+    except (UserError, ValueError):  # such as one with random weights
+        base = None
+    train = str(spec["train"])
+    own = Path(train).name if Path(train).is_absolute() else train
+    return [*(_texts(base.card.get("datasets")) if base else ()), own]
 
 
 def _text(said: Any) -> str | None:
@@ -143,10 +185,10 @@ def _texts(said: Any) -> list[str]:
     return [one for one in listed if isinstance(one, str)]
 
 
-def _said(prompts: Prompts, spec: SourceSpec) -> dict[str, str]:
+def _said(own: Mapping[str, str], spec: SourceSpec) -> dict[str, str]:
     """The prompts of a spec as texts; `@task` stays what it is."""
     said = {name: spec.option(name) for name in PROMPTS}
-    return {name: prompts.own.get(text, text) for name, text in said.items() if text is not None}
+    return {name: own.get(text, text) for name, text in said.items() if text is not None}
 
 
 def _here(spec: SourceSpec) -> Checkpoint | None:

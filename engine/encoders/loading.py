@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -29,6 +29,7 @@ def load(
     cache: VectorCache | None = None,
     datasets: DatasetSource | None = None,
     device: str | None = None,
+    send_texts: Collection[str] = (),
 ) -> Encoder:
     """Make the encoder that a spec describes; weights are read at the first `encode`.
 
@@ -37,6 +38,7 @@ def load(
         cache: remembers the vectors of every source; by default up to 512 MiB in memory.
         datasets: where fitted steps find their data; by default the catalogue of data sets.
         device: `cpu`, `cuda`, `cuda:1`, `mps`; by default a GPU when there is one.
+        send_texts: URLs of endpoints that texts may be sent to; on this machine they always may.
 
     Raises:
         UserError: the spec cannot be read, or what it names cannot be loaded.
@@ -44,7 +46,7 @@ def load(
     parsed = parse(spec)
     cache = cache if cache is not None else MemoryCache()
     datasets = datasets or _catalogue
-    parts = [_part(source, cache, datasets, device) for source in parsed.sources]
+    parts = [_part(source, cache, datasets, device, send_texts) for source in parsed.sources]
     sources = str(EncoderSpec(parsed.sources))
     encoder = parts[0] if len(parts) == 1 else Concatenated(sources, parts)
     if not parsed.steps:
@@ -74,7 +76,7 @@ def _in_half(spec: SourceSpec) -> SourceSpec:
         return spec
     stored = str(checkpoint.config.get("dtype") or checkpoint.config.get("torch_dtype"))
     half = "bfloat16" if "bfloat16" in stored else "float16"
-    return parse(f"{spec}{'&' if spec.options else '?'}dtype={half}").sources[0]
+    return spec.with_options(dtype=half)
 
 
 def checkpoint_of(source: str) -> tuple[SourceSpec, Checkpoint]:
@@ -99,21 +101,32 @@ def _catalogue(name: str) -> tuple[Sequence[str], str]:
 
 
 def _part(
-    spec: SourceSpec, cache: VectorCache, datasets: DatasetSource, device: str | None
-) -> Encoder:
+    spec: SourceSpec, cache: VectorCache, datasets: DatasetSource, device: str | None,
+    send_texts: Collection[str],
+) -> Encoder:  # fmt: skip
     # Looked up once: of a model of the hub that is a request.
     checkpoint = checkpoint_at(spec) if spec.kind in MODELS else None
     warnings = () if checkpoint is None else contradictions(checkpoint, spec)
 
-    def one_sided(spec: SourceSpec) -> Encoder:
-        source = _source(spec, checkpoint, datasets, device)
+    def kept(source: Source) -> Encoder:
         source = _live.setdefault((source.name, device, source.fingerprint), source)
         # Vectors that lie in a file already need no second place.
         return source if spec.kind == "vectors" else CachedEncoder(source, cache, warnings)
 
+    def one_sided(spec: SourceSpec) -> Encoder:
+        if spec.kind == "api":
+            from engine.encoders import endpoint
+
+            return CachedEncoder(endpoint.make(spec, cache, send_texts), cache)
+        return kept(_source(spec, checkpoint, datasets, device))
+
     def two_sided(sides: tuple[SourceSpec, SourceSpec], kind: str = "two-sided") -> TwoSided:
         return TwoSided(str(spec), one_sided(sides[0]), one_sided(sides[1]), kind)
 
+    if spec.kind == "mteb":
+        from engine.mteb.source import Model
+
+        return Model(str(spec), spec.value, kept, device)
     if checkpoint and TASK_DATA in (spec.option("prompt"), spec.option("query_prompt")):
         own = Prompts.of(checkpoint)
         return PromptedByTask(
@@ -209,7 +222,14 @@ def _model(spec: SourceSpec, checkpoint: Checkpoint, device: str | None) -> Sour
     from engine.encoders.sentence_transformer import SentenceTransformerSource
 
     name = str(spec)
-    options = {"dtype": spec.option("dtype"), "device": device}
+    dtype = spec.option("dtype")
+    if dtype == "int8":
+        if device not in (None, "cpu"):
+            raise UserError(
+                f"'{name}' runs on the CPU only, not on {device}.", "Leave out dtype or the device."
+            )
+        device = "cpu"
+    options = {"dtype": dtype, "device": device}
     length = spec.option("max_length")
     max_length = int(length) if length else None
     layer = spec.option("layer")

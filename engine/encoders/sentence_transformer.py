@@ -15,7 +15,7 @@ from engine.encoders.float32 import exact_float32
 from engine.encoders.pooling_choice import st_pooling
 from engine.encoders.prompts import Prompts
 from engine.encoders.source import Source, clean, in_chunks
-from engine.encoders.transformer import check_vocabulary, default_device, quiet
+from engine.encoders.transformer import check_vocabulary, default_device, quiet, read_as
 from engine.encoders.weights import Weights, weights
 from engine.errors import UserError, first_line
 from engine.stamps import check_unchanged
@@ -35,7 +35,7 @@ class SentenceTransformerSource(Source):
         prompt: text put before every sentence, or the name of one of the model's own prompts; by
             default the model's default prompt, if it has one.
         max_length: most tokens of a text; by default the model's own.
-        dtype: by default float32.
+        dtype: by default float32; int8 is for the CPU.
         device: see `load`.
     """
 
@@ -111,7 +111,6 @@ class SentenceTransformerSource(Source):
         return self._weights.get(self._load)
 
     def _load(self) -> Model:
-        import torch
         from sentence_transformers import SentenceTransformer
 
         try:
@@ -121,7 +120,7 @@ class SentenceTransformerSource(Source):
                     device=self._device or default_device(),
                     trust_remote_code=False,
                     local_files_only=True,
-                    model_kwargs={"dtype": getattr(torch, self._dtype)},
+                    model_kwargs={"dtype": read_as(self._dtype)},
                 )
         except Exception as error:  # the library raises every kind for a damaged folder
             said = first_line(error)
@@ -133,6 +132,10 @@ class SentenceTransformerSource(Source):
         check_vocabulary(getattr(model, "tokenizer", None), self.checkpoint)
         if self._max_length:
             model.max_seq_length = self._max_length
+        if self._dtype == "int8":
+            from engine.encoders.int8 import use_int8
+
+            use_int8(model, self.checkpoint.label)
         return model
 
 

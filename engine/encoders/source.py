@@ -129,11 +129,13 @@ def check_finite(rows: np.ndarray, name: str, indices: Sequence[int] | np.ndarra
         )
 
 
-def slices(sentences: Sequence[str], size: int = CHUNK) -> Iterator[Sequence[str]]:
-    """Consecutive slices of at most `size` sentences and about `CHARACTERS` characters."""
+def slices(
+    sentences: Sequence[str], size: int = CHUNK, most_characters: int = CHARACTERS
+) -> Iterator[Sequence[str]]:
+    """Consecutive slices of at most so many sentences, and about so many characters."""
     start = characters = 0
     for stop, sentence in enumerate(sentences):
-        if stop - start == size or characters > CHARACTERS:
+        if stop - start == size or characters > most_characters:
             yield sentences[start:stop]
             start, characters = stop, 0
         characters += len(sentence)

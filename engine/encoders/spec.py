@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
+from engine.endpoints import Address
 from engine.errors import UserError
 
 TASK_DATA = "@task"
@@ -47,7 +48,7 @@ TWO_MEANINGS = (
 """What is said of the word that was a pooling once, and what to do."""
 WORD_POOLINGS = ("avg", "max", "sif", "pmean", "gem", "hier")
 """Of word vectors: see `engine.encoders.averaging`."""
-DTYPES = ("float32", "float16", "bfloat16")
+DTYPES = ("float32", "float16", "bfloat16", "int8")
 MAX_DIM = 16_384
 MAX_WINDOW = 1_000
 
@@ -56,6 +57,8 @@ MODELS = ("hf", "dir", "minilm")
 
 _MODEL_OPTIONS = ("pooling", "layer", "max_length", *PROMPTS, "dtype")
 _WORD_OPTIONS = ("pooling", "data", "window")
+_NUMBERS_OF_ENDPOINTS = {"dimensions": MAX_DIM, "batch": 2048, "rpm": 10**6, "tpm": 10**9}
+"""Name and most of: the length of a vector, texts a request, requests and tokens a minute."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class SourceKind:
 
     value: str  # what stands after the colon, for messages; empty when nothing may
     options: tuple[str, ...] = ()
-    value_is: str = "text"  # text, path or dim
+    value_is: str = "text"  # text, path, dim or address
     poolings: tuple[str, ...] = POOLINGS
 
 
@@ -79,8 +82,9 @@ SOURCES = {
     "vectors": SourceKind("FILE", ("text", "vector"), "path"),
     "hf": SourceKind("ID", (*_MODEL_OPTIONS, "revision")),
     "dir": SourceKind("FOLDER", _MODEL_OPTIONS, value_is="path"),
+    "mteb": SourceKind("NAME"),
+    "api": SourceKind("URL#MODEL", (*PROMPTS, *_NUMBERS_OF_ENDPOINTS), "address"),
 }
-LATER = ("api",)
 STEPS = {
     "normalise": "normalise",
     "center": "center:DATA",
@@ -220,11 +224,6 @@ def _source(piece: str, spec: str) -> SourceSpec:
         raise UserError(
             f"A source is missing in '{spec}'.", "A plus sign in a name is written %2B."
         )
-    if kind in LATER:
-        raise UserError(
-            f"The source '{kind}:' is not available in this version.",
-            f"Available: {_listed(_shapes())}.",
-        )
     if kind not in SOURCES:
         raise UserError(f"Unknown source '{piece}' in '{spec}'.", _source_hint(head, kind))
     known = SOURCES[kind]
@@ -235,6 +234,8 @@ def _source(piece: str, spec: str) -> SourceSpec:
         value = str(_number(value, f"{kind}:{value}", 1, MAX_DIM))
     if known.value_is == "path":
         value = _absolute(value)
+    if known.value_is == "address":
+        value = str(Address.parse(value))
     return SourceSpec(kind, value, tuple(_options(kind, tail, piece)) if mark else ())
 
 
@@ -252,6 +253,8 @@ def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
         given[name] = _option_value(kind, name, unquote(value))
     if "pooling" in known and SOURCES[kind].poolings != POOLINGS:
         _check_word_pooling(kind, given, piece)
+    if kind == "api" and TASK_DATA in given.values():
+        raise UserError(f"'{piece}' has no prompts of its own for a task.", "Write them out.")
     for name in known:  # one order, so that two ways of writing are one name
         if name in given:
             yield name, given[name]
@@ -276,6 +279,8 @@ def _option_value(kind: str, name: str, value: str) -> str:
         return str(_number(value, "seed", 0, 2**32 - 1))
     if name == "window":
         return str(_number(value, "window", 1, MAX_WINDOW))
+    if name in _NUMBERS_OF_ENDPOINTS:
+        return str(_number(value, name, 1, _NUMBERS_OF_ENDPOINTS[name]))
     return _absolute(value) if name == "words" and value != "wordllama" else value
 
 

@@ -66,11 +66,15 @@ class Transformer:
         self._lock = threading.Lock()
         with quiet():
             self.tokenizer = read_tokenizer(checkpoint)
-            self.model = _model(checkpoint, getattr(torch, dtype)).to(self.device)
+            self.model = _model(checkpoint, read_as(dtype)).to(self.device)
         if self.device.type == "cpu":
             from engine.encoders.onednn import use_onednn
 
             use_onednn(self.model)
+        if dtype == "int8":
+            from engine.encoders.int8 import use_int8
+
+            use_int8(self.model, checkpoint.label)
         self.dim = checkpoint.dim
         self.limit = token_limit(checkpoint, self.tokenizer, max_length)
         self.pad = getattr(self.tokenizer, "pad_token_id", None) or 0
@@ -227,6 +231,14 @@ def default_device() -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def read_as(dtype: str) -> torch.dtype:
+    """The type in which weights are read: those of int8 are made from float32."""
+    import torch
+
+    found: torch.dtype = getattr(torch, "float32" if dtype == "int8" else dtype)
+    return found
 
 
 def ahead(work: Any, items: Iterator[Any]) -> Iterator[Any]:

@@ -6,9 +6,10 @@ specs out: nothing is loaded.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
-from engine.encoders.spec import parse
+from engine.encoders.spec import MODELS, SourceSpec, parse
 from engine.errors import UserError
 
 
@@ -33,6 +34,19 @@ def at_size(spec: str, dim: int, k: int, method: Literal["pca", "random"], seed:
     if k == dim:
         return name
     return str(parse(f"{name} | dims:{k},{'pca,@task' if method == 'pca' else f'random,{seed}'}"))
+
+
+def in_int8(spec: str) -> str | None:
+    """The encoder with its transformers in int8; None where there is none, or a dtype is given."""
+    parsed = parse(spec)
+    made = replace(parsed, sources=tuple(map(_source_in_int8, parsed.sources)))
+    return None if made == parsed else str(made)
+
+
+def _source_in_int8(source: SourceSpec) -> SourceSpec:
+    if source.kind not in MODELS or source.option("dtype"):
+        return source
+    return source.with_options(dtype="int8")
 
 
 Baseline = Literal["random", "bag-of-words", ""]

@@ -96,7 +96,7 @@ def cuts(spec: SourceSpec, checkpoint: Checkpoint, longest: int) -> Iterator[Set
         longest: tokens of the longest text.
     """
     positions = checkpoint.positions or longest
-    asked = int(spec.option("max_length") or checkpoint.max_length or positions)
+    asked = int(spec.option("max_length") or checkpoint.max_length or longest)
     tried = {min(asked, longest)}
     for length in CUTS:
         kept = min(length, longest)
@@ -124,9 +124,11 @@ def raw(spec: SourceSpec, checkpoint: Checkpoint, unit: bool) -> Iterator[Settin
 
 
 def precisions(spec: SourceSpec) -> Iterator[Setting]:
-    """The precisions that were not asked for."""
+    """The precisions that were not asked for and that this machine has."""
+    from engine.encoders.int8 import available
+
     for dtype in DTYPES:
-        if dtype != (spec.option("dtype") or "float32"):
+        if dtype != (spec.option("dtype") or "float32") and (dtype != "int8" or available()):
             changed = spec.with_options(dtype=None if dtype == "float32" else dtype)
             yield Setting("precision", dtype, changed)
 

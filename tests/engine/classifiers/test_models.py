@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from engine.classifiers import models, optimisers
-from engine.classifiers.features import one_thread
+from engine.threads import one_torch_thread
 
 ROWS, WIDTH, COLUMNS = 12, 7, 3
 
@@ -148,7 +148,7 @@ def test_training_on_one_thread_leaves_the_others_as_they_were() -> None:
     import torch
 
     before = torch.get_num_threads()
-    with pytest.raises(KeyError), one_thread():
+    with pytest.raises(KeyError), one_torch_thread():
         assert torch.get_num_threads() == 1
         raise KeyError
     assert torch.get_num_threads() == before

@@ -16,6 +16,7 @@ from engine.classifiers.setting import Fit, SolverSetting
 from engine.datasets.types import LabelledSentences
 from engine.progress import nobody
 from engine.tasks import classification
+from engine.threads import one_blas_thread
 
 LABELS = np.arange(60) % 2
 VECTORS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
@@ -54,4 +55,16 @@ def test_threads_do_not_fight(run: Callable[[], None], monkeypatch: pytest.Monke
     with threadpool_limits(2):
         run()
         assert set(seen) == {1}
+        assert set(blas_threads()) == {2}
+
+
+def test_who_ends_first_does_not_matter() -> None:
+    """Two that overlap see one thread, and when both are over there are as many as before."""
+    with threadpool_limits(2):
+        one, other = one_blas_thread(), one_blas_thread()
+        one.__enter__()
+        other.__enter__()
+        one.__exit__(None, None, None)
+        assert set(blas_threads()) == {1}
+        other.__exit__(None, None, None)
         assert set(blas_threads()) == {2}

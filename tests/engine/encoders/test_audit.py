@@ -9,13 +9,14 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.metrics.pairwise import cosine_similarity
 
 from engine.datasets.types import PairPart, Retrieval, ScoredPairs, Sentences
-from engine.encoders import load
+from engine.encoders import int8, load
 from engine.encoders.audit import Audit, audit, some_of
 from engine.encoders.spec import POOLINGS
 from engine.errors import UserError
-from engine.stats.bootstrap import Sample, resample
+from engine.stats.bootstrap import Sample
 from engine.stats.significance import difference
 from tests.engine.encoders.models import WORDS, save, save_sentence_transformer
+from tests.fakes.resampled import resample
 
 PROMPTS = {"query": "the cat ", "document": "a "}
 
@@ -168,7 +169,7 @@ def test_length_and_precision(folder):
     left, right = (encoder.encode(side).astype(float) for side in (PART.left, PART.right))
     expected = 100 * spearmanr((left * right).sum(1), PART.gold).statistic
     assert rows["not normalised, by dot product"].score == pytest.approx(expected, abs=0.1)
-    assert list(rows)[2:] == ["float16", "bfloat16"]
+    assert list(rows)[2:] == ["float16", "bfloat16", *["int8"] * int8.available()]
     half = load(f"dir:{folder}?dtype=bfloat16", device="cpu")
     expected = spearman(*(half.encode(side) for side in (PART.left, PART.right)))
     assert rows["bfloat16"].score == pytest.approx(expected, abs=0.1)

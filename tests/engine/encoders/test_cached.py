@@ -99,11 +99,10 @@ def test_memory_is_bounded_and_the_oldest_rows_go_first():
     assert rows.tolist() == [[4, 5], [6, 7], [8, 9]]
 
 
-def test_slices_are_bounded_by_number_and_by_characters(monkeypatch):
+def test_slices_are_bounded_by_number_and_by_characters():
     """Long texts make short slices; nothing is lost."""
-    monkeypatch.setattr("engine.encoders.source.CHARACTERS", 10)
     texts = ["x" * 8, "y" * 8, "z", "", "w" * 30, "v"]
-    parts = list(slices(texts, 3))
+    parts = list(slices(texts, 3, 10))
     assert [s for part in parts for s in part] == texts
     assert [len(part) for part in parts] == [2, 3, 1]
     assert list(slices([], 3)) == []

@@ -1,0 +1,222 @@
+"""An embedding model behind OpenAI's API as a source of vectors.
+
+Its weights are on somebody's machine and unknown: the fingerprint is of the address, the options
+and the length of a vector. So that nothing is sent twice, every request's vectors are handed on at
+once, for a cache to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.encoders.base import VectorCache, sentence_key
+from engine.encoders.fingerprint import fingerprint
+from engine.encoders.source import Source, clean, slices
+from engine.encoders.spec import MAX_DIM, SourceSpec
+from engine.endpoints import Address, Endpoint, Unacceptable
+from engine.errors import UserError
+
+BATCH = 64
+"""Texts of a request; fewer from when on a server has refused that many."""
+CHARACTERS = 100_000
+"""The same by their length: far below what servers take."""
+BYTES_A_TOKEN = 4
+_PROBE = "theodolite"
+_PROBE_TRIES = 2
+
+
+class EndpointSource(Source):
+    """A model of a server.
+
+    Args:
+        name: canonical spec.
+        endpoint: the server.
+        dim: length of a vector.
+        dimensions: that the server is asked for; None for what it gives.
+        prompt: before every text.
+        batch: most texts of a request.
+    """
+
+    def __init__(
+        self, name: str, endpoint: Endpoint, dim: int, *, dimensions: int | None = None,
+        prompt: str = "", batch: int = BATCH,
+    ) -> None:  # fmt: skip
+        address = endpoint.address
+        self.name, self.endpoint, self.dim, self.prompt = name, endpoint, dim, prompt
+        self.batch = batch
+        self._dimensions = dimensions
+        self.fingerprint = fingerprint(
+            "endpoint", address.url, address.model, dimensions, prompt, dim
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """See `Encoder`."""
+        return cautions(self.endpoint.address)
+
+    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
+        """See `Source.chunks`: one a request."""
+        done = 0
+        try:
+            for rows in self._rows(sentences):
+                yield rows
+                done += len(rows)
+        except UserError as error:
+            if not done:
+                raise
+            kept = f"{done:,} of {len(sentences):,} texts came before, and are kept."
+            raise UserError(f"{error.message} {kept}", error.hint) from error
+
+    def _rows(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
+        """Vectors, a request at a time; of fewer texts from when on the server refuses so many."""
+        most = self.batch
+        for part in slices(sentences, self.batch, CHARACTERS):
+            texts = [self.prompt + clean(text) for text in part]
+            while texts:
+                asked = texts[:most]
+                try:
+                    yield ask(self.endpoint, asked, self._dimensions, self.dim)
+                except Unacceptable:
+                    if len(asked) == 1:
+                        raise
+                    most = (len(asked) + 1) // 2
+                else:
+                    texts = texts[len(asked) :]
+
+
+def make(spec: SourceSpec, cache: VectorCache, send_texts: Collection[str]) -> EndpointSource:
+    """The source of a spec. The length of a vector is asked for once, and kept beside the vectors.
+
+    Raises:
+        UserError: it has to be asked for, and the server gives no answer or may not be asked.
+    """
+    given = {name: int(spec.option(name) or 0) or None for name in ("dimensions", "rpm", "tpm")}
+    endpoint = Endpoint(Address.parse(spec.value), send_texts, rpm=given["rpm"], tpm=given["tpm"])
+    dim = given["dimensions"] or _probed(endpoint, cache)
+    return EndpointSource(
+        str(spec), endpoint, dim, dimensions=given["dimensions"],
+        prompt=spec.option("prompt") or "", batch=int(spec.option("batch") or BATCH),
+    )  # fmt: skip
+
+
+def _probed(endpoint: Endpoint, cache: VectorCache) -> int:
+    place = fingerprint("endpoint's dim", endpoint.address.url, endpoint.address.model)
+    found, known = cache.get(place, [sentence_key(_PROBE)], 1)
+    if found.any():
+        return int(known[0, 0])
+    dim = ask(endpoint, [_PROBE], tries=_PROBE_TRIES).shape[1]
+    cache.put(place, [sentence_key(_PROBE)], np.array([[dim]], np.float32))
+    return dim
+
+
+def ask(
+    endpoint: Endpoint, texts: Sequence[str], dimensions: int | None = None,
+    dim: int | None = None, **options: int,
+) -> np.ndarray:  # fmt: skip
+    """Vectors of texts by one request, float32 (n, dim). A text without a character is not sent: 0.
+
+    Args:
+        endpoint: the server.
+        texts: of one request.
+        dimensions: that it is asked for.
+        dim: length that a vector has to have; None for any.
+        **options: of `Endpoint.post`.
+
+    Raises:
+        UserError: what came is not one vector a text; or as `Endpoint.post`.
+    """
+    sent = [i for i, text in enumerate(texts) if text.strip()]
+    if not sent and dim:
+        return np.zeros((len(texts), dim), np.float32)
+    body: dict[str, Any] = {"input": [texts[i] for i in sent]}
+    body |= {"dimensions": dimensions} if dimensions else {}
+    answer = endpoint.post("embeddings", body, tokens=tokens(body["input"]), **options)
+    rows = _vectors(answer, len(sent), dim, endpoint.address)
+    whole = np.zeros((len(texts), rows.shape[1]), np.float32)
+    whole[sent] = rows
+    return whole
+
+
+def _vectors(answer: dict[str, Any], n: int, dim: int | None, address: Address) -> np.ndarray:
+    """The vectors of an answer in the order of what was asked, checked."""
+
+    def refused(why: str, hint: str = "Check that the model is one of embeddings.") -> UserError:
+        return UserError(f"{address.host} gave {why}.", hint)
+
+    data = answer.get("data")
+    if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
+        raise refused("no list of vectors")
+    if len(data) != n:
+        raise refused(f"{len(data)} vectors for {n} texts")
+    by_index = {one.get("index", i): one.get("embedding") for i, one in enumerate(data)}
+    if set(by_index) != set(range(n)):
+        raise refused("vectors that do not say of which text they are")
+    try:
+        with np.errstate(over="ignore"):
+            rows = np.array([by_index[i] for i in range(n)], np.float64).astype(np.float32)
+    except (TypeError, ValueError) as error:
+        raise refused("vectors of different lengths, or of something else than numbers") from error
+    if rows.ndim != 2 or not 0 < rows.shape[1] <= MAX_DIM:
+        raise refused(f"no vectors of 1 to {MAX_DIM:,} numbers")
+    if dim is not None and rows.shape[1] != dim:
+        raise refused(
+            f"vectors of {rows.shape[1]:,} numbers where {dim:,} were expected",
+            "Another model answers there than before, or none that knows dimensions=. Remove the "
+            "encoder and its vectors (`theodolite store clean`), then add it again.",
+        )
+    if not np.isfinite(rows).all():
+        raise refused("a value that is no number, or an infinite one")
+    return rows
+
+
+def tokens(texts: Sequence[str]) -> int:
+    """About how many tokens texts have: a quarter of their bytes, and one each."""
+    return sum(len(clean(text).encode()) // BYTES_A_TOKEN + 1 for text in texts)
+
+
+@dataclass(frozen=True)
+class Sending:
+    """What would be sent to a server.
+
+    Attributes:
+        host: whose.
+        texts: how many.
+        characters: of them all.
+        tokens: roughly.
+        requests: how many.
+    """
+
+    host: str
+    texts: int
+    characters: int
+    tokens: int
+    requests: int
+
+    @classmethod
+    def of(cls, source: EndpointSource, sentences: Sequence[str]) -> Sending:
+        """Of sentences that no cache knows."""
+        texts = [source.prompt + text for text in sentences]
+        return cls(
+            source.endpoint.address.host, len(texts), sum(map(len, texts)), tokens(texts),
+            sum(1 for _ in slices(texts, source.batch, CHARACTERS)),
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return (
+            f"{self.texts:,} texts ({self.characters:,} characters, about {self.tokens:,} tokens) "
+            f"to {self.host} in {self.requests:,} requests"
+        )
+
+
+def cautions(address: Address) -> tuple[str, ...]:
+    """What a person should know of a model that is not here."""
+    unknown = (
+        f"The weights behind {address.host} are unknown, and may be others one day: only vectors "
+        "that were kept stay the same."
+    )
+    sent = f"Every text that it encodes is sent to {address.host}."
+    return (unknown,) if address.is_here else (sent, unknown)

@@ -1,0 +1,300 @@
+"""Servers that speak OpenAI's API: where one is, whether texts may go there, and asking again.
+
+Nothing leaves the machine unless the caller names the address as one that texts may be sent to.
+What is asked and what an answer has to hold is known by whoever asks: `engine.encoders.endpoint`
+asks for embeddings.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import ipaddress
+import json
+import os
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from engine.errors import UserError, first_line
+
+if TYPE_CHECKING:
+    import httpx2
+
+KEY = "THEODOLITE_API_KEY"
+"""The environment variable of the key; with `_` and the host, as in
+`THEODOLITE_API_KEY_API_OPENAI_COM`, of one host's own, which comes first."""
+TRIES = 6
+FIRST_WAIT, LONGEST_WAIT = 0.5, 120.0
+"""Seconds before the second try, doubled for each one after; the most that a server may ask for."""
+SECONDS = 120.0
+"""For one answer, from the request to its last byte."""
+MOST_BYTES = 2**28
+_CONNECT_SECONDS = 10.0
+_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+_TOO_MUCH = frozenset({400, 413, 422})
+
+
+class Unacceptable(UserError):
+    """The server understood and does not want this request: a smaller one may do."""
+
+
+class _Again(Exception):
+    """One try came to nothing, for a reason that may pass.
+
+    Args:
+        why: for people.
+        seconds: that the server asks to wait, if it says so.
+    """
+
+    def __init__(self, why: str, seconds: float | None = None) -> None:
+        super().__init__(why)
+        self.seconds = seconds
+
+
+@dataclass(frozen=True)
+class Address:
+    """A model of a server, written `URL#MODEL`.
+
+    Attributes:
+        url: of the API, as `https://api.openai.com/v1`: without a slash at its end.
+        model: as the server calls it.
+    """
+
+    url: str
+    model: str
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read `URL#MODEL`; the path of a single service at the end of the URL is left out.
+
+        Raises:
+            UserError: no such address, one with a password, or a way that others can listen to.
+        """
+        url, _, model = text.strip().partition("#")
+        try:
+            parts = urlsplit(url)
+            host, port = (parts.hostname or "").lower(), parts.port
+        except ValueError:
+            host, port = "", None
+        if "@" in url or parts.query:  # before anything that repeats what was given
+            raise UserError(
+                "The address of an endpoint holds a password or a query, and would be kept.",
+                f"Write URL#MODEL alone; the key is read from {KEY}.",
+            )
+        if parts.scheme not in ("http", "https") or not host or not model.strip():
+            raise UserError(
+                f"'{text}' is no endpoint.", "Write URL#MODEL, as https://api.openai.com/v1#MODEL."
+            )
+        path = re.sub(r"(/embeddings|/chat/completions)?/*$", "", parts.path)
+        place = f"[{host}]" if ":" in host else host
+        found = cls(f"{parts.scheme}://{place}{f':{port}' if port else ''}{path}", model.strip())
+        if parts.scheme == "http" and not found.is_here:
+            raise UserError(
+                f"http sends texts to {host} for all on the way to read.", "Write https."
+            )
+        return found
+
+    @property
+    def host(self) -> str:
+        """Its name, with the port if it has one of its own."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def is_here(self) -> bool:
+        """Whether texts that are sent there stay on this machine."""
+        host = urlsplit(self.url).hostname or ""
+        try:
+            return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return f"{self.url}#{self.model}"
+
+
+class Endpoint:
+    """Asks a server, and asks again where that may help. Thread-safe.
+
+    Args:
+        address: of the server and its model.
+        send_texts: URLs that texts may be sent to; one on this machine always may.
+        rpm: most requests a minute.
+        tpm: most tokens a minute, as far as the caller counts them.
+        seconds: for one answer.
+        sleep: waits.
+    """
+
+    def __init__(
+        self, address: Address, send_texts: Collection[str] = (), *, rpm: int | None = None,
+        tpm: int | None = None, seconds: float = SECONDS,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:  # fmt: skip
+        self.address = address
+        self.may_send = address.is_here or address.url in send_texts
+        self._between = 60 / rpm if rpm else 0.0
+        self._each_token = 60 / tpm if tpm else 0.0
+        self._seconds = seconds
+        self._sleep = sleep
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def post(
+        self, path: str, body: Mapping[str, Any], *, tokens: int = 0, tries: int = TRIES
+    ) -> dict[str, Any]:
+        """What the server answers, a JSON object.
+
+        Args:
+            path: of the service, below the address: `embeddings`.
+            body: what is asked; the model is added.
+            tokens: about how many it holds, for the limit of tokens.
+            tries: how often it is asked at most.
+
+        Raises:
+            UserError: texts may not be sent there, the server refuses, or gave no answer each time.
+            Unacceptable: it refuses what was asked, and may take less.
+        """
+        if not self.may_send:
+            raise UserError(
+                f"Nothing leaves this machine unasked, and {self.address.host} would get texts.",
+                "Allow it: `theodolite encoders add 'SPEC' --send-texts`, the box on the page "
+                f"Encoders, or load(SPEC, send_texts=['{self.address.url}']).",
+            )
+        content = json.dumps({"model": self.address.model, **body}).encode()
+        why = ""
+        for number in range(tries):
+            self._pace(tokens)
+            try:
+                return self._once(path, content)
+            except _Again as again:
+                why, asked = str(again), again.seconds
+            if asked is not None and asked > LONGEST_WAIT:
+                why += f", and asks to wait {asked:,.0f} seconds"
+                break
+            if number + 1 < tries:  # jitter: those that failed together do not come back together
+                wait = FIRST_WAIT * 2**number * random.uniform(0.5, 1.0)
+                self._sleep(wait if asked is None else asked + wait)
+        raise UserError(f"{self.address.host} gave no answer: {why}.", "Try again later.")
+
+    def _pace(self, tokens: int) -> None:
+        """Wait until the limits allow the next request."""
+        with self._lock:
+            now = time.monotonic()
+            wait = self._next - now
+            self._next = max(now, self._next) + max(self._between, self._each_token * tokens)
+        if wait > 0:
+            self._sleep(wait)
+
+    @cached_property
+    def _client(self) -> httpx2.Client:
+        import httpx2
+
+        # A proxy of the environment is no way to this machine itself. Redirects are not followed.
+        return httpx2.Client(
+            timeout=httpx2.Timeout(self._seconds, connect=_CONNECT_SECONDS),
+            trust_env=not self.address.is_here,
+        )
+
+    def _once(self, path: str, content: bytes) -> dict[str, Any]:
+        import httpx2
+
+        key = _key(self.address)
+        headers = {"Content-Type": "application/json"}
+        headers |= {"Authorization": f"Bearer {key}"} if key else {}
+        url = f"{self.address.url}/{path}"
+        end = time.monotonic() + self._seconds
+        try:
+            with self._client.stream("POST", url, content=content, headers=headers) as answer:
+                raw = bytearray()
+                for part in answer.iter_bytes():
+                    raw += part
+                    if time.monotonic() > end:
+                        raise httpx2.ReadTimeout("")
+                    if len(raw) > MOST_BYTES:
+                        raise UserError(f"The answer of {self.address.host} has no end.")
+        except httpx2.TimeoutException as error:
+            raise _Again(f"nothing within {self._seconds:g} seconds") from error
+        except httpx2.HTTPError as error:
+            raise _Again(f"the connection broke ({first_line(error)})") from error
+        text = raw.decode("utf-8", "replace")
+        if answer.is_success:
+            return self._object(text)
+        said = _said(text).replace(key, "…") if key else _said(text)
+        raise self._refusal(answer, f"HTTP {answer.status_code}{f': {said}' if said else ''}")
+
+    def _object(self, text: str) -> dict[str, Any]:
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            if not text.lstrip().startswith("<"):
+                raise _Again("half an answer") from error
+            found = None
+        if not isinstance(found, dict):
+            raise UserError(
+                f"{self.address.url} does not speak OpenAI's API: the answer is no JSON object.",
+                "The address usually ends with /v1.",
+            )
+        return found
+
+    def _refusal(self, answer: httpx2.Response, said: str) -> Exception:
+        """What an answer that is none comes to."""
+        host, status = self.address.host, answer.status_code
+        if status in _AGAIN:
+            return _Again(said, _retry_after(answer.headers.get("retry-after", "")))
+        if answer.is_redirect:
+            to = urlsplit(answer.headers["location"]).netloc or "another path"
+            return UserError(
+                f"{host} sends on to {to}; texts and keys do not follow.",
+                "Give the address where the API is.",
+            )
+        if status in (401, 403):
+            hint = f"Set the environment variable {KEY}, or {_own_key(self.address)} for this host."
+            return UserError(f"{host} does not let us in ({said}).", hint)
+        kind = Unacceptable if status in _TOO_MUCH else UserError
+        return kind(f"{host} refuses ({said}).", "Check the address, the model and its limits.")
+
+
+def _own_key(address: Address) -> str:
+    return f"{KEY}_{re.sub('[^A-Z0-9]', '_', (urlsplit(address.url).hostname or '').upper())}"
+
+
+def _key(address: Address) -> str:
+    """The key for a host, from the environment alone; empty without one.
+
+    Raises:
+        UserError: it cannot be one; what it is, is not said.
+    """
+    for name in (_own_key(address), KEY):
+        if value := os.environ.get(name, "").strip():
+            if not re.fullmatch(r"[!-~]+", value):
+                raise UserError(f"{name} holds a character that no key has.", "Set it again.")
+            return value
+    return ""
+
+
+def _said(text: str) -> str:
+    """What a server says is wrong: the message of OpenAI's shape of an error, or the first line."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return "" if text.lstrip().startswith("<") else text.strip().partition("\n")[0][:200]
+    for key in ("error", "detail", "message"):
+        found = found.get(key, found) if isinstance(found, dict) else found
+    return found[:200] if isinstance(found, str) else ""
+
+
+def _retry_after(text: str) -> float | None:
+    """Seconds that a header `Retry-After` asks for, a number or a date; None for nothing."""
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,216 @@
+"""Models behind OpenAI's API as encoders: what is sent, what is kept, which answers are refused."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from engine.encoders import MemoryCache, describe, load
+from engine.encoders.base import sentence_key
+from engine.encoders.cached import CachedEncoder
+from engine.encoders.endpoint import BATCH, CHARACTERS, EndpointSource, Sending
+from engine.encoders.facts import warnings_of
+from engine.endpoints import KEY, TRIES, Address, Endpoint
+from engine.errors import UserError
+from store import Store
+from tests.fakes.openai import DIM, FakeOpenAI, held, saying, status, vector
+
+AWAY = "api:https://api.invalid/v1#m"
+TEXTS = [f"{'a' * (i % 7)} boat {i}" for i in range(3 * BATCH + 5)]
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A server, and no key."""
+    monkeypatch.delenv(KEY, raising=False)
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+def source(server, **options):
+    """Its model as a source that waits for nothing."""
+    endpoint = Endpoint(Address.parse(f"{server.url}#fake"), sleep=lambda seconds: None)
+    return EndpointSource("fake", endpoint, DIM, **options)
+
+
+def test_texts_become_vectors_in_their_order(server):
+    """Each distinct one is sent once; nothing is sent the second time, nor for an empty text."""
+    encoder = load(f"api:{server.url}#fake")
+    rows = encoder.encode([*TEXTS, TEXTS[3], "", " "])
+    np.testing.assert_array_equal(rows[: len(TEXTS)], [vector(text) for text in TEXTS])
+    np.testing.assert_array_equal(rows[len(TEXTS)], rows[3])
+    assert not rows[-2:].any()
+    assert server.texts == ["theodolite", *TEXTS]  # the first is asked for the length alone
+    assert {len(body["input"]) for _, body in server.requests} <= {1, 5, BATCH}
+    encoder.encode(TEXTS)
+    assert server.texts == ["theodolite", *TEXTS]
+
+
+def test_the_length_is_asked_for_once(server):
+    """A cache that lasts has it: an encoder whose vectors are there needs no server."""
+    cache = MemoryCache()
+    first = load(f"api:{server.url}#fake", cache=cache)
+    first.encode(TEXTS[:2])
+    server.close()
+    again = load(f"api:{server.url}/#fake", cache=cache)
+    assert (again.dim, again.fingerprint, again.name) == (DIM, first.fingerprint, first.name)
+    np.testing.assert_array_equal(again.encode(TEXTS[:2]), first.encode(TEXTS[:2]))
+
+
+def test_dimensions_are_asked_for_and_checked(server):
+    """They are part of what the encoder is; limits and batches are not."""
+    spec = f"api:{server.url}#fake"
+    three = load(f"{spec}?dimensions=3&batch=2")
+    assert three.encode(["a boat", "a", "b"]).shape == (3, 3)
+    assert [body.get("dimensions") for _, body in server.requests] == [3, 3]
+    plain, paced = load(spec), load(f"{spec}?rpm=60000&tpm=9000000&batch=7")
+    assert three.fingerprint != plain.fingerprint == paced.fingerprint != load(
+        f"api:{server.url}#other").fingerprint  # fmt: skip
+    server.next = [saying(lambda _: {"data": [row(*range(8))]})]
+    with pytest.raises(UserError, match="vectors of 8 numbers where 3 were expected"):
+        three.encode(["new"])
+
+
+def test_sides_and_steps_work_as_for_any_encoder(server):
+    """Prompts are sent with the texts; vectors of documents are shared."""
+    encoder = load(f"api:{server.url}#fake?prompt=d:&query_prompt=q: | normalise")
+    documents, queries = encoder.encode(["x"]), encoder.queries.encode(["x"])
+    assert server.texts[-2:] == ["d:x", "q:x"]
+    np.testing.assert_allclose(np.linalg.norm([documents, queries], axis=2), 1, atol=1e-6)
+
+
+def test_a_server_that_takes_fewer_gets_fewer(server):
+    """It is found out once, and no text is lost."""
+    server.most = 10
+    rows = source(server).encode(TEXTS)
+    np.testing.assert_array_equal(rows, [vector(text) for text in TEXTS])
+    assert [len(body["input"]) for _, body in server.requests[:4]] == [64, 32, 16, 8]
+    assert max(len(body["input"]) for _, body in server.requests[3:]) == 8
+
+
+def test_long_texts_make_small_requests(server):
+    """By their characters; one longer than all that goes alone."""
+    long = ["x" * (CHARACTERS // 2 + i) for i in range(5)]
+    source(server).encode([*long, "y" * 2 * CHARACTERS])
+    assert max(sum(map(len, body["input"])) for _, body in server.requests) < 4 * CHARACTERS
+    assert len(server.requests) >= 3
+
+
+def row(*embedding, index=0):
+    """One of an answer's vectors."""
+    return {"index": index, "embedding": list(embedding)}
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ([row(1, 2, 3, 4)], "1 vectors for 2 texts"),
+        ([row(1, 2, 3, 4), row(1, 2, 3, 4)], "which text"),
+        ([row(1, 2, 3, 4), row(1, 2, index=1)], "different lengths"),
+        ([row(1, 2, 3, 4), row("a", 2, 3, 4, index=1)], "different lengths"),
+        ([row(), row(index=1)], "no vectors of 1 to"),
+        ([row(1, 2, 3, 4), row(1, 2, 3, None, index=1)], "infinite"),
+        ([row(1, 2, 3, 4), row(1, 2, 3, 1e300, index=1)], "infinite"),
+        ([row(1, 2, 3), row(1, 2, 3, index=1)], "3 numbers where 4"),
+        ("none", "no list"),
+    ],
+)
+def test_a_wrong_answer_is_refused(server, data, why):
+    """It says what came; nothing of it is kept."""
+    texts = ["a", "b"]
+    encoder = load(f"api:{server.url}#fake")
+    server.next = [saying(lambda _: {"data": data})]
+    with pytest.raises(UserError, match=re.escape(why)):
+        encoder.encode(texts)
+    np.testing.assert_array_equal(encoder.encode(texts), [vector(text) for text in texts])
+
+
+def test_without_an_index_the_order_counts(server):
+    """Some servers leave it out."""
+
+    def bare(usual):
+        return {"data": [{"embedding": one["embedding"]} for one in usual["data"][::-1]]}
+
+    server.next = [saying(bare)]
+    np.testing.assert_array_equal(source(server).encode(["a", "bb"]), [vector("a"), vector("bb")])
+
+
+def test_what_came_before_a_failure_is_kept(server):
+    """It is said, and not sent again."""
+    encoder = CachedEncoder(source(server), MemoryCache())
+    usual = saying(lambda _: None)
+    server.next = [usual, usual, *[status(500)] * TRIES]
+    with pytest.raises(UserError, match=f"{2 * BATCH} of {len(TEXTS)} texts came before"):
+        encoder.encode(TEXTS)
+    sent = len(server.texts)
+    encoder.encode(TEXTS)
+    assert server.texts[sent:] == TEXTS[2 * BATCH :]
+
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from engine.encoders import load
+from store import Store
+folder, spec, texts = json.loads(sys.argv[1])
+store = Store.open(Path(folder))
+load(spec, cache=store.vectors.of(spec)).encode(texts)
+"""
+
+
+def test_killed_in_the_middle_nothing_is_sent_again(server, tmp_path):
+    """What a request brought is on the disk before the next one leaves."""
+    over, begun = threading.Event(), threading.Event()
+    usual = saying(lambda _: None)
+    server.next = [usual, usual, usual, held(over, begun)]  # the first asks for the length
+    spec = f"api:{server.url}#fake"
+    Store.open(tmp_path).close()
+    child = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, json.dumps([str(tmp_path), spec, TEXTS])], env=os.environ
+    )
+    assert begun.wait(60)
+    child.send_signal(signal.SIGKILL)
+    child.wait(60)
+    over.set()
+    sent = len(server.texts)
+    store = Store.open(tmp_path)
+    rows = load(spec, cache=store.vectors.of(spec)).encode(TEXTS)
+    store.close()
+    np.testing.assert_array_equal(rows, [vector(text) for text in TEXTS])
+    assert server.texts[sent:] == TEXTS[2 * BATCH :]
+
+
+def test_nothing_is_asked_of_others_unasked():
+    """Not even the length of a vector; what is kept can be read all the same."""
+    with pytest.raises(UserError, match="Nothing leaves this machine"):
+        load(AWAY)
+    encoder = load(f"{AWAY}?dimensions=4")
+    encoder.cache.put(encoder.fingerprint, [sentence_key("kept")], np.ones((1, 4), np.float32))
+    assert encoder.encode(["kept"]).all()
+    with pytest.raises(UserError, match="Nothing leaves this machine"):
+        encoder.encode(["kept", "new"])
+
+
+def test_what_is_known_of_one_is_said_without_asking():
+    """Its weights are unknown, and who gets the texts."""
+    facts = describe(f"{AWAY}?dimensions=4&prompt=d:")
+    assert (facts["dim"], facts["kind"], facts["prompt"]) == (4, "api", "d:")
+    assert any("sent to api.invalid" in said for said in facts["warnings"])
+    assert any("unknown" in said for said in warnings_of(f"{AWAY} | normalise"))
+    here = describe("api:http://localhost:1/v1#m")
+    assert here["dim"] is None and not any("sent to" in said for said in here["warnings"])
+
+
+def test_what_would_be_sent_is_counted(server):
+    """Texts, characters with the prompt, tokens roughly, requests."""
+    counted = Sending.of(source(server, prompt="d:", batch=2), ["four", "五五", "a"])
+    assert (counted.texts, counted.characters, counted.requests) == (3, 13, 2)
+    assert counted.tokens == 2 + 3 + 1
+    assert "3 texts (13 characters, about 6 tokens) to 127.0.0.1" in str(counted)
+    assert server.requests == []

@@ -1,0 +1,195 @@
+"""Asking a server: addresses, keys, consent, trying again, limits. All over a real socket."""
+
+import re
+import threading
+import time
+from email.utils import formatdate
+
+import pytest
+
+from engine.endpoints import KEY, LONGEST_WAIT, TRIES, Address, Endpoint, Unacceptable
+from engine.errors import UserError
+from tests.fakes.openai import FakeOpenAI, cut, dripping, half, hang_up, held, page, saying, status
+
+BODY = {"input": ["a boat"]}
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A server, and no key."""
+    monkeypatch.delenv(KEY, raising=False)
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+def asking(server, waits=None, **options):
+    """An endpoint that waits for nothing, and notes how long it would have."""
+    sleep = (lambda seconds: None) if waits is None else waits.append
+    return Endpoint(Address.parse(f"{server.url}#fake"), sleep=sleep, **options)
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("https://API.OpenAI.com/v1/#m", "https://api.openai.com/v1"),
+        ("https://x.example/v1/embeddings#m", "https://x.example/v1"),
+        ("http://localhost:11434/v1#m", "http://localhost:11434/v1"),
+        ("http://[::1]:80/v1#m", "http://[::1]:80/v1"),
+        ("http://127.8.9.1#m", "http://127.8.9.1"),
+    ],
+)
+def test_an_address_has_one_form(given, url):
+    """However it is pasted."""
+    found = Address.parse(given)
+    assert str(found) == f"{url}#m"
+    assert Address.parse(str(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("http://api.openai.com/v1#m", "Write https"),
+        ("http://localhost.example.com/v1#m", "Write https"),
+        ("https://api.openai.com/v1", "no endpoint"),
+        ("https://#m", "no endpoint"),
+        ("https://x:99999/v1#m", "no endpoint"),
+        ("ftp://x/v1#m", "no endpoint"),
+        ("api.openai.com#m", "no endpoint"),
+    ],
+)
+def test_what_is_no_address_is_refused(given, why):
+    """So is a way on which others can listen."""
+    with pytest.raises(UserError, match=why):
+        Address.parse(given)
+
+
+@pytest.mark.parametrize("given", ["https://me:sesame@x/v1#m", "https://x/v1?key=sesame#m"])
+def test_a_password_is_refused_and_not_repeated(given):
+    """Specs are kept and shared."""
+    with pytest.raises(UserError) as caught:
+        Address.parse(given)
+    assert "sesame" not in str(caught.value) and KEY in str(caught.value)
+
+
+def test_nothing_is_sent_elsewhere_unasked():
+    """It is refused before a name is looked up; what may be sent where is said by its address."""
+    address = Address.parse("https://api.invalid/v1#m")
+    with pytest.raises(UserError, match=r"Nothing leaves this machine.*api\.invalid") as caught:
+        Endpoint(address, ["https://other.invalid/v1"]).post("embeddings", BODY)
+    assert "--send-texts" in caught.value.hint
+    assert Endpoint(address, [address.url]).may_send
+
+
+def test_the_key_comes_from_the_environment(server, monkeypatch):
+    """A host's own comes first; without one none is sent."""
+    endpoint = asking(server)
+    endpoint.post("embeddings", BODY)
+    monkeypatch.setenv(KEY, "one-for-all")
+    endpoint.post("embeddings", BODY)
+    monkeypatch.setenv(f"{KEY}_127_0_0_1", "its-own\n")
+    endpoint.post("embeddings", BODY)
+    sent = [headers.get("Authorization") for headers, _ in server.requests]
+    assert sent == [None, "Bearer one-for-all", "Bearer its-own"]
+
+
+def test_a_key_is_never_said(server, monkeypatch, caplog):
+    """Not when the server repeats it, nor in the log, nor when it cannot be one."""
+    caplog.set_level("DEBUG")
+    monkeypatch.setenv(KEY, "sesame")
+    server.next = [status(401, "Incorrect key: sesame")]
+    with pytest.raises(UserError, match="does not let us in") as caught:
+        asking(server).post("embeddings", BODY)
+    monkeypatch.setenv(KEY, "sesame sesame")
+    with pytest.raises(UserError, match="no key has") as other:
+        asking(server).post("embeddings", BODY)
+    assert "sesame" not in f"{caught.value}{other.value}{caplog.text}"
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [status(429), status(500), status(503), half, cut, hang_up],
+    ids=["429", "500", "503", "half", "cut", "hung up"],
+)
+def test_what_may_pass_is_tried_again(server, trouble):
+    """Once it has passed, the answer is there."""
+    server.next = [trouble, trouble]
+    waits = []
+    assert asking(server, waits).post("embeddings", BODY)["model"] == "fake"
+    assert len(server.requests) == 3
+    assert 0.25 <= waits[0] <= 0.5 <= waits[1] <= 1.0
+
+
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_server_says_how_long_to_wait(server, code):
+    """In seconds or as a date; an hour is no wait but the end."""
+    soon = formatdate(time.time() + 60, usegmt=True)
+    server.next = [status(code, Retry_After="7"), status(code, Retry_After=soon)]
+    waits = []
+    asking(server, waits).post("embeddings", BODY)
+    assert 7 <= waits[0] <= 8 and 50 <= waits[1] <= 61
+    server.next = [status(code, "quota", Retry_After=str(LONGEST_WAIT + 1))]
+    with pytest.raises(UserError, match="quota, and asks to wait 121 seconds"):
+        asking(server, waits).post("embeddings", BODY)
+    assert len(waits) == 2
+
+
+def test_what_does_not_pass_is_said(server):
+    """After so many tries, with the last reason."""
+    server.next = [status(500, "on fire")] * 2 * TRIES
+    with pytest.raises(UserError, match=r"no answer: HTTP 500: on fire\."):
+        asking(server).post("embeddings", BODY)
+    assert len(server.requests) == TRIES
+    server.close()
+    with pytest.raises(UserError, match="the connection broke"):
+        asking(server).post("embeddings", BODY, tries=2)
+
+
+def test_a_slow_answer_has_an_end(server):
+    """One that does not begin, and one that never ends."""
+    over, begun = threading.Event(), threading.Event()
+    server.next = [held(over, begun), dripping(over)]
+    try:
+        with pytest.raises(UserError, match=r"nothing within 0\.2 seconds"):
+            asking(server, seconds=0.2).post("embeddings", BODY, tries=2)
+    finally:
+        over.set()
+    assert len(server.requests) == 2
+
+
+def test_nobody_is_sent_on(server):
+    """A redirect would carry texts and key to whom nobody has allowed them."""
+    with FakeOpenAI() as other:
+        server.next = [status(307, Location=f"{other.url}/embeddings")]
+        with pytest.raises(UserError, match=re.escape(other.url.split("/")[2])):
+            asking(server).post("embeddings", BODY)
+        assert other.requests == []
+    assert len(server.requests) == 1
+
+
+def test_what_a_server_does_not_want_is_not_repeated(server):
+    """It would not want it the next time; a smaller request it may."""
+    server.next = [status(422, "too long"), status(404, "no such model")]
+    with pytest.raises(Unacceptable, match="too long"):
+        asking(server).post("embeddings", BODY)
+    with pytest.raises(UserError, match="no such model") as other:
+        asking(server).post("embeddings", BODY)
+    assert not isinstance(other.value, Unacceptable)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("other", [page, saying(lambda _: ["a list"])])
+def test_an_answer_of_something_else_is_no_answer(server, other):
+    """A page, or JSON that is no object: asking again would not help."""
+    server.next = [other]
+    with pytest.raises(UserError, match="does not speak OpenAI's API"):
+        asking(server).post("embeddings", BODY)
+    assert len(server.requests) == 1
+
+
+def test_requests_and_tokens_have_limits(server):
+    """The second waits for its turn, the third for what the second took."""
+    waits = []
+    endpoint = asking(server, waits, rpm=60, tpm=600)
+    for tokens in (1, 100, 1):
+        endpoint.post("embeddings", BODY, tokens=tokens)
+    assert waits == [pytest.approx(1, abs=0.5), pytest.approx(11, abs=0.5)]

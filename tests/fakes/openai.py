@@ -1,0 +1,214 @@
+"""A local server that speaks OpenAI's API over a socket, and its ways of failing.
+
+    with FakeOpenAI() as server:
+        load(f"api:{server.url}#fake").encode(["a boat"])
+
+A vector is the text's length and the codes of its first characters. Asked for a chat it judges: the
+grade is what `server.judge` makes of query and document. What goes wrong is said in
+advance: `server.next += [...]` of callables that answer one request each in place of the usual.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+DIM = 4
+Answering = Callable[["Request"], None]
+
+
+def vector(text: str, dim: int = DIM) -> list[float]:
+    """What the server makes of a text."""
+    return [float(len(text)), *(float(ord(c)) for c in text[: dim - 1].ljust(dim - 1))]
+
+
+class FakeOpenAI:
+    """Serves until the `with` block ends.
+
+    Attributes:
+        url: of the API.
+        next: how the requests to come are answered; the usual way when it is empty.
+        most: texts of a request; more are refused as too many.
+        judge: (query, document) -> what it says in a chat.
+        requests: (headers, body) of everything asked for, in order.
+    """
+
+    def __init__(self) -> None:
+        self.next: list[Answering] = []
+        self.most = 2048
+        self.judge: Callable[[str, str], str] = lambda query, document: grade(0)
+        self.requests: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Request)
+        self._server.daemon_threads = True
+        self._server.fake = self  # type: ignore[attr-defined]
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    @property
+    def texts(self) -> list[str]:
+        """Every text that was asked for, as often as it was."""
+        return [text for _, body in self.requests for text in body["input"]]
+
+    @property
+    def judged(self) -> list[tuple[str, str]]:
+        """Every query with the document that a mark was asked for, as often as it was."""
+        chats = [body["messages"] for _, body in self.requests if "messages" in body]
+        return [(asked["query"], asked["document"]) for asked in map(question, chats)]
+
+    def close(self) -> None:
+        """Stop answering; the port refuses from now on."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Request(BaseHTTPRequestHandler):
+    """One request."""
+
+    protocol_version = "HTTP/1.1"
+    body: dict[str, Any]
+
+    def do_POST(self) -> None:
+        """Answer as was said in advance, else with vectors."""
+        fake: FakeOpenAI = self.server.fake  # type: ignore[attr-defined]
+        self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        fake.requests.append((dict(self.headers), self.body))
+        if fake.next:
+            fake.next.pop(0)(self)
+        elif "messages" in self.body:
+            self.say(200, self.usual())
+        elif self.path != "/v1/embeddings":
+            self.say(404, {"error": {"message": f"no {self.path}"}})
+        elif len(self.body["input"]) > fake.most:
+            self.say(413, {"error": f"batch size {len(self.body['input'])} > {fake.most}"})
+        else:
+            self.say(200, self.usual())
+
+    def usual(self) -> dict[str, Any]:
+        """The right answer, its vectors in another order than the texts."""
+        if "messages" in self.body:
+            fake: FakeOpenAI = self.server.fake  # type: ignore[attr-defined]
+            asked = question(self.body["messages"])
+            return chat(fake.judge(asked["query"], asked["document"]))
+        dim = self.body.get("dimensions", DIM)
+        data = [
+            {"object": "embedding", "index": i, "embedding": vector(text, dim)}
+            for i, text in enumerate(self.body["input"])
+        ]
+        return {"object": "list", "data": data[::-1], "model": self.body["model"]}
+
+    def say(self, status: int, answer: Any, **headers: str) -> None:
+        """Send a whole answer as JSON."""
+        self.send(status, json.dumps(answer).encode(), **headers)
+
+    def send(self, status: int, content: bytes, **headers: str) -> None:
+        """Send an answer."""
+        self.send_response(status)
+        own = {"Content_Type": "application/json", "Content_Length": str(len(content))}
+        for name, value in (own | headers).items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+def question(messages: list[dict[str, str]]) -> dict[str, str]:
+    """What a judge is asked."""
+    asked: dict[str, str] = json.loads(messages[-1]["content"])
+    return asked
+
+
+def grade(number: int) -> str:
+    """What a judge is to say."""
+    return json.dumps({"grade": number})
+
+
+def chat(content: Any) -> dict[str, Any]:
+    """The answer of a chat."""
+    return {"object": "chat.completion", "choices": [{"message": {"content": content}}]}
+
+
+def talking(content: Any) -> Answering:
+    """Say this in a chat."""
+    return lambda request: request.say(200, chat(content))
+
+
+def status(code: int, message: str = "", **headers: str) -> Answering:
+    """Answer with an error."""
+    return lambda request: request.say(code, {"error": {"message": message}}, **headers)
+
+
+def saying(change: Callable[[dict[str, Any]], Any]) -> Answering:
+    """Answer with the usual, changed in place or replaced by what the function returns."""
+
+    def answer(request: Request) -> None:
+        usual = request.usual()
+        changed = change(usual)
+        request.say(200, usual if changed is None else changed)
+
+    return answer
+
+
+def half(request: Request) -> None:
+    """Break off in the middle of the answer."""
+    content = json.dumps(request.usual()).encode()
+    request.send(200, content[: len(content) // 2], Content_Length=str(len(content)))
+    request.close_connection = True
+
+
+def cut(request: Request) -> None:
+    """Send half of the JSON as if it were all of it."""
+    content = json.dumps(request.usual()).encode()
+    request.send(200, content[: len(content) // 2])
+
+
+def page(request: Request) -> None:
+    """Send a page for people."""
+    request.send(200, b"<!doctype html><title>Welcome</title>", Content_Type="text/html")
+
+
+def hang_up(request: Request) -> None:
+    """Close the connection without a word."""
+    request.close_connection = True
+
+
+def held(until: threading.Event, begun: threading.Event) -> Answering:
+    """Say that the request is there, and answer nothing before the other event."""
+
+    def wait(request: Request) -> None:
+        begun.set()
+        until.wait(60)
+        request.close_connection = True
+
+    return wait
+
+
+def dripping(until: threading.Event) -> Answering:
+    """Send a space now and then, and never the answer, until the event."""
+
+    def drip(request: Request) -> None:
+        request.send(200, b"", Content_Length="1000000")
+        while not until.wait(0.02):
+            try:
+                request.wfile.write(b" ")
+            except OSError:
+                return
+        request.close_connection = True
+
+    return drip
