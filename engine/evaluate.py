@@ -6,6 +6,7 @@ Knows neither where results are kept nor who waits for them.
 from __future__ import annotations
 
 import logging
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,8 @@ _IN_MEMORY = 2**29
 """Bytes of vectors."""
 _PIECE = 65_536
 """Sentences encoded at a time where there are more."""
+
+_ON_DISK = "/var/tmp"  # noqa: S108 - for files without a name
 
 log = logging.getLogger(__name__)
 
@@ -143,13 +146,35 @@ def _by_us(
     watched: _ProgressWatch,
 ) -> Measurement:
     """Encode what has to be encoded, and score it by our own code."""
-    sentences = _needed(kind, dataset, protocol, seed)
+    sentences = needed(kind, dataset, protocol, seed)
     watched.expect(len(sentences), kind.trains)
-    queries = kind.queries(dataset) if kind.queries else 0
-    vectors = _encode(encoder, sentences, queries, watched.encoded)
+    vectors = vectors_for(kind, dataset, encoder, sentences, watched.encoded)
     measured = kind.measure(task, dataset, vectors, protocol, seed, watched.trained)
     notes = [*_notes(sentences, vectors), *measured.details.get("notes", ())]
     return replace(measured, details={**measured.details, "notes": notes})
+
+
+def vectors_for(
+    kind: TaskType,
+    dataset: Dataset,
+    encoder: Encoder,
+    sentences: list[str],
+    progress: Progress,
+) -> np.ndarray:
+    """What `kind.measure` takes: the vectors of what it needs, its queries as queries.
+
+    Args:
+        kind: how the task is measured.
+        dataset: of its kind.
+        encoder: from `bind`.
+        sentences: from `needed`.
+        progress: called with (sentences, sentences in all).
+
+    Raises:
+        UserError: the encoder gave something else than a finite vector for each.
+    """
+    queries = kind.queries(dataset) if kind.queries else 0
+    return _encode(encoder, sentences, queries, progress)
 
 
 def _by_mteb(
@@ -164,8 +189,10 @@ def _by_mteb(
     """Have mteb's code encode and score."""
     from engine.mteb import run
 
-    needed = () if isinstance(dataset, MtebTask) else _needed(kind, dataset, protocol, seed)
-    total = dataset.texts if isinstance(dataset, MtebTask) else len(needed)
+    if isinstance(dataset, MtebTask):
+        total = dataset.texts
+    else:
+        total = len(needed(kind, dataset, protocol, seed))
     watched.expect(max(total, 1), False)
 
     def hear(done: int) -> None:
@@ -245,8 +272,8 @@ def _prompts(encoder: Encoder, dataset: Dataset) -> dict[str, dict[str, str]]:
     return {"prompts": said} if said else {}
 
 
-def _needed(kind: TaskType, dataset: Dataset, protocol: str, seed: int) -> list[str]:
-    """The sentences that have to be encoded."""
+def needed(kind: TaskType, dataset: Dataset, protocol: str, seed: int) -> list[str]:
+    """The sentences that have to be encoded, in the order of their vectors."""
     sentences = dataset.sentences
     if kind.rows is None:
         return sentences
@@ -293,7 +320,10 @@ def _pieces(encoder: Encoder, n: int, queries: int) -> Iterator[tuple[Encoder, i
 
 
 def _mapped(shape: tuple[int, int]) -> np.ndarray:
-    with tempfile.TemporaryFile() as file:  # it stays there for as long as it is mapped
+    # Unasked it would be /tmp, which many systems keep in memory.
+    on_disk = "TMPDIR" not in os.environ and os.access(_ON_DISK, os.W_OK)
+    # It stays there for as long as it is mapped.
+    with tempfile.TemporaryFile(dir=_ON_DISK if on_disk else None) as file:
         return np.memmap(file, np.float32, "w+", shape=shape)
 
 

@@ -52,7 +52,7 @@ def pack(files: Mapping[str, Path], target: Path) -> None:
                     inside.write(piece)
 
 
-def kind_of(names: list[str], filename: str) -> tuple[Kind, TaskType]:
+def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
     """Tell what an archive holds by the names of its files, and for which type of task.
 
     Raises:
@@ -64,9 +64,9 @@ def kind_of(names: list[str], filename: str) -> tuple[Kind, TaskType]:
     try:
         listed_too = beir.layout(names).candidates
     except UserError as error:
-        found = listed(names, 6) or "nothing"
+        found = listed(names, 6) or "no files"
         raise UserError(
-            f"{filename} holds no data set that is known here, but {found}. {error.message}",
+            f"No data set that is known here is made of {found}. {error.message}",
             f"Expected are {EXPECTED}. A table comes alone, not in an archive.",
         ) from error
     return "retrieval", "Reranking" if listed_too else "Retrieval"
@@ -89,7 +89,7 @@ def read(
             file and line).
     """
     files = unpacked(path, filename)
-    found, made_for = kind_of(list(files), filename)
+    found, made_for = kind_of(list(files))
     if found != kind:
         raise UserError(
             f"{filename} holds files of {found}, not of {kind}.", f"Take it for {found}."

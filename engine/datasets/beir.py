@@ -8,6 +8,7 @@ Source: beir-cellar/beir, the data loader; embeddings-benchmark/mteb, `abstasks/
 
 from __future__ import annotations
 
+import filecmp
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ _TEXT = ("text", "contents", "query", "document", "passage", "body")
 _QUERY = ("query-id", "query_id", "qid", "query")
 _DOCUMENT = ("corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "docno", "pid", "document")
 _GRADE = ("score", "grade", "relevance", "rel", "label")
+_SPLITS = ("train", "dev", "val", "validation", "test")
 _WHOLE = {"corpus": "corpus", "documents": "corpus", "queries": "queries"}
 _QRELS = re.compile(r"^qrels?[._-]?|[._-]?qrels?$")
 
@@ -56,24 +58,40 @@ class Layout:
 def sources(root: Path) -> list[DatasetSource]:
     """List every folder below `mteb/retrieval/` that has a corpus.
 
-    `xquad_de` is `xquad/de` where it has a sister in another language.
+    `xquad_de` is `xquad/de` where it has a sister in another language. Where these are judged alike
+    as well, their ids are the same: `xquad/de-en` asks the English documents in German.
     """
     base = root / "mteb" / "retrieval"
     folders = sorted({path.parent for path in base.rglob("corpus.*") if _stem(path.name)})
     places = [folder.relative_to(base).as_posix() for folder in folders]
     stems = [place.rpartition("_")[0] for place in places if is_language(place.rpartition("_")[2])]
-    found = []
+    found, spoken = [], dict[str, dict[str, Path]]()
     for folder, place in zip(folders, places, strict=True):
         stem, _, language = place.rpartition("_")
-        if not (is_language(language) and stems.count(stem) > 1):
-            stem, language = place, ""
-        found.append(_source(folder, stem, language))
+        if is_language(language) and stems.count(stem) > 1:
+            found.append(_source(stem, folder, language))
+            spoken.setdefault(stem, {})[language] = folder
+        else:
+            found.append(_source(place, folder))
+    for stem, sisters in spoken.items():
+        english = sisters.pop("en", None)
+        for language, folder in sisters.items():
+            if english and _judged_alike(folder, english):
+                found.append(_source(stem, english, "en", (language, folder)))
     return found
 
 
-def _source(folder: Path, stem: str, language: str) -> DatasetSource:
-    name = f"{stem}/{language}" if language else stem
+def _source(
+    stem: str, folder: Path, language: str = "", asked: tuple[str, Path] | None = None
+) -> DatasetSource:
+    """A folder as a data set; `asked` is the language and the folder of its queries if another."""
     what, licence = _KNOWN.get(stem, ("Queries, documents and judgements", ""))
+    name, spoken = stem, [language or ("en" if stem in _KNOWN else "")]
+    if asked:
+        name, spoken = f"{stem}/{asked[0]}-{language}", [asked[0], language]
+        what = f"{what}, queries in {asked[0]} and documents in {language}"
+    elif language:
+        name, what = f"{stem}/{language}", f"{what}, in {language}"
     splits: tuple[str, ...] = ()
     problem, candidates = None, False
     try:
@@ -82,11 +100,35 @@ def _source(folder: Path, stem: str, language: str) -> DatasetSource:
     except UserError as error:
         problem = str(error)
     info = DatasetInfo(
-        name, "retrieval", "folder", f"{what}{f', in {language}' if language else ''}.", licence,
-        task=name, type="Reranking" if candidates else None, problem=problem, splits=splits,
-        languages=codes(language or ("en" if stem in _KNOWN else "")),
+        name, "retrieval", "folder", f"{what}.", licence, task=name,
+        type="Reranking" if candidates else None, problem=problem, splits=splits,
+        languages=codes(*spoken),
     )  # fmt: skip
+    if asked:
+        return DatasetSource(info, partial(_read_across, name, folder, asked[1]))
     return DatasetSource(info, partial(read_folder, name, folder))
+
+
+def _judged_alike(one: Path, other: Path) -> bool:
+    """Whether two folders have the same judgements, byte by byte."""
+    try:
+        left, right = (
+            {split: folder / file for split, file in layout(_inside(folder)).judgements.items()}
+            for folder in (one, other)
+        )
+    except UserError:
+        return False
+    return left.keys() == right.keys() and all(
+        filecmp.cmp(left[split], right[split], shallow=False) for split in left
+    )
+
+
+def _read_across(name: str, folder: Path, asked: Path) -> Retrieval:
+    """Read a folder with the queries of another one."""
+    files, others = _inside(folder), _inside(asked)
+    del files[layout(files).queries]
+    queries = layout(others).queries
+    return read(name, files | {queries: others[queries]}, f"{asked.name} and {folder.name}")
 
 
 def _inside(folder: Path) -> dict[str, Path]:
@@ -114,9 +156,12 @@ def layout(names: Iterable[str]) -> Layout:
     others = found.get("", {})
     if "qrels" not in found and len(others) == 1:  # three files in a row: the third is judgements
         found["qrels"] = {"test": next(iter(others.values()))}
+    elif "qrels" not in found and others and others.keys() <= set(_SPLITS):
+        found["qrels"] = others
     for what in ("corpus", "queries", "qrels"):
         if what not in found:
-            raise UserError(f"There is no file of {what}.", f"Expected are {EXPECTED}.")
+            name = "judgements (qrels)" if what == "qrels" else what
+            raise UserError(f"There is no file of {name}.", f"Expected are {EXPECTED}.")
     corpus, queries = found["corpus"][""], found["queries"][""]
     return Layout(corpus, queries, found["qrels"], found.get("top_ranked", {}))
 

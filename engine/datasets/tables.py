@@ -6,6 +6,7 @@ data = read(path, "mine.csv", shown.mapping)
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
@@ -152,7 +153,7 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     if archives.is_archive(filename):
         files = archives.unpacked(source, filename)
         rows = [[name, f"{len(raw):,}"] for name, raw in list(files.items())[:_SHOWN]]
-        kind, type = archives.kind_of(list(files), filename)
+        kind, type = archives.kind_of(list(files))
         return Preview(("file", "bytes"), rows, len(files), kind, {}, [], True, type)
     table = open_table(source, filename, header)
     width = len(table.columns)
@@ -251,6 +252,33 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
     sides = (mapping.columns.get("left", ""), mapping.columns.get("right", ""))
     languages = sides if all(map(is_language, sides)) else ("", "")
     return shaped(mapping.kind, columns, name, filename, type=mapping.type, languages=languages)
+
+
+def labelled_rows(source: Path | bytes, filename: str, mapping: Mapping) -> tuple[str, int]:
+    """The rows of a table that have a label, where some have none.
+
+    Returns:
+        Those rows as JSON lines, an object of roles each, and how many have no label; nothing and
+        0 where none lacks one, or where none is asked for.
+
+    Raises:
+        UserError: as for `read`, as far as it is met.
+    """
+    if "label" not in mapping.columns:
+        return "", 0
+    table = open_table(source, filename, mapping.header)
+    _check_names(filename, table, mapping.columns.values())
+    places = {role: table.columns.index(column) for role, column in mapping.columns.items()}
+    kept, without = list[str](), 0
+    for _, cells in table.rows:
+        if len(cells) != len(table.columns):  # `read` will say where
+            return "", 0
+        if _as_label(cells[places["label"]]) is None:
+            without += 1
+        else:
+            row = {role: _as_text(cells[place]) for role, place in places.items()}
+            kept.append(json.dumps(row))
+    return ("".join(f"{row}\n" for row in kept), without) if without else ("", 0)
 
 
 def read_columns(

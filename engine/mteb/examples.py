@@ -22,7 +22,8 @@ from engine.stats.v_measure import v_measure_parts
 Values = dict[str, np.ndarray]
 Part = tuple[str, str]
 """Subset and split."""
-NONE = "MTEB keeps no values per example of this type of task: differences cannot be tested."
+_UNTESTED = "differences cannot be tested."
+NONE = f"MTEB keeps no values per example of this type of task: {_UNTESTED}"
 _WITHOUT_FILE = ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionReranking")
 
 
@@ -96,7 +97,8 @@ class Watch:
             return {}, {"notes": [NONE]}
         if kind == "Clustering":
             return self._clusters(rows)
-        return _joined([read(self.task, *row) for row in rows], parts, _DETAILS.get(kind, {}))
+        details = {"mean_of": main} if kind in _BY_METRIC else _DETAILS.get(kind, {})
+        return _joined([read(self.task, *row) for row in rows], parts, details)
 
     def _rows(self, part: Part) -> Any:
         """The scored rows of a part, as MTEB holds them."""
@@ -145,6 +147,8 @@ def _joined(found: list[Values], parts: list[Part], details: dict[str, Any]) -> 
     mean_of = details.get("mean_of")
     if not found or not all(found) or (len(found) > 1 and mean_of is None):
         return {}, {"notes": [NONE]}
+    if mean_of is not None and mean_of not in found[0]:
+        return {}, {"notes": [f"MTEB gives {mean_of} of all examples at once: {_UNTESTED}"]}
     joined = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
     if "cosine" in joined:
         joined["part"] = np.zeros(len(joined["cosine"]), np.int16)
@@ -199,9 +203,43 @@ def _labels(task: Any, rows: Any, predictions: Any) -> Values:
     return {"share_right": np.mean([np.array(one) == gold for one in predictions], axis=0)}
 
 
+def _label_sets(task: Any, rows: Any, predictions: Any) -> Values:
+    """Of every sentence how often all of its labels are found, and the precision of their ranks."""
+    from sklearn.preprocessing import MultiLabelBinarizer
+
+    gold = MultiLabelBinarizer().fit_transform(rows[task.label_column_name]).astype(bool)
+    said = np.array(predictions, bool)
+    if said.shape[1:] != gold.shape:  # of more sentences than MTEB scores it draws some
+        return {}
+    wanted, chosen = gold.sum(1), said.sum(2)
+    hits = (said & gold).sum(2)
+    # A label is placed by its own row's first or last rank, since what is predicted is yes or no.
+    found = hits * hits / np.maximum(chosen, 1) + (wanted - hits) * wanted / gold.shape[1]
+    every = (wanted == 0) | (wanted == gold.shape[1])
+    precision = np.where(every, 1.0, found / np.maximum(wanted, 1))
+    return {"accuracy": (said == gold).all(2).mean(0), "lrap": precision.mean(0)}
+
+
 def _numbers(task: Any, rows: Any, predictions: Any) -> Values:
+    """What is predicted, and each sentence's part in Kendall's tau, to first order."""
     gold = np.array(rows[task.label_column_name], np.float64)
-    return {"predicted": np.mean(np.array(predictions, np.float64), axis=0), "gold": gold}
+    said = np.array(predictions, np.float64)
+    parts = np.mean([_tau_parts(one, gold) for one in said], axis=0)
+    return {"kendalltau": parts, "estimate": said.mean(0), "gold": gold}
+
+
+def _tau_parts(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Values whose mean is Kendall's tau-b, and whose spread is that of tau over resamples."""
+    signs = [_signs(a[i] - a, b[i] - b) for i in range(len(a))]
+    agreed, apart_a, apart_b = np.array(signs).T
+    pairs = np.sqrt(apart_a.sum() * apart_b.sum())
+    return (2.0 * len(a) * agreed - agreed.sum()) / max(pairs, 1.0)
+
+
+def _signs(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
+    """Of differences to one example: agreeing less disagreeing signs, and how many are not 0."""
+    left, right = np.sign(a), np.sign(b)
+    return float(left @ right), float(np.abs(left).sum()), float(np.abs(right).sum())
 
 
 def _nearest(task: Any, rows: Any, predictions: Any) -> Values:
@@ -229,15 +267,17 @@ _READERS: dict[str, Callable[[Any, Any, Any], Values]] = {
     "STS": _similarity,
     "PairClassification": _pairs,
     "Classification": _labels,
+    "MultilabelClassification": _label_sets,
     "Regression": _numbers,
     "BitextMining": _nearest,
     "Summarization": _correlations,
     "Clustering": lambda task, rows, predictions: {},
 }
+_BY_METRIC = ("MultilabelClassification", "Regression")
+"""Types of which there are values for several main scores."""
 _DETAILS: dict[str, dict[str, Any]] = {
     "PairClassification": {"statistic": "average_precision"},
     "Classification": {"mean_of": "share_right"},
-    "Regression": {"selected_by": "spearman"},
     "BitextMining": {"mean_of": "f1"},
     "Summarization": {"mean_of": "correlation"},
 }

@@ -6,11 +6,15 @@
 
 The sentences of a call are encoded at once, so that the encoder can sort, batch and cache them. The
 revision is the encoder's fingerprint: MTEB's own cache of results never takes one for another.
+
+Documents are searched by our own search, whose scores are MTEB's and which asks for the documents
+piece by piece. MTEB would take a classifier of ours too, but its logistic regression stops after
+100 steps, converged or not; one that goes on gives other scores, so MTEB's stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +26,7 @@ from engine.errors import UserError
 from engine.mteb.package import part
 from engine.mteb.results import model_name
 from engine.progress import Progress
+from engine.search.ranked import first_of_each, unit
 
 if TYPE_CHECKING:
     from engine.encoders.base import VectorCache
@@ -56,6 +61,9 @@ class Model:
         self._hear = hear
         self._done = 0
         self.mteb_model_meta = meta_of(encoder)
+        # By MTEB's own functions, found once: a reranking asks for them with every query.
+        self.similarity = part("similarity_functions.cos_sim")
+        self.similarity_pairwise = part("similarity_functions.pairwise_cos_sim")
 
     def encode(
         self,
@@ -94,13 +102,63 @@ class Model:
         hear, before = self._hear, self._done
         return None if hear is None else lambda done, total: hear(before + done)
 
-    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Cosines of all rows, or of two single vectors, by MTEB's own function."""
-        return part("similarity_functions.cos_sim")(embeddings1, embeddings2)
+    def index(self, corpus: Any, **_: Any) -> None:
+        """Take the documents that `search` is about, with `id` and what a loader makes texts of."""
+        self._corpus = corpus
 
-    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Cosines of row i with row i, by MTEB's own function."""
-        return part("similarity_functions.pairwise_cos_sim")(embeddings1, embeddings2)
+    def search(
+        self,
+        queries: Any,
+        *,
+        task_metadata: Any,
+        hf_split: str,
+        hf_subset: str,
+        top_k: int,
+        top_ranked: Mapping[str, Sequence[str]] | None = None,
+        **_: Any,
+    ) -> dict[str, dict[str, float]]:
+        """Return query -> document -> cosine, of the most similar or of all that are ranked anew.
+
+        Raises:
+            UserError: as of `encode`.
+        """
+        loader, sides = part("_create_dataloaders.create_dataloader"), part("types.PromptType")
+
+        def encode(rows: Any, side: str) -> np.ndarray:
+            said = {"task_metadata": task_metadata, "prompt_type": sides(side)}
+            return self.encode(loader(rows, **said), hf_split=hf_split, hf_subset=hf_subset, **said)
+
+        corpus, keys, names = self._corpus, list(queries["id"]), list(self._corpus["id"])
+        asked = encode(queries, "query")
+        if top_ranked is None:
+            documents = _Pieces(len(names), lambda rows: encode(corpus.select(rows), "document"))
+            scores, at = first_of_each(asked, documents, top_k)  # type: ignore[arg-type]
+            found = (([names[i] for i in row], of) for row, of in zip(at, scores, strict=True))
+        else:
+            place = {name: i for i, name in enumerate(names)}
+            left, right = unit(asked), unit(encode(corpus, "document"))
+            listed = ([name for name in top_ranked.get(key, ()) if name in place] for key in keys)
+            found = (
+                (some, (right[[place[name] for name in some]] @ one).numpy())
+                for one, some in zip(left, listed, strict=True)
+            )
+        return {
+            key: dict(zip(some, of.tolist(), strict=True))
+            for key, (some, of) in zip(keys, found, strict=True)
+        }
+
+
+class _Pieces:
+    """Vectors of documents, made when a piece of them is asked for."""
+
+    def __init__(self, n: int, encode: Callable[[range], np.ndarray]) -> None:
+        self._n, self._encode = n, encode
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return self._encode(range(*rows.indices(self._n)))
 
 
 def meta_of(encoder: Encoder) -> Any:

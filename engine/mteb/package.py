@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -59,3 +60,24 @@ def caution() -> list[str]:
     return [] if here == TESTED else [
         f"Scored by mteb {here}; this release of Theodolite was tested with {TESTED}."
     ]  # fmt: skip
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """An error and what it came from, the first cause last."""
+    found = [error]
+    while (cause := found[-1].__cause__ or found[-1].__context__) and cause not in found:
+        found.append(cause)
+    return found
+
+
+_OFFLINE = {
+    "ConnectionError", "OfflineModeIsEnabled", "LocalEntryNotFoundError", "ConnectError",
+    "ConnectTimeout", "ReadTimeout", "MaxRetryError", "OfflineModeError", "ProxyError",
+}  # fmt: skip
+
+
+def is_offline(chain: Sequence[BaseException]) -> bool:
+    """Whether an error comes of a hub that cannot be reached, and nothing being here."""
+    words = " ".join(str(one) for one in chain).lower()
+    said = ("couldn't reach", "couldn't find cache", "couldn't connect")
+    return any(type(one).__name__ in _OFFLINE for one in chain) or any(w in words for w in said)

@@ -22,6 +22,9 @@ from engine.results import Score
 
 _META = "model_meta.json"
 _BESIDE = ("main_score", "hf_subset", "languages", "mteb_version", "scores_per_experiment")
+_FACTS = {"n_parameters": "parameters", "embed_dim": "dim", "max_tokens": "max_tokens",
+          "license": "licence"}  # fmt: skip
+"""Of a model, as the file beside its results calls them -> as they are called here."""
 _MAIN = ("ndcg_at_10", "map_at_1000", "accuracy", "v_measure", "cosine_spearman", "max_ap",
          "cosine_ap", "f1", "lrap", "kendalltau", "p-MRR")  # fmt: skip
 """Main scores by how usual they are: a file gives the value twice and does not say of which."""
@@ -44,7 +47,8 @@ class PublishedResult:
         version: of mteb; empty when it is not said.
         scores: of all splits and subsets; the first is the main one, their mean where there are
             several.
-        facts: JSON-able: `date`, `file`, `languages`.
+        facts: JSON-able: `date`, `file`, `languages`, `parts`: split, subset and main score of
+            each; and `model`: what stands beside it of the model, as `store.encoders` has it.
     """
 
     model: str
@@ -99,7 +103,7 @@ def _of_file(file: Path) -> PublishedResult:
             "is not a result of mteb 1.11 or newer; `mteb` itself can read older ones and write "
             "them anew"
         )
-    model, revision = _model_of(file)
+    model, revision, about = _model_of(file)
     parts = [(split, one) for split, several in said["scores"].items() for one in several]
     if not parts:
         raise ValueError("has no scores")
@@ -108,6 +112,10 @@ def _of_file(file: Path) -> PublishedResult:
     facts = {
         "file": file.name,
         "languages": languages,
+        "model": about,
+        "parts": [
+            [split, one["hf_subset"], 100.0 * float(one["main_score"])] for split, one in parts
+        ],
         "date": datetime.fromtimestamp(date, UTC).date().isoformat()
         if isinstance(date, (int, float)) else date,
     }  # fmt: skip
@@ -118,17 +126,18 @@ def _of_file(file: Path) -> PublishedResult:
     )  # fmt: skip
 
 
-def _model_of(file: Path) -> tuple[str, str]:
-    """Name and revision, by the file beside it or the folders above."""
+def _model_of(file: Path) -> tuple[str, str, dict[str, Any]]:
+    """Name, revision and facts, by the file beside it or the folders above."""
     folder, experiment = file.parent, ""
     if folder.parent.name == "experiments":
         folder, experiment = folder.parent.parent, f" ({folder.name})"
-    model, revision = folder.parent.name.replace("__", "/"), folder.name
+    model, revision, about = folder.parent.name.replace("__", "/"), folder.name, {}
     meta = folder / _META
     if meta.is_file():
         said = json.loads(meta.read_text("utf-8"))
         model, revision = str(said.get("name") or model), str(said.get("revision") or revision)
-    return model + experiment, revision
+        about = {ours: said[name] for name, ours in _FACTS.items() if said.get(name) is not None}
+    return model + experiment, revision, about
 
 
 def scores_of(
@@ -295,8 +304,10 @@ def read_yaml(file: Path, model: str, revision: str) -> list[PublishedResult]:
             "Each entry has a dataset with id, task_id and revision, and a value.",
         ) from error
     return [
-        PublishedResult(model, revision, PREFIX + task, data, "", tuple(_with_mean(scores)),
-                        {"file": file.name})
+        PublishedResult(model, revision, PREFIX + task, data, "", tuple(_with_mean(scores)), {
+            "file": file.name,
+            "parts": [[s.split, s.aggregation or "default", s.score] for s in scores],
+        })
         for (task, data), scores in found.items()
     ]  # fmt: skip
 

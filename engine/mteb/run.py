@@ -75,7 +75,7 @@ def measure(
                 prediction_folder=Path(folder) if watch and watch.writes else None,
             ).task_results  # fmt: skip
         except Exception as error:
-            why = theirs.explained(error, made) if made.is_aggregate else None
+            why = theirs.explained(error, made) if own else None
             raise why or error from None
         main = made.metadata.main_score
         values, details = watch.values(Path(folder), main) if watch else ({}, {})
@@ -91,6 +91,8 @@ def measure(
         "type": made.metadata.type,
         "notes": notes,
     }
+    if own and not made.is_aggregate:
+        details["hub_dataset"] = str(made.metadata.dataset["path"])
     return Measurement(scores, values, details)
 
 

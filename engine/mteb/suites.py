@@ -1,19 +1,23 @@
 """MTEB's suites, such as `MTEB(eng, v2)`: their tasks, and what of the data is here already.
 
-Nothing is fetched. How large the data are is taken from what MTEB counted in them.
+Nothing is fetched but by `fetch`. How large data are is taken from what MTEB counted in them.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from engine.errors import UserError
-from engine.mteb.package import part
-from engine.mteb.theirs import PREFIX, counted, named
+from engine.mteb.package import package, part
+from engine.mteb.theirs import PREFIX, counted, make, named, read
+
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+"""Of Markdown, which descriptions are written in."""
 
 
 @dataclass(frozen=True)
@@ -62,18 +66,31 @@ class SuiteTask:
 
 
 def suites() -> list[SuiteInfo]:
-    """List MTEB's suites of text tasks.
+    """List MTEB's suites of text tasks, those that bear its name first.
 
     Raises:
         UserError: mteb is not installed.
     """
-    found = []
-    for one in part("get_benchmarks")():
-        if all(list(task.metadata.modalities) == ["text"] for task in one.tasks):
-            spoken = tuple(sorted({code for task in one.tasks for code in task.languages}))
-            about = " ".join((one.description or "").split())
-            found.append(SuiteInfo(one.name, len(one.tasks), spoken, about))
-    return found
+    found = [
+        _about(one) for one in part("get_benchmarks")()
+        if all(list(task.metadata.modalities) == ["text"] for task in one.tasks)
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: not one.name.startswith("MTEB("))
+
+
+def info(name: str) -> SuiteInfo:
+    """Say what a suite is.
+
+    Raises:
+        UserError: mteb is not installed, or it has no such suite.
+    """
+    return _about(_suite(name))
+
+
+def _about(one: Any) -> SuiteInfo:
+    spoken = tuple(sorted({code for task in one.tasks for code in task.languages}))
+    about = _LINK.sub(r"\1", " ".join((one.description or "").split()))
+    return SuiteInfo(one.name, len(one.tasks), spoken, about)
 
 
 def is_suite(name: str) -> bool:
@@ -102,6 +119,37 @@ def suite(name: str) -> list[SuiteTask]:
         UserError: mteb is not installed, or it has no such suite.
     """
     return [_described(task) for task in _suite(name).tasks]
+
+
+def types() -> dict[str, str]:
+    """The type of each of MTEB's tasks, by its name without subsets and splits.
+
+    Raises:
+        UserError: mteb is not installed.
+    """
+    package()
+    every = part("get_tasks._TASKS_REGISTRY")
+    return {name: str(task.metadata.type) for name, task in every.items()}
+
+
+def is_here(task: str) -> bool:
+    """Whether the data of a task are on this machine, at the revision that MTEB names.
+
+    Raises:
+        UserError: mteb is not installed, or has no such task.
+    """
+    return _is_here(make(task))
+
+
+def fetch(task: str) -> None:
+    """Have MTEB read the data of a task, which fetches what is not here.
+
+    Raises:
+        UserError: they cannot be had; says why and what to do.
+    """
+    made = make(task)
+    for one in made.metadata.tasks if made.is_aggregate else [made]:
+        read(one)
 
 
 def _suite(name: str) -> Any:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.datasets.info import content_hash
 from engine.datasets.mteb_types import MtebTask
 from engine.errors import UserError, first_line
-from engine.mteb.package import package, part
+from engine.mteb.package import causes, is_offline, package, part
 
 PREFIX = "mteb:"
 UNKNOWN_LANGUAGE = "und-Zyyy"
@@ -147,7 +147,7 @@ def explained(error: Exception, task: Any) -> UserError | None:
     """Say why a task's data could not be had; None for an error that is about something else."""
     about = task.metadata
     place = f"{about.dataset['path']} at {about.dataset['revision'][:12]}"
-    chain = _chain(error)
+    chain = causes(error)
     kinds = {type(one).__name__ for one in chain}
     words = " ".join(str(one) for one in chain).lower()
     if not about.is_public or "GatedRepoError" in kinds or "gated" in words:
@@ -156,7 +156,7 @@ def explained(error: Exception, task: Any) -> UserError | None:
             f"Accept their terms at https://huggingface.co/datasets/{about.dataset['path']} and "
             "log in with `hf auth login`.",
         )
-    if kinds & _OFFLINE or "couldn't reach" in words or "couldn't find cache" in words:
+    if is_offline(chain):
         return UserError(
             f"The data of {about.name} ({place}) are not on this machine, and the hub cannot be "
             f"reached ({type(chain[-1]).__name__}).",
@@ -173,20 +173,6 @@ def explained(error: Exception, task: Any) -> UserError | None:
             "No remote code is run here. A newer version of the task may have plain files.",
         )
     return None
-
-
-_OFFLINE = {
-    "ConnectionError", "OfflineModeIsEnabled", "LocalEntryNotFoundError", "ConnectError",
-    "ConnectTimeout", "ReadTimeout", "MaxRetryError", "OfflineModeError", "ProxyError",
-}  # fmt: skip
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """An error and what it came from, the first cause last."""
-    found = [error]
-    while (cause := found[-1].__cause__ or found[-1].__context__) and cause not in found:
-        found.append(cause)
-    return found
 
 
 def read(task: Any) -> None:
@@ -207,3 +193,24 @@ def read(task: Any) -> None:
             f"mteb could not read the data of {task.metadata.name}: {first_line(error)}",
             "Look whether its page on the hub says more, or take another task.",
         ) from error
+    lacking = list(_lacking(task))
+    if lacking:
+        name = task.metadata.name
+        raise UserError(
+            f"{name} has no data of {', '.join(lacking)}.",
+            f"Name what it has, as in {PREFIX}{name}/SUBSET@SPLIT, or take another task.",
+        )
+
+
+def _lacking(task: Any) -> Iterator[str]:
+    """Subsets and splits of which nothing was read."""
+    data = task.dataset or {}
+    if hasattr(task, "corpus"):  # in the layout of mteb's first version, which it converts later
+        return
+    for subset in task.hf_subsets:
+        of_subset = data[subset] if subset in data else data
+        for split in task.eval_splits:
+            rows = of_subset[split] if split in of_subset else ()
+            rows = rows["queries"] if isinstance(rows, Mapping) and "queries" in rows else rows
+            if not len(rows):
+                yield split if subset == "default" else f"{subset} ({split})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,8 +37,13 @@ def binary(vectors: np.ndarray) -> np.ndarray:
     return np.where(vectors > 0, np.float32(1), np.float32(-1))
 
 
-def smaller(vectors: np.ndarray, sizes: list[int]) -> Iterator[tuple[Compressed, np.ndarray]]:
-    """Every method at some sizes.
+METHODS = ("first", "pca", "int8", "binary")
+
+
+def smaller(
+    vectors: np.ndarray, sizes: Sequence[int], methods: Sequence[str] = METHODS
+) -> Iterator[tuple[Compressed, np.ndarray]]:
+    """Some methods at some sizes.
 
     PCA is fitted once, on these vectors; its components are in order, so a size is the first of
     them. Precisions are of the first dimensions.
@@ -46,16 +51,20 @@ def smaller(vectors: np.ndarray, sizes: list[int]) -> Iterator[tuple[Compressed,
     Args:
         vectors: float32 (n, d), finite.
         sizes: at most d each.
+        methods: of those above.
     """
     from engine.encoders.steps import fit_pca
 
     turned = None
-    if len(vectors) > 1:
+    if len(vectors) > 1 and "pca" in methods:
         turned = fit_pca(vectors.astype(np.float64), vectors.shape[1])(vectors.astype(np.float64))
     for k in sizes:
         first = np.ascontiguousarray(vectors[:, :k])
-        yield Compressed("first", k, 4 * k), first
+        if "first" in methods:
+            yield Compressed("first", k, 4 * k), first
         if turned is not None and k < vectors.shape[1]:
             yield Compressed("pca", k, 4 * k), np.ascontiguousarray(turned[:, :k], np.float32)
-        yield Compressed("int8", k, k), int8(first)
-        yield Compressed("binary", k, k / 8), binary(first)
+        if "int8" in methods:
+            yield Compressed("int8", k, k), int8(first)
+        if "binary" in methods:
+            yield Compressed("binary", k, k / 8), binary(first)

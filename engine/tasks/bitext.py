@@ -16,7 +16,7 @@ from engine.progress import ProgressCallback
 from engine.results import Score
 from engine.tasks.cost import Work
 from engine.tasks.splits import scored_split
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
     from engine.datasets.types import Parallel
@@ -131,6 +131,13 @@ def rows(data: Parallel, protocol: str = "", seed: int = 0) -> np.ndarray:
     return np.concatenate([start + left, start + len(data.parts[split].left) + right])
 
 
+def examples(data: Parallel, protocol: str = "", seed: int = 0) -> ExampleTexts:
+    """Each left sentence that has a translation, and that."""
+    split, (left, _), gold = scored(data)
+    part = data.parts[split]
+    return [((part.left[a],), part.right[b]) for a, b in zip(left, gold, strict=True)]
+
+
 def of_data(name: str, description: str = "") -> Task:
     """The task on parallel sentences."""
     return Task(
@@ -152,5 +159,6 @@ TYPE = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, tick),
     work=_work,
     rows=rows,
+    examples=examples,
     draws=False,
 )

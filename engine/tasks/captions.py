@@ -17,7 +17,7 @@ from engine.errors import UserError
 from engine.progress import ProgressCallback
 from engine.results import Score
 from engine.tasks.cost import Work
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
     from engine.datasets.types import Captions
@@ -109,6 +109,14 @@ def _matched(data: Captions, vectors: np.ndarray) -> dict[str, Matched]:
     return found
 
 
+def _examples(data: Captions, protocol: str, seed: int) -> ExampleTexts:
+    from engine.datasets.types import CAPTIONS
+
+    texts = data.parts["test"].captions
+    found = (texts[start : start + CAPTIONS] for start in range(0, len(texts), CAPTIONS))
+    return [(of_image, f"photograph {n}") for n, of_image in enumerate(found, start=1)]
+
+
 def _work(data: Captions, protocol: str, seed: int) -> Work:
     train = data.parts["train"]
     n = len(train.captions)
@@ -123,6 +131,7 @@ TYPE = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, seed, tick),
     work=_work,
     trains=True,
+    examples=_examples,
     tasks=(
         Task(
             "ImageCaptionRetrieval",

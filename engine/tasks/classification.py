@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.features import one_blas_thread
 from engine.classifiers.setting import Fit, SolverSetting
 from engine.errors import UserError
 from engine.progress import ProgressCallback
 from engine.results import Score
 from engine.tasks.cost import Work
 from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from engine.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from engine.datasets.types import LabelledSentences
@@ -58,7 +58,7 @@ def measure(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    split = own_splits and _has_own_splits(data)
+    split = own_splits and has_own_splits(data)
     rows, labels = _enough(data, "train" if split else None)
     features = vectors[rows].astype(np.float64)
     predicted = np.empty_like(labels)
@@ -92,7 +92,7 @@ def measure(
     return Measurement(scores, {"correct": correct}, details)
 
 
-def _has_own_splits(data: LabelledSentences) -> bool:
+def has_own_splits(data: LabelledSentences) -> bool:
     """Whether the data says what to fit on and what to predict."""
     return {"train", "test"} <= set(data.splits)
 
@@ -110,11 +110,16 @@ def _parts(
     yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(rows, labels)
 
 
-def _enough(data: LabelledSentences, split: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and labels of the sentences whose label occurs often enough, in one split."""
+def frequent(data: LabelledSentences, split: str | None) -> tuple[set[str], Counter[str]]:
+    """Labels that occur often enough to be told apart, and how often each occurs, in one split."""
     every = data.splits or [""] * len(data.labels)
     counts = Counter(y for y, name in zip(data.labels, every, strict=True) if split in (None, name))
-    kept = {label for label, count in counts.items() if count >= FOLDS}
+    return {label for label, count in counts.items() if count >= FOLDS}, counts
+
+
+def _enough(data: LabelledSentences, split: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and labels of the sentences whose label occurs often enough, in one split."""
+    kept, _ = frequent(data, split)
     if len(kept) < 2:
         raise UserError(
             f"{data.name} has {len(kept)} labels with at least {FOLDS} sentences; "
@@ -125,9 +130,9 @@ def _enough(data: LabelledSentences, split: str | None) -> tuple[np.ndarray, np.
     return rows, np.array(data.labels)[rows]
 
 
-def _examples(data: LabelledSentences, protocol: str) -> ExampleTexts:
+def _examples(data: LabelledSentences, protocol: str, seed: int) -> ExampleTexts:
     """Those that are predicted: of a label that occurs often enough, in `test` or everywhere."""
-    split = _own_splits(protocol) and _has_own_splits(data)
+    split = _own_splits(protocol) and has_own_splits(data)
     rows, _ = _enough(data, "train" if split else None)
     tested = [row for row in rows if not split or data.splits[row] == "test"]
     return [((data.sentences[row],), data.labels[row]) for row in tested]
@@ -157,7 +162,7 @@ def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
     """One fit on the data's own split, or one a fold."""
     _, labels = np.unique(np.array(data.labels), return_inverse=True)
     n = len(labels)
-    if _own_splits(protocol) and _has_own_splits(data):
+    if _own_splits(protocol) and has_own_splits(data):
         names = np.array(data.splits)
         parts = [(np.flatnonzero(names == "train"), np.flatnonzero(names == "test"))]
     else:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.classifiers.features import one_blas_thread
 from engine.classifiers.setting import Fit, SolverSetting
 from engine.errors import UserError
 from engine.progress import ProgressCallback
 from engine.results import Score
 from engine.tasks.cost import Work
 from engine.tasks.splits import scored_split
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from engine.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from engine.datasets.types import LabelledSentences
@@ -201,6 +201,14 @@ def _notes(data: LabelledSentences, labels: np.ndarray, draws: _Draws) -> list[s
     return notes
 
 
+def examples(data: LabelledSentences, protocol: str = "", seed: int = 0) -> ExampleTexts:
+    """The sentences that are predicted: those of the split, or all."""
+    split = scored(data)
+    names = data.splits if split != "all" else [split] * len(data.labels)
+    rows = zip(data.sentences, data.labels, names, strict=True)
+    return [((text,), label) for text, label, name in rows if name == split]
+
+
 def of_data(name: str, dataset: str) -> Task:
     """The task on labelled sentences."""
     said = f"Tell the labels of {dataset} apart, of which {SHOTS} sentences each are known."
@@ -224,4 +232,5 @@ TYPE = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, seed, tick),
     work=_work,
     rows=lambda data, protocol, seed: _draws(data, seed).rows,
+    examples=examples,
 )

@@ -66,6 +66,7 @@ TYPE = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors),
     work=_work,
     rows=rows,
+    examples=sts.examples,
     draws=False,
     protocols=("mteb-v1", "mteb-v2"),
 )

@@ -14,7 +14,7 @@ from engine.errors import UserError
 from engine.results import Score
 from engine.tasks.cost import Work
 from engine.tasks.splits import scored_split
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
     from engine.datasets.types import LabelledPairs
@@ -156,6 +156,13 @@ def rows(data: LabelledPairs, protocol: str = "", seed: int = 0) -> np.ndarray:
     return np.unique(np.concatenate([data.left[pairs], data.right[pairs]]))
 
 
+def examples(data: LabelledPairs, protocol: str = "", seed: int = 0) -> ExampleTexts:
+    """The pairs that are told apart, with their labels."""
+    _, pairs, _ = scored(data)
+    rows = zip(data.left[pairs], data.right[pairs], pairs, strict=True)
+    return [((data.sentences[a], data.sentences[b]), data.labels[i]) for a, b, i in rows]
+
+
 def of_data(name: str, description: str = "") -> Task:
     """The task on labelled pairs."""
     return Task(
@@ -176,5 +183,6 @@ TYPE = TaskType(
     ),
     work=_work,
     rows=rows,
+    examples=examples,
     draws=False,
 )

@@ -20,7 +20,7 @@ from engine.progress import ProgressCallback
 from engine.results import Score
 from engine.stats.bootstrap import pearson, spearman
 from engine.tasks.cost import Work
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
     from engine.datasets.types import ScoredPairs
@@ -131,6 +131,12 @@ def _measured(
     return measure(data, vectors, select, seed, tick)
 
 
+def _examples(data: ScoredPairs, protocol: str, seed: int) -> ExampleTexts:
+    part = data.parts["test"]
+    rows = zip(part.left, part.right, part.gold, strict=True)
+    return [((a, b), f"{grade:g}") for a, b, grade in rows]
+
+
 def _finetune(dataset: str) -> Task:
     said = f"{dataset} by a trained regressor, chosen by dev Spearman as SimCSE's fork does."
     name = dataset + _FINETUNE
@@ -142,5 +148,6 @@ TYPE = TaskType(
     measure=_measured,
     work=work,
     trains=True,
+    examples=_examples,
     tasks=(_finetune("STSBenchmark"), _finetune("SICKRelatedness")),
 )

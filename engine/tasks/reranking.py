@@ -25,5 +25,6 @@ TYPE = TaskType(
     work=retrieval.work,
     rows=retrieval.rows,
     queries=retrieval.queries,
+    examples=retrieval.examples,
     draws=False,
 )

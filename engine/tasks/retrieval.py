@@ -17,7 +17,7 @@ from engine.results import Score
 from engine.stats import ranking
 from engine.tasks.cost import Work
 from engine.tasks.splits import scored_split
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
     from engine.datasets.types import Retrieval
@@ -167,6 +167,13 @@ def _notes(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[str]:
     return notes
 
 
+def examples(data: Retrieval, protocol: str = "", seed: int = 0) -> ExampleTexts:
+    """Each judged query, and the first of the documents that answer it best."""
+    _, judged = judged_queries(data)
+    best = {key: max(grades, key=lambda name: grades[name]) for key, grades in judged.items()}
+    return [((data.queries[key],), data.documents.get(name, "")) for key, name in best.items()]
+
+
 def of_data(name: str, description: str = "") -> Task:
     """The task on queries, documents and judgements."""
     return Task(
@@ -195,5 +202,6 @@ TYPE = TaskType(
     work=work,
     rows=rows,
     queries=queries,
+    examples=examples,
     draws=False,
 )

@@ -66,7 +66,7 @@ TYPE = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors),
     work=_work,
     draws=False,
-    examples=lambda data, protocol: [
+    examples=lambda data, protocol, seed: [
         ((sentence,), label) for sentence, label in zip(data.sentences, data.labels, strict=True)
     ],
     tasks=(of_data("StarterSearch", "starter-topics", "Find sentences of the same topic."),),

@@ -87,7 +87,7 @@ def main_rows(data: ScoredPairs) -> tuple[tuple[np.ndarray, np.ndarray], np.ndar
     return (pairs.left[rows], pairs.right[rows]), pairs.gold[rows]
 
 
-def examples(data: ScoredPairs, protocol: str) -> ExampleTexts:
+def examples(data: ScoredPairs, protocol: str = "", seed: int = 0) -> ExampleTexts:
     """The pairs of the main score with their grades."""
     (left, right), gold = main_rows(data)
     sentences = data.sentences

@@ -15,7 +15,7 @@ from engine.errors import UserError
 from engine.progress import ProgressCallback
 from engine.results import Score
 from engine.tasks.cost import Work
-from engine.tasks.task import Measurement, Task, TaskType
+from engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
     from engine.datasets.types import Summaries
@@ -109,6 +109,12 @@ def rows(data: Summaries, protocol: str = "", seed: int = 0) -> np.ndarray:
     return np.arange(len(data.documents), len(data.sentences))
 
 
+def examples(data: Summaries, protocol: str = "", seed: int = 0) -> ExampleTexts:
+    """Each document, and the machine summary that experts rate highest."""
+    rows = zip(data.documents, data.machine, data.ratings[rated(data)], strict=True)
+    return [((text,), machine[int(gold.argmax())]) for text, machine, gold in rows]
+
+
 def of_data(name: str, description: str = "") -> Task:
     """The task on rated summaries."""
     return Task(
@@ -130,5 +136,6 @@ TYPE = TaskType(
     ),
     work=_work,
     rows=rows,
+    examples=examples,
     draws=False,
 )

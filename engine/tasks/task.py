@@ -81,8 +81,8 @@ class TaskType:
         trains: whether something is trained for minutes.
         draws: whether the main score depends on the seed.
         protocols: the only ones under which it is measured so; empty for all others.
-        examples: called with (data, protocol), says which examples the main score is over; None
-            where nothing does.
+        examples: called with (data, protocol, seed), says which examples the main score is over;
+            None where nothing does.
     """
 
     name: str
@@ -94,7 +94,7 @@ class TaskType:
     trains: bool = False
     draws: bool = True
     protocols: tuple[str, ...] = ()
-    examples: Callable[[Any, str], ExampleTexts] | None = None
+    examples: Callable[[Any, str, int], ExampleTexts] | None = None
 
 
 MTEB_TYPES = {

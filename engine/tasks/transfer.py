@@ -315,7 +315,9 @@ def work(data: LabelledSentences | LabelledPairs, protocol: str, seed: int) -> W
     return replace(whole, calls=calls)
 
 
-def examples(data: LabelledSentences | LabelledPairs, protocol: str) -> ExampleTexts:
+def examples(
+    data: LabelledSentences | LabelledPairs, protocol: str = "", seed: int = 0
+) -> ExampleTexts:
     """The examples of the split `test`, or all of them, in the order of the data set."""
     from engine.datasets.types import LabelledPairs
 

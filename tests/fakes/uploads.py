@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from app.pages.data.service import keep
 from app.workspace import Workspace
+from engine.datasets import starter
 from engine.datasets.tables import preview
+
+FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
+"""Of BEIR."""
 
 
 def collection(workspace: Workspace, tmp_path: Path, name: str, lines: list[str]) -> str:
@@ -15,3 +21,28 @@ def collection(workspace: Workspace, tmp_path: Path, name: str, lines: list[str]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     mapping = preview(file, file.name).mapping
     return "upload:" + keep(workspace, file, file.name, name, mapping)["name"]
+
+
+def beir(folder: Path, most: int = 40) -> tuple[Path, Path, Path]:
+    """Write corpus, queries and judgements as BEIR has them, of the starter pairs.
+
+    A query is the left sentence of a pair that is graded 4 or more, its document the right one,
+    among the right sentences of all pairs.
+    """
+    (pairs,) = starter.read_pairs().parts.values()
+    documents = {text: f"d{i}" for i, text in enumerate(dict.fromkeys(pairs.right))}
+    alike = [(a, b) for a, b, gold in zip(pairs.left, pairs.right, pairs.gold, strict=True)
+             if gold >= 4][:most]  # fmt: skip
+    corpus, queries, judged = (folder / of for of in FILES)
+    judged.parent.mkdir(parents=True)
+    corpus.write_text(
+        _json({"_id": key, "title": "", "text": said} for said, key in documents.items())
+    )
+    queries.write_text(_json({"_id": f"q{i}", "text": a} for i, (a, _) in enumerate(alike)))
+    rows = [f"q{i}\t{documents[b]}\t1\n" for i, (_, b) in enumerate(alike)]
+    judged.write_text("query-id\tcorpus-id\tscore\n" + "".join(rows))
+    return corpus, queries, judged
+
+
+def _json(rows: Iterable[Mapping[str, str]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)

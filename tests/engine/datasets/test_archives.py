@@ -46,6 +46,10 @@ def test_three_files_need_no_folder() -> None:
     data = read(zipped(files), "x.zip", Mapping("retrieval", {}))
     assert isinstance(data, Retrieval)
     assert data.judgements == {"test": {"a": {"1": 1}}}
+    files["test.tsv"] = files["dev.tsv"]
+    data = read(zipped(files), "x.zip", Mapping("retrieval", {}))
+    assert isinstance(data, Retrieval)
+    assert list(data.judgements) == ["dev", "test"]  # names of splits tell
 
 
 def test_two_files_of_lines_are_parallel() -> None:
@@ -73,8 +77,8 @@ def test_files_are_packed_alike_each_time(tmp_path: Path) -> None:
     [
         ({"corpus.jsonl": b"0" * 50 * 2**20}, "unpacks to more than 100 times its size"),
         ({f"{i}.txt": b"" for i in range(1001)}, "more than 1,000 files"),
-        ({}, "no data set that is known here, but nothing"),
-        ({"x.csv": b"a,b\n"}, "no data set that is known here, but x.csv"),
+        ({}, "made of no files"),
+        ({"x.csv": b"a,b\n"}, "made of x.csv"),
         ({"a/x/y.de": b"1\n", "b/x/y.de": b"2\n"}, "two files 'x/y.de'"),
         ({"y.de": b"1\n2\n", "y.en": b"1\n"}, "y.de has 2 lines and y.en has 1"),
         (BEIR | {"queries.jsonl": b"{\n"}, r"queries.jsonl, line 1 is not JSON"),

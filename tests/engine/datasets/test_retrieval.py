@@ -66,6 +66,25 @@ def test_languages_of_one_set_are_its_parts(tmp_path: Path) -> None:
     assert infos == infos | {"quad/de": ("deu",), "quad/en": ("eng",), "over_it": ()}
 
 
+def test_one_language_asks_documents_of_another(tmp_path: Path) -> None:
+    """`quad/de-en`, where both are judged alike: only then are ids known to mean the same."""
+    for language, qrels in (("de", QRELS), ("en", QRELS), ("fr", QRELS.replace("2", "1"))):
+        corpus, queries = CORPUS.replace("Tea", language), QUERIES.replace("How", language)
+        made = folder(tmp_path, corpus=corpus, queries=queries, qrels=qrels)
+        made.rename(tmp_path / "mteb" / "retrieval" / f"quad_{language}")
+    catalog = Catalog(tmp_path)
+    infos = {info.name: info.languages for info in catalog.list()}
+    assert infos == infos | {"quad/de-en": ("deu", "eng")}
+    assert "quad/fr-en" not in infos
+    across, english, german = (catalog.load(f"quad/{of}") for of in ("de-en", "en", "de"))
+    assert isinstance(across, Retrieval)
+    assert isinstance(english, Retrieval)
+    assert isinstance(german, Retrieval)
+    assert across.documents == english.documents
+    assert across.queries == german.queries
+    assert across.judgements == english.judgements != {}
+
+
 @pytest.mark.parametrize(
     ("file", "text"),
     [
@@ -215,6 +234,9 @@ def test_the_sets_of_the_data_folder_are_read_whole(data_root: Path) -> None:
     assert isinstance(german, Retrieval)
     assert list(english.queries) == list(german.queries)
     assert english.judgements == german.judgements
+    across = catalog.load("xquad/de-en")
+    assert isinstance(across, Retrieval)
+    assert (across.queries, across.documents) == (german.queries, english.documents)
     assert set(question.judgements) == {"train", "dev", "test"}
     assert question.candidates is not None
     assert set(question.candidates) == set(question.queries)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import mteb
 import numpy as np
 import pytest
 
@@ -13,8 +14,6 @@ from engine.encoders import load
 from engine.errors import UserError
 from engine.mteb import package
 from engine.mteb.model import Model
-
-mteb = pytest.importorskip("mteb")
 
 PAIRS = [
     ("a dog runs on the grass", "a puppy plays in the meadow", 4.5),

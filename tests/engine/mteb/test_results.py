@@ -44,9 +44,10 @@ def of_mteb(folder: Path, revision: str = "r1", data: str = "d1") -> Path:
 
 def test_mteb_reads_what_is_written(tmp_path: Path) -> None:
     """As a result of its own, with the score as a share."""
-    task_result = pytest.importorskip("mteb.results.task_result")
+    from mteb.results.task_result import TaskResult
+
     (file,) = results.write(tmp_path, [RESULT])
-    found = task_result.TaskResult.from_disk(file)
+    found = TaskResult.from_disk(file)
     assert found.get_score() == pytest.approx(0.7125, abs=1e-9)
     assert found.task_name == "biosses"
 

@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import mteb
 import numpy as np
 import pytest
+from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
+from mteb.models.model_meta import ModelMeta
+from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 
 from engine import evaluate, load, protocols
 from engine.datasets import Catalog
@@ -18,13 +22,6 @@ from engine.mteb import package, theirs
 from engine.results import Result
 from engine.stats.bootstrap import main_sample
 from tests.engine.mteb.test_model import PAIRS
-
-pytest.importorskip("mteb")
-
-import mteb
-from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
-from mteb.models.model_meta import ModelMeta
-from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 
 UNDER = f"mteb-{package.version()}"
 ONE_OF_EACH = ("biosses", "trecqa", "rte3", "cranfield", "tatoeba/tam-eng", "bbc_news/cluster",

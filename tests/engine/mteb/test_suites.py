@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import mteb
 import pytest
 
 from engine.errors import UserError
 from engine.mteb import suites, theirs
-
-mteb = pytest.importorskip("mteb")
 
 
 def test_a_suite_lists_the_tasks_that_mteb_names() -> None:

@@ -10,7 +10,6 @@ import pytest
 from engine.search import ann_index
 from engine.search.index import Index, neighbours_of_each, unit_rows
 
-pytest.importorskip("faiss")
 RNG = np.random.default_rng(6)
 CENTRES = RNG.normal(size=(50, 16))
 VECTORS = (CENTRES[RNG.integers(0, 50, 4000)] + 0.7 * RNG.normal(size=(4000, 16))).astype("f4")

@@ -17,8 +17,6 @@ BOTH = pytest.mark.parametrize("use_faiss", [True, False])
 @BOTH
 def test_neighbours_are_those_of_scikit_learn(use_faiss: bool) -> None:
     """The same positions in the same order, cosines to 1e-6."""
-    if use_faiss:
-        pytest.importorskip("faiss")
     scores, ids = Index(VECTORS, use_faiss=use_faiss).search(QUERIES, 7)
     peer = NearestNeighbors(n_neighbors=7, metric="cosine").fit(VECTORS)
     distances, expected = peer.kneighbors(QUERIES)
@@ -30,8 +28,6 @@ def test_neighbours_are_those_of_scikit_learn(use_faiss: bool) -> None:
 @BOTH
 def test_more_than_there_are(use_faiss: bool) -> None:
     """More than n gives n columns, every position once."""
-    if use_faiss:
-        pytest.importorskip("faiss")
     _, ids = Index(VECTORS[:4], use_faiss=use_faiss).search(QUERIES[:2], 10)
     assert [sorted(row) for row in ids.tolist()] == [[0, 1, 2, 3]] * 2
 
@@ -39,8 +35,6 @@ def test_more_than_there_are(use_faiss: bool) -> None:
 @BOTH
 def test_a_row_with_nan_is_never_found(use_faiss: bool) -> None:
     """The others keep their positions."""
-    if use_faiss:
-        pytest.importorskip("faiss")
     vectors = VECTORS[:6].copy()
     vectors[2, 0] = np.nan
     _, ids = Index(vectors, use_faiss=use_faiss).search(vectors[5:], 6)
@@ -51,8 +45,6 @@ def test_a_row_with_nan_is_never_found(use_faiss: bool) -> None:
 @BOTH
 def test_ties_are_ordered_by_position(use_faiss: bool) -> None:
     """Equal vectors come in the order of the collection."""
-    if use_faiss:
-        pytest.importorskip("faiss")
     vectors = np.array([[0, 1], [1, 0], [1, 0], [1, 0]], dtype=np.float32)
     scores, ids = Index(vectors, use_faiss=use_faiss).search(vectors[1:2], 4)
     assert ids.tolist() == [[1, 2, 3, 0]]
@@ -62,8 +54,6 @@ def test_ties_are_ordered_by_position(use_faiss: bool) -> None:
 @BOTH
 def test_among_some_positions(use_faiss: bool) -> None:
     """As scikit-learn over those rows alone, under their own positions; NaN rows are nowhere."""
-    if use_faiss:
-        pytest.importorskip("faiss")
     vectors, among = VECTORS.copy(), np.arange(3, 500, 4)
     vectors[7] = np.nan
     _, ids = Index(vectors, use_faiss=use_faiss).search(QUERIES, 6, among)
@@ -141,8 +131,6 @@ def test_neighbours_of_each_with_many_duplicates() -> None:
 @BOTH
 def test_an_index_that_grows_finds_what_one_made_at_once_finds(use_faiss: bool) -> None:
     """In any order, with gaps; rows with NaN count but are never found."""
-    if use_faiss:
-        pytest.importorskip("faiss")
     rng = np.random.default_rng(4)
     rows, queries = rng.normal(size=(60, 7)), rng.normal(size=(5, 7))
     rows[11] = np.nan

@@ -12,6 +12,9 @@ from sklearn.manifold import TSNE, trustworthiness
 from engine.space import projection
 from engine.space.trust import trust
 
+JIT_COMPILED = pytest.param("umap_learn", marks=pytest.mark.long)
+"""Half a minute of compiling in a fresh environment, and again for what has a seed."""
+
 
 def _cloud(n: int = 300, dim: int = 12, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
@@ -98,7 +101,7 @@ def test_tsne_is_that_of_scikit_learn_on_unit_rows() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["umap", "umap_learn", "tsne"])
+@pytest.mark.parametrize("method", ["umap", JIT_COMPILED, "tsne"])
 def test_groups_stay_apart(method: str) -> None:
     """Three heaps of a hundred: on the plane everybody's nearest is of the own heap."""
     points = getattr(projection, method)(_groups()).points
@@ -145,8 +148,6 @@ def test_a_known_vector_is_placed_where_it_lies() -> None:
 @pytest.mark.parametrize("method", ["umap", "umap_learn", "tsne", "pacmap"])
 def test_torch_keeps_its_threads(method: str) -> None:
     """Numba, which some of them compile with, would give it every core: another order."""
-    if method == "pacmap":
-        pytest.importorskip("pacmap")
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from engine.datasets import CaptionPart, Captions, Catalog
 from engine.errors import UserError
 from engine.progress import nobody
 from engine.stats.bootstrap import bootstrap, main_sample
-from engine.tasks import captions
+from engine.tasks import Measurement, captions
 from tests.fakes.encoders import HashEncoder, NaNEncoder
 
 
@@ -36,6 +37,13 @@ def seen(data: Captions, noise: float) -> np.ndarray:
     return (np.repeat(images, 5, axis=0) + noise * random).astype(np.float32)
 
 
+@cache
+def measured() -> Measurement:
+    """What is found of vectors that show their image."""
+    data = dataset()
+    return captions.measure(data, seen(data, 0.8), 1111, nobody)
+
+
 def write_folder(root: Path, data: Captions) -> Path:
     """Converted files, as `theodolite data import-coco` leaves them."""
     folder = root / "downstream" / "COCO"
@@ -50,8 +58,7 @@ def write_folder(root: Path, data: Captions) -> Path:
 @pytest.mark.slow
 def test_the_main_score_is_the_mean_of_six_recalls() -> None:
     """And of the examples, so that encoders can be compared image by image."""
-    data = dataset()
-    found = captions.measure(data, seen(data, 0.8), 1111, nobody)
+    found = measured()
     scores = {(s.split, s.metric): s for s in found.scores}
     sides = ("image_to_text", "text_to_image")
     recalls = [scores["test", f"{side}_recall_at_{k}"].score for side in sides for k in (1, 5, 10)]
@@ -76,8 +83,7 @@ def test_the_main_score_is_the_mean_of_six_recalls() -> None:
 @pytest.mark.slow
 def test_fewer_images_than_five_folds_are_said_so() -> None:
     """A number that compares with no published one must not look like one."""
-    data = dataset()
-    details = captions.measure(data, seen(data, 0.8), 1111, nobody).details
+    details = measured().details
     assert details["fold_images"] == [14]
     assert "has 14 images: 1 of 5 folds of 1,000" in details["notes"][0]
 
@@ -153,7 +159,7 @@ def test_the_door_returns_the_dictionary_of_senteval(tmp_path: Path) -> None:
     found = results["ImageCaptionRetrieval"]
     assert set(found) == {"devacc", "acc", "ndev", "ntest"}
     assert (found["ndev"], found["ntest"]) == (60, 70)
-    expected = captions.measure(data, seen(data, 0.8), 1111, nobody)
+    expected = measured()
     assert found["devacc"] == pytest.approx(6 * expected.scores[-1].score)
     assert 100 < found["devacc"] <= 600
     to_text, to_image = found["acc"]

@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("mteb")
-
 from datasets import Dataset, DatasetDict
 from mteb._evaluators.text.summarization_evaluator import DeprecatedSummarizationEvaluator
 from mteb.abstasks.classification import AbsTaskClassification
@@ -48,6 +45,11 @@ def measured(kind: str, data: Any, model: Given, protocol: str = "mteb-v2") -> M
     (main,) = [score for score in found.scores if score.main]
     sample = main_sample(found.examples, found.details)
     assert sample.statistic == pytest.approx(main.score, abs=1e-3)
+    assert way.examples is not None
+    told = way.examples(data, protocol, 42)
+    assert len(told) == len(sample.values) and {t for texts, _ in told for t in texts} <= {
+        *data.sentences
+    }
     work = way.work(data, protocol, 42)
     assert len(work.sentences) == len(rows)
     return found
@@ -106,13 +108,17 @@ def test_few_shot_without_train() -> None:
                 "accuracy")  # fmt: skip
 
 
-def test_clustering(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draws of a part of the sentences; and all of them at once, as the first benchmark did."""
+@pytest.mark.parametrize("labels", [6, 20])
+def test_clustering(monkeypatch: pytest.MonkeyPatch, labels: int) -> None:
+    """Draws of a part of the sentences; and all of them at once, as the first benchmark did.
+
+    With many labels the first centres are found by our own code.
+    """
     from engine.tasks import clustering
 
     monkeypatch.setattr(clustering, "EMBEDDED", 150)
     monkeypatch.setattr(clustering, "DRAWN", 1000)
-    sentences, names, vectors = clouds(40, 6)
+    sentences, names, vectors = clouds(240 // labels, labels)
     model, data = Given(sentences, vectors), LabelledSentences("x", sentences, names)
     found = scores(
         AbsTaskClustering, "Clustering", "v_measure", table(sentences=sentences, labels=names),
@@ -127,6 +133,21 @@ def test_clustering(monkeypatch: pytest.MonkeyPatch) -> None:
         table(sentences=[sentences], labels=[names]), model,
     )  # fmt: skip
     assert_same(measured("clustering", data, model, "mteb-v1"), found, 1, "v_measure")
+
+
+def test_the_first_centres_are_those_of_scikit_learn() -> None:
+    """The same rows for every draw and seed, also where rows occur several times."""
+    from sklearn.cluster import kmeans_plusplus
+
+    from engine.tasks.clustering import KMeansPlusPlus
+
+    _, _, vectors = clouds(30, 15)
+    ours = KMeansPlusPlus(vectors)
+    for seed in range(20):
+        sample = vectors[np.random.default_rng(seed).integers(0, len(vectors), 300)]
+        expected, _ = kmeans_plusplus(sample, 15, random_state=seed)
+        found = ours(sample, 15, np.random.RandomState(seed))
+        np.testing.assert_array_equal(found, expected)
 
 
 def pairs(n: int) -> tuple[list[str], list[str], np.ndarray, Given]:

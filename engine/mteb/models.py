@@ -1,0 +1,182 @@
+"""What MTEB knows of models: its registry, by their names on the hub. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from engine.errors import UserError, first_line
+from engine.mteb.package import causes, is_offline, part
+from engine.protocols.package import version
+
+_OTHER_KINDS = {
+    "cross-encoder": "a cross-encoder: it scores two texts at once and gives no vectors",
+    "late-interaction": "a late-interaction model: it gives a vector a token, not one a text",
+    "sparse": "a sparse model: its vectors are weights of words, not a point in a space",
+    "hybrid": "a hybrid of several models: it gives scores and no vectors",
+    "router": "a router: it sends every text to another model",
+}
+
+_loading = threading.Lock()
+
+
+def trained_on(model: str) -> tuple[str, ...] | None:
+    """MTEB's tasks whose data a model was trained on, with those that MTEB counts as the same.
+
+    Args:
+        model: its name on the hub, `owner/name`.
+
+    Returns:
+        Their names as MTEB writes them, in order; empty if it was trained on none of them. None
+        where nothing is known: mteb is not installed, does not list the model, or does not say.
+    """
+    return None if version() is None else _trained_on(model)
+
+
+@cache
+def _trained_on(model: str) -> tuple[str, ...] | None:
+    listed = registered(model)
+    found = None if listed is None else listed.get_training_datasets()
+    return None if found is None else tuple(sorted(found))
+
+
+def registered(model: str) -> Any:
+    """MTEB's entry of a model; None if it has none.
+
+    Raises:
+        UserError: mteb is not installed.
+    """
+    find = part("get_model_meta")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a model goes by another name today
+        try:
+            return find(model)
+        except KeyError:
+            return None
+
+
+def dense(model: str) -> Any:
+    """MTEB's entry of a model that gives a vector a text, here and by mteb's own code.
+
+    Raises:
+        UserError: mteb is not installed or has no such model, or it is none that can be an encoder
+            here; says why.
+    """
+    meta = registered(model)
+    if meta is None:
+        listed = part("models.model_implementations.MODEL_REGISTRY")
+        close = difflib.get_close_matches(model, listed, n=3)
+        raise UserError(
+            f"MTEB lists no model {model!r}.",
+            f"Did you mean {' or '.join(f'mteb:{name}' for name in close)}?"
+            if close else f"A model of the hub is written hf:{model}.",
+        )  # fmt: skip
+    other = next((kind for kind in meta.model_type if kind in _OTHER_KINDS), None)
+    if "dense" not in meta.model_type and other:
+        raise UserError(f"{meta.name} is {_OTHER_KINDS[other]}.", "Encoders here give one vector "
+                        "a text; take a dense model.")  # fmt: skip
+    if "text" not in meta.modalities:
+        raise UserError(f"{meta.name} reads {' and '.join(meta.modalities)}.",
+                        "Encoders here read text; take a model of texts.")  # fmt: skip
+    if "API" in meta.framework or not meta.open_weights:
+        raise UserError(
+            f"{meta.name} runs on its owner's servers alone; no text leaves this machine.",
+            "Take a model with open weights.",
+        )
+    if meta.loader is None:
+        raise UserError(f"MTEB has no code for {meta.name}, only its name.", f"Try hf:{meta.name}.")
+    if meta.loader_kwargs.get("trust_remote_code"):
+        raise _remote(meta)
+    return meta
+
+
+def load(meta: Any, device: str | None) -> Any:
+    """Have MTEB load a model, downloading it if need be.
+
+    Raises:
+        UserError: it cannot be had or read; says why.
+    """
+    try:
+        with warnings.catch_warnings(), _no_remote_code(meta):
+            warnings.simplefilter("ignore")
+            return part("get_model")(meta.name, meta.revision, device)
+    except UserError:
+        raise
+    except Exception as error:  # every loader has its own
+        raise _explained(error, meta) from error
+
+
+@contextmanager
+def _no_remote_code(meta: Any) -> Iterator[None]:
+    """Refuse programs that come with a model, whatever a loader of MTEB's asks transformers for."""
+    from transformers import dynamic_module_utils as programs
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise RuntimeError("refused") from _remote(meta)  # other errors are passed over
+
+    with _loading:
+        own = programs.get_class_in_module
+        programs.get_class_in_module = refuse
+        try:
+            yield
+        finally:
+            programs.get_class_in_module = own
+
+
+def _remote(meta: Any) -> UserError:
+    return UserError(
+        f"{meta.name} comes with a program of its own (trust_remote_code).",
+        "No remote code is run here. Compute its vectors elsewhere and use vectors:FILE, or take "
+        "another model.",
+    )
+
+
+def _explained(error: Exception, meta: Any) -> UserError:
+    chain = causes(error)
+    refused = next((one for one in chain if isinstance(one, UserError)), None)
+    if refused is not None:
+        return refused
+    if any("trust_remote_code" in str(one) for one in chain):
+        return _remote(meta)
+    kinds = {type(one).__name__ for one in chain}
+    if "GatedRepoError" in kinds:
+        return UserError(
+            f"{meta.name} is gated.", "Accept its terms on the hub and log in with `hf auth login`."
+        )
+    if is_offline(chain):
+        return UserError(
+            f"The hub cannot be reached, and {meta.name} is not on this machine "
+            f"({type(chain[-1]).__name__}).",
+            "Connect and try again.",
+        )
+    if isinstance(error, ImportError):
+        return UserError(
+            f"MTEB's code for {meta.name} needs a package that is not installed: "
+            f"{first_line(error)}",
+            f"Install it, or try hf:{meta.name}.",
+        )
+    return UserError(f"mteb cannot load {meta.name}: {first_line(error)}", f"Try hf:{meta.name}.")
+
+
+def facts(model: str) -> dict[str, Any]:
+    """What MTEB says of a model, under the names that `engine.encoders.describe` gives facts.
+
+    Raises:
+        UserError: as of `dense`.
+    """
+    meta = dense(model)
+    megabytes = meta.memory_usage_mb
+    return {
+        "dim": meta.embed_dim if isinstance(meta.embed_dim, int) else None,
+        "parameters": meta.n_parameters,
+        "embedding_parameters": meta.n_embedding_parameters,
+        "bytes": int(megabytes * 2**20) if megabytes else None,
+        "max_tokens": int(meta.max_tokens) if meta.max_tokens else None,
+        "licence": None if meta.license is None else str(meta.license),
+        "trained_on": list(trained_on(model) or ()),
+    }

@@ -1,0 +1,148 @@
+"""MTEB's models as encoders, `mteb:NAME`: loaded and prompted by its own code.
+
+What stands before a text is the model's own affair, and so may depend on the task; each task, and
+each side of a search, is a source of its own. Without a task a model is asked as for the similarity
+of two sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from engine.encoders.base import Encoder
+from engine.encoders.fingerprint import fingerprint
+from engine.encoders.float32 import exact_float32
+from engine.encoders.prompts import TWO_SIDED, PromptTask, Side
+from engine.encoders.sides import PromptedByTask, TwoSided
+from engine.encoders.source import Source, clean, in_chunks
+from engine.encoders.transformer import quiet
+from engine.encoders.weights import weights
+from engine.errors import UserError
+from engine.mteb import models
+from engine.mteb.package import part
+from engine.mteb.theirs import UNKNOWN_LANGUAGE
+from engine.progress import Progress
+from engine.protocols.package import version
+
+_BATCH = 32
+"""What `mteb.evaluate` takes when nothing is said."""
+_PLAIN = "STS"
+_SEARCHES = {name: "Retrieval" for name in TWO_SIDED}
+"""Types that share the class of another one."""
+
+
+class ModelSource(Source):
+    """One side of a model, for tasks of one type or for one of MTEB's.
+
+    Args:
+        name: canonical spec of the encoder.
+        meta: MTEB's entry of the model.
+        task: which it is; a name that MTEB does not know makes no difference.
+        side: what is encoded; None for a task that knows no sides.
+        device: see `load`.
+    """
+
+    def __init__(
+        self, name: str, meta: Any, task: PromptTask, side: Side | None, device: str | None
+    ) -> None:
+        self.name = name
+        self._meta, self._side, self._device = meta, side, device
+        self._task = _metadata(task.name, task.type or _PLAIN)
+        asked = self._task.name, self._task.type, side
+        self.fingerprint = fingerprint("mteb", version(), meta.name, meta.revision, *asked)
+        self._weights = weights("mteb", meta.name, meta.revision, device)
+        self.dim = meta.embed_dim if isinstance(meta.embed_dim, int) else self._given([""]).shape[1]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What MTEB compares by something else than the cosine."""
+        by = self._meta.similarity_fn_name
+        if by in (None, "cosine"):
+            return ()
+        return (f"MTEB compares vectors of {self._meta.name} by {by!s}; here it is the cosine.",)
+
+    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
+        """See `Source.chunks`."""
+        return in_chunks(sentences, self._encode)
+
+    def _encode(self, sentences: Sequence[str]) -> np.ndarray:
+        vectors = self._given(sentences)
+        if vectors.shape != (len(sentences), self.dim):
+            raise UserError(
+                f"{self._meta.name} gave vectors of shape {vectors.shape} for {len(sentences)} "
+                f"texts; MTEB says that it has {self.dim} dimensions.",
+                f"MTEB's entry of the model is wrong: try hf:{self._meta.name}.",
+            )
+        return vectors
+
+    def _given(self, sentences: Sequence[str]) -> np.ndarray:
+        from datasets import Dataset
+        from torch.utils.data import DataLoader
+
+        texts = Dataset.from_dict({"text": [clean(sentence) for sentence in sentences]})
+        side = self._side and part("types.PromptType")(self._side)
+        with self._weights.lock, quiet():
+            model = self._weights.get(lambda: models.load(self._meta, self._device))
+            with exact_float32():
+                vectors = model.encode(
+                    DataLoader(texts, batch_size=_BATCH), task_metadata=self._task, hf_split="test",
+                    hf_subset="default", prompt_type=side, batch_size=_BATCH,
+                    show_progress_bar=False,
+                )  # fmt: skip
+        if hasattr(vectors, "detach"):
+            vectors = vectors.detach().cpu().float()
+        return np.asarray(vectors, np.float32)
+
+
+class Model(PromptedByTask):
+    """A model of MTEB's, before the task is known."""
+
+    def __init__(
+        self,
+        spec: str,
+        model: str,
+        encoder: Callable[[Source], Encoder],
+        device: str | None,
+    ) -> None:
+        meta = models.dense(model)
+
+        def side(task: PromptTask, side: Side | None) -> Encoder:
+            return encoder(ModelSource(spec, meta, task, side, device))
+
+        def sides(task: PromptTask) -> TwoSided:
+            if task.type not in TWO_SIDED:
+                return TwoSided(spec, side(task, None), side(task, None), "mteb's")
+            return TwoSided(spec, side(task, "document"), side(task, "query"), "mteb's")
+
+        self._plain = side(PromptTask(), None)
+        super().__init__(spec, self._plain, sides)
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """See `Encoder.encode`."""
+        return self._plain.encode(sentences, progress)
+
+
+def _metadata(name: str, kind: str) -> Any:
+    """What a model is told of a task: MTEB's own words, or the type alone."""
+    return _class(name if name in part("get_tasks._TASKS_REGISTRY") else "", kind).metadata
+
+
+@cache
+def _class(name: str, kind: str) -> Any:
+    """MTEB's class of a task, kept because MTEB looks for the prompt of a type among classes."""
+    if name:
+        return part("get_tasks._TASKS_REGISTRY")[name]
+    base = part(f"abstasks.AbsTask{_SEARCHES.get(kind, kind)}")
+    metadata = part("abstasks.task_metadata.TaskMetadata")(
+        name=f"Theodolite{kind}",
+        description="A task that is not MTEB's own.",
+        type=kind,
+        dataset={"path": "theodolite/any", "revision": "1"},
+        eval_langs=[UNKNOWN_LANGUAGE],
+        main_score="main_score",
+    )
+    return type(base.__name__, (base,), {"metadata": metadata})

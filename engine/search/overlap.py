@@ -1,0 +1,170 @@
+"""Which texts of a test stand in what a model was trained on: word for word, or nearly.
+
+Two texts resemble one another by the Jaccard index of their character 5-grams, of letters and
+digits alone (Broder 1997, On the resemblance and containment of documents). All pairs above a
+threshold are found, none is estimated: of two sets that resemble one another by t, the
+|x| - ceil(t |x|) + 1 rarest grams of the one meet those of the other (the prefix filter of
+Chaudhuri, Ganti, Kaushik 2006, A primitive operator for similarity joins in data cleaning).
+
+A sentence inside a longer text is not found: the two differ by all the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.progress import Progress
+from engine.search.curation import plain_text
+
+GRAM = 5
+LEAST = 0.8
+"""One letter of fifty is changed; Lee et al. 2022 call texts duplicates from 0.8 on, by edits."""
+_CHARACTERS, _TESTED = 1 << 21, 1 << 23
+"""Of texts compared at a time: of the training set, and of the test, whose grams are all held."""
+_PAIRS = 1 << 16
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_NO_LETTER = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Texts of a test that stand in a training set, those that are the same first.
+
+    Attributes:
+        tested, trained: how many texts were compared.
+        ids: int64 (m,), positions among those of the test.
+        twins: int64 (m,), for each the position of the most similar one it was trained on.
+        resemblance: float32 (m,), from the threshold to 1.
+        exact: bool (m,), whether both are the same as `curation.plain_text` reads them.
+    """
+
+    tested: int
+    trained: int
+    ids: np.ndarray
+    twins: np.ndarray
+    resemblance: np.ndarray
+    exact: np.ndarray
+
+
+def overlap(
+    tested: Sequence[str],
+    trained: Sequence[str],
+    least: float = LEAST,
+    progress: Progress | None = None,
+) -> Overlap:
+    """Find texts of a test in a training set.
+
+    Args:
+        tested: texts of the test.
+        trained: what was trained on.
+        least: resemblance from which on two texts are nearly the same, above 0 to 1.
+        progress: called with (texts looked through, all that are to be), those of the training set
+            once for each part of a large test; may raise.
+    """
+    place: dict[str, int] = {}
+    for position, text in enumerate(trained):
+        place.setdefault(plain_text(text) or text, position)
+    twins = np.array([place.get(plain_text(text) or text, -1) for text in tested], np.int64)
+    exact = twins >= 0
+    resemblance = exact.astype(np.float32)
+    rest = np.flatnonzero(~exact)
+    texts = [tested[i] for i in rest.tolist()]
+    blocks = list(_blocks(texts, _TESTED))
+    for k, block in enumerate(blocks):
+        tell = progress and _from(progress, k * len(trained), len(blocks) * len(trained))
+        at = rest[block]
+        resemblance[at], twins[at] = _nearest(texts[block], trained, least, tell)
+    found = np.flatnonzero(exact | (resemblance >= least))
+    found = found[np.lexsort((found, -resemblance[found], ~exact[found]))]
+    return Overlap(len(tested), len(trained), found, twins[found], resemblance[found], exact[found])
+
+
+def _from(progress: Progress, before: int, of: int) -> Progress:
+    """The same of a part, before which some was done."""
+    return lambda done, _: progress(before + done, of)
+
+
+def _nearest(
+    tested: list[str], trained: Sequence[str], least: float, progress: Progress | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The highest resemblance of each text to a training text, and which that is; 0 below least."""
+    best, twin = np.zeros(len(tested), np.float32), np.full(len(tested), -1, np.int64)
+    owner, grams = _grams(tested)
+    known, column, often = np.unique(grams, return_inverse=True, return_counts=True)
+    if not len(known):
+        return best, twin
+    rank = np.empty(len(known), np.int64)
+    rank[np.argsort(often, kind="stable")] = np.arange(len(known))  # the rarest first
+    sizes = np.bincount(owner, minlength=len(tested))
+    mine = _matrix(owner, rank[column], (len(tested), len(known)))
+    rarest = _first(mine, sizes - np.ceil(least * sizes - 1e-9).astype(np.int64) + 1).T.tocsr()
+    for block in _blocks(trained, _CHARACTERS):
+        owner, grams = _grams(trained[block])
+        their_sizes = np.bincount(owner, minlength=block.stop - block.start)
+        at = np.minimum(np.searchsorted(known, grams), len(known) - 1)
+        there = known[at] == grams
+        theirs = _matrix(owner[there], rank[at[there]], (len(their_sizes), len(known)))
+        # Grams that no tested text has are the rarest of all: they come first in the prefix.
+        shared = np.diff(theirs.indptr)
+        length = shared - np.ceil(least * their_sizes - 1e-9).astype(np.int64) + 1
+        pairs = (_first(theirs, length) @ rarest).tocoo()
+        for start in range(0, len(pairs.row), _PAIRS):
+            j, i = (side[start : start + _PAIRS] for side in (pairs.row, pairs.col))
+            both = np.asarray(mine[i].multiply(theirs[j]).sum(axis=1)).ravel()
+            alike = (both / (sizes[i] + their_sizes[j] - both)).astype(np.float32)
+            order = np.lexsort((-j, alike))  # of equal ones the first training text is written last
+            i, j, alike = i[order], j[order], alike[order]
+            better = alike > best[i]
+            best[i[better]], twin[i[better]] = alike[better], j[better] + block.start
+        if progress is not None:
+            progress(block.stop, len(trained))
+    return best, twin
+
+
+def _grams(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct grams of each text: whose they are, in order, and a hash of each."""
+    letters = "\0".join(_NO_LETTER.sub("", plain_text(text)) for text in texts)
+    codes = np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), np.uint32)
+    codes = codes.astype(np.uint64)
+    n = max(len(codes) - GRAM + 1, 0)
+    hashes = np.zeros(n, np.uint64)
+    for k in range(GRAM):
+        hashes = hashes * _FACTOR + codes[k : k + n]
+    owner = np.cumsum(codes == 0)
+    whole = (owner[:n] == owner[len(codes) - n :]) & (codes[:n] != 0)
+    owner, hashes = owner[:n][whole], hashes[whole]
+    order = np.lexsort((hashes, owner))
+    owner, hashes = owner[order], hashes[order]
+    new = np.append(True, (owner[1:] != owner[:-1]) | (hashes[1:] != hashes[:-1]))[: len(owner)]
+    return owner[new], hashes[new]
+
+
+def _matrix(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> Any:
+    """Texts by grams, 1 where a text has one; the rarest of each row first."""
+    from scipy.sparse import csr_array
+
+    found = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=shape)
+    found.sort_indices()
+    return found
+
+
+def _first(matrix: Any, lengths: np.ndarray) -> Any:
+    """The same with so many of each row alone."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    kept = np.arange(len(rows)) - matrix.indptr[rows] < lengths[rows]
+    return _matrix(rows[kept], matrix.indices[kept], matrix.shape)
+
+
+def _blocks(texts: Sequence[str], most: int) -> Iterator[slice]:
+    """Parts of about so many characters."""
+    start = characters = 0
+    for position, text in enumerate(texts, start=1):
+        characters += len(text)
+        if characters >= most or position == len(texts):
+            yield slice(start, position)
+            start, characters = position, 0

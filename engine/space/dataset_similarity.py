@@ -1,0 +1,159 @@
+"""How alike data sets are, as an encoder sees them: cosines between the means of their sentences.
+
+As MTEB's figure 2 has it (Muennighoff et al. 2023): a bounded number of sentences of each, drawn
+with a fixed seed. Knows data sets and vectors; neither encoders nor files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.errors import UserError
+from engine.search.index import unit_rows
+
+if TYPE_CHECKING:
+    from engine.datasets.types import Dataset, DatasetInfo
+
+SENTENCES = 100
+"""Of each collection, as in MTEB's figure."""
+SEED = 0
+ENGLISH = "eng"
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What a row of the matrix stands for.
+
+    Attributes:
+        name: on the row.
+        dataset: where its sentences are.
+        part: `left` or `right` of parallel sentences, a label of labelled ones, or empty: all.
+        group: what it is sorted by, such as a type of task.
+    """
+
+    name: str
+    dataset: str
+    part: str = ""
+    group: str = ""
+
+    def sample(self, data: Dataset, most: int = SENTENCES, seed: int = SEED) -> list[str]:
+        """Draw some of its distinct sentences that say anything.
+
+        Raises:
+            UserError: there is none.
+        """
+        texts = list(dict.fromkeys(text for text in _texts(data, self.part) if text.strip()))
+        if not texts:
+            raise UserError(f"{self.name} has no sentence.", "Choose another data set.")
+        if len(texts) <= most:
+            return texts
+        drawn = np.random.default_rng(seed).choice(len(texts), most, replace=False)
+        return [texts[i] for i in np.sort(drawn)]
+
+
+def _texts(data: Dataset, part: str) -> Sequence[str]:
+    from engine.datasets.types import LabelledSentences, Parallel
+
+    if part and isinstance(data, Parallel):
+        return [text for one in data.parts.values() for text in getattr(one, part)]
+    if part and isinstance(data, LabelledSentences):
+        rows = zip(data.sentences, data.labels, strict=True)
+        return [text for text, label in rows if label == part]
+    return data.sentences
+
+
+def families(infos: Sequence[DatasetInfo]) -> dict[str, list[DatasetInfo]]:
+    """Data sets in several languages, such as `xnli` of `xnli/de`, with their members."""
+    found: dict[str, list[DatasetInfo]] = {}
+    for info in infos:
+        if "/" in info.name and info.languages:
+            found.setdefault(info.name.partition("/")[0], []).append(info)
+    return {
+        name: members
+        for name, members in found.items()
+        if len({language for info in members for language in info.languages}) > 1
+    }
+
+
+def everything(infos: Sequence[DatasetInfo]) -> list[Collection]:
+    """Every data set, of a family in several languages the English one or the first."""
+    chosen = {name: _first(members) for name, members in families(infos).items()}
+    kept = [
+        info for info in infos
+        if chosen.get(info.name.partition("/")[0], info.name) == info.name
+    ]  # fmt: skip
+    return [Collection(info.name, info.name, group=info.type or "No task") for info in kept]
+
+
+def by_language(members: Sequence[DatasetInfo]) -> list[Collection]:
+    """Each language of a family once; of parallel sentences the side that is not English."""
+    found: dict[str, Collection] = {}
+    for info in members:
+        sides = ("left", "right") if info.kind == "parallel" else ("",)
+        for language, side in zip(info.languages, sides, strict=False):
+            found.setdefault(language, Collection(language, info.name, side))
+    return list(found.values())
+
+
+def by_label(data: Dataset) -> list[Collection]:
+    """Each label of labelled sentences.
+
+    Raises:
+        UserError: it has none.
+    """
+    from engine.datasets.types import LabelledSentences
+
+    if not isinstance(data, LabelledSentences) or len(labels := set(data.labels) - {""}) < 2:
+        raise UserError(
+            f"{data.name} has neither languages nor labels to be compared.",
+            "Name a family of data sets in several languages, or labelled sentences.",
+        )
+    return [Collection(label, data.name, label) for label in sorted(labels)]
+
+
+def _first(members: Sequence[DatasetInfo]) -> str:
+    english = (info.name for info in members if info.languages == (ENGLISH,))
+    return next(english, members[0].name)
+
+
+def mean(vectors: np.ndarray) -> np.ndarray:
+    """The mean of unit vectors, float64 (dim,): every sentence counts alike, however long."""
+    found: np.ndarray = unit_rows(vectors, np.float64).mean(axis=0)
+    return found
+
+
+def similarity(means: np.ndarray) -> np.ndarray:
+    """Cosines between means, float64 (n, n), symmetric, 1 on the diagonal."""
+    rows = unit_rows(means, np.float64)
+    cosines = np.clip(rows @ rows.T, -1.0, 1.0)
+    np.fill_diagonal(cosines, 1.0)
+    return (cosines + cosines.T) / 2
+
+
+def order(cosines: np.ndarray, groups: Sequence[str] = ()) -> np.ndarray:
+    """Rows so that the alike stand together: leaves of an average-linkage tree, optimally turned.
+
+    Args:
+        cosines: (n, n), as `similarity` gives them.
+        groups: of each row; those of a group stand together, groups in the order of the tree.
+
+    Returns:
+        int64 (n,), positions.
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    n = len(cosines)
+    if n < 3:
+        leaves = np.arange(n)
+    else:
+        apart = squareform(np.clip(1.0 - cosines, 0.0, None), checks=False)
+        leaves = leaves_list(linkage(apart, "average", optimal_ordering=True)).astype(np.int64)
+    if not groups:
+        return leaves
+    place = {name: at for at, name in enumerate(dict.fromkeys(groups[i] for i in leaves.tolist()))}
+    return np.array(sorted(leaves.tolist(), key=lambda i: place[groups[i]]), np.int64)

@@ -1,0 +1,205 @@
+"""What mteb knows of models, and its models as encoders."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.encoders import PromptTask, bind_task, describe, load, query_side
+from engine.encoders.facts import LATER
+from engine.errors import UserError
+from engine.mteb import models
+from engine.mteb.model import Model
+from tests.engine.encoders.models import SENTENCES, save_sentence_transformer
+from tests.engine.mteb.test_model import similarity_task
+
+pytest.importorskip("mteb")
+
+import mteb
+from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
+from mteb.models.model_implementations import MODEL_REGISTRY
+from mteb.types import PromptType
+
+
+def test_what_a_model_was_trained_on() -> None:
+    """By mteb's own metadata; unlike no task at all, what mteb does not say is None."""
+    found = models.trained_on("intfloat/multilingual-e5-small")
+    assert found is not None
+    assert found == tuple(sorted(found))
+    assert {"NQ", "MSMARCO"} <= set(found)
+    assert "NQHardNegatives" in found, "what mteb counts as the same data"
+    assert models.trained_on("sentence-transformers/all-MiniLM-L6-v2")
+    assert models.trained_on("mteb/baseline-random-encoder") == ()
+    assert models.trained_on("nobody/has-this") is None
+
+
+def test_without_mteb_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nobody who only looks is told to install it."""
+    monkeypatch.setattr(models, "version", lambda: None)
+    assert models.trained_on("intfloat/multilingual-e5-small") is None
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with prompts for a task, for types and for the sides of a search."""
+    prompts = {"STS17": "a ", "STS": "dog ", "query": "cat ", "document": "mat ",
+               "Reranking-query": "the red "}  # fmt: skip
+    return save_sentence_transformer(tmp_path_factory.mktemp("st") / "model", prompts=prompts)
+
+
+@pytest.fixture
+def listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Puts a model into mteb's registry, whose name is a folder; gives its spec."""
+
+    def put(**said: Any) -> str:
+        meta = ModelMeta.create_empty({
+            "name": str(folder), "revision": "r1", "loader": SentenceTransformerEncoderWrapper,
+            "embed_dim": 8, "open_weights": True, "model_type": ["dense"], **said,
+        })  # fmt: skip
+        monkeypatch.setitem(MODEL_REGISTRY, meta.name, meta)
+        return f"mteb:{meta.name}"
+
+    return put
+
+
+def by_mteb(folder: Path, task: Any, side: PromptType | None = None) -> np.ndarray:
+    """What mteb's model gives for a task in a plain script."""
+    from datasets import Dataset
+    from torch.utils.data import DataLoader
+
+    loader = DataLoader(Dataset.from_dict({"text": SENTENCES}), batch_size=32)
+    model = mteb.get_model(str(folder))
+    return np.asarray(
+        model.encode(loader, task_metadata=task, hf_split="test", hf_subset="", prompt_type=side)
+    )
+
+
+def test_a_model_of_mtebs_is_an_encoder(folder: Path, listed: Callable[..., str]) -> None:
+    """With mteb's vectors, for mteb's tasks by their prompts; without a task as for STS."""
+    encoder = load(listed())
+    assert encoder.name == f"mteb:{folder}"
+    assert load(encoder.name).fingerprint == encoder.fingerprint
+    sts12 = mteb.get_task("STS12").metadata
+    np.testing.assert_allclose(encoder.encode(SENTENCES), by_mteb(folder, sts12), atol=1e-6)
+    for name in ("STS17", "STS12", "Banking77Classification"):
+        task = mteb.get_task(name).metadata
+        bound = bind_task(encoder, [], "", PromptTask(name, task.type))
+        np.testing.assert_allclose(bound.encode(SENTENCES), by_mteb(folder, task), atol=1e-6)
+    for kind in ("Retrieval", "Reranking"):
+        task = mteb.get_tasks(task_types=[kind], languages=["eng"])[0].metadata
+        bound = bind_task(encoder, [], "", PromptTask("ours", kind))
+        for side, one in (("document", bound), ("query", query_side(bound))):
+            expected = by_mteb(folder, task, PromptType(side))
+            np.testing.assert_allclose(one.encode(SENTENCES), expected, atol=1e-6)
+
+
+def test_its_revision_and_the_task_tell_vectors_apart(listed: Callable[..., str]) -> None:
+    """Another revision is another encoder; tasks that mteb does not know differ by type alone."""
+    encoder = load(listed())
+
+    def bound(name: str, kind: str) -> str:
+        return bind_task(encoder, [], "", PromptTask(name, kind)).fingerprint
+
+    assert bound("mine", "STS") == bound("yours", "STS") != bound("STS17", "STS")
+    assert bound("mine", "STS") != bound("mine", "Clustering")
+    assert load(listed(revision="r2")).fingerprint != encoder.fingerprint
+
+
+def test_it_is_measured_as_mteb_measures_it(listed: Callable[..., str]) -> None:
+    """The same score as of its own model in `mteb.evaluate`, with the prompts of the type."""
+    spec = listed()
+    task = similarity_task()
+    (plain,) = mteb.evaluate(
+        mteb.get_model(spec.removeprefix("mteb:")), task, cache=None, show_progress_bar=False
+    ).task_results
+    (ours,) = mteb.evaluate(
+        Model(load(spec)), similarity_task(), cache=None, show_progress_bar=False
+    ).task_results
+    assert ours.get_score() == pytest.approx(plain.get_score(), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"model_type": ["sparse"]}, "is a sparse model"),
+        ({"model_type": ["late-interaction"]}, "is a late-interaction model"),
+        ({"model_type": ["cross-encoder"]}, "is a cross-encoder"),
+        ({"modalities": ["image"]}, "reads image"),
+        ({"framework": ["API"]}, "no text leaves this machine"),
+        ({"loader": None}, "only its name"),
+        ({"loader_kwargs": {"trust_remote_code": True}}, "a program of its own"),
+    ],
+)
+def test_what_is_no_encoder_here(
+    listed: Callable[..., str], said: dict[str, Any], told: str
+) -> None:
+    """Gets one clear sentence, before anything is loaded; so it does on the page."""
+    spec = listed(**said)
+    with pytest.raises(UserError, match=told):
+        load(spec)
+    facts = describe(spec)
+    assert not facts["available"]
+    assert told in facts["problem"]
+
+
+def test_a_name_that_mteb_does_not_list() -> None:
+    """Is answered with those that are close."""
+    with pytest.raises(UserError) as said:
+        load("mteb:intfloat/multilingual-e5-smal")
+    assert "mteb:intfloat/multilingual-e5-small" in said.value.hint
+    with pytest.raises(UserError) as said:
+        load("mteb:nobody/has-this-at-all")
+    assert "hf:nobody/has-this-at-all" in said.value.hint
+
+
+def test_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not here says so; its facts are known all the same."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    spec = "mteb:intfloat/multilingual-e5-small"
+    encoder = load(spec)
+    assert encoder.dim == 384
+    with pytest.raises(UserError, match="The hub cannot be reached, and intfloat/multilingual"):
+        encoder.encode(SENTENCES)
+    facts = describe(spec)
+    assert (facts["dim"], facts["licence"], facts["problem"]) == (384, "mit", LATER)
+    assert "NQ" in facts["trained_on"]
+
+
+def test_no_program_of_a_model_is_run(
+    folder: Path, listed: Callable[..., str], tmp_path: Path
+) -> None:
+    """Not even where a loader asks for it by itself; what a loader lacks is said."""
+    own = shutil.copytree(folder, tmp_path / "own")
+    modules = json.loads((own / "modules.json").read_text())
+    modules[1]["type"] = "program.Pooling"
+    (own / "modules.json").write_text(json.dumps(modules))
+    (own / "program.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')\nclass Pooling: ...\n")
+
+    def trusting(name: str, **options: Any) -> Any:
+        return SentenceTransformerEncoderWrapper(name, trust_remote_code=True, **options)
+
+    for loader in (trusting, SentenceTransformerEncoderWrapper):
+        with pytest.raises(UserError, match="comes with a program of its own"):
+            load(listed(name=str(own), loader=loader)).encode(SENTENCES)
+    assert not (tmp_path / "run").exists()
+
+    def lacking(name: str, **options: Any) -> Any:
+        raise ImportError("No module named 'gritlm'")
+
+    with pytest.raises(UserError, match="needs a package that is not installed"):
+        load(listed(revision="r3", loader=lacking)).encode(SENTENCES)
+
+
+def test_what_the_entry_of_a_model_says_wrongly(listed: Callable[..., str]) -> None:
+    """Is told: a dimension; that it is not compared by the cosine. An unknown one is found out."""
+    with pytest.raises(UserError, match="MTEB says that it has 31"):
+        load(listed(embed_dim=31)).encode(SENTENCES)
+    assert load(listed(embed_dim=[4, 8])).dim == 8
+    (said,) = load(listed(similarity_fn_name="dot", revision="r2")).warnings
+    assert "by dot; here it is the cosine" in said

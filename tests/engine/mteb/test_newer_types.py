@@ -1,0 +1,165 @@
+"""The newer types of mteb's, by its own code on a few rows in memory, with values per example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import load
+from engine.stats.bootstrap import main_sample
+from tests.engine.mteb.test_run import Plain, measured
+
+pytest.importorskip("mteb")
+
+import mteb
+from datasets import Dataset, DatasetDict
+from mteb._evaluators.retrieval_metrics import evaluate_p_mrr_change
+from mteb.abstasks import AbsTaskMultilabelClassification, AbsTaskRegression, AbsTaskRetrieval
+from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
+
+TOPICS = ("trains", "cards", "dogs", "rates")
+
+
+def said(type: str, main: str) -> Any:
+    """Metadata of a task."""
+    return TaskMetadata(
+        name="FewOfThem", description="A few rows.", type=type, main_score=main,
+        eval_langs=["eng-Latn"], dataset={"path": "none/here", "revision": "1"},
+        modalities=["text"], license="mit",
+    )  # fmt: skip
+
+
+def rows(n: int, start: int) -> list[tuple[str, list[int]]]:
+    """Sentences about one or two topics."""
+    found = []
+    for i in range(start, start + n):
+        labels = sorted({i % 4, (i * i) % 4})
+        found.append((f"{i} of the {' and the '.join(TOPICS[k] for k in labels)}", labels))
+    return found
+
+
+def labelled(main: str) -> Any:
+    """Several labels a sentence."""
+
+    class FewOfThem(AbsTaskMultilabelClassification):
+        metadata = said("MultilabelClassification", main)
+        samples_per_label = 4
+
+        def load_data(self, num_proc: int | None = None, **_: Any) -> None:
+            """Nothing to fetch."""
+            self.dataset = DatasetDict({
+                split: Dataset.from_list([{"text": text, "label": found} for text, found in some])
+                for split, some in (("train", rows(40, 0)), ("test", rows(20, 100)))
+            })  # fmt: skip
+            self.data_loaded = True
+
+    return FewOfThem
+
+
+def numbers(main: str) -> Any:
+    """A number a sentence."""
+
+    class FewOfThem(AbsTaskRegression):
+        metadata = said("Regression", main)
+
+        def load_data(self, num_proc: int | None = None, **_: Any) -> None:
+            """Nothing to fetch."""
+            self.dataset = DatasetDict({
+                split: Dataset.from_dict({
+                    "text": [t for t, _ in some],
+                    "value": [float(sum(x) + i % 3) for i, (_, x) in enumerate(some)],
+                }) for split, some in (("train", rows(40, 0)), ("test", rows(20, 100)))
+            })  # fmt: skip
+            self.data_loaded = True
+
+    return FewOfThem
+
+
+def instructed(type: str, main: str) -> Any:
+    """Queries with instructions; of a reranking, the same query under two of them."""
+
+    class FewOfThem(AbsTaskRetrieval):
+        metadata = said(type, main)
+
+        def load_data(self, num_proc: int | None = None, **_: Any) -> None:
+            """Nothing to fetch."""
+            documents = {f"d{i}": text for i, (text, _) in enumerate(rows(12, 50))}
+            queries = {f"{k}-{way}": topic for k, topic in enumerate(TOPICS)
+                       for way in ("og", "changed")}  # fmt: skip
+            judged = {key: {f"d{int(key[0])}": 1, f"d{int(key[0]) + 4}": 1} for key in queries}
+            ways = ["the older ones" if "og" in key else "not the older ones" for key in queries]
+            self.dataset = {"default": {"test": {
+                "corpus": Dataset.from_dict(
+                    {"id": list(documents), "text": list(documents.values())}
+                ),
+                "queries": Dataset.from_dict({
+                    "id": list(queries), "text": list(queries.values()), "instruction": ways,
+                }),
+                "relevant_docs": judged,
+                "top_ranked": {key: list(documents)[:8] for key in queries}
+                if type == "InstructionReranking" else None,
+            }}}  # fmt: skip
+            self.data_loaded = True
+
+        def task_specific_scores(
+            self, scores: Any, qrels: Any, results: Any, hf_split: str, hf_subset: str
+        ) -> Any:
+            """Of the two rankings of a query."""
+            if main != "p-MRR":
+                return {}
+            changed = {f"{k}": [f"d{k}"] for k in range(4)}
+            return evaluate_p_mrr_change(qrels, results, changed, self.k_values)
+
+    return FewOfThem
+
+
+def test_parts_of_tau_spread_as_tau_does() -> None:
+    """Their mean is scipy's tau-b, and their spread that of tau over resamples."""
+    from scipy.stats import kendalltau
+
+    from engine.mteb.examples import _tau_parts
+
+    rng = np.random.default_rng(5)
+    gold = rng.integers(0, 6, 150).astype(float)
+    guessed = gold + 3.0 * rng.standard_normal(150)
+    parts = _tau_parts(guessed, gold)
+    assert parts.mean() == pytest.approx(kendalltau(guessed, gold).statistic, abs=1e-12)
+    drawn = [rng.integers(0, 150, 150) for _ in range(400)]
+    spread = np.std([kendalltau(guessed[at], gold[at]).statistic for at in drawn])
+    assert parts.std() / np.sqrt(150) == pytest.approx(spread, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("made", "of_each"),
+    [
+        (labelled("accuracy"), True),
+        (labelled("lrap"), True),
+        (labelled("f1"), False),
+        (numbers("kendalltau"), True),
+        (instructed("InstructionRetrieval", "ndcg_at_10"), True),
+        (instructed("InstructionReranking", "ndcg_at_5"), True),
+        (instructed("InstructionReranking", "p-MRR"), False),
+    ],
+    ids=lambda one: (
+        f"{one.metadata.type}, {one.metadata.main_score}" if isinstance(one, type) else ""
+    ),
+)
+def test_newer_types(made: Any, of_each: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The score of a plain script; values whose mean it is, or the reason why there are none."""
+    monkeypatch.setitem(REGISTRY, "FewOfThem", made)
+    result = measured("mteb:FewOfThem", "mteb")
+    (plain,) = mteb.evaluate(
+        Plain(load("wordllama")), made(), cache=None, show_progress_bar=False
+    ).task_results
+    assert result.main.metric == made.metadata.main_score
+    assert result.main.score / 100 == pytest.approx(plain.get_score(), abs=1e-6)
+    if of_each:
+        sample = main_sample(result.examples, result.details)
+        assert sample.statistic == pytest.approx(result.main.score, abs=1e-2)
+        assert np.ptp(np.asarray(result.examples[result.details["mean_of"]])) > 0
+    else:
+        assert not result.examples
+        assert "differences cannot be tested" in " ".join(result.details["notes"])
