@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.stats.average_precision import average_precision
+from engine.threads import one_blas_thread
 
 _CELLS = 100_000
 """Examples times resamples worked on at once, 0.8 MB an array, so that it stays in the processor's
@@ -195,15 +196,10 @@ class Resampled:
     n: int
 
 
-def resample(sample: Sample, resamples: int = 2000, seed: int = 0) -> Resampled:
-    """One encoder's part of a comparison; worth keeping when it is compared with several."""
-    return resample_all([sample], resamples, seed)[0]
-
-
 def resample_all(
     samples: Sequence[Sample], resamples: int = 2000, seed: int = 0
 ) -> list[Resampled]:
-    """`resample` of several encoders on the same examples, which are drawn once for all.
+    """Each encoder's part of a comparison on the same examples, which are drawn once for all.
 
     Raises:
         ValueError: when the numbers of examples differ.
@@ -212,9 +208,9 @@ def resample_all(
         raise ValueError("encoders are resampled together on the same examples only")
     if not samples:
         return []
-    parts = [
-        _statistics(samples, times) for times in _draw(len(samples[0].values), resamples, seed)
-    ]
+    drawn = _draw(len(samples[0].values), resamples, seed)
+    with one_blas_thread(openmp=False):  # pages encode meanwhile
+        parts = [_statistics(samples, times) for times in drawn]
     draws = 100.0 * np.concatenate(parts, axis=1)
     return [
         Resampled(sample.statistic, mine, len(sample.values))

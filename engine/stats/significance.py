@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -37,6 +38,11 @@ class Difference:
     p: float
     n: int
     verdict: Literal["a", "b", "tie"]
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference, from its interval."""
+        return (self.high - self.low) / (2.0 * NormalDist().inv_cdf((1.0 + LEVEL) / 2.0))
 
     def words(self, a: str, b: str) -> str:
         """The verdict as a person reads it."""
@@ -99,15 +105,16 @@ def mean_draws(
     """
     if len({tuple(part.n for part in suite) for suite in suites}) > 1:
         raise ValueError("a paired comparison needs the same examples for all")
-    total = np.zeros(())
+    total = np.empty(())
     for task, parts in enumerate(zip(*suites, strict=True)):
         draws = np.stack([part.draws for part in parts])
         if less is not None:
             draws -= less[task].draws
         if weights is not None:
             draws *= weights[task]
-        total = total + draws
-    return total / len(suites[0])
+        total = np.add(total, draws, out=total) if task else draws
+    total /= len(suites[0])
+    return total
 
 
 def _percentiles(draws: np.ndarray, percents: Sequence[float]) -> np.ndarray:
@@ -116,7 +123,7 @@ def _percentiles(draws: np.ndarray, percents: Sequence[float]) -> np.ndarray:
     found = np.full((len(percents), len(draws)), np.nan)
     whole = known.all(axis=1)
     if whole.any():
-        found[:, whole] = np.percentile(draws[whole], percents, axis=1)
+        found[:, whole] = np.percentile(draws[whole], percents, axis=1, overwrite_input=True)
     for row in np.flatnonzero(~whole & known.any(axis=1)):
         found[:, row] = np.percentile(draws[row][known[row]], percents)
     return found
@@ -194,7 +201,10 @@ def pairwise_mcnemar(right: np.ndarray) -> np.ndarray:
     """
     correct = np.asarray(right, dtype=np.float64)
     alone = np.rint(correct @ (1.0 - correct).T).astype(np.int64)  # [a, b]: a is right, b is not
-    return _mid_p(alone, alone.T)
+    a, b = np.triu_indices(len(alone), 1)
+    p = np.ones(alone.shape)
+    p[a, b] = p[b, a] = _mid_p(alone[a, b], alone[b, a])
+    return p
 
 
 def holm(p_values: Sequence[float] | np.ndarray) -> np.ndarray:

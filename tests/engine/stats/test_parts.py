@@ -1,14 +1,18 @@
-"""Average precision on resamples and the parts of V-measure, against scikit-learn."""
+"""Average precision on resamples, parts of V-measure, adjusted information: as scikit-learn."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, v_measure_score
+from sklearn.metrics import (
+    adjusted_mutual_info_score,
+    average_precision_score,
+    v_measure_score,
+)
 
 from engine.stats.average_precision import average_precision
 from engine.stats.bootstrap import Sample, bootstrap, main_sample
-from engine.stats.v_measure import v_measure_parts
+from engine.stats.v_measure import adjusted_mutual_information, v_measure_parts
 
 
 @pytest.mark.parametrize("digits", [1, 8])
@@ -64,3 +68,17 @@ def test_the_parts_move_as_v_measure_does() -> None:
 def test_one_label_in_one_cluster() -> None:
     """V-measure is 1, as scikit-learn says."""
     assert v_measure_parts(np.zeros(4, int), np.zeros(4, int), np.ones(4)).tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("n", "labels", "clusters"),
+    [(4000, 2, 2), (3000, 3, 40), (2000, 90, 90), (60, 30, 25), (5, 5, 5), (50, 1, 4), (9, 1, 1)],
+)
+@pytest.mark.parametrize("agreement", [0.0, 0.7, 1.0])
+def test_adjusted_mutual_information(n: int, labels: int, clusters: int, agreement: float) -> None:
+    """Large and small groups, some in one, chance and agreement; some count several times."""
+    rng = np.random.default_rng(4)
+    right, times = rng.integers(0, labels, n), rng.integers(0, 4, n)
+    found = np.where(rng.random(n) < agreement, right % clusters, rng.integers(0, clusters, n))
+    expected = adjusted_mutual_info_score(np.repeat(right, times), np.repeat(found, times))
+    assert adjusted_mutual_information(right, found, times) == pytest.approx(expected, abs=1e-9)

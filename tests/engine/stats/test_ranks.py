@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.stats.bootstrap import Resampled, Sample, resample
+from engine.stats.bootstrap import Resampled, Sample
 from engine.stats.ranks import rank_intervals, ranked
+from tests.fakes.resampled import resample
 
 
 def suite(*tasks: list[int], resamples: int = 200) -> list[Resampled]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.stats.bootstrap import Resampled, Sample, resample, resample_all
+from engine.stats.bootstrap import Resampled, Sample, resample_all
 from engine.stats.significance import (
     Difference,
     difference,
@@ -22,6 +22,7 @@ from engine.stats.significance import (
     tie_groups,
 )
 from tests.engine.samples import pairs
+from tests.fakes.resampled import resample
 
 
 def tied(samples: dict[str, Sample]) -> list[list[str]]:
