@@ -13,6 +13,7 @@ from store.derived import Derived, Projections
 from store.encoders import Encoders
 from store.errors import StoreError, said_plainly
 from store.events import Events
+from store.judgements import Judgements
 from store.logs import Logs
 from store.precisions import Precisions
 from store.published import Published
@@ -30,8 +31,8 @@ class Store:
 
     Attributes:
         folder: where it lies.
-        encoders, decoders, uploads, results, published, precisions, runs, logs, events, terminals,
-            workers, vectors, projections, derived, settings: one object a noun.
+        encoders, decoders, uploads, results, published, precisions, judgements, runs, logs, events,
+            terminals, workers, vectors, projections, derived, settings: one object a noun.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,6 +45,7 @@ class Store:
         self.results = Results(self.database, folder / "examples")
         self.published = Published(self.database)
         self.precisions = Precisions(self.database)
+        self.judgements = Judgements(self.database)
         self.runs = Runs(self.database)
         self.logs = Logs(self.runs, folder / "logs")
         self.events = Events(self.database)

@@ -275,12 +275,14 @@ def m018_partly_failed(db: sqlite_utils.Database) -> None:
     turned off inside a transaction. `reached` is how far a unit was at most when a process crashed
     over it.
     """
+    from store import partly_failed
+
     db.execute("PRAGMA foreign_keys = OFF")
     try:
         with db.atomic():
             if "failed" not in db.table("runs").columns_dict:  # not broken off before it was noted
-                _states_of_units(db)
-                _states_of_runs(db)
+                partly_failed.states_of_units(db)
+                partly_failed.states_of_runs(db)
     finally:
         db.execute("PRAGMA foreign_keys = ON")
 
@@ -306,76 +308,50 @@ def m019_published(db: sqlite_utils.Database) -> None:
     db.execute("CREATE INDEX published_task ON published (task)")
 
 
-def _states_of_units(db: sqlite_utils.Database) -> None:
-    db.execute("""
-        CREATE TABLE units_new (
-            run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-            position INTEGER NOT NULL,
-            label TEXT NOT NULL,
-            state TEXT NOT NULL CHECK (state IN ('waiting', 'done', 'failed', 'left out')),
-            crashes INTEGER NOT NULL DEFAULT 0,
-            reached REAL NOT NULL DEFAULT 0,
-            seconds REAL,
-            error TEXT,
-            hint TEXT NOT NULL DEFAULT '',
-            weight REAL NOT NULL DEFAULT 1,
-            PRIMARY KEY (run, position)
-        ) WITHOUT ROWID""")
-    db.execute("""
-        INSERT INTO units_new (run, position, label, state, crashes, seconds, error, hint, weight)
-        SELECT run, position, label,
-            CASE WHEN error = 'Left out: the sweep was asked to stop before.'
-                THEN 'left out' ELSE state END,
-            deaths, seconds, error, hint, weight FROM units""")
-    db.execute("DROP TABLE units")
-    db.execute("ALTER TABLE units_new RENAME TO units")
+@migrations()
+def m020_judgements(db: sqlite_utils.Database) -> None:
+    """Sessions of judging, what was drawn in each to be judged, and every mark that was made.
 
-
-def _states_of_runs(db: sqlite_utils.Database) -> None:
-    columns = (
-        "id, kind, title, spec, spec_hash, priority, attempt, enqueued, total, fraction,"
-        " unit_fraction, eta_seconds, clock, clock_fraction, message, worker, created, started,"
-        " finished, updated, error, hint, asked"
-    )
-    count = "(SELECT count(*) FROM units WHERE run = runs.id AND state = '{}')"
-    done, failed = count.format("done"), count.format("failed")
+    A mark is never changed: of one position and judge the last counts, and NULL takes it back.
+    """
     db.execute("""
-        CREATE TABLE runs_new (
+        CREATE TABLE judgings (
             id TEXT PRIMARY KEY,
-            kind TEXT NOT NULL,
             title TEXT NOT NULL,
             spec TEXT NOT NULL,
-            spec_hash TEXT NOT NULL,
-            state TEXT NOT NULL CHECK (state IN
-                ('queued', 'running', 'done', 'partly failed', 'failed', 'cancelled')),
-            priority INTEGER NOT NULL,
-            attempt INTEGER NOT NULL,
-            enqueued INTEGER NOT NULL DEFAULT 0,
-            total INTEGER NOT NULL,
-            done INTEGER NOT NULL DEFAULT 0,
-            failed INTEGER NOT NULL DEFAULT 0,
-            fraction REAL NOT NULL DEFAULT 0,
-            unit_fraction REAL NOT NULL DEFAULT 0,
-            eta_seconds REAL,
-            clock REAL,
-            clock_fraction REAL,
-            message TEXT NOT NULL DEFAULT '',
-            worker TEXT,
-            created REAL NOT NULL,
-            started REAL,
-            finished REAL,
-            updated REAL NOT NULL,
-            error TEXT,
-            hint TEXT NOT NULL DEFAULT '',
-            asked TEXT NOT NULL DEFAULT ''
+            pool TEXT NOT NULL,
+            created REAL NOT NULL
         )""")
-    db.execute(
-        f"INSERT INTO runs_new ({columns}, state, done, failed)"  # noqa: S608
-        f" SELECT {columns}, CASE WHEN state = 'done' AND {failed} > 0 THEN 'partly failed'"
-        f" ELSE state END, {done}, {failed} FROM runs ORDER BY rowid"
-    )
-    db.execute("DROP TABLE runs")
-    db.execute("ALTER TABLE runs_new RENAME TO runs")
-    db.execute("CREATE INDEX runs_state ON runs (state, enqueued)")
-    db.execute("CREATE INDEX runs_spec ON runs (spec_hash)")
-    db.execute("CREATE INDEX runs_created ON runs (created)")
+    db.execute("""
+        CREATE TABLE draws (
+            judging TEXT NOT NULL REFERENCES judgings (id) ON DELETE CASCADE,
+            position INTEGER NOT NULL,
+            draw TEXT NOT NULL,
+            PRIMARY KEY (judging, position)
+        ) WITHOUT ROWID""")
+    db.execute("""
+        CREATE TABLE marks (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            judging TEXT NOT NULL,
+            position INTEGER NOT NULL,
+            judge TEXT NOT NULL,
+            mark REAL,
+            created REAL NOT NULL,
+            FOREIGN KEY (judging, position) REFERENCES draws (judging, position) ON DELETE CASCADE
+        )""")
+    db.execute("CREATE INDEX marks_judging ON marks (judging, position)")
+
+
+@migrations()
+def m021_second_marks(db: sqlite_utils.Database) -> None:
+    """What models said of documents, by a hash of all that was asked; NULL could not be read.
+
+    Ids grow in the order in which the answers came: a draw remembers the newest that it knew.
+    """
+    db.execute("""
+        CREATE TABLE second_marks (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            key TEXT NOT NULL UNIQUE,
+            mark INTEGER,
+            created REAL NOT NULL
+        )""")

@@ -45,6 +45,24 @@ class Published:
                 )
         return len(rows)
 
+    def edition(self) -> tuple[int, int]:
+        """What changes whenever a result comes or goes, as that of `Results`."""
+        row = self._database.row(
+            "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'published') AS newest,"
+            " count(*) AS many FROM published"
+        )
+        return (int(row["newest"] or 0), int(row["many"])) if row else (0, 0)
+
+    def tasks(self) -> set[str]:
+        """Tasks of which there is a result."""
+        return {row["task"] for row in self._database.rows("SELECT DISTINCT task FROM published")}
+
+    def models(self) -> int:
+        """How many revisions of models there are results of."""
+        sql = "SELECT count(*) AS n FROM (SELECT DISTINCT model, revision FROM published)"
+        row = self._database.row(sql)
+        return int(row["n"]) if row else 0
+
     def table(
         self, *, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None
     ) -> list[dict[str, Any]]:

@@ -68,6 +68,12 @@ ROWS: dict[str, list[str]] = {
         "INSERT INTO decoders (name, encoder, fingerprint, folder, info, added)"
         " VALUES ('d', 'minilm', 'f', 'd', '{}', 1.0)"
     ],
+    "m020_judgements": [
+        "INSERT INTO judgings (id, title, spec, pool, created) VALUES ('j', 'j', '{}', '{}', 1.0)",
+        "INSERT INTO draws (judging, position, draw) VALUES ('j', 0, '{}')",
+        "INSERT INTO marks (judging, position, judge, mark, created) VALUES ('j', 0, 'a', 1, 1.0)",
+    ],
+    "m021_second_marks": ["INSERT INTO second_marks (key, mark, created) VALUES ('k', 3, 1.0)"],
 }  # fmt: skip
 """Rows as they were written when the table came about."""
 

@@ -1,0 +1,56 @@
+"""Results of one store as part of another, where encoders and tasks may have other names."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from store.errors import said_plainly
+from store.folder import Store
+
+
+def copy_results(
+    source: Store,
+    target: Store,
+    ids: Sequence[int],
+    encoders: Mapping[str, str],
+    tasks: Mapping[str, str],
+) -> None:
+    """Copy results with their scores, values per example and times, in their order.
+
+    Args:
+        source: has them.
+        target: gets them, under ids of its own.
+        ids: of the results.
+        encoders: their names -> those that they have in the target.
+        tasks: likewise.
+
+    Raises:
+        StoreError: when one cannot be read, or the target cannot be written.
+    """
+    files = target.results.folder
+    with said_plainly(target.folder), target.database.write() as connection:
+        files.mkdir(exist_ok=True)
+        for row in _rows(source, "results WHERE id", ids):
+            number = row.pop("id")
+            row |= {"encoder": encoders[row["encoder"]], "task": tasks[row["task"]]}
+            written = connection.execute(
+                f"INSERT INTO results ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",  # noqa: S608
+                list(row.values()),
+            )
+            for score in _rows(source, "scores WHERE result", [number]):
+                values = [written.lastrowid, *list(score.values())[1:]]
+                marks = ", ".join("?" * len(values))
+                connection.execute(f"INSERT INTO scores VALUES ({marks})", values)  # noqa: S608
+            held = row["examples"] and source.results.folder / row["examples"]
+            if held and held.is_file():
+                shutil.copyfile(held, files / row["examples"])
+
+
+def _rows(source: Store, where: str, ids: Sequence[int]) -> list[dict[str, Any]]:
+    return source.database.rows(
+        f"SELECT * FROM {where} IN (SELECT value FROM json_each(?)) ORDER BY 1, 2",  # noqa: S608
+        [json.dumps(list(ids))],
+    )
