@@ -19,6 +19,16 @@ element.addEventListener("click", (event) => {
   if (param) theodolite.address([param], [value], {});
   trigger("act", { act, id });
 });
+document.addEventListener("keydown", (event) => {
+  const { key, ctrlKey, metaKey, altKey, repeat, target } = event;
+  const writes = target.closest?.("input, textarea, select, dialog, [contenteditable]");
+  if (ctrlKey || metaKey || altKey || repeat || writes) return;
+  const named = [...element.querySelectorAll("[data-keys]")]
+    .find((one) => one.dataset.keys.split(" ").includes(key));
+  if (!named || named.disabled) return;
+  event.preventDefault();
+  named.click();
+});
 // Drawn anew under the fingers of someone at a keyboard: the same button keeps the focus.
 let held = null;
 document.addEventListener("focusin", ({ target }) => {
@@ -45,6 +55,7 @@ def button(
     about: str,
     param: tuple[str, str] | None = None,
     kind: str = "",
+    keys: str = "",
 ) -> str:
     """A button for `actions`.
 
@@ -55,9 +66,12 @@ def button(
         about: the same in full, for those who cannot see what it stands beside.
         param: (name, value) to write to the address.
         kind: `link` for one that looks like a link.
+        keys: that press it, as `KeyboardEvent.key` names them, separated by spaces.
     """
     css = "t-link" if kind == "link" else "t-button t-small-button"
     extra = f' data-param="{escape(param[0])}" data-value="{escape(param[1])}"' if param else ""
+    if keys:
+        extra += f' data-keys="{escape(keys)}"'
     return (
         f'<button type="button" class="{css}" data-act="{escape(act)}" data-id="{escape(id)}"'
         f'{extra} aria-label="{escape(about)}">{escape(label)}</button>'

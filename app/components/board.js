@@ -17,6 +17,7 @@ let data = null;
 let order = []; // places of the rows as they are shown
 let sorted = null; // [column, from the best down]
 let seen = ""; // the part that is drawn
+let noted = []; // columns of which a cell has something small beside its number: all keep its place
 
 const number = (text) => Number.parseFloat(text.replace("−", "-"));
 const name = (place) => data.rows[place][0];
@@ -45,11 +46,11 @@ function head(column) {
 
 function cell([text, css, title, bold, small], column, row) {
   let shown = bold ? el("b", {}, text) : text;
-  if (data.heads[column][3] && css !== "t-muted") {
+  if (data.heads[column][3] && css !== "t-muted" && !props.frozen) {
     shown = el("button", { type: "button", tabindex: "-1" }, shown);
-    shown.addEventListener("click", () => trigger("select", { row, column: data.heads[column][0] }));
+    shown.addEventListener("click", () => trigger("select", { row, column: data.heads[column][4] ?? data.heads[column][0] }));
   }
-  return el("td", { class: css || null, title: title || null, "aria-colindex": column + 1 }, shown, small ? el("small", {}, small) : null);
+  return el("td", { class: css || null, title: title || null, "aria-colindex": column + 1 }, shown, noted[column] ? el("small", {}, small ?? "") : null);
 }
 
 // The place of what has the focus among rows and columns, to be found again once they are drawn anew.
@@ -78,11 +79,12 @@ function draw(anew = false) {
   const line = (place, i) => {
     const [title, small, cells] = data.rows[place];
     return el("tr", { "aria-rowindex": top + i + 2 },
-      el("th", { scope: "row", "aria-colindex": 1, title }, el("span", { class: "t-spec" }, title), small ? el("small", {}, small) : null),
+      el("th", { scope: "row", "aria-colindex": 1, title: small ? `${title}, ${small}` : title }, el("span", { class: "t-spec" }, title), small ? el("small", {}, small) : null),
       gap(before), ...shown.map((column) => cell(cells[column - 1], column, title)), gap(behind));
   };
   const rows = order.slice(top, bottom).map(line);
   const focused = place();
+  table.classList.toggle("t-few", 240 + columns * WIDTH < region.clientWidth);
   table.setAttribute("aria-rowcount", order.length + 1);
   table.setAttribute("aria-colcount", columns + 1);
   table.replaceChildren(
@@ -98,8 +100,9 @@ function fill() {
   region.hidden = reading.hidden = !data;
   save.hidden = !data?.file;
   if (!data) return;
+  noted = data.heads.map((_, column) => column > 0 && data.rows.some(([, , cells]) => cells[column - 1][4]));
   region.setAttribute("aria-label", data.label);
-  reading.textContent = data.reading;
+  reading.textContent = props.frozen ? data.reading : `${data.reading} ${data.pressing}`;
   order = data.rows.map((_, place) => place);
   if (before && sorted && JSON.stringify(before.heads) === JSON.stringify(data.heads)) return sort(...sorted);
   if (!before || before.rows.length !== data.rows.length) region.scrollTo(0, 0);
@@ -110,8 +113,7 @@ function fill() {
 // A column a head, and beside those whose cells say over how much they are, what they say.
 save.addEventListener("click", () => {
   const columns = data.heads.map((_, column) => column).slice(1);
-  const said = columns.filter((column) => data.rows.some(([, , cells]) => cells[column - 1][4]));
-  const line = (first, second, at, more) => [first, second, ...columns.flatMap((column) => (said.includes(column) ? [at(column), more(column)] : [at(column)]))];
+  const line = (first, second, at, more) => [first, second, ...columns.flatMap((column) => (noted[column] ? [at(column), more(column)] : [at(column)]))];
   const plain = (text) => text.replace("−", "-").replace(/^–$/, "");
   download(data.file, csv([
     line(data.heads[0][0], "about", (column) => data.heads[column][0], (column) => `${data.heads[column][0]}: over`),

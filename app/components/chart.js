@@ -2,6 +2,7 @@
 // Events for Python: "click", "select", "hover".
 const { el, csv, download, script } = window.theodolite;
 const ROWS_SHOWN = 200;
+const LATER = 700;
 
 // A group, not an image: the buttons of its bar are for everybody.
 const plot = el("div", { class: "t-plot", role: "group" });
@@ -13,7 +14,10 @@ element.replaceChildren(figure);
 
 const colour = (name) => getComputedStyle(document.body).getPropertyValue(`--t-${name}`).trim();
 
-const parsed = (what) => (props.value?.[what] ? JSON.parse(props.value[what]) : null);
+// Gradio turns what it sent into the next answer in place, perhaps before this is drawn: so a copy.
+const copied = () => (props.value ? { ...props.value } : null);
+let held = copied();
+const parsed = (what) => (held?.[what] ? JSON.parse(held[what]) : null);
 
 function layout(given = {}) {
   const axis = {
@@ -57,21 +61,30 @@ const points = (event) =>
 
 let listening = false;
 let drawn = 0;
-let waiting = false; // a figure laid out without a width keeps its legend in the wrong place
+// A figure laid out without a width keeps its legend in the wrong place, and one far below keeps those
+// in view waiting: the one is drawn when it is shown, the other when it comes near or nothing else is to do.
+let waiting = false, later = 0;
+const far = () => element.getBoundingClientRect().top > innerHeight;
 
-async function draw() {
-  const value = props.value;
+async function draw(now = false) {
+  const value = held;
   figure.hidden = !value;
   if (!value) return;
-  waiting = !element.offsetParent;
-  if (waiting) return;
   const turn = ++drawn;
   const given = parsed("figure");
   const made = layout(given?.layout);
   plot.setAttribute("aria-label", value.label);
   plot.style.minHeight = `${made.height}px`; // nothing moves when the figure comes
+  clearTimeout(later);
+  waiting = !element.offsetParent;
+  if (waiting) return;
+  if (!now && !listening && far()) {
+    waiting = true;
+    later = setTimeout(draw, LATER, true);
+    return;
+  }
   await script(props.plotly);
-  if (turn !== drawn || !props.value?.figure) return; // another value, or none, came meanwhile
+  if (turn !== drawn || !held?.figure) return; // another value, or none, came meanwhile
   const picture = { format: "png", filename: value.name, scale: 2 };
   // On a page with a base, Plotly would write the address of now into its clip paths, and lose them when it changes.
   const base = document.querySelector("base[href]"), href = base?.getAttribute("href");
@@ -111,7 +124,7 @@ const shown = (value) =>
 function fill() {
   const { columns, rows } = numbers();
   const head = el("tr", {}, ...columns.map((name) =>
-    el("th", { scope: "col" }, el("button", { type: "button", class: "t-sort", onclick: "theodolite.sort(event)" }, name))));
+    el("th", { scope: "col" }, el("button", { type: "button", class: "t-sort", "data-press": "sort" }, name))));
   const body = rows.slice(0, ROWS_SHOWN).map((row) =>
     el("tr", {}, ...row.map((value) => el("td", { class: typeof value === "number" ? "t-num" : null }, shown(value)))));
   const more = rows.length - ROWS_SHOWN;
@@ -121,18 +134,22 @@ function fill() {
   );
 }
 
-twin.addEventListener("toggle", () => twin.open && props.value && fill());
+twin.addEventListener("toggle", () => twin.open && held && fill());
 save.addEventListener("click", () => {
   const { columns, rows } = numbers();
-  download(`${props.value.name}.csv`, csv([columns, ...rows]));
+  download(`${held.name}.csv`, csv([columns, ...rows]));
 });
-new MutationObserver(() => props.value && draw()).observe(document.body, { attributeFilter: ["class"] });
+new MutationObserver(() => held && draw()).observe(document.body, { attributeFilter: ["class"] });
 new ResizeObserver(() => {
   if (!element.offsetParent) return;
   if (waiting) draw();
   else if (listening) window.Plotly.Plots.resize(plot);
 }).observe(element);
-watch("value", draw);
+new IntersectionObserver((seen) => waiting && seen.at(-1).isIntersecting && draw(true), { rootMargin: "50%" }).observe(element);
+watch("value", () => {
+  held = copied();
+  draw();
+});
 draw();
-// The largest script there is: read while the server works out what is to be drawn.
-setTimeout(() => script(props.plotly));
+// The largest script there is: read while the server works out what is to be drawn, where that will be seen.
+setTimeout(() => element.offsetParent && script(props.plotly));

@@ -93,8 +93,7 @@ function body(row, r, scale) {
     const cell = row.cells[column.key];
     const heat = tint(cell, scale[c]);
     const inner = !cell ? "–"
-      : cell.state === "waiting" ? "waiting"
-      : cell.state === "error" ? "error"
+      : cell.state === "error" || !hasScore(cell) ? cell.state || "–"
       : text(cell);
     const td = el("td", {
       tabindex: r === state.at[0] && c === state.at[1] ? "0" : "-1",
@@ -217,7 +216,7 @@ save.addEventListener("click", () => {
   const lines = rows().map((row) => [row.name, row.published ? "published" : "measured",
     ...columns.flatMap((column) => {
       const cell = row.cells[column.key];
-      const score = hasScore(cell) ? cell.score : "";
+      const score = hasScore(cell) && cell.state !== "waiting" ? cell.score : "";
       if (column.kind === "average") return [score, cell?.note || ""];
       return moved.has(column.key) ? [score, cell?.spread || ""] : [score];
     })]);

@@ -6,6 +6,7 @@ with its `result` to Python. It knows nothing of the store.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +38,10 @@ class HeatmapColumn:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell; without a score it is an error or still waiting.
+    """One cell; without a score it is an error, waiting, or empty.
 
     Attributes:
-        score: in points of 100.
+        score: in points of 100; of one that is waiting, what stands there until it comes.
         result: id to ask for more with; None when there is nothing more.
         facts: (what, value) lines for the hover, plain text.
         note: a few words under the number, such as `3 of 7 tasks`.
@@ -90,6 +91,13 @@ def heatmap(value: str | None = None, *, label: str, name: str,
         name=name,
         **kwargs,
     )
+
+
+def results(value: str | None) -> list[int]:
+    """Ids of the results in a value of a heatmap."""
+    rows = json.loads(value)["rows"] if value else []
+    cells = (cell for row in rows for cell in row["cells"].values())
+    return [cell["result"] for cell in cells if cell["result"] is not None]
 
 
 def grid(columns: list[HeatmapColumn], rows: list[HeatmapRow]) -> str:

@@ -135,7 +135,7 @@ def change(encoder: str) -> str:
     """The name of an encoder above what it found; pressed, the panel with all of them opens."""
     return (
         '<button type="button" class="t-spec t-change" data-of="more" title="Change the encoders" '
-        f'onclick="theodolite.more(event)">{escape(encoder)}</button>'
+        f'data-press="more">{escape(encoder)}</button>'
     )
 
 

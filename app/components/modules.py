@@ -35,6 +35,21 @@ def mount(name: str) -> str:
     )
 
 
+def names(folder: str) -> list[str]:
+    """The modules of a component."""
+    return [name for name in _SOURCES if name.startswith(folder)]
+
+
+def as_module(body: str) -> str:
+    """The `js_on_load` of any other component as such a module."""
+    return f"export function mount({{ element, props, trigger, server, watch }}) {{\n{body}\n}}\n"
+
+
+def sources() -> dict[str, bytes]:
+    """Address of each module, relative to the first page -> what it holds."""
+    return {f"{BASE}/{name}": source for name, source in _SOURCES.items()}
+
+
 def routes() -> list[Route]:
     """One address a module."""
     return [Route(f"/{BASE}/{name}", _answer(source)) for name, source in _SOURCES.items()]

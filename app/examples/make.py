@@ -12,11 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.examples import geometry, maps, shipped, trainings
+from app.examples import costs, geometry, maps, results, shipped, trainings
+from app.pages.board import leaks, similarity
+from app.pages.choose import example as choose
 from app.pages.curate import service as curate
 from app.pages.decode import example as decode
 from app.pages.diagnose import example as diagnose
 from app.pages.encoders import service as encoders
+from app.pages.judge import example as judge
 from app.pages.search import example as search
 
 if TYPE_CHECKING:
@@ -32,7 +35,13 @@ MAKERS: dict[str, Callable[[Workspace], None]] = {
     "interpolate": decode.make_interpolate,
     "arithmetic": decode.make_arithmetic,
     "diagnose": diagnose.make,
+    "judge": judge.make,
+    "results": results.make,
+    "similarity": similarity.make_example,
+    "leaks": leaks.make_example,
     "trainings": trainings.make,
+    "cost": costs.make,
+    "choose": choose.make_example,
 }
 """Name -> what makes and writes that example."""
 

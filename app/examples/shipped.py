@@ -89,11 +89,12 @@ def forget(name: str) -> None:
 
 
 def write_answer(
-    workspace: Workspace, name: str, answer: Any, encoders: Iterable[str], data: Iterable[str] = ()
-) -> None:
+    workspace: Workspace, name: str, answer: Any, encoders: Iterable[str], data: Iterable[str] = (),
+    arrays: Mapping[str, np.ndarray] | None = None,
+) -> None:  # fmt: skip
     """Keep what a page shows, with the fingerprints and the hashes that it was made with."""
     write(name, {
         "answer": answer,
         "encoders": {encoder: workspace.load(encoder).fingerprint for encoder in encoders},
         "data": {dataset: workspace.catalog.sentences(dataset)[1] for dataset in data},
-    })  # fmt: skip
+    }, arrays)  # fmt: skip

@@ -5,22 +5,31 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from app import decoders
-from app.examples import shipped
+from app.examples import results, shipped
+from app.pages.board import leaks, similarity
+from app.pages.choose import example as choose
+from app.pages.choose import page as choosing
+from app.pages.compare import views as compare_views
 from app.pages.curate import service as curation
 from app.pages.curate.page import CONTROLS as CURATED
 from app.pages.decode import example as decode
 from app.pages.decode import service as decoding
 from app.pages.decode.service import DEFAULTS, STEPS, DecodeOptions
 from app.pages.diagnose import example as diagnosed
+from app.pages.evaluate.job import welcome
+from app.pages.evaluate.results import measured
 from app.pages.geometry import densities
 from app.pages.geometry import service as geometry
+from app.pages.judge import example as judged
 from app.pages.map import service as maps
 from app.pages.map.job import MapJob
+from app.pages.overview import views as overview
 from app.pages.search import example as search
 from app.pages.search import service as searching
 from app.pages.spaces.service import SpacesJob
@@ -110,6 +119,14 @@ def test_the_query_of_search_is_answered_by_each_encoder_that_ships(fresh):
         assert search.known(fresh, other) == {}
 
 
+def test_the_session_that_ships_is_of_these_encoders(fresh):
+    """If this fails, run `python -m app.examples.make judge`."""
+    kept = shipped.read("judge")
+    assert kept is not None and kept.is_of(fresh, *judged.ENCODERS)
+    (pair,) = kept.answer["pairs"]
+    assert pair["verdict"] == "minilm" and len(pair["path"]) == kept.answer["marks"] + 1
+
+
 def test_what_ships_of_the_decoders_is_of_these_decoders(fresh):
     """If this fails, run `python -m app.examples.make decode interpolate arithmetic`."""
     assert set(decode.decoded(fresh, STARTER_ENCODERS, decode.SENTENCE, DEFAULTS)) == {
@@ -183,3 +200,87 @@ def test_the_diagnosis_is_of_the_decoder_that_ships(fresh):
     assert set(one.sentence for one in found.samples) <= set(
         fresh.catalog.sentences(diagnosed.TEXT)[0]
     )
+
+
+def test_a_decision_sheet_is_there(fresh):
+    """Of the encoders that ship on the data that the page begins with, and of no named machine."""
+    sheet = choose.read(fresh)
+    assert sheet is not None
+    assert sheet["data"] == choosing.EXAMPLE
+    assert [row["encoder"] for row in sheet["encoders"]] == list(STARTER_ENCODERS[::-1])
+    assert sheet["best"]["encoder"] == "minilm" and sheet["cheapest"]["dtype"] == "int8"
+    assert sheet["machine"] == "the machine it was made on"
+
+
+@pytest.fixture
+def welcomed(tmp_path, monkeypatch):
+    """A new store, whose first runs wait."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    made = Workspace(tmp_path / "store")
+    assert welcome(made)
+    yield made
+    made.close()
+
+
+def compared(workspace, *encoders):
+    """Everything below the controls of Compare."""
+    asked = SimpleNamespace(encoder=list(encoders), baseline=encoders[0], protocol="", tasks=[],
+                            published=[], drawn="within", stability="classifier")  # fmt: skip
+    shown = {}
+    for part in compare_views.below(workspace, asked):
+        shown |= part
+    return shown
+
+
+def test_results_ship_and_give_way_to_those_measured_here(welcomed):
+    """In Compare until each of its encoders is measured, and never in the store or its verbs."""
+    shown = compared(welcomed, "random:256", "wordllama")
+    assert "shipped example" in shown["headline"] and "StarterSearch" in shown["comparison"]
+    assert shown["forest"] is not None and shown["ranks"] and shown["stability"]
+    assert welcomed.store.results.table() == []
+    measured(welcomed, "random:256", "StarterSTS")
+    assert "shipped example" in compared(welcomed, "random:256", "wordllama")["headline"]
+    measured(welcomed, "wordllama", "StarterSTS")
+    mine = compared(welcomed, "random:256", "wordllama")
+    assert "shipped" not in mine["headline"] and "StarterSearch" not in mine["comparison"]
+    assert "on their way" in compared(welcomed, "random:64", "random:32")["busy"]
+
+
+def test_a_result_that_ships_is_the_one_measured_here(fresh):
+    """If this fails, run `python -m app.examples.make results`."""
+    kept = results.scores(fresh, [*STARTER_ENCODERS, "random:64"])
+    assert len(kept) == 9 and {name for name, _ in kept} == set(STARTER_ENCODERS)
+    scratch = results.standing_in(fresh)
+    assert len(scratch.store.results.table()) == 9
+    row = measured(fresh, "random:256", "StarterSTS")
+    assert kept["random:256", "StarterSTS"] == pytest.approx(row["score"], abs=1e-4)
+    fresh.store.results.remove([row["id"]])
+
+
+def test_the_first_table_has_scores_that_wait_for_ours(welcomed):
+    """They are marked as waiting, open nothing, and the finding says what they are."""
+    columns, rows = overview.table(welcomed)
+    cells = [cell for row in rows for cell in row.cells.values()]
+    assert len(cells) == 12 and {cell.state for cell in cells} == {"waiting"}
+    assert all(cell.score is not None and cell.result is None for cell in cells)
+    said = overview.headline(columns, rows)
+    assert "minilm has the highest score on all 3 tasks" in said
+    assert "shipped example" in said and "0 of 9 scores measured" in said
+
+
+def test_how_alike_the_topics_are_is_known_at_once(fresh):
+    """If this fails, run `python -m app.examples.make similarity`."""
+    for name in STARTER_ENCODERS:
+        job = similarity.SimilarityJob.of(name, similarity.EXAMPLE)
+        found = similarity.found(fresh, job)
+        assert found.shipped and not found.missing and len(found.rows) == 20
+        assert not similarity.run_measurement(fresh, job)
+        assert similarity.found(fresh, replace(job, sentences=20)).rows == ()
+    assert fresh.store.derived.list(similarity.KIND) == []
+
+
+def test_leaks_ship_of_one_encoder_without_texts(fresh):
+    """Of the STS tasks in a training set of it; nothing for another encoder."""
+    first, *_ = leaks.example(fresh, leaks.EXAMPLE)
+    assert first.share > 0.2 and first.trained_on == leaks.EXAMPLE_SET and first.examples == ()
+    assert leaks.example(fresh, "wordllama") == []

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
+from app.pages.overview import exchange
 from app.workspace import Workspace
+from tests.app.pages.board.test_published import publish
 from tests.fakes.results import invent
 from tests.ui.addresses import address_of
 from tests.ui.conftest import LOOKS, served
@@ -67,7 +69,7 @@ def test_the_table_can_be_taken_away(visitor, invented):
     page = visitor(invented).open("board?suite=transfer&published=false")
     expect(page.locator("#board tbody td").first).to_contain_text("1 to 2")
     with page.expect_download() as saved:
-        page.get_by_role("button", name="Download CSV").click()
+        page.locator("#board").get_by_role("button", name="Download CSV").click()
     rows = list(csv.DictReader(saved.value.path().read_text(encoding="utf-8").splitlines()))
     assert [row["Encoder"] for row in rows][:2] == ["random:256", "random:64"]
     assert rows[0]["Mean (task): over"] == "3 of 3" and rows[3]["CR"] == ""
@@ -96,7 +98,59 @@ def test_the_examples_on_which_two_encoders_part(visitor, invented):
 
 
 def test_cost_says_what_to_do_first(visitor, invented):
-    """Nothing is measured yet: a button measures, the other numbers stand already."""
+    """Nothing is measured yet: a button measures, an example of another machine stands there."""
     page = visitor(invented).open("cost?suite=transfer")
-    expect(page.locator("#headline")).to_contain_text("No cost is measured on this machine yet")
+    expect(page.locator("#headline")).to_contain_text("An example, measured on")
     expect(page.get_by_role("button", name="Measure the cost of 4")).to_be_visible()
+
+
+def test_data_sets_that_are_alike_stand_together(visitor, invented):
+    """The topics of the starter set at once, with every pair as a table."""
+    page = visitor(invented).open("similarity?encoder=random:64")
+    expect(page.locator("#headline")).to_contain_text("are the most alike")
+    expect(page.locator("#headline")).to_contain_text("100 sentences of each")
+    page.get_by_text("Numbers as a table").click()
+    expect(page.locator("#matrix tbody tr").first).to_be_visible()
+    page = visitor(invented).open("similarity?encoder=random:64&of=all")
+    expect(page.get_by_role("button", name="Compare 2 of them")).to_be_visible()
+
+
+def test_leaks_say_what_is_known_of_the_training_data(visitor, invented):
+    """Nothing is, of random vectors; with a training set named there is something to look for."""
+    page = visitor(invented).open("leaks?encoder=random:64")
+    expect(page.locator("#headline")).to_contain_text("Neither the files of random:64 nor MTEB")
+    page = visitor(invented).open("leaks?encoder=random:64&in=starter-topics")
+    expect(page.get_by_role("button", name=re.compile("Look for .* in 1 training set"))
+           ).to_be_visible()  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of an app over nothing but what others published of two models."""
+    folder = tmp_path_factory.mktemp("published")
+    for model, score in (("org/one", 0.7), ("org/other", 0.6)):
+        for task in ("STS17", "Banking77Classification")[: 2 if model == "org/one" else 1]:
+            publish(folder, model, "r1", task, "d1", default=score)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path_factory.mktemp("imported") / "store")
+    exchange.bring(made, folder, None, "")
+    with served(made) as address:
+        yield address
+    made.close()
+
+
+@pytest.mark.parametrize(("size", "dark"), LOOKS)
+def test_what_others_published_stands_on_an_empty_board(visitor, imported, size, dark):
+    """Its tasks are the columns; nobody has a rank, and there are no examples to part on."""
+    visit = visitor(imported, dark=dark, size=size)
+    page = visit.open("board")
+    expect(page.locator("#headline h2")).to_contain_text("2 published models on 2 tasks")
+    rows = page.locator("#board tbody tr:not(.t-gap)")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("2 of 2")
+    expect(rows.nth(1)).to_contain_text("1 of 2")
+    expect(page.locator("#board thead")).not_to_contain_text("Borda")
+    expect(page.get_by_role("heading", name="Where two encoders part")).to_be_hidden()
+    visit.picture(f"board-published-{size[0]}-{'dark' if dark else 'light'}")
+    assert not visit.scrolls_sideways()

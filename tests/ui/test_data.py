@@ -32,7 +32,6 @@ def form(visit, file):
     page = visit.open("data")
     page.wait_for_selector(".t-sets li")
     page.get_by_role("button", name="Bring data").click()
-    page.get_by_role("button", name="Bring a file of your own").click()
     page.set_input_files("#upload input[type=file]", file)
     page.wait_for_selector("#look table")
     return page
@@ -50,7 +49,7 @@ def test_the_starter_set_is_labelled_as_ours_and_shows_its_rubric(visit):
 def test_find_narrows_the_list_and_stays_in_the_address(visit):
     """Of the two starter sets one holds topics."""
     page = visit.open("data")
-    lines = page.locator(".t-sets li").locator("visible=true")
+    lines = page.locator("#datasets li").locator("visible=true")
     expect(lines).to_have_count(2)
     page.locator("#find input").fill("topics")
     expect(lines).to_have_count(1)
@@ -58,7 +57,7 @@ def test_find_narrows_the_list_and_stays_in_the_address(visit):
     page.locator("#find input").fill("nothing of this kind")
     expect(page.get_by_role("heading", name="No data set matches")).to_be_visible()
     page = visit.open("data?find=topics")
-    expect(page.locator(".t-sets li").locator("visible=true")).to_have_count(1)
+    expect(page.locator("#datasets li").locator("visible=true")).to_have_count(1)
 
 
 def test_a_file_becomes_a_data_set_and_its_text_stays_text(form, workspace):
@@ -110,7 +109,7 @@ def test_what_is_wrong_with_a_name_of_the_hub_stays_said(visit):
     page.get_by_role("button", name="Read a file of the Hugging Face hub").click()
     page.locator("#hub-read").click()
     expect(page.get_by_role("alert")).to_contain_text("No data set was named")
-    expect(page.locator(".t-sets li")).to_have_count(2)
+    expect(page.locator("#datasets li")).to_have_count(2)
 
 
 def test_the_panel_of_the_rest_opens_and_closes_by_key(visit):
@@ -139,6 +138,25 @@ def test_on_a_phone_the_panel_is_a_sheet(visitor, site):
     assert (box["x"], box["width"], box["y"] + box["height"]) == (0, NARROW[0], NARROW[1])
     page.mouse.click(200, 100)
     expect(page.locator("#more")).to_be_hidden()
+
+
+def test_a_suite_of_mtebs_before_and_while_its_data_are_fetched(visit, workspace):
+    """Each task says how large its data are; one that is asked for is a run, here and on Jobs."""
+    pytest.importorskip("mteb")
+    page = visit.open("data")
+    page.locator("#suites").get_by_role("button").first.click()
+    page.get_by_role("button", name="Show the tasks of MTEB(eng, v2)").click()
+    card = page.locator("#suite")
+    expect(card).to_contain_text("0 of 41 tasks are here; 41 to fetch, about 1.72 GB of text")
+    expect(card.locator("tbody tr")).to_have_count(41)
+    address_of(page, "suite=MTEB")
+    card.get_by_role("button", name="Fetch the data of mteb:BIOSSES of").click()
+    expect(page.locator("#following")).to_contain_text("Fetch 1 task of MTEB(eng, v2)")
+    assert [run["kind"] for run in workspace.store.runs.list(("queued",))] == ["fetch"]
+    page.locator("#find input").fill("legal retrieval")
+    expect(page.locator("#suites li").locator("visible=true").first).to_contain_text("Law")
+    card.get_by_role("button", name="Close the suite").click()
+    expect(card.locator("table")).to_have_count(0)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
+
+from tests.ui.conftest import NARROW
 
 COLUMN = "(rows, at) => rows.map((row) => row.cells[at].textContent)"
 ROWS = """<tr><td>b</td><td>3 min 20 s</td></tr><tr><td>a10</td><td>8.4 s</td></tr>
@@ -38,7 +41,7 @@ def test_durations_are_sorted_as_such_and_what_is_missing_stays_below(visit):
     page = visit.open("jobs")
     page.evaluate(
         "(rows) => document.querySelector('#t-main').insertAdjacentHTML('beforeend', `<table id=x>"
-        "<thead><tr>${['Name', 'Time'].map((name) => `<th><button onclick='theodolite.sort(event)'>"
+        "<thead><tr>${['Name', 'Time'].map((name) => `<th><button data-press='sort'>"
         "${name}</button></th>`).join('')}</tr></thead><tbody>${rows}</tbody></table>`)",
         ROWS,
     )
@@ -49,3 +52,15 @@ def test_durations_are_sorted_as_such_and_what_is_missing_stays_below(visit):
     assert rows.evaluate_all(COLUMN, 0) == ["a9", "b", "a10", "C"]
     page.locator("#x").get_by_role("button", name="Time").click()
     assert rows.evaluate_all(COLUMN, 0) == ["a10", "b", "a9", "C"]
+
+
+@pytest.mark.parametrize("path", ["diagnose", "leaks"])
+def test_on_a_phone_a_wide_table_is_read_downwards(visitor, site, path):
+    """Each row is a block, each number under its head; nothing is scrolled sideways."""
+    page = visitor(site, size=NARROW).open(f"{path}?encoder=minilm")
+    table = page.locator(".t-stacked").first
+    expect(table).to_be_visible()
+    assert table.evaluate("({ parentElement: box }) => box.scrollWidth <= box.clientWidth")
+    number = table.locator("td.t-num").first
+    head = number.evaluate("(cell) => getComputedStyle(cell, '::before').content")
+    assert head == f'"{number.get_attribute("data-head")} "'

@@ -1,3 +1,7 @@
-"""Encoders in order, and what they cost."""
+"""Encoders in order, what they cost, and how alike the data are that measure them."""
 
-JOBS = {"cost": "cost:CostJob"}
+JOBS = {
+    "cost": "cost:CostJob",
+    "dataset-similarity": "similarity:SimilarityJob",
+    "leaks": "leaks:LeakJob",
+}

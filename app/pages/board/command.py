@@ -27,7 +27,11 @@ def board(
         str, typer.Option(help="Tasks of this suite; all: every task that was measured.")
     ] = "all",
     protocol: Annotated[
-        str, typer.Option(help="Results under this protocol only; default: each task's own.")
+        str,
+        typer.Option(
+            help="Results under this protocol only; default: each task's own. published: what "
+            "others published and mteb's own code measured."
+        ),
     ] = "",
     types: Annotated[
         str, typer.Option("--type", help="Comma-separated types of tasks, such as STS.")
@@ -44,6 +48,18 @@ def board(
     least_tokens: Annotated[
         int | None, typer.Option(help="Reads at least so many tokens of a text.", min=1)
     ] = None,
+    least_characters: Annotated[
+        float | None, typer.Option(help="Tasks whose texts have so many in the mean.", min=0)
+    ] = None,
+    most_characters: Annotated[
+        float | None, typer.Option(help="Tasks whose texts have at most so many.", min=0)
+    ] = None,
+    least_words: Annotated[
+        float | None, typer.Option(help="Tasks whose texts have so many in the mean.", min=0)
+    ] = None,
+    most_words: Annotated[
+        float | None, typer.Option(help="Tasks whose texts have at most so many.", min=0)
+    ] = None,
     licences: Annotated[
         str, typer.Option("--licence", help="Comma-separated licences, such as apache-2.0.")
     ] = "",
@@ -57,18 +73,23 @@ def board(
 
     A mean says over how many of the tasks it is: a missing task is left out, never counted as zero.
     Borda is counted as MTEB does: n - rank points a task, none for a task that is missing. Results
-    of mteb's own code (protocol mteb-VERSION) are never in one mean with others.
+    of mteb's own code (protocol mteb-VERSION) are never in one mean with others. `trained_on` are
+    the tasks whose data an encoder's files or MTEB name among what it was trained on.
     """
-    from app.pages.board import service
+    from app.pages.board import published, ranks, service, trained
 
     spec = service.BoardSpec(
         suite, protocol, _listed(types), _listed(languages), most_parameters, most_dimensions,
-        least_tokens, _listed(licences),
+        least_tokens, _listed(licences), least_characters, most_characters,
+        least_words, most_words,
     )  # fmt: skip
     found = service.board(workspace, spec)
-    rows = found.rows(service.ranking(workspace, found))
+    trained.look_up(workspace, found.encoders)
+    rows = found.rows(ranks.ranking(workspace, found), service.trained_on(workspace, found))
+    if found.spec.protocol == service.PUBLISHED:
+        rows += [one.row(found) for one in published.references(workspace, found)]
     columns = ("encoder", "rank", "borda", "mean", "over", "mean_by_type", "rank_interval",
-               "tie_group")  # fmt: skip
+               "tie_group", "trained_on")  # fmt: skip
     emit(rows if as_json else [_in_words(row) for row in rows], columns, as_json)
     if not as_json and found.left_out:
         say(f"{formats.plural(found.left_out, 'encoder')} left out by the filters.")
@@ -79,9 +100,11 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _in_words(row: dict[str, Any]) -> dict[str, Any]:
-    low, high = row["rank_low"], row["rank_high"]
+    low, high = row.get("rank_low"), row.get("rank_high")
     interval = None if low is None else f"{low} to {high}"
-    return {**row, "over": f"{row['tasks']} of {row['of']}", "rank_interval": interval}
+    seen = row.get("trained_on") and ", ".join(row["trained_on"])
+    return {**row, "over": f"{row['tasks']} of {row['of']}", "rank_interval": interval,
+            "trained_on": seen}  # fmt: skip
 
 
 @verb
@@ -120,4 +143,93 @@ def cost(
          ("encoder", *service.AXES), as_json)  # fmt: skip
 
 
-VERBS = {"board": board, "encoders cost": cost}
+@verb
+def similarity(
+    workspace: Workspace,
+    compared: Annotated[
+        str, typer.Argument(help="all, a family in several languages (xnli), or labelled data.")
+    ] = "all",
+    encoder: Annotated[str, typer.Option(help="Whose vectors are compared.")] = "wordllama",
+    sentences: Annotated[int, typer.Option(help="At most so many are drawn of each.")] = 100,
+    queue: QueueOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare data sets as an encoder sees them: the cosine between the means of their sentences.
+
+    theodolite data similarity
+
+    theodolite data similarity xnli --encoder minilm --json
+
+    Of each, sentences are drawn with a fixed seed, as in MTEB's figure 2. Of `all`, a family in
+    several languages is there once; by its name its languages are compared, by that of labelled
+    sentences their labels. The most alike pairs come first.
+    """
+    from app.jobs import submit
+    from app.pages.board import similarity as service
+
+    job = service.SimilarityJob.of(encoder, compared, sentences)
+    if queue:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    do_here(workspace, job)
+    found = service.found(workspace, job)
+    for name, problem in found.problems.items():
+        say(f"{name} is left out: {problem}")
+    emit(found.pairs(), ("first", "second", "cosine"), as_json)
+
+
+@verb
+def leaks(
+    workspace: Workspace,
+    encoder: Annotated[str, typer.Argument(help="Whose training data are looked through.")],
+    tasks: Annotated[
+        str, typer.Option(help="Comma-separated; default: those that it was measured on, or all.")
+    ] = "",
+    trained_on: Annotated[
+        str, typer.Option("--in", help="Comma-separated data sets; default: what is known.")
+    ] = "",
+    queue: QueueOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Look for the texts of tasks in what an encoder was trained on: the same, or nearly.
+
+    theodolite encoders leaks minilm
+
+    theodolite encoders leaks minilm --tasks STSBenchmark --in SNLI,nli --json
+
+    What it was trained on is what its files and MTEB name, as far as that is here. Nearly the same
+    are texts whose character 5-grams have a Jaccard index of 0.8 at least (Broder 1997). Of a task
+    the examples of its main score are looked for, of a retrieval its documents too; of a training
+    set the split train is looked through where it has one.
+    """
+    from app.jobs import submit
+    from app.pages.board import leaks as service
+    from app.pages.board import trained
+
+    trained.look_up(workspace, [encoder])
+    names = service.known(workspace, encoder)
+    there = service.here(workspace, names)
+    if not trained_on:
+        say(service.told(encoder, names, there))
+    job = service.LeakJob.of(
+        _listed(tasks) or service.tasks(workspace, encoder),
+        _listed(trained_on) or [name for those in there.values() for name in those],
+    )
+    if queue:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    do_here(workspace, job)
+    rows = [leak.row() for leak in service.ordered(service.found(workspace, job).values())]
+    emit(
+        rows,
+        ("task", "part", "trained_on", "same", "nearly", "tested", "share", "problem"),
+        as_json,
+    )
+
+
+VERBS = {
+    "board": board,
+    "encoders cost": cost,
+    "encoders leaks": leaks,
+    "data similarity": similarity,
+}

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from app import formats
+from app import endpoints, formats
+from app.examples import shipped
 from app.jobs.job import Job
 from app.jobs.submit import queue
 from engine.errors import UserError
@@ -16,6 +17,7 @@ from store.hashing import hash_of
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
+    from app.pages.board.service import Standings
     from app.workspace import Workspace
 
 KIND, FORMAT = "cost", "1"
@@ -90,8 +92,9 @@ def measure(workspace: Workspace, encoder: str) -> None:
     facts = {key: describe(encoder).get(key) for key in _FACTS}
     root = workspace.catalog.root
     place = {} if root is None else {"THEODOLITE_DATA": str(root)}
-    found = footprint.in_own_process(encoder, os.environ | place)
-    info = {**facts, **found, "encoder": encoder, "machine": _machine()}
+    allowed = endpoints.allowed(workspace.store)
+    found = footprint.in_own_process(encoder, os.environ | place, allowed)
+    info = {**facts, **found, "encoder": encoder, "machine": machine()}
     workspace.store.derived.put(_key(encoder), KIND, info)
 
 
@@ -123,9 +126,22 @@ def measured(workspace: Workspace) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for kept in workspace.store.derived.list(KIND):  # the newest first
         info = kept["info"]
-        if info["machine"] == _machine() and info["encoder"] not in found:
+        if info["machine"] == machine() and info["encoder"] not in found:
             found[info["encoder"]] = row(info)
     return found
+
+
+def example() -> tuple[dict[str, dict[str, Any]], dict[str, float], int]:
+    """What ships: rows as of `measured`, means of the encoders, and over how many tasks."""
+    found = shipped.read(KIND)
+    facts: Mapping[str, Any] = found.facts if found else {"rows": [], "quality": {}, "tasks": 0}
+    return {one["encoder"]: one for one in facts["rows"]}, facts["quality"], facts["tasks"]
+
+
+def quality(board: Standings) -> dict[str, float]:
+    """The mean of each encoder that has every task: what its cost is set against."""
+    means = dict(zip(board.encoders, board.mean.tolist(), strict=True))
+    return {name: means[name] for name in board.complete}
 
 
 def row(info: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,16 +149,19 @@ def row(info: Mapping[str, Any]) -> dict[str, Any]:
 
     Beside each number that was repeated stand its lowest and highest.
     """
-    from engine.cost.footprint import percentile, spread
+    import numpy as np
+
+    from engine.cost.footprint import spread
 
     flat: dict[str, Any] = {"encoder": info["encoder"], "dim": info["dim"]}
     repeated = {f"per_second_{n}": values for n, values in info["per_second"].items()}
     for key, values in (repeated | {"load_seconds": info["load_seconds"]}).items():
         flat[key], flat[f"{key}_low"], flat[f"{key}_high"] = spread(values)
+    p50, p95 = np.percentile(info["latency_ms"], [50, 95], method="inverted_cdf").tolist()
     size, table = info["parameters"], info["embedding_parameters"]
     return flat | {
-        "latency_p50": percentile(info["latency_ms"], 0.50),
-        "latency_p95": percentile(info["latency_ms"], 0.95),
+        "latency_p50": p50,
+        "latency_p95": p95,
         "memory": info["memory_bytes"] / 2**20,
         "disk": info["bytes"] / 2**20 if info["bytes"] else None,
         "vector_bytes": info["vector_bytes"],
@@ -189,11 +208,12 @@ def brief(value: float) -> str:
 
 
 def _key(encoder: str) -> str:
-    return hash_of(KIND, FORMAT, encoder, _machine())
+    return hash_of(KIND, FORMAT, encoder, machine())
 
 
 @cache
-def _machine() -> str:
+def machine() -> str:
+    """What is measured on."""
     from engine.cost.footprint import machine
 
     return machine()

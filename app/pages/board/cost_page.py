@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -84,20 +86,18 @@ def _priced(workspace: Workspace, asked: Values) -> dict[str, Any]:
         visible=bool(left) and not workspace.read_only,
         value=f"Measure the cost of {left if left > 1 else 'one'}{' more' if rows else ''}",
     )
+    quality: dict[str, float] = {}
+    tasks, said = 0, ""
     if not rows:
-        said = parts.next_step(
-            workspace.read_only,
-            "compare by size and dimensions on the Board",
-            "Some ten seconds an encoder, in a process of its own.",
-        )
-        nothing = parts.empty("No cost is measured on this machine yet", said)
-        return {"headline": nothing, "measure": go, "pareto": None, "costs": None}
-    try:
-        board = service.board(workspace, service.BoardSpec(asked.suite))
-    except UserError:
-        board = None
-    said, picture = cost_views.pareto(board, rows, asked.axis)
-    return {"headline": said, "measure": go, "pareto": picture, "costs": cost_views.table(rows)}
+        rows, quality, tasks = cost.example()
+        said = f'<p class="t-said">{escape(cost_views.elsewhere(rows, workspace.read_only))}</p>'
+    else:
+        with suppress(UserError):
+            board = service.board(workspace, service.BoardSpec(asked.suite))
+            quality, tasks = cost.quality(board), len(board.columns)
+    finding, picture = cost_views.pareto(quality, tasks, rows, asked.axis)
+    return {"headline": finding + said, "measure": go, "pareto": picture,
+            "costs": cost_views.table(rows)}  # fmt: skip
 
 
 def _curves(workspace: Workspace, asked: Values) -> dict[str, Any]:
@@ -115,9 +115,7 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     """The controls as the address has them."""
     asked = controls.asked(request)
     suites = service.offered(workspace)[0]
-    kept = choices.names(workspace)
-    named = address.first(request, "encoder")
-    chosen = choices.read(named) or named or next((n for n in choices.STARTERS if n in kept), None)
+    chosen = choices.first(workspace, address.first(request, "encoder"))
     offered = curves.tasks(workspace, chosen or "")
     first = next(iter(offered), None)
     return {

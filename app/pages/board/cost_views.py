@@ -16,7 +16,6 @@ from app.web.theme import SERIES
 
 if TYPE_CHECKING:
     from app.pages.board.curves import Scored
-    from app.pages.board.service import Standings
 
 CURVES_LEAD = (
     "One task scored again on vectors with fewer dimensions or fewer bits: the first dimensions "
@@ -39,21 +38,26 @@ HEADS = {
 }
 ON_THE_BOARD = ("per_second_64", "latency_p50", "memory")
 READING = (
-    "Measured here, each in a process of its own, on sentences that no cache has: medians, with "
+    "Each is measured in a process of its own, on sentences that no cache has: medians, with "
     "the lowest and highest of the repeats where a cell is pointed at. Embedding parameters are "
     "looked up, the others multiplied."
 )
 
 
 def pareto(
-    board: Standings | None, rows: Mapping[str, Mapping[str, Any]], key: str
+    quality: Mapping[str, float], tasks: int, rows: Mapping[str, Mapping[str, Any]], key: str
 ) -> tuple[str, Any]:
-    """The finding, and the picture; nothing is drawn where no quality is known."""
+    """The finding, and the picture; nothing is drawn where no quality is known.
+
+    Args:
+        quality: mean of each encoder that has every task.
+        tasks: how many that are.
+        rows: encoder -> what was measured of it.
+        key: of AXES.
+    """
     what, _, more = cost.AXES[key]
-    means = dict(zip(board.encoders, board.mean.tolist(), strict=True)) if board else {}
-    whole = set(board.complete) if board else set()
-    known = {n: (row[key], means[n]) for n, row in rows.items() if row[key] and n in whole}
-    if not known or board is None:
+    known = {n: (row[key], quality[n]) for n, row in rows.items() if row[key] and n in quality}
+    if not known:
         said = "Nobody of those has every task of the suite"
         return parts.heading(said, "Their cost is in the table."), None
     best = cost.front(known, more)
@@ -64,7 +68,7 @@ def pareto(
         number = f"{len(best)} of {len(known)} encoders"
         verb = "is" if len(best) == 1 else "are"
         said = f"{formats.listed(best, 3)} {verb} on the Pareto front, {number}"
-    words = f"{len(board.columns)} tasks"
+    words = f"{tasks} tasks"
     drawn = _pareto(known, rows, best, key, f"mean over {words}")
     table = [[n, known[n][0], rows[n].get(f"{key}_low"), rows[n].get(f"{key}_high"), known[n][1],
               n in best] for n in known]  # fmt: skip
@@ -73,6 +77,16 @@ def pareto(
     return parts.heading(said, lead), drawing(
         drawn, label, name="theodolite-cost", columns=columns, rows=table
     )
+
+
+def elsewhere(rows: Mapping[str, Mapping[str, Any]], visitor: bool) -> str:
+    """That an example was measured on another machine, and what to do."""
+    machine = next((row["machine"] for row in rows.values()), "no machine")
+    told = (
+        f"An example, measured on {machine}, which did other work meanwhile; quality on the "
+        "starter set. Nothing is measured here yet."
+    )
+    return told if visitor else f"{told} It takes some ten seconds an encoder."
 
 
 def _pareto(
@@ -134,8 +148,8 @@ def curves(found: Sequence[Scored], encoder: str, task: str) -> tuple[str, Any]:
     least = min(near, key=lambda s: (s.how.bytes, -s.score))
     how = f"{METHODS[least.how.method]}, {least.how.dim} dimensions"
     said = (
-        f"On {task}, {encoder} keeps within a point of its {formats.score(whole.score)} down to "
-        f"{_bytes(least.how.bytes)} a vector ({how}) of {_bytes(whole.how.bytes)}."
+        f"On {task}, {encoder} keeps within a point of its {formats.score(whole.score)} from "
+        f"{_bytes(whole.how.bytes)} a vector down to {_bytes(least.how.bytes)} ({how})."
     )
     traces = []
     for place, (method, name) in enumerate(METHODS.items()):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.errors import UserError
+from engine.space.compression import METHODS
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
     from engine.space.compression import Compressed
+    from engine.tasks import Measurement
 
 MOST_SENTENCES = 40_000
 """Of a task whose score is worked out while the page waits."""
@@ -52,10 +55,36 @@ def curves(workspace: Workspace, encoder: str, task: str) -> tuple[Scored, ...]:
 
 @lru_cache(maxsize=64)
 def _curves(workspace: Workspace, encoder: str, task: str, _fingerprint: str) -> tuple[Scored, ...]:
-    from app.finite import finite
+    from engine.encoders.variants import ladder
+
+    found = []
+    for how, done in smaller_scored(workspace, encoder, task, ladder):
+        found.append(Scored(how, next(score.score for score in done.scores if score.main)))
+    return tuple(found)
+
+
+def smaller_scored(
+    workspace: Workspace,
+    encoder: str,
+    task: str,
+    sizes: Callable[[int], Sequence[int]],
+    methods: Sequence[str] = METHODS,
+) -> Iterator[tuple[Compressed, Measurement]]:
+    """Measure a task on smaller vectors, one after the other; nothing is encoded.
+
+    Args:
+        workspace: whose store has the vectors.
+        encoder: canonical spec.
+        task: its name.
+        sizes: says which dimensions, of how many there are.
+        methods: of `engine.space.compression`.
+
+    Raises:
+        UserError: a task that trains for long, or whose sentences the store has no vectors of.
+    """
     from app.vectors import sources, uncached
     from engine import protocols
-    from engine.encoders.variants import ladder
+    from engine.evaluate import bind, needed, vectors_for
     from engine.progress import nobody
     from engine.space.compression import smaller
     from engine.tasks import get, type_of
@@ -66,18 +95,17 @@ def _curves(workspace: Workspace, encoder: str, task: str, _fingerprint: str) ->
     data = workspace.catalog.load(asked.dataset)
     if kind.trains or len(data.sentences) > MOST_SENTENCES:
         raise UserError(f"{task} takes too long to be scored again and again.", "Choose another.")
-    bound = workspace.bound(encoder, asked.dataset)
-    if any(uncached(source, data.sentences) for source in sources(bound)):
+    bound = bind(workspace.load(encoder), asked, protocol, data)
+    texts = needed(kind, data, protocol.name, protocol.seed)
+    if any(uncached(source, texts) for source in sources(bound)):
         raise UserError(
             f"{encoder} has not encoded {task} yet: curves are drawn from vectors that are kept.",
             f"Measure it: `theodolite evaluate '{encoder}' --tasks {task}`.",
         )
-    vectors = finite(bound.encode(data.sentences), data.sentences)
-    found = []
-    for how, made in smaller(vectors, ladder(vectors.shape[1])):
+    vectors = vectors_for(kind, data, bound, texts, lambda *_: None)
+    for how, made in smaller(vectors, sizes(vectors.shape[1]), methods):
         try:
             done = kind.measure(asked, data, made, protocol.name, protocol.seed, nobody)
         except UserError:  # such as all cosines alike
             continue
-        found.append(Scored(how, next(score.score for score in done.scores if score.main)))
-    return tuple(found)
+        yield how, done

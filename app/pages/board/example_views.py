@@ -10,27 +10,32 @@ from app.web import parts
 
 if TYPE_CHECKING:
     from app.pages.board.examples import Disagreement, Example
+    from engine.errors import UserError
 
 LEAD = (
     "What a difference between two encoders is made of. Of a task that is scored by a correlation, "
-    "how right an example is: how near its rank by the encoder is to its rank by the grade."
+    "how right an example is: how near its rank by the encoder is to its rank by the grade. Of one "
+    "that is a mean over examples: what the example adds to it."
 )
+
+SHOWN = 280
+"""Characters of a text; the whole of it stands in the CSV."""
 
 
 def shown(found: Disagreement) -> str:
     """A sentence, the examples furthest apart, and a way to save them."""
-    right, wrong = ("nearer the grade", "") if found.graded else ("right", " wrong")
+    does = "is right" if found.whole else "is nearer the grade" if found.graded else "does better"
+    than = f"that {found.worse} gets wrong" if found.whole else f"than {found.worse}"
     said = (
-        f"{found.better} is {right} on {formats.plural(found.ahead, 'example')} of {found.task} "
-        f"{'than' if found.graded else 'that'} {found.worse}{'' if found.graded else ' gets'}"
-        f"{wrong}, the other way round on {formats.count(found.behind)}, of "
+        f"{found.better} {does} on {formats.plural(found.ahead, 'example')} of {found.task} "
+        f"{than}, the other way round on {formats.count(found.behind)}, of "
         f"{formats.count(found.of)}."
     )
     if not found.examples:
         return f'<p class="t-said">{escape(said)}</p>'
     heads = ("Example", "Expected", found.better, found.worse)
     rows = [
-        (_text(one), escape(one.label), _quality(one.right, found), _quality(one.wrong, found))
+        (_text(one), _short(one.label), _quality(one.right, found), _quality(one.wrong, found))
         for one in found.examples
     ]
     table = parts.table(heads, rows, f"Where {found.better} does better", (2, 3))
@@ -43,13 +48,23 @@ def shown(found: Disagreement) -> str:
     return f'<p class="t-said">{escape(said)}</p>{table}{save}'
 
 
+def none(error: UserError) -> str:
+    """Why there are no examples to show."""
+    return f'<p class="t-said">{escape(error.message)} {escape(error.hint)}</p>'
+
+
 def _text(one: Example) -> str:
     if not one.texts:
         return f'<span class="t-muted">number {one.place}: its text is not at hand</span>'
-    return "<br>".join(f'<span dir="auto">{escape(text)}</span>' for text in one.texts)
+    return "<br>".join(map(_short, one.texts))
+
+
+def _short(text: str) -> str:
+    first = text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()}…"
+    return f'<span dir="auto">{escape(first)}</span>'
 
 
 def _quality(value: float, found: Disagreement) -> str:
-    if not found.graded and value in (0.0, 1.0):
+    if found.whole:
         return "right" if value else "wrong"
     return f"{value:.2f}"

@@ -47,7 +47,8 @@ class Disagreement:
         better, worse: the encoders.
         ahead, behind: examples on which the first does better, and the second.
         of: examples in all.
-        graded: whether an example is more or less right, by ranks, and not right or wrong.
+        graded: whether an example is more or less right by ranks: the score is a correlation.
+        whole: whether an example is right or wrong, and nothing between.
         examples: of the first kind, those furthest apart first.
     """
 
@@ -58,6 +59,7 @@ class Disagreement:
     behind: int
     of: int
     graded: bool
+    whole: bool
     examples: tuple[Example, ...]
 
 
@@ -92,7 +94,7 @@ def disagreement(
             f"{better} and {worse} were not measured on the same examples of {task}.",
             "Measure one of them again.",
         )
-    return _disagreement(workspace, task, better, worse, first["id"], second["id"])
+    return between(workspace, task, better, worse, first["id"], second["id"])
 
 
 def quality(sample: Sample) -> np.ndarray:
@@ -109,9 +111,19 @@ def quality(sample: Sample) -> np.ndarray:
 
 
 @lru_cache(maxsize=32)
-def _disagreement(
-    workspace: Workspace, task: str, better: str, worse: str, *ids: int
-) -> Disagreement:
+def between(workspace: Workspace, task: str, better: str, worse: str, *ids: int) -> Disagreement:
+    """Compare two results on the same examples.
+
+    Args:
+        workspace: whose store has them.
+        task: its name.
+        better: an encoder.
+        worse: another.
+        *ids: of their results.
+
+    Raises:
+        UserError: one of them keeps no values per example.
+    """
     samples = [_sample(workspace, number) for number in ids]
     mine, theirs = (quality(sample) for sample in samples)
     row = workspace.store.results.by_id(ids[0])
@@ -126,6 +138,7 @@ def _disagreement(
         int((gap < 0).sum()),
         len(gap),
         samples[0].gold is not None,
+        all(np.isin(values, (0.0, 1.0)).all() for values in (mine, theirs)),
         tuple(
             Example(int(i) + 1, texts[i][0], texts[i][1], float(mine[i]), float(theirs[i]))
             for i in first
@@ -160,5 +173,5 @@ def _texts(workspace: Workspace, row: Row, number: int) -> Sequence[tuple[tuple[
         return nothing
     if kind.examples is None or data.hash != row["data_hash"]:
         return nothing
-    found = kind.examples(data, row["protocol"])
+    found = kind.examples(data, row["protocol"], row["seed"])
     return found if len(found) == number else nothing

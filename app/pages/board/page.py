@@ -8,12 +8,25 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app.components.board import board as table
-from app.pages.board import cost, cost_views, example_views, examples, service, views
+from app.pages.board import (
+    cost,
+    cost_views,
+    example_views,
+    examples,
+    lengths,
+    published,
+    ranks,
+    service,
+    trained,
+    views,
+)
 from app.pages.board.service import BoardSpec, Standings
 from app.pages.compare import service as comparison
-from app.web import address, parts
+from app.suites import is_suite
+from app.web import address, background_call, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load, poll
 from app.web.events import PageEvent
+from app.web.frozen import Frozen
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from engine.errors import UserError
 
@@ -27,6 +40,7 @@ DESCRIPTION = (
     "each rank is. Nothing that is missing counts as zero."
 )
 POLL_SECONDS = 2.0
+FROZEN = Frozen(controls=("columns",))
 _SEVERAL = {"multiselect": True}
 _LISTED: dict[str, Any] = {"choices": [], "value": None, "min_width": 220}
 CONTROLS = (
@@ -45,16 +59,24 @@ CONTROLS = (
             options={"minimum": 1, "precision": 0}),
     Control("least_tokens", "Fewest tokens it reads", gr.Number,
             options={"minimum": 1, "precision": 0}),
+    Control("least_characters", "Fewest characters of a text", gr.Number, None,
+            "Of a task, in the mean; its data are read for that, once.", options={"minimum": 0}),
+    Control("most_characters", "Most characters of a text", gr.Number, options={"minimum": 0}),
+    Control("least_words", "Fewest words of a text", gr.Number, None,
+            "The same in words, which white space parts; Chinese and the like have none.",
+            options={"minimum": 0}),
+    Control("most_words", "Most words of a text", gr.Number, options={"minimum": 0}),
     Control("licences", "Licences", gr.Dropdown, (), "None: any.", (), _SEVERAL, key="licence"),
     Control("published", "Published rows", gr.Checkbox, True,
-            "Printed in papers, not measured here: never ranked, tested or averaged."),
+            "Of papers and imported ones: never ranked, tested, or averaged with yours."),
     Control("task", "Task", gr.Dropdown, options=_LISTED),
     Control("better", "Does better", gr.Dropdown, options=_LISTED),
     Control("worse", "Does worse", gr.Dropdown, options=_LISTED),
 )  # fmt: skip
 COMPARED = ("task", "better", "worse")
 FILTERS = ("protocol", "types", "languages", "most_parameters", "most_dimensions", "least_tokens",
-           "licences", "published")  # fmt: skip
+           "least_characters", "most_characters", "least_words", "most_words", "licences",
+           "published")  # fmt: skip
 
 
 def build(workspace: Workspace) -> None:
@@ -67,26 +89,19 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     headline = parts.static("", elem_id="headline")
     shown = table(elem_id="board", elem_classes=["t-answer"])
-    parts.section("Where two encoders part", example_views.LEAD)
-    with gr.Row():
-        controls.render(*COMPARED)
-    apart = parts.static("", elem_id="apart")
+    with gr.Column(elem_id="parting"):
+        parts.section("Where two encoders part", example_views.LEAD)
+        with gr.Row():
+            controls.render(*COMPARED)
+        apart = parts.static("", elem_id="apart")
     seen = gr.State(None)
 
     def load(request: gr.Request) -> Answer:
         return {seen: workspace.store.results.edition(), **_loaded(workspace, controls, request)}
 
-    def show(asked: Values) -> Iterator[Answer]:
-        if (nothing := _nothing(workspace)) is not None:
-            yield {headline: nothing, shown: None}
-            return
-        standings = service.board(workspace, spec(asked))
-        yield filled(standings, None, asked)  # the order is there at once, its worth is resampled
-        yield filled(standings, service.ranking(workspace, standings), asked)
-
-    def filled(standings: Standings, ranked: Any, asked: Values) -> dict[Any, Any]:
-        drawn = _table(workspace, standings, ranked, asked)
-        return {headline: views.finding(standings, ranked), shown: drawn}
+    def show(asked: Values, request: gr.Request) -> Iterator[Answer]:
+        for named in _shown(workspace, asked, request.session_hash):
+            yield {{"headline": headline, "board": shown}[name]: to for name, to in named.items()}
 
     def refresh(known: Any) -> Answer:
         edition = workspace.store.results.edition()
@@ -106,13 +121,56 @@ def build(workspace: Workspace) -> None:
     controls.keep()
 
 
-def _table(workspace: Workspace, standings: Standings, ranked: Any, asked: Values) -> str:
+def _shown(workspace: Workspace, asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
+    """Headline and board, again as more is known."""
+    if (nothing := _nothing(workspace)) is not None:
+        yield {"headline": nothing, "board": None}
+        return
+    for words in _lengths_read(workspace, asked, session):
+        yield {"headline": words}
+    standings = service.board(workspace, spec(asked))
+
+    def filled(ranked: Any) -> dict[str, Any]:
+        imported = published.references(workspace, standings)
+        other = published.elsewhere(workspace, standings)
+        return {
+            "headline": views.finding(standings, ranked, imported, other),
+            "board": _table(workspace, standings, ranked, asked, imported),
+        }
+
+    if not ranks.at_once(standings):  # the order is there at once, its worth is resampled
+        yield filled(None)
+    ranked = ranks.ranking(workspace, standings)
+    yield filled(ranked)
+    if trained.look_up(workspace, standings.encoders):  # once a model: mteb takes seconds
+        yield filled(ranked)
+    if service.look_up(workspace, standings):  # once a version
+        standings = service.board(workspace, spec(asked))
+        yield filled(ranks.ranking(workspace, standings))
+
+
+def _lengths_read(workspace: Workspace, asked: Values, session: str | None) -> Iterator[str]:
+    """Read the data sets for the length of their texts, where that is asked for."""
+    if not spec(asked).by_length:
+        return
+    names = [column.dataset for column in service.board(workspace).columns]
+    for words, _ in background_call.followed(
+        lambda say: lengths.read(workspace, names, say), "Reading data sets", session
+    ):
+        yield words
+
+
+def _table(
+    workspace: Workspace, standings: Standings, ranked: Any, asked: Values, imported: Any
+) -> str:
     """The board, with the costs that were measured on this machine."""
     priced = cost.measured(workspace)
     keys = cost_views.ON_THE_BOARD if priced else ()
     more = {name: cost_views.cells(row, *keys) for name, row in priced.items()}
     heads = cost_views.heads_of(*keys)
-    return views.table(standings, ranked, asked.columns, asked.published, more, heads)
+    seen = service.trained_on(workspace, standings)
+    of_others = asked.published or not standings.encoders
+    return views.table(standings, ranked, asked.columns, of_others, more, heads, seen, imported)
 
 
 def _connect(
@@ -130,7 +188,10 @@ def _connect(
         if not all(_picked(asked)):
             return {apart: ""}
         standings = service.board(workspace, spec(asked))
-        found = examples.disagreement(workspace, standings, *_picked(asked))
+        try:
+            found = examples.disagreement(workspace, standings, *_picked(asked))
+        except UserError as error:  # said where the examples would be: nobody asked for them yet
+            return {apart: example_views.none(error)}
         return {apart: example_views.shown(found)}
 
     def press(event: PageEvent) -> Answer:
@@ -169,7 +230,8 @@ def spec(asked: Values) -> BoardSpec:
     return BoardSpec(
         asked.suite or service.ALL, asked.protocol or service.OWN, tuple(asked.types),
         tuple(asked.languages), asked.most_parameters, asked.most_dimensions, asked.least_tokens,
-        tuple(asked.licences),
+        tuple(asked.licences), asked.least_characters, asked.most_characters,
+        asked.least_words, asked.most_words,
     )  # fmt: skip
 
 
@@ -179,7 +241,10 @@ def _nothing(workspace: Workspace) -> str | None:
         return None
     if comparison.measuring(workspace):
         return parts.awaited()
-    hint = "Choose encoders and tasks; they are put in order here as they are measured."
+    hint = (
+        "Choose encoders and tasks; they are put in order here as they are measured. Results that "
+        "others published in MTEB's layout stand here too: theodolite results import FOLDER."
+    )
     return parts.empty("Nothing is measured yet", hint, ("Evaluate", "./evaluate"))
 
 
@@ -187,6 +252,8 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     """The controls as the address has them, with what there is to choose from."""
     asked = controls.asked(request)
     suites, under = service.offered(workspace)
+    if is_suite(asked.suite) and asked.suite not in suites:
+        suites.append(asked.suite)
     found = {controls[name]: getattr(asked, name) for name in controls}
     found |= {controls[name]: offer for name, offer in _compared(workspace, asked).items()}
     try:
@@ -204,7 +271,7 @@ def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> di
             value=address.choice(request, "suite", suites, service.ALL),
         ),
         controls["protocol"]: gr.update(
-            choices=[("Each task's own", service.OWN), *((name, name) for name in under)],
+            choices=[("Each task's own", service.OWN), *views.protocols(under)],
             value=address.choice(request, "protocol", under, service.OWN),
         ),
     }

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from app import formats
 from app.components.board import Cell, Head, Line, value
-from app.pages.board import service
+from app.pages.board import ranks, service
 from app.web import parts
+from engine.mteb.theirs import PREFIX
 from engine.protocols.published import beside
-from engine.stats.borda import means
+from engine.stats.borda import by_group, means
 
 if TYPE_CHECKING:
+    from app.pages.board.published import Reference
     from app.pages.board.service import Standings
     from app.pages.compare.service import Ranking
 
@@ -27,7 +30,10 @@ SUITES = {
     "transfer": "Transfer, the seven",
     "senteval": "SentEval",
     "probing": "Probing",
+    service.UPLOADS: "Your uploads",
 }
+OF_OTHERS = "Published by others"
+"""What the protocol is called under which the board has their tasks."""
 NOTHING: Cell = (formats.MISSING, "t-muted", "not measured", False)
 MOST_NAMED = 3
 READING = (
@@ -37,8 +43,15 @@ READING = (
     "a point for each one that it beats and half a point for each that it equals; a task that it "
     "was not measured on gives no points, so a rank with a task missing is the lowest it can have. "
     "The rank interval holds 95 % of 2,000 resamples of the examples, by the mean, of those with "
-    "every task; bold scores tie with the best of their column. Point at a cell for more, press a "
-    "score for the examples behind it."
+    "every task; bold scores tie with the best of their column. Point at a cell for more."
+)
+PRESSING = "Press a score for the examples behind it."
+
+OTHERS_READING = (
+    "Models with a score on every task come first, by their mean. Behind each mean stands over how "
+    "many tasks it is: one that is missing is left out, never counted as zero, so only means over "
+    "the same tasks can be compared. Point at a name for its revision and size, at a score for the "
+    "version of mteb and of the data that it is of."
 )
 
 
@@ -47,9 +60,25 @@ def suites(names: Sequence[str]) -> list[tuple[str, str]]:
     return [(SUITES.get(name, name), name) for name in names]
 
 
-def finding(board: Standings, ranked: Ranking | None) -> str:
-    """Who leads, by the mean and by Borda count, and who ties with whoever does."""
+def protocols(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Protocols to choose from, as people call them."""
+    return [(OF_OTHERS if name == service.PUBLISHED else name, name) for name in names]
+
+
+def finding(
+    board: Standings, ranked: Ranking | None, imported: Sequence[Reference] = (), elsewhere: int = 0
+) -> str:
+    """Who leads, by the mean and by Borda count, and who ties with whoever does.
+
+    Args:
+        board: what is shown.
+        ranked: what the ranks are worth, where that is known.
+        imported: models whose published numbers stand on it.
+        elsewhere: models whose numbers have no column on it.
+    """
     number = len(board.columns)
+    if not board.encoders:
+        return _finding_of_others(board, imported)
     where = (
         f"over {formats.plural(number, 'task')}" if number > 1 else f"on {board.columns[0].task}"
     )
@@ -65,7 +94,27 @@ def finding(board: Standings, ranked: Ranking | None) -> str:
             f"{board.complete[0]} has the highest mean {where}, "
             f"{formats.listed(first, MOST_NAMED)} the highest Borda count"
         )
-    return parts.heading(said, " ".join(_beside(board, ranked)))
+    beside = _beside(board, ranked)
+    if elsewhere:
+        models = formats.plural(elsewhere, "published model")
+        beside.append(f"{models} stand on other tasks: the protocol {OF_OTHERS!r} shows them.")
+    return parts.heading(said, " ".join(beside))
+
+
+def _finding_of_others(board: Standings, imported: Sequence[Reference]) -> str:
+    """What was published, where nothing was measured here."""
+    number = len(board.columns)
+    whole = [one for one in imported if len(one.scores) == number]
+    said = (
+        f"{formats.plural(len(imported), 'published model')} on "
+        f"{formats.plural(number, 'task')}; none of them was measured here"
+    )
+    lead = ["Others measured these: they are references, without rank, interval or test."]
+    if len(whole) > 1:
+        lead.insert(
+            0, f"{whole[0].model} has the highest mean of the {len(whole)} with every task."
+        )
+    return f'<div class="t-references">{parts.heading(said, " ".join(lead))}</div>'
 
 
 def _beside(board: Standings, ranked: Ranking | None) -> list[str]:
@@ -97,6 +146,8 @@ def table(
     published: bool = True,
     more: Mapping[str, Sequence[Cell]] | None = None,
     more_heads: Sequence[Head] = (),
+    trained: Mapping[str, Mapping[str, str] | None] = MappingProxyType({}),
+    imported: Sequence[Reference] = (),
 ) -> str:
     """The whole table, drawn as it is scrolled to.
 
@@ -104,18 +155,20 @@ def table(
         board: what to show.
         ranked: what the ranks are worth, where that is known.
         by: what the columns are, one of COLUMNS.
-        published: whether numbers from papers stand below.
+        published: whether numbers that others published stand below.
         more: of each encoder, cells before those of the tasks.
         more_heads: their heads.
+        trained: of each encoder, what `service.trained_on` gives.
+        imported: what was imported of that, beside the papers.
     """
-    trained = {name: service.trained_on(board, name) for name in board.encoders}
     leaks = any(found is not None for found in trained.values())
+    own = bool(board.encoders)  # else nobody has a rank or points
     heads: list[Head] = [
         ("Encoder", ""),
-        ("Rank", "95 % interval", True),
+        *([("Rank", "95 % interval", True)] if own else []),
         ("Mean (task)", formats.plural(len(board.columns), "task")),
         ("Mean (type)", formats.plural(len(board.types), "type")),
-        ("Borda", "points, rank"),
+        *([("Borda", "points, rank")] if own else []),
         *more_heads,
         *([("Trained on", "of these tasks", True)] if leaks else []),
         *_heads(board, by),
@@ -139,12 +192,13 @@ def table(
             _mean(board.type_mean[i], kinds, len(board.types)),
             borda,
             *known,
-            *([_trained(trained[name], len(board.columns))] if leaks else []),
+            *([_trained(trained.get(name), len(board.columns))] if leaks else []),
             *cells[i],
         ]))  # fmt: skip
     if published:
-        rows += _published(board, by, len(more_heads) + leaks)
-    return value("Encoders by tasks", heads, rows, READING, "theodolite-board.csv")
+        rows += _published(board, by, len(more_heads) + leaks, imported)
+    reading, pressing = (READING, PRESSING) if own else (OTHERS_READING, "")
+    return value("Encoders by tasks", heads, rows, reading, "theodolite-board.csv", pressing)
 
 
 def about(facts: Mapping[str, Any]) -> str:
@@ -157,7 +211,7 @@ def about(facts: Mapping[str, Any]) -> str:
 def _unranked(board: Standings, place: int) -> str:
     if board.counts[place] < len(board.columns):
         return "not every task was measured"
-    return f"resampled are the best {service.MOST_RANKED} with every task"
+    return f"resampled are the best {ranks.MOST_RANKED} with every task"
 
 
 def _missed(board: Standings, place: int) -> str:
@@ -165,11 +219,11 @@ def _missed(board: Standings, place: int) -> str:
     return f"no points for {formats.plural(lacking, 'missing task')}" if lacking else ""
 
 
-def _mean(score: float, over: int, of: int, bold: bool = False) -> Cell:
+def _mean(score: float, over: int, of: int, bold: bool = False, css: str = "") -> Cell:
     """A mean, and over how many tasks it is; apart from the others where some are missing."""
     if np.isnan(score):
         return (formats.MISSING, "t-muted", "", False, f"{over} of {of}")
-    css = "" if over == of else "t-part"
+    css = css or ("" if over == of else "t-part")
     return formats.score(score), css, "", bold, f"{over} of {of}"
 
 
@@ -181,7 +235,12 @@ def _heads(board: Standings, by: str) -> list[Head]:
     if by == LANGUAGES:
         spoken = by_language(board)
         return [(name, formats.plural(len(of), "task")) for name, of in spoken.items()]
-    return [(c.task, f"{c.type}, {c.protocol}", False, True) for c in board.columns]
+    several = len({c.protocol for c in board.columns}) > 1  # else the finding names it
+    return [
+        (c.task.removeprefix(PREFIX), f"{c.type}, {c.protocol}" if several else c.type, False, True,
+         c.task)
+        for c in board.columns
+    ]  # fmt: skip
 
 
 def by_language(board: Standings) -> dict[str, list[int]]:
@@ -202,26 +261,36 @@ def _cells(board: Standings, ranked: Ranking | None, by: str) -> list[list[Cell]
              for c, score in zip(board.columns, board.scores[i], strict=True)]
             for i, name in enumerate(board.encoders)
         ]  # fmt: skip
+    return _means(board, board.scores, by)
+
+
+def _means(board: Standings, scores: np.ndarray, by: str, css: str = "") -> list[list[Cell]]:
+    """Of each row of scores, its means by type or by language."""
     if by == TYPES:
-        sizes = [sum(c.type == name for c in board.columns) for name in board.types]
-        found = [(board.by_type[:, j], board.type_counts[:, j]) for j in range(len(sizes))]
+        groups = [[i for i, c in enumerate(board.columns) if c.type == name]
+                  for name in board.types]  # fmt: skip
     else:
-        spoken = by_language(board)
-        sizes = [len(places) for places in spoken.values()]
-        found = [means(board.scores[:, places]) for places in spoken.values()]
+        groups = list(by_language(board).values())
+    found = [means(scores[:, places]) for places in groups]
     return [
-        [_mean(mean[i], int(counts[i]), of)
-         for (mean, counts), of in zip(found, sizes, strict=True)]
-        for i in range(len(board.encoders))
+        [_mean(mean[i], int(counts[i]), len(of), css=css)
+         for (mean, counts), of in zip(found, groups, strict=True)]
+        for i in range(len(scores))
     ]  # fmt: skip
 
 
-def _trained(tasks: list[str] | None, of: int) -> Cell:
-    """On the data of how many of the tasks an encoder says that it was trained."""
+def _trained(tasks: Mapping[str, str] | None, of: int) -> Cell:
+    """On the data of how many of the tasks an encoder was trained, and who says so."""
     if tasks is None:
-        return formats.MISSING, "t-muted", "its card names no training data", False
-    told = f"its card names the data of {', '.join(tasks)}" if tasks else "by the names on its card"
-    return f"{len(tasks)} of {of}", "t-bad" if tasks else "", told, False
+        return formats.MISSING, "t-muted", "nobody says what it was trained on", False
+    by = {who: [task for task, said in tasks.items() if said == who] for who in tasks.values()}
+    told = "; ".join(f"{who} names {', '.join(some)}" for who, some in by.items())
+    return (
+        f"{len(tasks)} of {of}",
+        "t-bad" if tasks else "",
+        told or "by the names of its training data",
+        False,
+    )
 
 
 def _score(score: float, best: bool) -> Cell:
@@ -230,23 +299,60 @@ def _score(score: float, best: bool) -> Cell:
     return formats.score(score), "", "ties with the best" if best else "", best
 
 
-def _published(board: Standings, by: str, skipped: int) -> list[Line]:
-    """Numbers from papers: references, without rank, points or test."""
+def _published(
+    board: Standings, by: str, skipped: int, imported: Sequence[Reference]
+) -> list[Line]:
+    """Numbers of papers, and what was imported: references, without rank, points or test."""
+    lines: list[Line] = []
+
+    def add(model: str, about: str, cells: Sequence[Cell], mean: float | None) -> None:
+        blank: Cell = ("", "", "", False)
+        over = blank if mean is None else (formats.score(mean), "t-printed", "", False)
+        shown = cells if by == TASKS else [blank] * len(_heads(board, by))
+        lines.append((model, about, [blank, over, blank, blank, *[blank] * skipped, *shown]))
+
+    for row, scores in beside([(c.task, c.protocol) for c in board.columns]).items():
+        printed: list[Cell] = [(formats.score(s), "t-printed", row.table, False) for s in scores]
+        mean = None if row.aggregation == "wmean" else _whole(scores)
+        add(row.model, f"published, {row.training}", printed, mean)
+    return lines + _imported(board, by, skipped, imported)
+
+
+def _imported(board: Standings, by: str, skipped: int, imported: Sequence[Reference]) -> list[Line]:
+    """What was imported, with means over what was published of it."""
+    tasks = [column.task for column in board.columns]
+    scores = np.array([[one.scores.get(task, np.nan) for task in tasks] for one in imported])
+    scores = scores.reshape(len(imported), len(tasks))
+    mean, counts = means(scores)
+    _, by_type, _ = by_group(scores, [column.type for column in board.columns])
+    type_mean, kinds = by_type.mean(axis=1), (~np.isnan(by_type)).sum(axis=1)
+    shown = [] if by == TASKS else _means(board, scores, by, "t-printed")
     blank: Cell = ("", "", "", False)
     lines: list[Line] = []
-    rows = beside([(c.task, c.protocol) for c in board.columns])
-    for row, scores in rows.items():
-        there = [score for score in scores if score is not None]
-        mean = blank
-        if len(there) == len(scores) and row.aggregation != "wmean":
-            mean = (formats.score(sum(there) / len(there)), "t-printed", "", False)
-        cells: list[Cell] = [
-            (formats.score(score), "t-printed", row.table, False) for score in scores
-        ]
-        if by != TASKS:
-            cells = [blank] * len(_heads(board, by))
-        lines.append(
-            (row.model, f"published, {row.training}",
-             [blank, mean, blank, blank, *[blank] * skipped, *cells])
-        )  # fmt: skip
+    for i, one in enumerate(imported):
+        revision = f", revision {one.revision[:8]}" if one.revision else ""
+        known = about(one.facts)
+        rank = [blank] if board.encoders else []
+        cells = [_reference(one, task) for task in tasks] if by == TASKS else shown[i]
+        lines.append((one.model, f"published{known and ', '}{known}{revision}", [
+            *rank,
+            _mean(mean[i], int(counts[i]), len(tasks), css="t-printed"),
+            _mean(type_mean[i], int(kinds[i]), len(board.types), css="t-printed"),
+            *rank,
+            *[blank] * skipped,
+            *cells,
+        ]))  # fmt: skip
     return lines
+
+
+def _whole(scores: Sequence[float | None]) -> float | None:
+    """The mean of numbers of which none is missing."""
+    there = [score for score in scores if score is not None]
+    return sum(there) / len(there) if len(there) == len(scores) else None
+
+
+def _reference(one: Reference, task: str) -> Cell:
+    if task not in one.scores:
+        return (formats.MISSING, "t-muted", "not published", False)
+    note = "other data" if task in one.other else ""
+    return formats.score(one.scores[task]), "t-printed", one.told[task], False, note

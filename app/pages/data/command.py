@@ -11,11 +11,14 @@ from app import formats
 from app.pages.data import service
 from app.terminal import (
     JsonOption,
+    QueueOption,
+    do_here,
     done,
     emit,
     emit_json,
     plain_errors,
     progress_bar,
+    queued,
     say,
     verb,
     verbs,
@@ -122,37 +125,53 @@ def add_data(
 
 
 @data_verbs.command("suite")
-@plain_errors
+@verb
 def list_suite(
+    workspace: Workspace,
     name: Annotated[
         str | None, typer.Argument(metavar="[SUITE]", help="Such as 'MTEB(eng, v2)'.")
     ] = None,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Fetch what is not here.")] = False,
+    tasks: Annotated[
+        str, typer.Option(help="Comma-separated: fetch the data of these alone.")
+    ] = "",
+    queue: QueueOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the tasks of a suite of MTEB's: which data are here, and how large the others are.
 
-    Nothing is fetched; without a name, the suites themselves. Needs the extra `mteb`.
+    Nothing is fetched without --fetch; without a name, the suites themselves. Needs the extra
+    `mteb`.
 
     theodolite data suite "MTEB(eng, v2)"
+
+    theodolite data suite "MTEB(eng, v2)" --fetch
 
     theodolite evaluate minilm --tasks "MTEB(eng, v2)"
     """
     from dataclasses import asdict
 
-    from engine.mteb import suites
+    from app import suites as names
+    from app.pages.data import suites
 
     if name is None:
-        emit([asdict(one) for one in suites.suites()], ("name", "tasks", "description"), as_json)
+        listed = names.look_up(workspace).listed
+        emit([asdict(one) for one in listed], ("name", "tasks", "description"), as_json)
         return
+    if fetch or tasks:
+        some = [task.strip() for task in tasks.split(",") if task.strip()]
+        job = suites.fetching(name, some)
+        if queue:
+            queued(suites.run_fetch(workspace, name, some), as_json)
+            return
+        do_here(workspace, job)
     found = suites.suite(name)
-    rows = [asdict(one) for one in found]
-    sizes = [{**row, "size": formats.size(row["bytes"] or 0)} for row in rows]
+    rows = [asdict(one) for one in found.tasks]
+    sizes = [{**row, "size": formats.size(row["bytes"])} for row in rows]
     columns = ("task", "type", "examples", "size", "licence", "access", "here", "problem")
     emit(rows if as_json else sizes, columns, as_json)
-    lacking = [one for one in found if not one.here]
-    size = formats.size(sum(one.bytes or 0 for one in lacking))
-    many = formats.plural(len(found), "task")
-    say(f"{len(found) - len(lacking)} of {many} are here; the others hold about {size} of text.")
+    if not as_json:
+        say(f"{suites.in_words(found)}.")
 
 
 @data_verbs.command("import-coco")

@@ -40,7 +40,7 @@ ROLES = {
 }  # fmt: skip
 """Role of a column -> its label."""
 CONTROLS = (
-    Control("file", "A table, lines or ZIP; or all files of one set", gr.File,
+    Control("file", "A table, lines, ZIP or several files", gr.File,
             options={"file_count": "multiple", "height": 150, "elem_id": "upload"}),
     Control("kind", "It holds", gr.Radio, choices=OFFERED, options={"scale": 3}),
     Control("header", "The first line", gr.Radio, "look at it", choices=list(HEADERS),

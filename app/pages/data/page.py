@@ -8,6 +8,7 @@ import gradio as gr
 
 from app.components.actions import actions
 from app.pages.data import form, service, views
+from app.pages.data.suites_section import Section
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.events import PageEvent
@@ -28,7 +29,10 @@ CONTROLS = (
         options={"placeholder": "A name, a kind, a word", "max_lines": 1},
     ),
 )
-NARROW = """(words) => requestAnimationFrame(() => theodolite.narrow("#datasets", words))"""
+NARROW = """(words) => requestAnimationFrame(
+  () => theodolite.narrow("#datasets, #suites", words))"""
+DONE = """() => document.querySelector("#more.t-open .t-rest-head button")?.click()"""
+"""Closes the panel, which may lie over what was brought."""
 LINE = {"max_lines": 1}
 HUB = (
     Control("repository", "Data set", default="", hint="Owner and name.",
@@ -52,9 +56,11 @@ def build(workspace: Workspace) -> None:
         find = controls.render("find", elem_classes=["t-wide"])
         brought = None if workspace.read_only else _bring(workspace)
     notice = parts.notice()
+    suites = Section(workspace)
     card = actions(elem_id="preview")
     listing = actions(elem_id="datasets", elem_classes=["t-answer"])
     opened = controls.add("opened", gr.State(""))
+    suites.listing.render()
     shown = [listing, card, opened]
 
     def drawn(name: str, asking: bool = False) -> dict[Any, Any]:
@@ -78,14 +84,17 @@ def build(workspace: Workspace) -> None:
         return drawn(event.id, asking=event.act == "ask")
 
     on_load(load, [find, *shown], notice)
-    gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
+    gr.on([find.change, listing.change, suites.listing.change], fn=None, inputs=find, js=NARROW)
     on(listing.act, act, controls, shown, notice, scroll_to_output=True, **HIDE_PROGRESS)
     on(card.act, act, controls, shown, notice, **HIDE_PROGRESS)
+    suites.connect(controls)
     controls.keep()
     if brought is not None:
         kept, read, named, hub = brought
         on(kept.change, drawn, [kept], shown, notice, **ALWAYS_LAST)
-        kept.change(None, kept, js=address.writer(["set"]))
+        for name in (kept, named):
+            name.change(None, name, js=address.writer(["set"]))
+            name.change(None, js=DONE)
 
         def from_hub(asked: Values) -> Answer:
             name = service.hub_name(asked.repository, asked.revision, asked.file, asked.columns)
@@ -93,7 +102,6 @@ def build(workspace: Workspace) -> None:
 
         on([read.click, hub["columns"].submit], from_hub, {**controls, **hub}, [named, *shown],
            notice, show_progress="full", show_progress_on=read)  # fmt: skip
-        named.change(None, named, js=address.writer(["set"]))
 
 
 def _bring(workspace: Workspace) -> tuple[Any, Any, Any, Controls]:
@@ -102,8 +110,8 @@ def _bring(workspace: Workspace) -> tuple[Any, Any, Any, Controls]:
     Returns:
         The hidden box of the first, and of the second its button, hidden box and controls.
     """
-    with parts.more("Bring data"):
-        with gr.Accordion("Bring a file of your own", open=False, elem_id="bring"):
+    with parts.more("Bring data", named=True):
+        with gr.Accordion("Bring files of your own", elem_id="bring"):
             kept = form.build(workspace)
         with gr.Accordion("Read a file of the Hugging Face hub", open=False, elem_id="hub"):
             hub = Controls(*HUB)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as Facts
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from engine.datasets.columns import OPTIONAL, ROLES
@@ -20,8 +22,23 @@ if TYPE_CHECKING:
     from store.uploads import UploadRow
 
 
-def keep(workspace: Workspace, file: Path, filename: str, name: str, mapping: Mapping) -> UploadRow:
+def keep(
+    workspace: Workspace,
+    file: Path,
+    filename: str,
+    name: str,
+    mapping: Mapping,
+    facts: Facts[str, Any] = MappingProxyType({}),
+) -> UploadRow:
     """Read a file under a mapping, and only when that works keep it under a name.
+
+    Args:
+        workspace: which keeps it.
+        file: its bytes.
+        filename: the name that it came with.
+        name: of the data set.
+        mapping: which column is what.
+        facts: JSON-able, to be kept beside it.
 
     Raises:
         UserError: for visitors, without a name, or when the file does not fit the mapping; says
@@ -41,7 +58,8 @@ def keep(workspace: Workspace, file: Path, filename: str, name: str, mapping: Ma
         file,
         mapping=mapping.to_dict(),
         info={"sentences": len(dataset.sentences), "hash": dataset.hash}
-        | ({"notes": notes} if notes else {}),
+        | ({"notes": notes} if notes else {})
+        | dict(facts),
         filename=filename,
     )
 

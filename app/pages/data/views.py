@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -105,7 +105,7 @@ def _family(name: str, names: Sequence[str]) -> str:
 
 
 def _searched(*infos: DatasetInfo) -> str:
-    """What the search looks at."""
+    """What the search is matched with."""
     words = (
         (info.name, info.kind, KINDS[info.kind or "sentences"], info.type, info.description,
          *info.languages, *info.tasks)
@@ -209,17 +209,24 @@ def preview(workspace: Workspace, name: str, asking: bool = False) -> str:
     info = known.get(name)
     heads, rows = samples.rows(data)
     table = parts.table(heads, rows, f"First rows of {name}", (0,))
-    facts = "".join(
-        f"<dt>{escape(what)}</dt><dd>{escape(said)}</dd>"
-        for what, said in samples.facts(data, info)
-    )
     rubric = _rubric() if info is not None and info.origin == "starter" else ""
     close = button("Close", "open", "", about="Close the preview", param=("set", ""), kind="link")
+    return card(
+        "Data set", name, KINDS[data.kind], samples.facts(data, info), f"{table}{rubric}",
+        _links(workspace, name, data, info, asking), close,
+    )  # fmt: skip
+
+
+def card(
+    kind: str, name: str, about: str, facts: Iterable[tuple[str, str]], below: str, actions: str,
+    close: str,
+) -> str:  # fmt: skip
+    """What was opened on the page: its name and facts, plain text; the rest is HTML."""
+    listed = "".join(f"<dt>{escape(what)}</dt><dd>{escape(said)}</dd>" for what, said in facts)
     return (
-        f'<section class="t-card t-dataset" aria-label="Data set"><h2>{escape(name)} '
-        f"<small>{escape(KINDS[data.kind])}</small></h2>"
-        f'<dl class="t-facts">{facts}</dl>{table}{rubric}'
-        f'<p class="t-actions">{_links(workspace, name, data, info, asking)}</p>{close}</section>'
+        f'<section class="t-card t-dataset" aria-label="{kind}"><h2>{escape(name)} '
+        f'<small>{escape(about)}</small></h2><dl class="t-facts">{listed}</dl>{below}'
+        f'<p class="t-actions">{actions}</p>{close}</section>'
     )
 
 

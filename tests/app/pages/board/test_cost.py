@@ -8,23 +8,10 @@ import pytest
 
 from app.pages.board import cost, cost_views, curves, service
 from app.pages.evaluate.results import measured
-from app.workspace import Workspace
+from app.workspace import STARTER_ENCODERS, Workspace
 from engine.errors import UserError
+from tests.fakes.costs import FOUND, keep
 from tests.fakes.measured import put
-
-FOUND = {
-    "encoder": "random:32", "dim": 32, "load_seconds": [2.0, 0.5, 0.4], "device": "CPU",
-    "per_second": {"16": [10.0, 30.0, 20.0, 40.0, 50.0], "64": [8.0] * 5, "256": [2.0] * 5},
-    "latency_ms": [float(ms) for ms in range(1, 101)], "memory_bytes": 3 * 2**20,
-    "vector_bytes": 128, "bytes": 2**20, "parameters": 30_000_000,
-    "embedding_parameters": 10_000_000,
-}  # fmt: skip
-
-
-def keep(workspace: Workspace, name: str, **other: object) -> None:
-    """As the job leaves it in the store."""
-    info = FOUND | {"encoder": name, "machine": cost._machine()} | other
-    workspace.store.derived.put(cost._key(name), cost.KIND, info)
 
 
 def test_medians_spread_and_percentiles_by_hand() -> None:
@@ -64,16 +51,30 @@ def test_quality_against_cost(workspace: Workspace) -> None:
         keep(workspace, name, per_second={n: [speed] * 5 for n in ("16", "64", "256")})
     put(workspace.store, "random:64", "CR", 60.0)
     board = service.board(workspace, service.BoardSpec())
-    said, picture = cost_views.pareto(board, cost.measured(workspace), "per_second_64")
+    said, picture = cost_views.pareto(
+        cost.quality(board), len(board.columns), cost.measured(workspace), "per_second_64"
+    )
     assert "The cost of random:64 alone" in said and picture is not None
     put(workspace.store, "random:32", "CR", 50.0)
     board = service.board(workspace, service.BoardSpec())
-    said, picture = cost_views.pareto(board, cost.measured(workspace), "per_second_64")
+    said, picture = cost_views.pareto(
+        cost.quality(board), len(board.columns), cost.measured(workspace), "per_second_64"
+    )
     assert "random:32 and random:64 are on the Pareto front, 2 of 2 encoders" in said
     rows = json.loads(picture["table"])["rows"]
     assert {row[0]: row[1] for row in rows} == {"random:64": 40.0, "random:32": 90.0}
     drawn = json.loads(cost_views.table(cost.measured(workspace)))
     assert len(drawn["heads"]) == 1 + len(cost.AXES)
+
+
+def test_an_example_stands_where_nothing_was_measured() -> None:
+    """Of the encoders that ship, with their quality, and said to be of another machine."""
+    rows, quality, tasks = cost.example()
+    assert set(rows) == set(quality) == set(STARTER_ENCODERS) and tasks == 3
+    said, picture = cost_views.pareto(quality, tasks, rows, "per_second_64")
+    assert "on the Pareto front" in said and picture is not None
+    told = cost_views.elsewhere(rows, visitor=False)
+    assert told.startswith("An example, measured on ") and rows["minilm"]["machine"] in told
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app import formats
-from app.pages.board import service, views
+from app.pages.board import lengths, ranks, service, views
 from app.pages.board.service import BoardSpec
 from app.workspace import Workspace
 from engine.errors import UserError
@@ -103,7 +103,7 @@ def test_ranks_with_their_intervals(workspace: Workspace) -> None:
         for name, accuracy in ((A, 0.80), (B, 0.795), (C, 0.50)):
             invent(workspace, name, task, accuracy)
     found = service.board(workspace)
-    ranked = service.ranking(workspace, found)
+    ranked = ranks.ranking(workspace, found)
     assert ranked is not None
     rows = {row["encoder"]: row for row in found.rows(ranked)}
     assert (rows[C]["rank_low"], rows[C]["rank_high"]) == (3, 3)
@@ -111,13 +111,36 @@ def test_ranks_with_their_intervals(workspace: Workspace) -> None:
     assert rows[A]["rank_low"] == 1 and rows[A]["rank_high"] == 2
 
 
+def test_tasks_by_the_length_of_their_texts(workspace: Workspace) -> None:
+    """In characters or words, by the mean of distinct texts; without texts it is left out."""
+    for task in ("StarterTopics", "StarterSearch", "MR"):
+        invent(workspace, A, task, 0.8, protocol="starter-1")
+    texts, _ = workspace.catalog.sentences("starter-topics")
+    mean = sum(map(len, texts)) / len(texts)
+    words = sum(len(text.split()) for text in texts) / len(texts)
+    for _ in range(2):  # as read, and as kept
+        assert lengths.measured(workspace, "starter-topics") == pytest.approx((mean, words))
+    spec = service.BoardSpec(least_characters=mean - 1, most_characters=mean + 1)
+    found = service.board(workspace, spec)
+    assert [column.task for column in found.columns] == ["StarterTopics", "StarterSearch"]
+    spec = service.BoardSpec(least_words=words - 1, most_words=words + 1)
+    assert len(service.board(workspace, spec).columns) == 2
+    for spec in (BoardSpec(least_characters=mean + 1), BoardSpec(most_words=words - 1)):
+        with pytest.raises(UserError, match="type, language and length"):
+            service.board(workspace, spec)
+
+
 def test_what_a_model_was_trained_on(measured: Workspace) -> None:
     """By the names on its card; where it names none, nothing is claimed."""
     measured.store.encoders.add(A, {"trained_on": ["embedding-data/sts-12", "s2orc"]})
     measured.store.encoders.add(B, {"trained_on": ["s2orc"]})
     board = service.board(measured)
-    assert [service.trained_on(board, name) for name in (A, B, C)] == [["STS12"], [], None]
-    drawn = json.loads(views.table(board, None))
+    seen = service.trained_on(measured, board)
+    assert seen == {A: {"STS12": "its files"}, B: {}, C: None}
+    assert [row["trained_on"] for row in board.rows(None, seen)] == [
+        None if seen[name] is None else list(seen[name] or ()) for name in board.encoders
+    ]
+    drawn = json.loads(views.table(board, None, trained=seen))
     place = [head[0] for head in drawn["heads"]].index("Trained on") - 1
     cells = {row[0]: row[2][place][0] for row in drawn["rows"]}
     assert (cells[A], cells[B], cells[C]) == ("1 of 3", "0 of 3", formats.MISSING)

@@ -1,0 +1,81 @@
+"""The results that ship: the encoders that ship, on the starter set, until they are measured here.
+
+They lie in a store of their own, in a folder that goes with the process: a page asks it as it asks
+any store, and the store of a person never holds what was measured elsewhere.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.examples import shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+
+    from app.workspace import Workspace
+
+NAME = "results"
+
+
+def make(workspace: Workspace) -> None:
+    """Measure them, and keep scores with their values per example."""
+    from app.pages.evaluate.results import measured
+    from app.workspace import STARTER_ENCODERS
+    from engine.tasks import SUITES
+    from store.results import KEY
+
+    rows: list[dict[str, Any]] = []
+    arrays: dict[str, np.ndarray] = {}
+    fields = (*KEY, "dim", "seconds", "error", "hint")
+    for encoder in STARTER_ENCODERS:
+        for task in SUITES["starter"]:
+            row = measured(workspace, encoder, task)
+            full = workspace.store.results.in_full([row["id"]])[row["id"]]
+            own = workspace.store.results.examples(row["id"])
+            arrays |= {f"{len(rows)}/{name}": array for name, array in own.items()}
+            rows.append({name: row[name] for name in fields} | full)
+    data = [info.name for info in workspace.catalog.list() if info.name.startswith("starter-")]
+    shipped.write_answer(workspace, NAME, rows, STARTER_ENCODERS, data, arrays)
+
+
+def scores(workspace: Workspace, encoders: Iterable[str]) -> dict[tuple[str, str], float]:
+    """(encoder, task) -> main score, of those encoders that ship, as they and the data are here."""
+    kept = shipped.read(NAME)
+    if kept is None:
+        return {}
+    mine = [name for name in encoders if kept.is_of(workspace, name)]
+    return {
+        (row["encoder"], row["task"]): score["score"]
+        for row in kept.answer if row["encoder"] in mine
+        for score in row["scores"] if score["main"]
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=4)
+def standing_in(workspace: Workspace) -> Workspace:
+    """A workspace with the same data that holds nothing but these results."""
+    from app.workspace import Workspace
+
+    made = Workspace(Path(_folder().name) / str(id(workspace)))
+    made.catalog = workspace.catalog
+    kept = shipped.read(NAME)
+    if kept is None:
+        return made
+    for position, row in enumerate(kept.answer):
+        own = f"{position}/"
+        made.store.results.put(row, {
+            name.removeprefix(own): array
+            for name, array in kept.arrays.items() if name.startswith(own)
+        })  # fmt: skip
+    return made
+
+
+@lru_cache(maxsize=1)
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="theodolite-", ignore_cleanup_errors=True)

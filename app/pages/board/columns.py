@@ -1,0 +1,259 @@
+"""The columns of the board: which tasks, under which protocol, and the result in each cell."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from app import suites
+from app.pages.board.spec import ALL, PUBLISHED, UPLOADS
+from engine.errors import UserError
+from engine.mteb.theirs import PREFIX, parsed
+from engine.protocols import is_package
+from engine.tasks import in_order
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+    from engine.tasks import Task
+
+Row = Mapping[str, Any]
+Edition = tuple[int, int, int, int, bool]
+UNKNOWN = "MTEB"
+"""What a type is called that nobody says."""
+TYPES = {
+    "sts": "STS", "STS": "STS", "few-shot": "Classification", "document-retrieval": "Retrieval",
+    "bitext": "Bitext mining", UNKNOWN: UNKNOWN,
+}  # fmt: skip
+"""What types are called, where that is not their name with a capital."""
+
+
+@dataclass(frozen=True)
+class TaskColumn:
+    """A task on the board; of one whose data is gone neither languages nor data set are known."""
+
+    task: str
+    type: str
+    protocol: str
+    languages: tuple[str, ...] = ()
+    dataset: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """What a suite has under a protocol, before any filter."""
+
+    columns: tuple[TaskColumn, ...]
+    cells: Mapping[tuple[str, str], Row]
+
+
+def edition(workspace: Workspace) -> Edition:
+    """Changes with what was measured, imported and looked up."""
+    known = suites.known(workspace) is not None
+    return *workspace.store.results.edition(), *workspace.store.published.edition(), known
+
+
+@lru_cache(maxsize=8)
+def chosen(workspace: Workspace, suite: str, protocol: str, now: Edition) -> Chosen:
+    """The columns of a suite under a protocol, and one result for each encoder and task.
+
+    Raises:
+        UserError: an unknown suite.
+    """
+    from engine.tasks import available
+
+    rows = scored(workspace, now)
+    others = _published(workspace, suite) if protocol == PUBLISHED else {}
+    if protocol == PUBLISHED:
+        rows = [row for row in rows if is_package(row["protocol"])]
+    wanted = set(in_suite(workspace, suite, {row["task"] for row in rows}))
+    rows = [row for row in rows if row["task"] in wanted]
+    under = _protocols(rows, "" if protocol == PUBLISHED else protocol)
+    cells = _cells(rows, under)
+    measured = {task for _, task in cells}
+    said = _said_by_mteb(workspace, cells)
+    there = {bare(task) for task in measured}
+    named = {task for task in others if suites.is_suite(suite) or bare(task) not in there}
+    languages = {info.name: info.languages for info in workspace.catalog.list()}
+    here = {task.name: task for task in available(workspace.catalog)}
+    columns = [
+        _column(name, under[name], here.get(name), languages, said.get(name))
+        if name in measured else _of_others(workspace, name, others[name])
+        for name in in_suite(workspace, suite, measured | named)
+    ]  # fmt: skip
+    return Chosen(tuple(columns), cells)
+
+
+def _published(workspace: Workspace, suite: str) -> dict[str, tuple[str, ...]]:
+    """Tasks that somebody published a number of -> their languages, as the suite names them."""
+    found: dict[str, set[str]] = {}
+    for row in imported(workspace, workspace.store.published.edition()):
+        codes = {code.partition("-")[0] for code in row["facts"].get("languages", ())}
+        found.setdefault(row["task"], set()).update(codes)
+    names = _members(workspace, suite) if suites.is_suite(suite) else list(found)
+    return {name: tuple(sorted(found[bare(name)])) for name in names if bare(name) in found}
+
+
+@lru_cache(maxsize=1)
+def imported(workspace: Workspace, _edition: tuple[int, int]) -> list[Row]:
+    """What others published, by version of mteb from the oldest: the newest has the last word."""
+    rows = workspace.store.published.table()
+    return sorted(rows, key=lambda row: [int(part) for part in re.findall(r"\d+", row["version"])])
+
+
+def bare(task: str) -> str:
+    """The name of MTEB's task, without subsets and splits: of what was published, all of it."""
+    return PREFIX + parsed(task)[0]
+
+
+def in_suite(workspace: Workspace, suite: str, tasks: Collection[str]) -> list[str]:
+    """Those of some tasks that a suite has, in its order.
+
+    Raises:
+        UserError: an unknown suite.
+    """
+    if suite == ALL:
+        return in_order(sorted(tasks))
+    if suite == UPLOADS:
+        return sorted(task for task in tasks if task.startswith("upload:"))
+    return [task for task in _members(workspace, suite) if task in tasks]
+
+
+def _members(workspace: Workspace, suite: str) -> Sequence[str]:
+    from engine.tasks import SUITES
+
+    if suite in SUITES:
+        return SUITES[suite]
+    if suites.is_suite(suite):
+        return suites.members(workspace, suite)
+    known = ", ".join((ALL, *SUITES, UPLOADS))
+    raise UserError(
+        f"There is no suite {suite!r}.",
+        f"Known are {known} and those that `theodolite data suite` lists.",
+    )
+
+
+def offered(workspace: Workspace) -> tuple[list[str], list[str]]:
+    """Suites with a task, of MTEB's those of which half is there, and protocols with a score."""
+    from engine.tasks import SUITES
+
+    rows = scored(workspace, edition(workspace))
+    tasks, published = {row["task"] for row in rows}, workspace.store.published.tasks()
+    there = tasks | published
+    names = [name for name in (*SUITES, UPLOADS) if in_suite(workspace, name, tasks)]
+    known = suites.known(workspace)
+    for name, members in known.tasks.items() if known and there else ():
+        if 2 * sum(task in tasks or bare(task) in published for task in members) >= len(members):
+            names.append(name)
+    under = sorted({row["protocol"] for row in rows})
+    return [ALL, *names], [*under, PUBLISHED] if published else under
+
+
+def type_name(kind: str) -> str:
+    """A type of task as people call it, whether in our words or in MTEB's."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).replace("-", " ")
+    return TYPES.get(kind, words[:1].upper() + words[1:].lower())
+
+
+@lru_cache(maxsize=2)
+def scored(workspace: Workspace, _now: Edition) -> list[Row]:
+    """Rows with a score, the oldest first."""
+    rows = workspace.store.results.table()
+    return [row for row in rows if row["error"] is None and row["score"] == row["score"]]
+
+
+def _said_by_mteb(
+    workspace: Workspace, cells: Mapping[tuple[str, str], Row]
+) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Of each of MTEB's own tasks its type and languages, as a result of it has them."""
+    first = {task: row["id"] for (_, task), row in cells.items() if task.startswith(PREFIX)}
+    full = workspace.store.results.in_full(list(first.values()))
+    found = {}
+    for task, number in first.items():
+        details = full[number]["details"]
+        parts = [one for of in details.get("mteb", {}).get("scores", {}).values() for one in of]
+        codes = {code.partition("-")[0] for one in parts for code in one.get("languages", ())}
+        found[task] = str(details.get("type") or ""), tuple(sorted(codes))
+    return found
+
+
+def _of_others(workspace: Workspace, name: str, languages: tuple[str, ...]) -> TaskColumn:
+    """A task that only others measured."""
+    known = suites.known(workspace)
+    kind = known.types.get(bare(name).removeprefix(PREFIX)) if known else None
+    return TaskColumn(name, type_name(kind or UNKNOWN), PUBLISHED, languages, name)
+
+
+def _protocols(rows: Sequence[Row], asked: str) -> dict[str, str]:
+    """Task -> the protocol of its column: the one asked for, else the task's own.
+
+    What mteb's own code measured is never mixed with what Theodolite did: without being asked for
+    it stands there only where there is nothing else.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for (task, name), number in Counter((row["task"], row["protocol"]) for row in rows).items():
+        found.setdefault(task, {})[name] = number
+    if asked:
+        return {task: asked for task, under in found.items() if asked in under}
+    ours = {
+        task: {name: n for name, n in under.items() if not is_package(name)}
+        for task, under in found.items()
+    }
+    if any(ours.values()):
+        return {task: _own(task, under) for task, under in ours.items() if under}
+    versions = Counter(name for under in found.values() for name in under)
+    newest = max(versions, key=lambda name: (versions[name], name), default="")
+    return {task: newest for task, under in found.items() if newest in under}
+
+
+def _own(task: str, under: Mapping[str, int]) -> str:
+    """The task's own protocol if it was measured so, else what most results are under."""
+    own = _task(task).protocol if _task(task) else ""
+    return own if own in under else max(under, key=lambda name: (under[name], name))
+
+
+@lru_cache(maxsize=4096)
+def _task(name: str) -> Any:
+    from engine.tasks import named
+
+    try:
+        return named(name)
+    except ValueError:
+        return None
+
+
+def _cells(rows: Sequence[Row], under: Mapping[str, str]) -> dict[tuple[str, str], Row]:
+    """One result for each encoder and task: of the protocol's own seed if there is one."""
+    from engine.protocols import PROTOCOLS
+
+    seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
+    kept: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        task, protocol = row["task"], row["protocol"]
+        if under.get(task) != protocol:
+            continue
+        key = row["encoder"], task
+        if key not in kept or row["seed"] == seeds.get(protocol):
+            kept[key] = row
+    return kept
+
+
+def _column(
+    name: str, protocol: str, here: Task | None, languages: Mapping[str, tuple[str, ...]],
+    by_mteb: tuple[str, tuple[str, ...]] | None,
+) -> TaskColumn:  # fmt: skip
+    """A task as its data say it is; of one whose data is gone, as its name does."""
+    from engine.protocols import PROTOCOLS
+
+    task = here or _task(name)
+    if by_mteb is not None:
+        return TaskColumn(name, type_name(by_mteb[0] or UNKNOWN), protocol, by_mteb[1], name)
+    if task is None:
+        return TaskColumn(name, "Other", protocol)
+    types = PROTOCOLS[protocol].types if protocol in PROTOCOLS else ()
+    kind = task.type_under(types) or task.type
+    spoken = languages.get(task.dataset, ())
+    return TaskColumn(name, type_name(kind), protocol, spoken, task.dataset)

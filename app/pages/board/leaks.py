@@ -1,0 +1,350 @@
+"""Which texts of a task stand in what an encoder was trained on, as far as that is here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from app import formats
+from app.examples import shipped
+from app.jobs.job import Job
+from app.jobs.submit import queue
+from app.pages.board import trained
+from engine.errors import UserError
+from store.hashing import hash_of, to_json
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+
+KIND, FORMAT = "leaks", "1"
+KEPT = 50
+"""Examples of each pair of a task and a training set."""
+MOST_NAMED = 3
+EXAMPLE, EXAMPLE_SET = "minilm", "flickr30k"
+"""The encoder of which an answer ships, and a training set of it that can be had whole."""
+DOCUMENTS = "documents"
+"""The part of a retrieval that is searched in, looked for beside its queries."""
+MOST_CHARACTERS = 20_000_000
+"""Of documents that are all looked for; of more, those that answer a query."""
+TRAIN = "train"
+"""The split of a training set that is learned from, where it has one."""
+
+
+@dataclass(frozen=True)
+class LeakJob(Job):
+    """Tasks to be looked for in training sets; made with `of`.
+
+    Attributes:
+        tasks: their names.
+        trained_on: data sets of the catalog.
+    """
+
+    kind = KIND
+    interactive = True
+
+    tasks: tuple[str, ...]
+    trained_on: tuple[str, ...]
+
+    @classmethod
+    def of(cls, tasks: Sequence[str], trained_on: Sequence[str]) -> LeakJob:
+        """Check that there is something of both.
+
+        Raises:
+            UserError: no task, or no training set.
+        """
+        if not tasks:
+            raise UserError("No task was chosen.", "Choose at least one.")
+        if not trained_on:
+            raise UserError(
+                "No training set was chosen, and none that the encoder names is here.",
+                "Name the data that it was trained on.",
+            )
+        return cls(tuple(dict.fromkeys(tasks)), tuple(dict.fromkeys(trained_on)))
+
+    @property
+    def title(self) -> str:
+        """`Leaks of 12 tasks in nli`."""
+        of = self.tasks[0] if len(self.tasks) == 1 else f"{len(self.tasks)} tasks"
+        where = self.trained_on[0] if len(self.trained_on) == 1 else f"{len(self.trained_on)} sets"
+        return f"Leaks of {of} in {where}"
+
+    def validate(self, workspace: Workspace) -> None:
+        """Refuse tasks and data sets that are not there."""
+        from engine.tasks import get
+
+        for task in self.tasks:
+            get(task, workspace.catalog)
+        for name in self.trained_on:
+            workspace.catalog.stamp(name)
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether every pair was looked at."""
+        return all(leak is not None for leak in found(workspace, self).values())
+
+    def units(self) -> list[str]:
+        """One a training set."""
+        return [f"Looking in {name}" for name in self.trained_on]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Look for every task in one of them."""
+        name = self.trained_on[position]
+        for done, task in enumerate(self.tasks):
+            reporter(done, len(self.tasks), f"Looking for {task} in {name}")
+            for part in _parts(workspace, task):
+                look(workspace, task, name, part)
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What of a task stands in a training set.
+
+    Attributes:
+        task, trained_on: their names.
+        tested, trained: texts that were compared, each once.
+        same, nearly: texts of the task that stand there word for word, and nearly.
+        examples: of both, those that are the same first: (text of the task, text of the training
+            set, resemblance, whether they are the same).
+        problem: why nothing could be compared; empty.
+        part: DOCUMENTS, or empty for the examples of the main score.
+    """
+
+    task: str
+    trained_on: str
+    tested: int = 0
+    trained: int = 0
+    same: int = 0
+    nearly: int = 0
+    examples: tuple[tuple[str, str, float, bool], ...] = ()
+    problem: str = ""
+    part: str = ""
+
+    @property
+    def label(self) -> str:
+        """`cranfield, documents`."""
+        return _label(self.task, self.part)
+
+    @property
+    def share(self) -> float:
+        """Of the texts of the task."""
+        return (self.same + self.nearly) / self.tested if self.tested else 0.0
+
+    def row(self) -> dict[str, Any]:
+        """One flat object, as `theodolite encoders leaks --json` prints it."""
+        first = self.examples[0] if self.examples else (None, None, None, None)
+        return {
+            "task": self.task, "part": self.part or None, "trained_on": self.trained_on,
+            "tested": self.tested,
+            "trained": self.trained, "same": self.same, "nearly": self.nearly,
+            "share": self.share, "example": first[0], "twin": first[1],
+            "problem": self.problem or None,
+        }  # fmt: skip
+
+
+def known(workspace: Workspace, encoder: str) -> trained.Names | None:
+    """What an encoder was trained on -> who says so; None where nobody says anything.
+
+    Raises:
+        UserError: a spec that cannot be read.
+    """
+    from engine.encoders import describe, parse
+
+    name = str(parse(encoder))
+    row = workspace.store.encoders.get(name)
+    facts = row["info"] if row else {} if workspace.read_only else describe(name)
+    return trained.known(workspace, {name: facts}, [name])[name]
+
+
+def here(workspace: Workspace, names: Mapping[str, str] | None) -> dict[str, list[str]]:
+    """Of training sets those that are here: name -> data sets with its texts."""
+    return trained.here(names or (), [info.name for info in workspace.catalog.list()])
+
+
+def told(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence[str]]) -> str:
+    """What is known of its training data, and what of it can be looked through."""
+    if not names:
+        return f"Neither the files of {encoder} nor MTEB say what it was trained on."
+    by = [
+        f"{who} {verb} {formats.listed(some, MOST_NAMED)}"
+        for who, verb in ((trained.FILES, "name"), (trained.MTEB, "names"))
+        if (some := [name for name, said in names.items() if said == who])
+    ]
+    which = [f"{name} ({', '.join(those)})" for name, those in there.items()]
+    said = f"Of its training data {' and '.join(by)}."
+    return f"{said} Here: {'; '.join(which)}." if which else f"{said} None of them is here."
+
+
+def ordered(leaks: Iterable[Leak | None]) -> list[Leak]:
+    """Those that were looked for, the largest share first; what cannot be compared last."""
+    there = [leak for leak in leaks if leak is not None]
+    return sorted(there, key=lambda leak: (bool(leak.problem), -leak.share, leak.task))
+
+
+def tasks(workspace: Workspace, encoder: str = "") -> list[str]:
+    """Tasks that can be looked for; those that an encoder was measured on, where it was on any."""
+    from engine.tasks import available, in_order
+
+    rows = workspace.store.results.table(encoders=[encoder]) if encoder else []
+    measured = {row["task"] for row in rows if row["error"] is None}
+    names = {task.name for task in available(workspace.catalog)}
+    return in_order(sorted(names & measured or names))
+
+
+def found(workspace: Workspace, job: LeakJob) -> dict[tuple[str, str], Leak | None]:
+    """(task and part, training set) -> what was found before; None where nobody looked."""
+    return {(_label(task, part), name): _kept(workspace, task, name, part)
+            for name in job.trained_on for task in job.tasks
+            for part in _parts(workspace, task)}  # fmt: skip
+
+
+def _parts(workspace: Workspace, task: str) -> tuple[str, ...]:
+    """What is looked for of a task: its examples, and of a retrieval its documents."""
+    from engine.tasks import get
+
+    searches = get(task, workspace.catalog).type in ("document-retrieval", "reranking")
+    return ("", DOCUMENTS) if searches else ("",)
+
+
+def _label(task: str, part: str) -> str:
+    return f"{task}, {part}" if part else task
+
+
+def run_look(workspace: Workspace, job: LeakJob) -> str:
+    """Leave it to the worker; the run's id, empty where all was looked at.
+
+    Raises:
+        UserError: for visitors, or tasks and data sets that are not there.
+    """
+    workspace.refuse_visitors()
+    return "" if job.is_stored(workspace) else queue(workspace, job)
+
+
+def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Leak:
+    """Compare the texts of a task with a training set, and keep what is found.
+
+    Both are told apart from what they are not: of the task the examples that its main score is
+    over, or its documents, of the training set the split `train` where it has one.
+
+    Raises:
+        UserError: a task or data set that is not there.
+    """
+    from engine.search.overlap import overlap
+
+    before = _kept(workspace, task, trained_on, part)
+    if before is not None:
+        return before
+    try:
+        new = documents(workspace, task) if part else tested_texts(workspace, task)
+        seen = training_texts(workspace, trained_on)
+    except UserError as error:
+        leak = Leak(task, trained_on, problem=error.message, part=part)
+    else:
+        same = overlap(new, seen)
+        rows = list(zip(same.ids, same.twins, same.resemblance, same.exact, strict=True))[:KEPT]
+        exact = int(same.exact.sum())
+        leak = Leak(
+            task, trained_on, same.tested, same.trained, exact, len(same.ids) - exact,
+            tuple((new[i], seen[j], round(float(alike), 3), bool(is_same))
+                  for i, j, alike, is_same in rows),
+            part=part,
+        )  # fmt: skip
+    workspace.store.derived.put(_key(workspace, task, trained_on, part), KIND, vars(leak))
+    return leak
+
+
+def tested_texts(workspace: Workspace, task: str) -> list[str]:
+    """The distinct texts of the examples that a task's main score is over.
+
+    Raises:
+        UserError: no such task, or one whose texts are not known here.
+    """
+    from engine import protocols
+    from engine.tasks import get, type_of
+
+    asked = get(task, workspace.catalog)
+    protocol = protocols.get(asked.protocol)
+    kind = type_of(asked, protocol)
+    if kind.examples is None:
+        raise UserError(f"The texts of {task} are not known here.", "Leave it out.")
+    rows = kind.examples(workspace.catalog.load(asked.dataset), protocol.name, protocol.seed)
+    return list(dict.fromkeys(text for texts, _ in rows for text in texts))
+
+
+def documents(workspace: Workspace, task: str) -> list[str]:
+    """The distinct documents that are searched; of very many, those that answer a query.
+
+    Raises:
+        UserError: no such task.
+    """
+    from engine.datasets.types import Retrieval
+    from engine.tasks import get
+    from engine.tasks.retrieval import judged_queries
+
+    data = workspace.catalog.load(get(task, workspace.catalog).dataset)
+    if not isinstance(data, Retrieval):
+        raise UserError(f"{task} has no documents.", "Leave it out.")
+    if sum(map(len, data.documents.values())) <= MOST_CHARACTERS:
+        return list(dict.fromkeys(data.documents.values()))
+    _, judged = judged_queries(data)
+    answers = (key for of in judged.values() for key, grade in of.items() if grade > 0)
+    return list(dict.fromkeys(data.documents[key] for key in answers if key in data.documents))
+
+
+def training_texts(workspace: Workspace, name: str) -> list[str]:
+    """The distinct texts that are learned from: of the split `train` where there is one.
+
+    Raises:
+        UserError: no such data set.
+    """
+    from engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
+
+    data = workspace.catalog.load(name)
+    if isinstance(data, ScoredPairs) and TRAIN in data.parts:
+        part = data.parts[TRAIN]
+        return list(dict.fromkeys([*part.left, *part.right]))
+    if isinstance(data, LabelledSentences | LabelledPairs) and TRAIN in data.splits:
+        rows = [row for row, split in enumerate(data.splits) if split == TRAIN]
+        if isinstance(data, LabelledPairs):
+            places = np.unique(np.concatenate([data.left[rows], data.right[rows]])).tolist()
+            return [data.sentences[i] for i in places]
+        return list(dict.fromkeys(data.sentences[row] for row in rows))
+    return workspace.catalog.sentences(name)[0]
+
+
+def make_example(workspace: Workspace) -> None:
+    """Look for the STS tasks in a training set, and write the counts down. Needs the data.
+
+    Without the texts, which are not ours.
+    """
+    from engine.tasks import SUITES
+
+    rows = [vars(look(workspace, task, EXAMPLE_SET)) | {"examples": ()}
+            for task in tasks(workspace) if task in SUITES["sts"]]  # fmt: skip
+    shipped.write_answer(workspace, KIND, rows, [EXAMPLE])
+
+
+def example(workspace: Workspace, encoder: str) -> list[Leak]:
+    """What ships for this very encoder; nothing for another."""
+    kept = shipped.read(KIND)
+    if kept is None or encoder not in kept.facts["encoders"] or not kept.is_of(workspace, encoder):
+        return []
+    return ordered(Leak(**row | {"examples": ()}) for row in kept.answer)
+
+
+def _kept(workspace: Workspace, task: str, trained_on: str, part: str) -> Leak | None:
+    row = workspace.store.derived.get(_key(workspace, task, trained_on, part))
+    if row is None:
+        return None
+    info = row["info"]
+    return Leak(**info | {"examples": tuple((a, b, c, d) for a, b, c, d in info["examples"])})
+
+
+def _key(workspace: Workspace, task: str, trained_on: str, part: str) -> str:
+    from engine.tasks import get
+
+    names = (get(task, workspace.catalog).dataset, trained_on)
+    stamps = [workspace.catalog.content(name) for name in names]
+    return hash_of(KIND, FORMAT, task, trained_on, to_json(stamps), *([part] if part else ()))

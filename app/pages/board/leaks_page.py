@@ -1,0 +1,130 @@
+"""The page *Leaks*: which texts of the tasks an encoder saw when it was trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app.pages.board import leaks, leaks_views, trained
+from app.pages.board.leaks import LeakJob
+from app.pages.encoders import choices
+from app.pages.jobs import run_panel
+from app.pages.jobs.run_panel import RunPanel
+from app.web import background_call, parts
+from app.web.controls import Control, Controls, Values
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+TITLE = "Leaks"
+PATH = "leaks"
+DESCRIPTION = (
+    "Which texts of the tasks an encoder saw when it was trained, as far as its training data are "
+    "known and here. A score on what was seen says little of what was not."
+)
+_SEVERAL: dict[str, Any] = {"multiselect": True, "choices": [], "elem_classes": ["t-wide"]}
+CONTROLS = (
+    choices.ENCODER,
+    Control("trained_on", "Trained on", gr.Dropdown, (), "None: what its files and MTEB name.", (),
+            _SEVERAL, key="in"),
+    Control("tasks", "Tasks", gr.Dropdown, (), "None: those that it was measured on, or all.", (),
+            _SEVERAL, key="task"),
+)  # fmt: skip
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page."""
+    controls = Controls(*CONTROLS)
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("encoder")
+        with parts.more():
+            controls.render("trained_on", "tasks")
+    notice = parts.notice()
+    shown = {"headline": parts.static("", elem_id="headline", elem_classes=["t-answer"])}
+    shown["look"] = gr.Button("Look", variant="primary", visible=False, elem_id="look")
+    panel = RunPanel(workspace)
+    shown["table"] = parts.static("", elem_id="leaks")
+    shown["examples"] = parts.static("", elem_id="examples")
+
+    def show(asked: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
+        if not asked.encoder:
+            yield {"headline": choices.nothing()}
+            return
+        first = f"Looking up what {asked.encoder} was trained on"
+        for words, found in background_call.followed(
+            lambda say: _shown(workspace, asked), first, session
+        ):
+            yield found or {"headline": words}
+        # Reading the package takes seconds, once, and seldom says more.
+        for _, more in background_call.followed(
+            lambda say: [trained.look_up(workspace, [asked.encoder])], first, session
+        ):
+            if more and more[0]:
+                yield _shown(workspace, asked)
+
+    panel.connect(
+        controls, shown, shown["headline"], shown["look"], notice,
+        load=lambda request: _loaded(workspace, controls, request), show=show,
+        make=lambda asked: leaks.run_look(workspace, LeakJob.of(*_asked(workspace, asked))),
+    )  # fmt: skip
+
+
+def _asked(workspace: Workspace, asked: Values) -> tuple[list[str], list[str]]:
+    """Tasks and training sets, as chosen or as is usual."""
+    there = leaks.here(workspace, leaks.known(workspace, asked.encoder))
+    usual = list(dict.fromkeys(name for those in there.values() for name in those))
+    return (
+        list(asked.tasks) or leaks.tasks(workspace, asked.encoder),
+        list(asked.trained_on) or usual,
+    )
+
+
+def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
+    names = leaks.known(workspace, asked.encoder)
+    said = leaks.told(asked.encoder, names, leaks.here(workspace, names))
+    tasks, sets = _asked(workspace, asked)
+    example = [] if asked.tasks or asked.trained_on else leaks.example(workspace, asked.encoder)
+    shown = {"headline": leaks_views.finding(example, asked.encoder, said, shipped=True),
+             "look": gr.update(visible=False), "table": leaks_views.table(example),
+             "examples": ""}  # fmt: skip
+    if not tasks or not sets:
+        hint = parts.next_step(
+            workspace.read_only, "see the tasks whose data are named on the Board",
+            "Choose under “…” what it was trained on.",
+        )  # fmt: skip
+        empty = parts.empty("Nothing that it was trained on is here", f"{said} {hint}")
+        return shown if example else shown | {"headline": empty}
+    found = leaks.found(workspace, LeakJob.of(tasks, sets))
+    left = sum(leak is None for leak in found.values())
+    there = leaks.ordered(found.values())
+    go = gr.update(
+        visible=bool(left) and not workspace.read_only,
+        value=f"Look for {len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} in "
+        f"{len(sets)} training {'set' if len(sets) == 1 else 'sets'}",
+    )
+    if not there:
+        empty = parts.empty("Nobody looked for leaks here yet", said)
+        return shown | {"look": go} | ({} if example else {"headline": empty})
+    return {
+        "headline": leaks_views.finding(there, asked.encoder, said), "look": go,
+        "table": leaks_views.table(there), "examples": leaks_views.examples(there),
+    }  # fmt: skip
+
+
+def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+    """The controls as the address has them."""
+    asked = controls.asked(request)
+    sets = [info.name for info in workspace.catalog.list()]
+    offered = leaks.tasks(workspace)
+    return {
+        "encoder": choices.one(workspace, choices.first(workspace, asked.encoder)),
+        "trained_on": gr.update(
+            choices=sets, value=[name for name in asked.trained_on if name in sets]
+        ),
+        "tasks": gr.update(
+            choices=offered, value=[name for name in asked.tasks if name in offered]
+        ),
+        "run": run_panel.asked(workspace, request),
+    }

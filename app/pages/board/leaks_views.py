@@ -1,0 +1,100 @@
+"""What the page Leaks shows: how much of each task was seen in training, and which texts."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from app import formats
+from app.web import parts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.pages.board.leaks import Leak
+
+SHOWN, MOST_EXAMPLES = 240, 12
+"""Characters of a text, and examples on the page; all that are kept stand in the CSV."""
+READING = (
+    "Looked for are the texts of the examples that a task's main score is over; of a retrieval or "
+    "reranking its queries, and in a line of its own its documents (of more than 20 million "
+    "characters those that answer a query). The same: word for word, but for case, spaces and end "
+    "marks. Nearly: the character 5-grams of both, of letters and digits alone, have a Jaccard "
+    "index of 0.8 at least (Broder 1997); none above it is missed. A sentence inside a longer text "
+    "is not found."
+)
+
+
+NOT_SHIPPED = "Looked for before Theodolite was shipped; the texts themselves do not come with it."
+
+
+def finding(leaks: Sequence[Leak], encoder: str, said: str, *, shipped: bool = False) -> str:
+    """How many of the tasks have texts that were seen, and the worst of them."""
+    compared = [leak for leak in leaks if not leak.problem]
+    seen = list(dict.fromkeys(leak.task for leak in compared if leak.share))
+    of = len({leak.task for leak in compared})
+    if not compared:
+        return parts.heading("Nothing could be compared", said)
+    if not seen:
+        head = f"No text of {formats.plural(of, 'task')} stands in what was looked through"
+    else:
+        worst = compared[0]
+        verb = "shares" if len(seen) == 1 else "share"
+        head = (
+            f"{len(seen)} of {formats.plural(of, 'task')} {verb} texts with training data of "
+            f"{encoder}: "
+            f"{worst.share:.1%} of {worst.label} {'stands' if worst.same else 'nearly stands'} in "
+            f"{worst.trained_on}"
+        )
+    beside = f" {parts.SHIPPED}" if shipped else ""
+    return parts.heading(head, f"{NOT_SHIPPED} {said}" if shipped else said, beside=beside)
+
+
+def table(leaks: Sequence[Leak]) -> str:
+    """A row a task and a training set that share texts, the largest share first."""
+    told = [leak for leak in leaks if leak.share or leak.problem]
+    rest = len(leaks) - len(told)
+    heads = ("Task", "Stands in", "The same", "Nearly", "Of", "Share")
+    rows = [
+        (escape(leak.label), escape(leak.trained_on),
+         *((formats.MISSING,) * 3 if leak.problem else
+           tuple(map(formats.count, (leak.same, leak.nearly, leak.tested)))),
+         escape(leak.problem) if leak.problem else f"{leak.share:.1%}")
+        for leak in told
+    ]  # fmt: skip
+    further = f"{formats.plural(rest, 'pair')} of a task and a training set share no text. "
+    reading = (
+        f'<p class="t-small t-muted t-below">{escape((further if rest else "") + READING)}</p>'
+    )
+    named = "Texts of tasks in training sets"
+    shown = parts.table(heads, rows, named, (2, 3, 4, 5), stacked=True) if told else ""
+    return shown + reading
+
+
+def examples(leaks: Sequence[Leak]) -> str:
+    """Texts of the tasks beside those they stand in, some of each; all that are kept as CSV."""
+    kept = [(leak, *one) for leak in leaks for one in leak.examples]
+    if not kept:
+        return ""
+    each = max(1, MOST_EXAMPLES // sum(bool(leak.examples) for leak in leaks))
+    shown = [(leak, *one) for leak in leaks for one in leak.examples[:each]][:MOST_EXAMPLES]
+    heads = ("Task", "Its text", "In the training set", "Resemblance")
+    rows = [
+        (escape(leak.label), _short(text), _short(twin) + _where(leak),
+         "the same" if same else f"{alike:.2f}")
+        for leak, text, twin, alike, same in shown
+    ]  # fmt: skip
+    data = [["task", "text", "trained on", "its text", "resemblance", "the same"]]
+    data += [[leak.label, text, leak.trained_on, twin, str(alike), str(same)]
+             for leak, text, twin, alike, same in kept]  # fmt: skip
+    save = parts.csv_button("Download CSV", "theodolite-leaks.csv", data)
+    return parts.table(heads, rows, "Texts that were seen in training", (3,)) + save
+
+
+def _short(text: str) -> str:
+    first = text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()}…"
+    return f'<span dir="auto">{escape(first)}</span>'
+
+
+def _where(leak: Leak) -> str:
+    return f'<br><span class="t-muted">{escape(leak.trained_on)}</span>'

@@ -1,0 +1,67 @@
+"""How long the texts of data sets are: read once, and kept until their files change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.errors import UserError
+from store.hashing import hash_of
+
+if TYPE_CHECKING:
+    from app.pages.board.spec import BoardSpec
+    from app.workspace import Workspace
+
+KIND, FORMAT = "text-length", "2"
+
+
+class Lengths(NamedTuple):
+    """Means over the distinct texts of a data set."""
+
+    characters: float
+    words: float
+
+
+def fits(workspace: Workspace, dataset: str, spec: BoardSpec) -> bool:
+    """Whether the texts of a data set are as long as was asked; always where nothing was."""
+    if not spec.by_length:
+        return True
+    found = measured(workspace, dataset)
+    return found is not None and (
+        _within(spec.least_characters, found.characters, spec.most_characters)
+        and _within(spec.least_words, found.words, spec.most_words)
+    )
+
+
+def _within(low: float | None, mean: float, high: float | None) -> bool:
+    return (low is None or low <= mean) and (high is None or mean <= high)
+
+
+def measured(workspace: Workspace, dataset: str) -> Lengths | None:
+    """How long its distinct texts are; None where they are not here.
+
+    Words are what white space parts: a text of a language that is written without has one.
+    """
+    try:
+        key = hash_of(KIND, FORMAT, dataset, workspace.catalog.content(dataset))
+        row = workspace.store.derived.get(key)
+        if row is None:
+            texts, _ = workspace.catalog.sentences(dataset)
+            n = len(texts)
+            means = [sum(map(len, texts)) / n, sum(len(t.split()) for t in texts) / n] if n else []
+            workspace.store.derived.put(key, KIND, {"dataset": dataset, "means": means})
+            return Lengths(*means) if n else None
+    except UserError:
+        return None
+    return Lengths(*row["info"]["means"]) if row["info"]["means"] else None
+
+
+def read(
+    workspace: Workspace, datasets: Sequence[str], say: Callable[[str, float | None, None], None]
+) -> list[Lengths | None]:
+    """The same of several, of which those that were not read before are; says how far it is."""
+    found = []
+    for done, name in enumerate(datasets):
+        say(f"Reading {name} for the length of its texts", done / len(datasets), None)
+        found.append(measured(workspace, name))
+    return found

@@ -1,0 +1,165 @@
+"""Results that others published, beside the columns of the board: references, never measured here.
+
+Only the numbers of MTEB's own tasks, or of tasks under MTEB's protocols, have a column to stand in;
+under PUBLISHED, where what others measured makes the columns, all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from app.pages.board.columns import bare, imported
+from app.pages.board.spec import PUBLISHED
+from engine.mteb.theirs import PREFIX, parsed
+from engine.protocols import is_package
+
+if TYPE_CHECKING:
+    from app.pages.board.service import Standings
+    from app.workspace import Workspace
+
+_NATIVE = ("mteb-v1", "mteb-v2")
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What was published of one revision of a model.
+
+    Attributes:
+        model, revision: as they were published.
+        scores: task -> points.
+        told: task -> the version and the data that a score is of.
+        other: tasks whose data were of another revision than here.
+        facts: what is known of the model.
+    """
+
+    model: str
+    revision: str
+    scores: dict[str, float] = field(default_factory=dict)
+    told: dict[str, str] = field(default_factory=dict)
+    other: set[str] = field(default_factory=set)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def row(self, board: Standings) -> dict[str, Any]:
+        """One flat object, as `theodolite board --json` prints it beside those of one's own."""
+        scores = {column.task: self.scores.get(column.task) for column in board.columns}
+        return {"encoder": self.model, "revision": self.revision, "published": True,
+                "mean": self.mean, "tasks": len(self.scores), "of": len(scores),
+                "scores": scores}  # fmt: skip
+
+    @property
+    def mean(self) -> float:
+        """Of the scores that there are."""
+        return sum(self.scores.values()) / len(self.scores)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What a column measures: a revision of data, and of which splits and subsets if known.
+
+    Both are unknown where nothing was measured here.
+    """
+
+    task: str
+    revision: str | None = None
+    parts: frozenset[tuple[str, str]] | None = None
+
+
+def references(workspace: Workspace, board: Standings) -> tuple[Reference, ...]:
+    """What was imported of the tasks of a board, of models that fit its filters.
+
+    Those with the most scores come first, of those the ones with the highest mean.
+    """
+    return _references(workspace, board, workspace.store.published.edition())
+
+
+def elsewhere(workspace: Workspace, board: Standings) -> int:
+    """How many models were imported, where none of them has a number on a board."""
+    filtered = not board.spec.fits({})
+    shown = filtered or references(workspace, board)
+    return 0 if shown else workspace.store.published.models()
+
+
+@lru_cache(maxsize=4)
+def _references(
+    workspace: Workspace, board: Standings, edition: tuple[int, int]
+) -> tuple[Reference, ...]:
+    columns: dict[str, list[_Column]] = {}
+    for column in _columns(workspace, board):
+        columns.setdefault(bare(column.task), []).append(column)
+    found: dict[tuple[str, str], Reference] = {}
+    for row in imported(workspace, edition) if columns else ():
+        if row["task"] not in columns:
+            continue
+        of = found.setdefault((row["model"], row["revision"]), Reference(*_model(row)))
+        of.facts.update(row["facts"].get("model") or {})
+        for column in columns[row["task"]]:
+            score = _score(row, column)
+            same = column.revision in (None, row["data_revision"])
+            kept = column.task in of.scores and column.task not in of.other
+            if score is not None and (same or not kept):
+                of.scores[column.task] = score
+                of.told[column.task] = _told(row, column)
+                (of.other.discard if same else of.other.add)(column.task)
+    shown = (one for one in found.values() if one.scores and board.spec.fits(one.facts))
+    return tuple(
+        sorted(shown, key=lambda one: (-len(one.scores), -one.mean, one.model, one.revision))
+    )
+
+
+def _columns(workspace: Workspace, board: Standings) -> Iterable[_Column]:
+    first: dict[str, Mapping[str, Any]] = {}
+    for (_, task), row in board.cells.items():
+        first.setdefault(task, row)
+    yield from (_Column(column.task) for column in board.columns if column.protocol == PUBLISHED)
+    wanted = {
+        column.task: first[column.task]
+        for column in board.columns
+        if is_package(column.protocol) or column.protocol in _NATIVE
+    }
+    known = workspace.store.results.in_full([row["id"] for row in wanted.values()])
+    for task, row in wanted.items():
+        own = known[row["id"]]["details"].get("mteb")
+        if own is None:
+            yield _Column(task, row["data_hash"])
+            continue
+        parts = {(split, one["hf_subset"]) for split, of in own["scores"].items() for one in of}
+        yield _Column(task, own["dataset_revision"], frozenset(parts))
+
+
+def _model(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["model"], row["revision"]
+
+
+def _score(row: Mapping[str, Any], column: _Column) -> float | None:
+    """The number of just what the column is of; None where that was not published."""
+    listed = {(split, subset): score for split, subset, score in row["facts"].get("parts", ())}
+    if column.parts is not None:
+        wanted = set(column.parts)
+    elif not column.task.startswith(PREFIX) or column.task == row["task"]:
+        return float(row["score"])
+    else:  # the name says of which subsets and splits
+        _, subsets, splits = parsed(column.task)
+        wanted = {
+            (split, subset) for split, subset in listed
+            if subset in (subsets or (subset,)) and split in (splits or (split,))
+        }  # fmt: skip
+        if not wanted or not set(subsets) <= {subset for _, subset in wanted}:
+            return None
+    if not wanted <= listed.keys():
+        return None
+    return sum(listed[part] for part in wanted) / len(wanted)
+
+
+def _told(row: Mapping[str, Any], column: _Column) -> str:
+    version = f"mteb {row['version']}" if row["version"] else "published"
+    if column.revision is None:
+        return f"{version}, revision {row['data_revision'][:8] or 'unknown'} of the data"
+    if row["data_revision"] == column.revision:
+        return f"{version}, the same data as here"
+    return (
+        f"{version}, on revision {row['data_revision'][:8] or 'unknown'} of the data; "
+        f"here it is {column.revision[:8]}"
+    )

@@ -1,0 +1,38 @@
+"""What the ranks on the board are worth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.pages.board.service import Standings
+    from app.pages.compare.service import Ranking
+    from app.workspace import Workspace
+
+MOST_RANKED = 50
+"""Encoders whose ranks are resampled: the best of them."""
+_KEPT = 8
+_RANKED: dict[Standings, Ranking] = {}
+"""Those of the last boards, the oldest first; `service.board` remembers the boards."""
+
+
+def ranking(workspace: Workspace, standings: Standings) -> Ranking | None:
+    """What the ranks by the mean are worth; None where fewer than two have every task."""
+    from app.pages.compare import service as comparison
+
+    names = standings.complete[:MOST_RANKED]
+    if len(names) < 2:
+        return None
+    found = _RANKED.get(standings)
+    if found is None:
+        tasks = [column.task for column in standings.columns]
+        found = comparison.ranking(workspace, names, tasks, standings.cells)
+        while len(_RANKED) >= _KEPT:
+            _RANKED.pop(next(iter(_RANKED)), None)
+        _RANKED[standings] = found
+    return found
+
+
+def at_once(standings: Standings) -> bool:
+    """Whether `ranking` knows what it says without resampling."""
+    return standings in _RANKED or len(standings.complete) < 2

@@ -1,0 +1,295 @@
+"""How alike data sets are as an encoder sees them: means of samples, made once and kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app.examples import shipped
+from app.finite import finite
+from app.jobs.job import Job
+from app.jobs.submit import queue
+from engine.errors import UserError
+from engine.space.dataset_similarity import SEED, SENTENCES
+from store.derived import array
+from store.hashing import hash_of, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+    from engine.encoders import Encoder
+    from engine.space.dataset_similarity import Collection
+
+KIND, FORMAT = "dataset-similarity", "1"
+ALL = "all"
+"""Every data set, of a family in several languages one."""
+EXAMPLE = "starter-topics"
+"""What is shown where nothing was compared: its topics take no time."""
+LEAST, MOST = 10, 1000
+"""Sentences that may be drawn of each."""
+FEWEST_LANGUAGES = 3
+ORDERS = {"cluster": "by clustering", "group": "by type of task, then by clustering"}
+
+
+@dataclass(frozen=True)
+class SimilarityJob(Job):
+    """Data sets to be compared; made with `of`.
+
+    Attributes:
+        encoder: canonical spec.
+        compared: ALL, a family in several languages, or a data set with labels.
+        sentences: at most so many are drawn of each.
+    """
+
+    kind = "dataset-similarity"
+    interactive = True
+
+    encoder: str
+    compared: str = ALL
+    sentences: int = SENTENCES
+
+    @classmethod
+    def of(cls, encoder: str, compared: str = ALL, sentences: int = SENTENCES) -> SimilarityJob:
+        """Check what is asked and put it into one form.
+
+        Raises:
+            UserError: a spec that cannot be read, or a number out of range.
+        """
+        from engine.encoders import parse
+
+        if not encoder:
+            raise UserError("No encoder was chosen.", "Choose one.")
+        if not LEAST <= sentences <= MOST:
+            raise UserError(f"{sentences} sentences cannot be drawn.",
+                            f"Choose from {LEAST} to {MOST}.")  # fmt: skip
+        return cls(str(parse(encoder)), compared or ALL, int(sentences))
+
+    @property
+    def title(self) -> str:
+        """`Similarity of data sets by minilm`."""
+        of = "data sets" if self.compared == ALL else self.compared
+        return f"Similarity of {of} by {self.encoder}"
+
+    def validate(self, workspace: Workspace) -> None:
+        """Refuse what nothing is known under."""
+        collections(workspace, self.compared)
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether every mean is kept."""
+        return not found(workspace, self).missing
+
+    def units(self) -> list[str]:
+        """One: a mean that is kept is not worked out again."""
+        return [self.title]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Work the means out that are missing."""
+        rows = collections(workspace, self.compared)
+        for done, _ in enumerate(_made(workspace, self, rows)):
+            reporter(done, len(rows), f"Encoding {rows[done].name} with {self.encoder}")
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """A matrix of cosines.
+
+    Attributes:
+        job: what was asked.
+        rows: the collections that are compared.
+        counts: sentences drawn of each.
+        cosines: float64 (rows, rows).
+        missing: names of those whose mean is not there yet.
+        shipped: whether some of the means came with Theodolite.
+        problems: name -> why a collection cannot be compared.
+    """
+
+    job: SimilarityJob
+    rows: tuple[Collection, ...]
+    counts: tuple[int, ...]
+    cosines: np.ndarray
+    missing: tuple[str, ...]
+    shipped: bool
+    problems: dict[str, str]
+
+    def pairs(self) -> list[dict[str, Any]]:
+        """One flat object a pair, the most alike first, as the verb prints them."""
+        found = [
+            {"first": one.name, "second": other.name, "cosine": float(self.cosines[i, j]),
+             "sentences": [self.counts[i], self.counts[j]]}
+            for i, one in enumerate(self.rows)
+            for j, other in enumerate(self.rows)
+            if i < j
+        ]  # fmt: skip
+        return sorted(found, key=lambda pair: -float(str(pair["cosine"])))
+
+    def order(self, by: str) -> list[int]:
+        """Positions of the rows, so that the alike stand together."""
+        from engine.space.dataset_similarity import order
+
+        groups = [row.group for row in self.rows] if by == "group" else []
+        return order(self.cosines, groups if len(set(groups)) > 1 else []).tolist()
+
+
+def offered(workspace: Workspace) -> list[str]:
+    """What can be compared: all, families in several languages, the topics of the starter set."""
+    from engine.space.dataset_similarity import by_language, families
+
+    infos = workspace.catalog.list()
+    kept = [name for name, members in families(infos).items()
+            if len(by_language(members)) >= FEWEST_LANGUAGES]  # fmt: skip
+    return [ALL, *kept, EXAMPLE]
+
+
+def opening(workspace: Workspace, encoder: str) -> str:
+    """All data sets once they were compared; until then what takes no time."""
+    if any(row["info"]["encoder"] == encoder and row["info"]["compared"] == ALL
+           for row in workspace.store.derived.list(KIND)):  # fmt: skip
+        return ALL
+    return EXAMPLE
+
+
+def collections(workspace: Workspace, compared: str) -> list[Collection]:
+    """What is compared.
+
+    Raises:
+        UserError: neither a family in several languages nor a data set with labels.
+    """
+    from engine.space import dataset_similarity as engine
+
+    infos = workspace.catalog.list()
+    if compared == ALL:
+        return engine.everything(infos)
+    members = engine.families(infos).get(compared)
+    if members is not None:
+        return engine.by_language(members)
+    return engine.by_label(workspace.catalog.load(compared))
+
+
+def found(workspace: Workspace, job: SimilarityJob) -> Similarity:
+    """What is kept of an answer.
+
+    Raises:
+        UserError: what is compared is not there, or the encoder cannot be used.
+    """
+    rows, encoder = collections(workspace, job.compared), _encoder(workspace, job)
+    kept = [_kept(workspace, _key(workspace, job, encoder, row)) for row in rows]
+    return _similarity(job, rows, kept)
+
+
+def measure(workspace: Workspace, job: SimilarityJob) -> Similarity:
+    """Work out what is missing, and return the whole."""
+    for _ in _made(workspace, job, collections(workspace, job.compared)):
+        pass
+    return found(workspace, job)
+
+
+def quick(workspace: Workspace, job: SimilarityJob) -> bool:
+    """Whether it is worked out within a second or two: the starter set is."""
+    return job.compared == EXAMPLE and job.sentences <= SENTENCES
+
+
+def run_measurement(workspace: Workspace, job: SimilarityJob) -> str:
+    """Leave it to the worker; the run's id, empty where nothing is missing.
+
+    Raises:
+        UserError: for visitors, or what cannot be compared.
+    """
+    workspace.refuse_visitors()
+    return queue(workspace, job) if found(workspace, job).missing else ""
+
+
+def make_example(workspace: Workspace) -> None:
+    """Work the means of the topics out for the encoders that ship, and write them down."""
+    from app.workspace import STARTER_ENCODERS
+
+    facts, arrays = {}, {}
+    for job in (SimilarityJob.of(name, EXAMPLE) for name in STARTER_ENCODERS):
+        encoder, rows = _encoder(workspace, job), collections(workspace, EXAMPLE)
+        for _ in _made(workspace, job, rows):
+            pass
+        for key in (_key(workspace, job, encoder, row) for row in rows):
+            kept = _kept(workspace, key)
+            if kept is not None and kept.mean is not None:
+                facts[key], arrays[key] = kept.sentences, kept.mean
+    shipped.write("similarity", facts, arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """The mean of a collection, or why it has none; and whether it came with Theodolite."""
+
+    sentences: int = 0
+    mean: np.ndarray | None = None
+    problem: str = ""
+    shipped: bool = False
+
+
+def _kept(workspace: Workspace, key: str) -> _Kept | None:
+    row = workspace.store.derived.get(key)
+    if row is not None:
+        mean = array(row, "mean") if row["files"] else None
+        return _Kept(row["info"].get("sentences", 0), mean, row["info"].get("problem", ""))
+    example = shipped.read("similarity")
+    if example is None or key not in example.facts:
+        return None
+    return _Kept(example.facts[key], example.arrays[key], shipped=True)
+
+
+def _similarity(
+    job: SimilarityJob, rows: Sequence[Collection], kept: Sequence[_Kept | None]
+) -> Similarity:
+    import numpy as np
+
+    from engine.space.dataset_similarity import similarity
+
+    found = list(zip(rows, kept, strict=True))
+    there = [(row, one) for row, one in found if one and one.mean is not None]
+    means = [one.mean for _, one in there if one.mean is not None]
+    return Similarity(
+        job,
+        tuple(row for row, _ in there),
+        tuple(one.sentences for _, one in there),
+        similarity(np.stack(means)) if means else np.empty((0, 0)),
+        tuple(row.name for row, one in found if one is None),
+        any(one.shipped for _, one in there),
+        {row.name: one.problem for row, one in found if one and one.mean is None},
+    )
+
+
+def _made(workspace: Workspace, job: SimilarityJob, rows: Sequence[Collection]) -> Iterator[None]:
+    """Make the mean of each that has none, one after the other."""
+    from engine.space.dataset_similarity import mean
+
+    encoder, derived = _encoder(workspace, job), workspace.store.derived
+    for row in rows:
+        yield
+        key = _key(workspace, job, encoder, row)
+        if _kept(workspace, key) is not None:
+            continue
+        facts = {"encoder": job.encoder, "compared": job.compared, "collection": row.name}
+        try:
+            texts = row.sample(workspace.catalog.load(row.dataset), job.sentences)
+            vectors = finite(encoder.encode(texts), texts)
+        except UserError as error:
+            derived.put(key, KIND, facts | {"problem": error.message})
+        else:
+            derived.put(key, KIND, facts | {"sentences": len(texts)}, {"mean": mean(vectors)})
+
+
+def _encoder(workspace: Workspace, job: SimilarityJob) -> Encoder:
+    encoder = workspace.load(job.encoder)
+    if getattr(encoder, "needs_task", False):
+        raise UserError(
+            f"{job.encoder} is another encoder on every task.",
+            "Name the data that its steps are fitted on, so that all are seen alike.",
+        )
+    return encoder
+
+
+def _key(workspace: Workspace, job: SimilarityJob, encoder: Encoder, row: Collection) -> str:
+    facts = [job.sentences, SEED, row.dataset, row.part, workspace.catalog.content(row.dataset)]
+    return hash_of(KIND, FORMAT, encoder.fingerprint, to_json(facts))

@@ -1,0 +1,111 @@
+"""The page *Data sets*: how alike they are as an encoder sees them, whole or by language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app.components.chart import chart
+from app.pages.board import similarity
+from app.pages.board import similarity_views as views
+from app.pages.board.similarity import SimilarityJob
+from app.pages.encoders import choices
+from app.pages.jobs import run_panel
+from app.pages.jobs.run_panel import RunPanel
+from app.web import background_call, parts
+from app.web.controls import Control, Controls, Values
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+TITLE = "Data sets"
+PATH = "similarity"
+DESCRIPTION = (
+    "How alike data sets are as an encoder sees them: the cosine between the means of their "
+    "sentences. What is alike measures the same thing twice."
+)
+CONTROLS = (
+    choices.ENCODER,
+    Control("compared", "Compared", gr.Dropdown, key="of",
+            options={"choices": [], "value": None, "min_width": 220}),
+    Control("order", "Order", gr.Radio, "cluster",
+            choices=[("Clustering", "cluster"), ("Type, then clustering", "group")]),
+    Control("sentences", "Sentences of each", gr.Number, SimilarityJob.sentences,
+            "Drawn with a fixed seed.", options={
+                "minimum": similarity.LEAST, "maximum": similarity.MOST, "precision": 0}),
+)  # fmt: skip
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page."""
+    controls = Controls(*CONTROLS)
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("compared", "encoder")
+        with parts.more():
+            controls.render("order", "sentences")
+    notice = parts.notice()
+    shown = {"headline": parts.static("", elem_id="headline", elem_classes=["t-answer"])}
+    shown["measure"] = gr.Button("Compare", variant="primary", visible=False, elem_id="measure")
+    panel = RunPanel(workspace)
+    shown["matrix"] = chart(elem_id="matrix")
+
+    def show(asked: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
+        if not asked.encoder:
+            yield {"headline": choices.nothing(), "matrix": None}
+            return
+        job = _job(asked)
+        ask = similarity.measure if similarity.quick(workspace, job) else similarity.found
+        first = f"Loading {job.encoder}; that takes some seconds"
+        for words, found in background_call.followed(
+            lambda say: ask(workspace, job), first, session
+        ):
+            yield {"headline": words} if found is None else _drawn(workspace, found, asked.order)
+
+    panel.connect(
+        controls, shown, shown["headline"], shown["measure"], notice,
+        load=lambda request: _loaded(workspace, controls, request), show=show,
+        make=lambda asked: similarity.run_measurement(workspace, _job(asked)),
+    )  # fmt: skip
+
+
+def _job(asked: Values) -> SimilarityJob:
+    return SimilarityJob.of(
+        asked.encoder or "", asked.compared or similarity.ALL,
+        int(asked.sentences or SimilarityJob.sentences),
+    )  # fmt: skip
+
+
+def _drawn(workspace: Workspace, found: similarity.Similarity, order: str | None) -> dict[str, Any]:
+    lacking = len(found.missing)
+    go = gr.update(
+        visible=bool(lacking) and not workspace.read_only,
+        value=f"Compare {lacking} {'more' if found.rows else 'of them'}",
+    )
+    if found.rows:
+        said = views.finding(found)
+    else:
+        hint = parts.next_step(
+            workspace.read_only, "look at the starter set by topic",
+            f"Up to {found.job.sentences} sentences of each are encoded; what is encoded already "
+            "is not again.",
+        )  # fmt: skip
+        said = parts.empty(f"{found.job.encoder} has not seen these data sets yet", hint)
+    return {"headline": said, "measure": go, "matrix": views.picture(found, order or "cluster")}
+
+
+def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+    """The controls as the address has them."""
+    asked = controls.asked(request)
+    encoder = choices.first(workspace, asked.encoder)
+    offered = similarity.offered(workspace)
+    compared = asked.compared or similarity.opening(workspace, encoder or "")
+    if compared not in offered:
+        offered.append(compared)
+    return {
+        "encoder": choices.one(workspace, encoder),
+        "compared": gr.update(choices=views.names(offered), value=compared),
+        "order": asked.order, "sentences": asked.sentences,
+        "run": run_panel.asked(workspace, request),
+    }  # fmt: skip

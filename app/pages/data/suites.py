@@ -1,0 +1,155 @@
+"""What of the data of MTEB's suites is here, how large the rest is, and having it fetched."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app import formats
+from app.jobs.job import Job
+from app.jobs.submit import queue
+from engine.errors import UserError
+from engine.mteb.suites import SuiteInfo, SuiteTask
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite, before anything is fetched.
+
+    Attributes:
+        about: what it is.
+        tasks: each.
+        folder: where data are fetched to.
+        free: bytes on its disk.
+    """
+
+    about: SuiteInfo
+    tasks: tuple[SuiteTask, ...]
+    folder: Path
+    free: int
+
+    @property
+    def lacking(self) -> list[SuiteTask]:
+        """Those whose data are not here."""
+        return [task for task in self.tasks if not task.here and not task.problem]
+
+
+@dataclass(frozen=True)
+class FetchJob(Job):
+    """Data of MTEB's tasks to be fetched.
+
+    Attributes:
+        tasks: their names.
+        suite: that they were asked for as part of; empty.
+    """
+
+    kind = "fetch"
+    continue_on_failure = True
+
+    tasks: tuple[str, ...]
+    suite: str = ""
+
+    @property
+    def title(self) -> str:
+        """`Fetch 12 tasks of MTEB(eng, v2)`."""
+        some = formats.plural(len(self.tasks), "task")
+        return f"Fetch {some} of {self.suite}" if self.suite else f"Fetch {', '.join(self.tasks)}"
+
+    def validate(self, workspace: Workspace) -> None:
+        """Refuse what MTEB does not have, and nothing."""
+        if not self.tasks:
+            raise UserError("No task was named.", "Name one, or a suite.")
+        self.is_stored(workspace)
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether all of the data are here."""
+        from engine.mteb import suites
+
+        return all(suites.is_here(task) for task in self.tasks)
+
+    def units(self) -> list[str]:
+        """One a task: what has arrived is not fetched again."""
+        return list(self.tasks)
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Fetch the data of one."""
+        from engine.mteb import suites
+
+        suites.fetch(self.tasks[position])
+
+
+def suite(name: str) -> Suite:
+    """Say of every task of a suite what it is, whether its data are here, and how large they are.
+
+    Raises:
+        UserError: mteb is not installed, or it has no such suite.
+    """
+    from huggingface_hub import constants
+
+    from engine.mteb import suites
+
+    tasks = tuple(suites.suite(name))
+    folder = Path(constants.HF_HUB_CACHE)
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    return Suite(suites.info(name), tasks, folder, shutil.disk_usage(there).free)
+
+
+def in_words(found: Suite) -> str:
+    """How much of a suite is here, and how large the rest is."""
+    lacking, out = found.lacking, sum(bool(task.problem) for task in found.tasks)
+    here = len(found.tasks) - len(lacking) - out
+    said = f"{here} of {formats.plural(len(found.tasks), 'task')} are here"
+    if lacking:
+        said += f"; {len(lacking)} to fetch, about {text_size(lacking)}"
+    return said + (f"; {out} cannot be read here" if out else "")
+
+
+def text_size(tasks: Sequence[SuiteTask]) -> str:
+    """How large the data of some tasks are, as far as MTEB counted them."""
+    unknown = sum(task.bytes is None for task in tasks)
+    more = f" and {unknown} of unknown size" if unknown else ""
+    return f"{formats.size(_size(tasks))} of text{more}"
+
+
+def _size(tasks: Sequence[SuiteTask]) -> int:
+    """Of their text, as far as MTEB counted it."""
+    return sum(task.bytes or 0 for task in tasks)
+
+
+def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
+    """What fetches some tasks of a suite, or all of it that is not here.
+
+    Raises:
+        UserError: as of `suite`; a task that it has not; all is here, or the disk is too small.
+    """
+    found = suite(name)
+    if unknown := sorted(set(tasks) - {one.task for one in found.tasks}):
+        raise UserError(f"{name} has no {', '.join(unknown)}.", "`theodolite data suite` lists it.")
+    wanted = [one for one in found.lacking if not tasks or one.task in tasks]
+    if not wanted:
+        raise UserError(f"The data of {', '.join(tasks) or name} are here.", "Measure on them.")
+    size = _size(wanted)
+    if size > found.free:
+        raise UserError(
+            f"These data hold {formats.size(size)} of text, and {formats.size(found.free)} are "
+            f"free below {found.folder}.",
+            "Fetch single tasks, or have HF_HOME name a folder on a larger disk.",
+        )
+    return FetchJob(tuple(one.task for one in wanted), found.about.name)
+
+
+def run_fetch(workspace: Workspace, name: str, tasks: Sequence[str] = ()) -> str:
+    """Leave it to the worker; the run's id.
+
+    Raises:
+        UserError: for visitors, or as of `fetching`.
+    """
+    workspace.refuse_visitors()
+    return queue(workspace, fetching(name, tasks))

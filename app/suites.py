@@ -1,0 +1,83 @@
+"""MTEB's suites by name, with their tasks and types: asked of mteb once a version, and kept.
+
+Importing mteb takes seconds; pages that only need names do without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from engine.mteb.suites import SuiteInfo, is_suite
+from engine.protocols.package import version
+from store.hashing import hash_of
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+__all__ = ["Suites", "is_suite", "known", "look_up", "members"]
+KIND, FORMAT = "mteb-suites", "1"
+_HELD: dict[str, Suites] = {}
+"""What was looked up, by version of mteb."""
+
+
+@dataclass(frozen=True)
+class Suites:
+    """What is known of suites without their data.
+
+    Attributes:
+        listed: each.
+        tasks: suite -> its tasks.
+        types: task of MTEB's, without prefix, subsets and splits -> its type.
+    """
+
+    listed: tuple[SuiteInfo, ...]
+    tasks: Mapping[str, tuple[str, ...]]
+    types: Mapping[str, str]
+
+
+def known(workspace: Workspace) -> Suites | None:
+    """What the installed version has, if that was looked up before; imports no mteb."""
+    key = _key()
+    if version() and key not in _HELD and (row := workspace.store.derived.get(key)):
+        facts = row["info"]
+        listed = (SuiteInfo(**one | {"languages": tuple(one["languages"])})
+                  for one in facts["listed"])  # fmt: skip
+        _HELD[key] = Suites(tuple(listed), facts["tasks"], facts["types"])
+    return _HELD.get(key)
+
+
+def look_up(workspace: Workspace) -> Suites:
+    """The same, asked of mteb where nobody did before: that takes seconds.
+
+    Raises:
+        UserError: mteb is not installed.
+    """
+    found = known(workspace)
+    if found is None:
+        from engine.mteb import suites
+
+        listed = tuple(suites.suites())
+        tasks = {one.name: tuple(suites.tasks_of(one.name)) for one in listed}
+        found = _HELD[_key()] = Suites(listed, tasks, suites.types())
+        workspace.store.derived.put(_key(), KIND, asdict(found))
+    return found
+
+
+def members(workspace: Workspace, name: str) -> Sequence[str]:
+    """The tasks of a suite, in its order.
+
+    Raises:
+        UserError: mteb is not installed, or it has no such suite.
+    """
+    held = known(workspace)
+    if held and name in held.tasks:
+        return held.tasks[name]
+    from engine.mteb import suites
+
+    return suites.tasks_of(name)
+
+
+def _key() -> str:
+    return hash_of(KIND, FORMAT, version() or "")

@@ -1,0 +1,202 @@
+"""A published folder of results, opened on the board: beside one's own, never among them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from app import formats, suites
+from app.cli import app
+from app.pages.board import published, service, views
+from app.pages.board.spec import PUBLISHED, BoardSpec
+from app.pages.overview import exchange
+from app.workspace import Workspace
+from engine.errors import UserError
+from engine.mteb.results import PublishedResult
+from engine.results import Score
+from tests.fakes.measured import put
+
+OWN = "random:32"
+
+
+def measure(workspace: Workspace, task: str, score: float, *parts: str) -> None:
+    """A result of our own by mteb's code, with its subsets and the revision of the data."""
+    scores = {"test": [{"hf_subset": name, "main_score": score / 100} for name in parts]}
+    own = {"mteb": {"dataset_revision": "d1", "task_name": task, "scores": scores},
+           "type": "STS" if "STS" in task else "Classification"}  # fmt: skip
+    put(workspace.store, OWN, task, score, "mteb-2.26.24", details=own)
+
+
+def publish(
+    folder: Path, model: str, revision: str, task: str, data: str, **subsets: float
+) -> None:
+    """A file as mteb writes it."""
+    place = folder / model.replace("/", "__") / revision
+    place.mkdir(parents=True, exist_ok=True)
+    parts = [{"hf_subset": name.replace("_", "-"), "languages": ["eng-Latn"], "main_score": score,
+              "accuracy": score} for name, score in subsets.items()]  # fmt: skip
+    said = {"dataset_revision": data, "task_name": task, "mteb_version": "2.9.1",
+            "scores": {"test": parts}}  # fmt: skip
+    (place / f"{task}.json").write_text(json.dumps(said))
+
+
+@pytest.fixture
+def opened(workspace: Workspace, tmp_path: Path) -> Workspace:
+    """Two tasks measured here; a model published in two revisions, another one on other data."""
+    measure(workspace, "mteb:Banking77Classification", 70.0, "default")
+    measure(workspace, "mteb:STS17/en-en", 80.0, "en-en")
+    folder = tmp_path / "results"
+    publish(folder, "org/model", "aaaaaaaabb", "Banking77Classification", "d1", default=0.9)
+    publish(folder, "org/model", "aaaaaaaabb", "STS17", "d1", en_en=0.6, de_de=0.1)
+    publish(folder, "org/model", "cccccccc", "Banking77Classification", "d1", default=0.8)
+    publish(folder, "org/other", "r1", "Banking77Classification", "d2", default=0.5)
+    publish(folder, "org/other", "r1", "STS17", "d1", de_de=0.4)
+    publish(folder, "org/none", "r1", "Imdb", "d1", default=0.4)
+    exchange.bring(workspace, folder, None, "")
+    return workspace
+
+
+def drawn(workspace: Workspace) -> dict[str, Any]:
+    """What the page shows: label -> cells."""
+    board = service.board(workspace)
+    shown = json.loads(views.table(board, None, imported=published.references(workspace, board)))
+    return {f"{row[0]}, {row[1]}" if row[1] else row[0]: row[2] for row in shown["rows"]}
+
+
+def test_a_published_folder_on_the_board(opened: Workspace) -> None:
+    """Each revision is a row of its own; a column takes just the subsets that it is of."""
+    rows = drawn(opened)
+    assert list(rows) == [
+        OWN, "org/model, published, revision aaaaaaaa", "org/model, published, revision cccccccc",
+        "org/other, published, revision r1",
+    ]  # fmt: skip
+    whole = [cell[0] for cell in rows["org/model, published, revision aaaaaaaa"]]
+    assert whole == ["", "75.00", "75.00", "", "90.00", "60.00"]
+    part = [cell[0] for cell in rows["org/model, published, revision cccccccc"]]
+    assert part == ["", "80.00", formats.MISSING, "", "80.00", formats.MISSING]
+    assert rows["org/model, published, revision cccccccc"][1][4] == "1 of 2"
+
+
+def test_other_data_are_marked(opened: Workspace) -> None:
+    """In the cell, with both revisions; the same data has the last word."""
+    cell = drawn(opened)["org/other, published, revision r1"][4]
+    assert cell[0] == "50.00" and cell[4] == "other data"
+    assert "revision d2 of the data; here it is d1" in cell[2]
+    again = PublishedResult(
+        "org/other", "r1", "mteb:Banking77Classification", "d1", "1.0",
+        (Score("test", None, "accuracy", 51.0, 0, main=True),),
+        {"parts": [["test", "default", 51.0]]},
+    )  # fmt: skip
+    opened.store.published.put([vars(again) | {"metric": "accuracy", "score": 51.0, "scores": []}])
+    cell = drawn(opened)["org/other, published, revision r1"][4]
+    assert cell[0] == "51.00" and not any(cell[4:])
+
+
+def test_they_change_no_number_of_ones_own(opened: Workspace) -> None:
+    """Neither mean, rank nor Borda count; and they can be taken away again."""
+    with_them = service.board(opened).rows()
+    assert [row["encoder"] for row in with_them] == [OWN]
+    assert with_them[0]["mean"] == 75.0
+    rows = opened.store.published.table()
+    opened.store.published.remove([row["id"] for row in rows])
+    assert list(drawn(opened)) == [OWN]
+    assert service.board(opened).rows() == with_them
+
+
+def test_beside_tasks_of_other_protocols_they_do_not_stand(opened: Workspace) -> None:
+    """STS by SimCSE's choices is another measurement than mteb's."""
+    put(opened.store, OWN, "STS12", 60.0, "simcse-2021")
+    board = service.board(opened)
+    assert [column.task for column in board.columns] == ["STS12"]
+    assert published.references(opened, board) == ()
+    assert published.elsewhere(opened, board) == 4
+    said = views.finding(board, None, (), 4)
+    assert "4 published models stand on other tasks" in said and "Published by others" in said
+    theirs = service.board(opened, BoardSpec(protocol=PUBLISHED))
+    assert "STS12" not in {column.task for column in theirs.columns}
+    assert theirs.encoders == (OWN,) and len(published.references(opened, theirs)) == 4
+
+
+@pytest.fixture
+def only(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """Nothing measured; a folder as it is downloaded, with what is known of its model."""
+    monkeypatch.setattr(suites, "_HELD", {})
+    folder = tmp_path / "results"
+    publish(folder, "org/model", "aaaaaaaabb", "Banking77Classification", "d1", default=0.9)
+    publish(folder, "org/model", "aaaaaaaabb", "STS17", "d1", en_en=0.6, de_de=0.1)
+    publish(folder, "org/other", "r1", "Banking77Classification", "d1", default=0.7)
+    about = {"name": "org/model", "revision": "aaaaaaaabb", "n_parameters": 22_700_000,
+             "embed_dim": 384, "max_tokens": 512, "license": "mit"}  # fmt: skip
+    (folder / "org__model" / "aaaaaaaabb" / "model_meta.json").write_text(json.dumps(about))
+    exchange.bring(workspace, folder, None, "")
+    return workspace
+
+
+def test_a_published_folder_on_an_empty_board(only: Workspace) -> None:
+    """Its tasks are the columns; nobody has a rank, and every mean says over how much it is."""
+    assert service.offered(only)[1] == [PUBLISHED]
+    board = service.board(only)
+    assert [column.task for column in board.columns] == [
+        "mteb:Banking77Classification", "mteb:STS17",
+    ]  # fmt: skip
+    rows = drawn(only)
+    first = rows["org/model, published, 22.7M, 384 d, revision aaaaaaaa"]
+    assert [cell[0] for cell in first] == ["62.50", "62.50", "90.00", "35.00"]
+    other = rows["org/other, published, revision r1"]
+    assert other[0][4] == "1 of 2" and other[3][0] == formats.MISSING
+    said = views.finding(board, None, published.references(only, board))
+    assert "2 published models on 2 tasks; none of them was measured here" in said
+    with pytest.raises(UserError, match="Nothing of the suite starter"):
+        service.board(only, BoardSpec("starter"))
+
+
+def test_published_models_are_filtered_by_what_their_folder_says(only: Workspace) -> None:
+    """As encoders of one's own are: what is not known does not fit."""
+    for spec, shown in (
+        (BoardSpec(most_parameters=30), ["org/model"]),
+        (BoardSpec(most_parameters=10), []),
+        (BoardSpec(licences=("mit",)), ["org/model"]),
+        (BoardSpec(languages=("eng",)), ["org/model", "org/other"]),
+    ):
+        found = published.references(only, service.board(only, spec))
+        assert [one.model for one in found] == shown
+
+
+def test_a_suite_of_mtebs_on_the_board(only: Workspace) -> None:
+    """It takes of a task the subset that it names; with mteb asked once, types are known."""
+    board = service.board(only)
+    assert set(board.types) == {"MTEB"}
+    assert service.look_up(only, board)
+    board = service.board(only)
+    assert board.types == ("Classification", "STS") and not service.look_up(only, board)
+    suite = service.board(only, BoardSpec("MTEB(eng, v2)"))
+    assert [c.task for c in suite.columns] == ["mteb:Banking77Classification", "mteb:STS17/en-en"]
+    (first, _) = published.references(only, suite)
+    assert first.scores["mteb:STS17/en-en"] == pytest.approx(60.0)
+    with pytest.raises(UserError, match="MTEB has no suite"):
+        service.board(only, BoardSpec("MTEB(xyz, v2)"))
+
+
+def test_the_verb_lists_them(only: Workspace, tmp_path: Path) -> None:
+    """Marked as published, without a rank."""
+    given = ["--store", str(only.store.folder)]
+    said = CliRunner().invoke(app, ["board", "--json", *given])
+    rows = [json.loads(line) for line in said.output.splitlines()]
+    assert [(row["encoder"], row["published"], row["tasks"]) for row in rows] == [
+        ("org/model", True, 2), ("org/other", True, 1),
+    ]  # fmt: skip
+    assert "org/model" in CliRunner().invoke(app, ["board", *given]).output
+
+
+def test_the_hubs_list_names_the_data_of_the_hub(workspace: Workspace, tmp_path: Path) -> None:
+    """Where a task of mteb's own says where its data lie; else the task stands for itself."""
+    own = {"hub_dataset": "mteb/banking77"}
+    put(workspace.store, OWN, "mteb:Banking77Classification", 70.0, "mteb-2.26.24", details=own)
+    put(workspace.store, OWN, "MR", 60.0)
+    (file,) = exchange.export(workspace, tmp_path, "yaml", workspace.store.results.table())
+    text = file.read_text()
+    assert "id: mteb/banking77" in text and "id: MR" in text

@@ -1,0 +1,65 @@
+"""How alike data sets are: what is compared, what is kept, and what the page shows."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from app.jobs.submit import perform
+from app.pages.board import similarity, similarity_views
+from app.pages.board.similarity import ALL, EXAMPLE, SimilarityJob
+from app.workspace import Workspace
+from engine.errors import UserError
+
+A = "random:32"
+
+
+def test_topics_of_the_starter_set_are_there_at_once(workspace: Workspace) -> None:
+    """As by hand: the cosine between the mean unit vectors of what was drawn."""
+    job = SimilarityJob.of(A, EXAMPLE)
+    assert similarity.quick(workspace, job) and not similarity.quick(workspace, SimilarityJob(A))
+    assert len(similarity.found(workspace, job).missing) == 20
+    found = similarity.measure(workspace, job)
+    assert found.missing == () and job.is_stored(workspace) and len(found.rows) == 20
+    data = workspace.catalog.load(EXAMPLE)
+    means = []
+    for row in found.rows[:2]:
+        vectors = workspace.load(A).encode(row.sample(data)).astype(float)
+        means.append((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).mean(axis=0))
+    cosine = means[0] @ means[1] / np.linalg.norm(means[0]) / np.linalg.norm(means[1])
+    assert found.cosines[0, 1] == pytest.approx(cosine)
+    pairs = found.pairs()
+    assert len(pairs) == 190 and pairs[0]["cosine"] >= pairs[-1]["cosine"]
+
+
+def test_all_data_sets_by_a_job_with_a_bar(workspace: Workspace) -> None:
+    """One that is kept is not worked out again; the picture has every pair as a table."""
+    job = SimilarityJob.of(A, sentences=10)
+    for _ in perform(workspace, job):
+        pass
+    found = similarity.found(workspace, job)
+    assert [row.name for row in found.rows] == ["starter-pairs", "starter-topics"]
+    assert found.counts == (10, 10) and similarity.opening(workspace, A) == ALL
+    assert similarity.run_measurement(workspace, job) == ""
+    picture = similarity_views.picture(found, "group")
+    assert picture is not None and len(json.loads(picture["table"])["rows"]) == 1
+    assert "drawn with a fixed seed" in similarity_views.finding(found)
+    frames = json.loads(picture["figure"])["layout"]["shapes"]
+    assert len(frames) == 2  # a type each
+
+
+def test_what_cannot_be_compared(workspace: Workspace) -> None:
+    """Each says what is wrong."""
+    for asked, words in (
+        ((A, "starter-pairs"), "neither languages nor labels"),
+        ((A, "nothing"), "no data set named"),
+        (("random:32 | center:@task", EXAMPLE), "another encoder on every task"),
+    ):
+        with pytest.raises(UserError, match=words):
+            similarity.measure(workspace, SimilarityJob.of(*asked))
+    with pytest.raises(UserError, match="cannot be drawn"):
+        SimilarityJob.of(A, ALL, 5)
+    with pytest.raises(UserError, match="No encoder"):
+        SimilarityJob.of("")

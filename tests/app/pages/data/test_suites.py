@@ -1,0 +1,133 @@
+"""MTEB's suites on the page Data and by its verb: what is here, what is fetched, and how large."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from app import suites as names
+from app.cli import app
+from app.jobs.submit import perform
+from app.pages.data import suites, suites_views
+from app.pages.data.suites import FetchJob
+from app.workspace import Workspace
+from engine.errors import UserError
+from engine.mteb import suites as engine
+from tests.engine.mteb.test_bad_input import one_task, pairs
+
+V2 = "MTEB(eng, v2)"
+TASK = "mteb:Banking77Classification"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the hub of the test's own, in which nothing is."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(names, "_HELD", {})
+    return tmp_path / "hub"
+
+
+def arrived(cache: Path, task: str = "odd") -> None:
+    """As the hub's client leaves the data of a task."""
+    (cache / f"datasets--none--{task}" / "snapshots" / "1").mkdir(parents=True)
+
+
+def test_before_anything_is_fetched(workspace: Workspace) -> None:
+    """How many are here, how large the others are, and where they would go."""
+    found = suites.suite(V2)
+    assert suites.in_words(found).startswith("0 of 41 tasks are here; 41 to fetch, about 1.7")
+    assert found.free > 0
+    drawn = suites_views.card(found, visitor=False)
+    assert "Fetch 41 tasks, about 1.7" in drawn and f"free below {found.folder}" in drawn
+    assert drawn.count('data-act="fetch"') == 42 and "cc-by-sa-4.0" in drawn
+    assert 'data-act="fetch"' not in suites_views.card(found, visitor=True)
+    job = suites.fetching(V2, [TASK])
+    assert job == FetchJob((TASK,), V2) and job.title == "Fetch 1 task of MTEB(eng, v2)"
+    with pytest.raises(UserError, match="has no mteb:Imdb"):
+        suites.fetching(V2, ["mteb:Imdb"])
+
+
+def test_suites_are_looked_up_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What mteb says of them is kept, so that the page shows it without mteb."""
+    assert names.known(workspace) is None
+    assert "List them" in suites_views.listing(None, "")
+    first = names.look_up(workspace)
+    monkeypatch.setattr(names, "_HELD", {})
+    monkeypatch.setattr(engine, "suites", lambda: pytest.fail("asked again"))
+    again = names.look_up(workspace)
+    assert again.listed == first.listed and len(again.tasks[V2]) == 41
+    assert again.types["Banking77Classification"] == "Classification"
+    drawn = suites_views.listing(again, V2)
+    assert drawn.count("<li") == len(first.listed) and drawn.count('class="t-open"') == 1
+    assert "MTEB(eng, v1)" in drawn and "](" not in drawn
+
+
+def test_without_mteb_it_says_what_to_install(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the page and in the terminal."""
+    from engine.mteb import package
+
+    for module in (names, suites_views, package):
+        monkeypatch.setattr(module, "version", lambda: None)
+    assert "pip install &#x27;theodolite[mteb]&#x27;" in suites_views.listing(None, "")
+    with pytest.raises(UserError) as told:
+        names.look_up(workspace)
+    assert "theodolite[mteb]" in told.value.hint
+
+
+def test_a_disk_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is begun."""
+    monkeypatch.setattr(suites.shutil, "disk_usage", lambda _: type("U", (), {"free": 1_000_000}))
+    with pytest.raises(UserError, match=r"1\.72 GB of text, and 1 MB are free"):
+        suites.fetching(V2)
+    assert suites.fetching(V2, ["mteb:BIOSSES"]).tasks == ("mteb:BIOSSES",)
+
+
+def test_data_are_fetched_by_a_job(
+    workspace: Workspace, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails, fails alone; what has arrived is not fetched again."""
+    import datasets
+    from mteb.abstasks import AbsTaskSTS
+    from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
+
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    odd = one_task(AbsTaskSTS, "STS", "cosine_spearman", ["eng-Latn"], pairs(5))
+    fetched: list[Any] = []
+    plain = odd.load_data
+
+    def load(self: Any, **options: Any) -> None:
+        plain(self, **options)
+        fetched.append(self)
+        arrived(cache)
+
+    monkeypatch.setattr(odd, "load_data", load)
+    monkeypatch.setitem(REGISTRY, "OddTask", odd)
+    job = FetchJob((TASK, "mteb:OddTask"), V2)
+    assert not job.is_stored(workspace)
+    said = [str(what) for _, _, what in perform(workspace, job) if isinstance(what, UserError)]
+    assert len(said) == 1 and "the hub cannot be reached" in said[0]
+    assert len(fetched) == 1 and engine.is_here("mteb:OddTask")
+    assert FetchJob(("mteb:OddTask",)).is_stored(workspace)
+    with pytest.raises(UserError, match="No task"):
+        FetchJob(()).validate(workspace)
+
+
+def test_the_verb(tmp_path: Path) -> None:
+    """A row a task as JSON; queued, it is a run like any other."""
+    options = ["--store", str(tmp_path / "store")]
+    shown = CliRunner().invoke(app, ["data", "suite", V2, "--json", *options])
+    rows = [json.loads(line) for line in shown.output.splitlines()]
+    assert len(rows) == 41 and {row["here"] for row in rows} == {False}
+    asked = ["data", "suite", V2, "--tasks", TASK, "--queue", "--json", *options]
+    run = json.loads(CliRunner().invoke(app, asked).output)["id"]
+    opened = Workspace(tmp_path / "store")
+    assert opened.store.runs.get(run)["title"] == "Fetch 1 task of MTEB(eng, v2)"
+    opened.close()
