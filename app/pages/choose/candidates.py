@@ -1,0 +1,127 @@
+"""An encoder that may be chosen: what was measured of it, in a form that keeps the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.pages.board import cost, curves
+from app.pages.choose import data
+from app.pages.evaluate.results import known
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.pages.choose.job import ChooseJob
+    from app.workspace import Workspace
+    from engine.stats.bootstrap import Sample
+
+DTYPES = {"first": "float32", "int8": "int8", "binary": "binary"}
+"""How vectors are made smaller -> what their numbers are then."""
+_TIMED = "latency_p50"
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """An encoder as it was measured.
+
+    Attributes:
+        encoder: canonical spec.
+        row: the store's result; None without one.
+        error: why there is none.
+        sample: what it scored on each example, in the form that keeps the limits.
+        costs: what it takes on this machine; None where that is not known.
+        licence: of its weights; None where that is not known.
+        outside: which limit it does not keep; empty when it does.
+        dim, dtype, bytes: of a vector.
+    """
+
+    encoder: str
+    row: Mapping[str, Any] | None
+    error: str | None
+    sample: Sample | None
+    costs: Mapping[str, Any] | None
+    licence: str | None
+    outside: str
+    dim: int
+    dtype: str = "float32"
+
+    @property
+    def bytes(self) -> float:
+        """Of a vector."""
+        return self.dim * {"float32": 4.0, "int8": 1.0, "binary": 1 / 8}[self.dtype]
+
+    @property
+    def ms(self) -> float | None:
+        """Milliseconds that one sentence alone takes, the median."""
+        return self.costs[_TIMED] if self.costs else None
+
+    def form(self) -> dict[str, Any]:
+        """Its vectors and what they cost."""
+        return {"dim": self.dim, "dtype": self.dtype, "ms_per_sentence": self.ms,
+                "bytes_per_vector": self.bytes}  # fmt: skip
+
+
+def measured(workspace: Workspace, job: ChooseJob, task: str | None, name: str) -> Candidate:
+    """What the store knows of an encoder."""
+    from engine.encoders import describe
+    from engine.stats.bootstrap import main_sample
+
+    facts, costs, sample = describe(name), cost.measured(workspace).get(name), None
+    dim = int(facts["dim"] or (costs or {}).get("dim") or 0)
+    row, error = _result(workspace, job.dataset, name, task)
+    if row is not None:
+        dim = row["dim"]
+        try:
+            sample = main_sample(workspace.store.results.examples(row["id"]), row["details"])
+        except ValueError:
+            error = f"{task} keeps no values per example, so nothing can be told apart."
+    made = Candidate(name, row, error, sample, costs, facts.get("licence"), "", dim)
+    if name in job.encoders:
+        made = within(workspace, job, task, made)
+    return made
+
+
+def _result(
+    workspace: Workspace, dataset: str, name: str, task: str | None
+) -> tuple[Mapping[str, Any] | None, str | None]:
+    """What was measured, or why nothing was: what has failed is not tried a second time."""
+    try:
+        if task is None:
+            left = data.lacking(workspace, name, dataset)
+            return None, f"{formats.plural(left, 'text')} could not be encoded." if left else None
+        row = known(workspace, workspace.load(name), task, None, None)
+    except UserError as error:
+        return None, error.message
+    if row is not None:
+        return row, None
+    failed = workspace.store.results.table(encoders=[name], tasks=[task])
+    return None, next((one["error"] for one in failed[::-1] if one["error"]), "It crashed.")
+
+
+def within(workspace: Workspace, job: ChooseJob, task: str | None, one: Candidate) -> Candidate:
+    """The candidate in a form that keeps the limits, or said to be outside of them."""
+    if job.licences and (one.licence or "").casefold() not in job.licences:
+        return replace(one, outside=f"licence {one.licence or 'not known'}")
+    if job.max_ms is not None and (one.ms is None or one.ms > job.max_ms):
+        took = "speed not known" if one.ms is None else f"{cost.brief(one.ms)} ms a sentence"
+        return replace(one, outside=took)
+    if job.max_bytes is None or one.bytes <= job.max_bytes:
+        return one
+    smaller = replace(one, dtype="int8", dim=min(one.dim, job.max_bytes))
+    if task is None or one.sample is None:
+        return smaller
+    return replace(smaller, sample=_smaller(workspace, smaller, task))
+
+
+def _smaller(workspace: Workspace, form: Candidate, task: str) -> Sample | None:
+    """The values of an encoder with smaller vectors; None where they cannot be scored."""
+    from engine.stats.bootstrap import main_sample
+
+    method = next(name for name, dtype in DTYPES.items() if dtype == form.dtype)
+    try:
+        made = curves.smaller_scored(workspace, form.encoder, task, lambda _: [form.dim], [method])
+        return next((main_sample(one.examples, one.details) for _, one in made), None)
+    except UserError:
+        return None

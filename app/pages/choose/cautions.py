@@ -1,0 +1,216 @@
+"""What speaks against trusting a decision sheet: each with a code for programs and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from app import endpoints, formats
+from app.pages.board import leaks
+from app.pages.choose import data, words
+from engine.datasets.types import LabelledPairs, LabelledSentences, Retrieval, ScoredPairs
+
+if TYPE_CHECKING:
+    from app.pages.choose.candidates import Candidate
+    from app.pages.choose.job import ChooseJob
+    from app.workspace import Workspace
+    from engine.datasets.types import Dataset
+
+Caution = tuple[str, str]
+"""A code and a sentence."""
+DOMINANT = 0.5
+"""Share of the rows from which one label dominates."""
+
+
+def found(
+    workspace: Workspace,
+    job: ChooseJob,
+    dataset: Dataset,
+    every: Sequence[Candidate],
+    sheet: Mapping[str, Any],
+) -> list[Caution]:
+    """All that speaks against a sheet, the gravest first.
+
+    Args:
+        workspace: where the data are that encoders were trained on.
+        job: what was asked.
+        dataset: what it was asked of.
+        every: the encoders as they were measured, the baseline among them.
+        sheet: as far as it is made.
+    """
+    return [
+        *_unscored(dataset, sheet),
+        *_failed(every),
+        *_baseline(sheet),
+        *_leaks(workspace, every, sheet["task"]),
+        *_few(sheet),
+        *_limits(job, every),
+        *_alike(every),
+        *_dominant(dataset),
+        *_duplicates(dataset),
+        *_settings(job),
+        *_left_out(every, sheet),
+    ]
+
+
+def _unscored(dataset: Dataset, sheet: Mapping[str, Any]) -> Iterator[Caution]:
+    if sheet["task"] is not None:
+        return
+    rows = data.examples(dataset)
+    if rows:
+        text = (
+            f"{formats.plural(rows, 'example')} of {dataset.name} "
+            f"{'is' if rows == 1 else 'are'} labelled; fewer than {data.LEAST} are not scored."
+        )
+        yield "few_examples", text
+    else:
+        text = (
+            f"{dataset.name} has no labels, so no encoder can be called better. Compare them by "
+            "hand with Judge, or add a column of labels."
+        )
+        yield "no_labels", text
+
+
+def _failed(every: Sequence[Candidate]) -> Iterator[Caution]:
+    for one in every:
+        if one.error is not None:
+            yield "encoder_failed", f"{one.encoder} was left out: {one.error}"
+
+
+def _baseline(sheet: Mapping[str, Any]) -> Iterator[Caution]:
+    over = sheet["against_baseline"]
+    if over is not None and not over["beaten"]:
+        text = (
+            f"{sheet['best']['encoder']} is not significantly better than {sheet['baseline']}, "
+            "which knows only which words are the same: the texts may not hold what the labels "
+            "say, there may be too few, or they may be too easy."
+        )
+        yield "baseline_not_beaten", text
+
+
+def _leaks(workspace: Workspace, every: Sequence[Candidate], task: str | None) -> Iterator[Caution]:
+    """Texts that stand in what an encoder was trained on, as far as that is known and here."""
+    for one in every:
+        if task is None or one.sample is None:
+            continue
+        sets = leaks.here(workspace, leaks.known(workspace, one.encoder)).values()
+        for name in dict.fromkeys(place for those in sets for place in those):
+            leak = leaks.look(workspace, task, name)
+            if leak.same + leak.nearly:
+                text = (
+                    f"{formats.plural(leak.same + leak.nearly, 'text')} of {leak.tested:,} "
+                    f"{'stands' if leak.same + leak.nearly == 1 else 'stand'} in {name}, which "
+                    f"{one.encoder} was trained on: its score may be too high."
+                )
+                yield "leak", text
+
+
+def _few(sheet: Mapping[str, Any]) -> Iterator[Caution]:
+    if sheet["best"] is not None and sheet["n"] < data.FEW:
+        wide = sheet["best"]["high"] - sheet["best"]["low"]
+        text = (
+            f"Only {words.examples(sheet)}: the best encoder's 95 % interval is {wide:.0f} points "
+            "wide."
+        )
+        yield "few_examples", text
+
+
+def _limits(job: ChooseJob, every: Sequence[Candidate]) -> Iterator[Caution]:
+    asked = [one for one in every if one.encoder in job.encoders]
+    outside = [f"{one.encoder} ({one.outside})" for one in asked if one.outside]
+    if outside:
+        whole = "no_encoder_within_limits" if len(outside) == len(asked) else "limits"
+        yield whole, f"Left out because of the limits: {formats.listed(outside)}."
+
+
+def _alike(every: Sequence[Candidate]) -> Iterator[Caution]:
+    known = [one for one in every if one.sample is not None]
+    for a, b in combinations(known, 2):
+        assert a.sample is not None  # noqa: S101 - for the type checker
+        assert b.sample is not None  # noqa: S101 - for the type checker
+        if np.allclose(a.sample.values, b.sample.values, atol=1e-6):
+            text = (
+                f"{a.encoder} and {b.encoder} score the same on every example: no number of "
+                "examples like these would tell them apart."
+            )
+            yield "same_answers", text
+
+
+def _dominant(dataset: Dataset) -> Iterator[Caution]:
+    counts = data.labels_of(dataset)
+    if not counts:
+        return
+    (label, most), total = counts.most_common(1)[0], counts.total()
+    if most > DOMINANT * total:
+        text = (
+            f"{100 * most / total:.0f} % of the rows have the label {label[:40]!r}: guessing it "
+            "every time would be right as often."
+        )
+        yield "dominant_class", text
+
+
+def _duplicates(dataset: Dataset) -> Iterator[Caution]:
+    from engine.search.curation import exact_duplicates
+
+    texts, labels = _rows(dataset)
+    groups = exact_duplicates(texts)
+    if not groups.count:
+        return
+    spare = len(groups.ids) - groups.count
+    split = 0
+    if labels:
+        kept: dict[int, set[str]] = {}
+        for row, group in zip(groups.ids.tolist(), groups.group.tolist(), strict=True):
+            kept.setdefault(group, set()).add(labels[row])
+        split = sum(len(found) > 1 for found in kept.values())
+    contradicting = ""
+    if split:
+        contradicting = f" {formats.plural(split, 'text')} of them with different labels or scores."
+    text = (
+        f"{formats.plural(spare, 'row')} of {formats.count(len(texts))} "
+        f"{'repeats' if spare == 1 else 'repeat'} another, but for case, spaces and final "
+        f"punctuation: repeated rows count more than once and can flatter scores.{contradicting}"
+    )
+    yield "duplicates", text
+
+
+def _rows(dataset: Dataset) -> tuple[list[str], list[str]]:
+    """The text of each row, and its label where it has one."""
+    match dataset:
+        case LabelledSentences():
+            return dataset.sentences, dataset.labels
+        case LabelledPairs():
+            sides = zip(dataset.left.tolist(), dataset.right.tolist(), strict=True)
+            texts = [f"{dataset.sentences[a]}\n{dataset.sentences[b]}" for a, b in sides]
+            return texts, dataset.labels
+        case ScoredPairs():
+            parts = dataset.parts.values()
+            return (
+                [f"{a}\n{b}" for part in parts for a, b in zip(part.left, part.right, strict=True)],
+                [f"{grade:g}" for part in parts for grade in part.gold],
+            )
+        case Retrieval():
+            return list(dataset.queries.values()), []
+    return list(dataset.sentences), []
+
+
+def _settings(job: ChooseJob) -> Iterator[Caution]:
+    from engine.encoders import warnings_of
+
+    for name in job.encoders:
+        code = "endpoint" if endpoints.addresses(name) else "settings_contradicted"
+        for text in warnings_of(name):
+            yield code, f"{name}: {text}"
+
+
+def _left_out(every: Sequence[Candidate], sheet: Mapping[str, Any]) -> Iterator[Caution]:
+    if sheet["unlabelled"]:
+        rows = formats.plural(sheet["unlabelled"], "row")
+        yield "unlabelled", f"{rows} of the file without a label were left out."
+    details: Mapping[str, Any] = next((one.row["details"] for one in every if one.row), {})
+    if details.get("left_out"):
+        rows = formats.plural(details["left_out"], "row")
+        yield "rare_labels", f"{rows} were left out: their labels occur fewer than five times."

@@ -1,0 +1,96 @@
+"""`theodolite choose`: which encoder for a file of one's own, from a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.terminal import (
+    JsonOption,
+    QueueOption,
+    check_writable,
+    emit,
+    emit_json,
+    line,
+    progress_bar,
+    queued,
+    say,
+    verb,
+)
+from app.workspace import Workspace
+
+
+@verb
+def choose(
+    workspace: Workspace,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, TSV, JSONL, Parquet, plain text or ZIP; or the name of a data set.",
+        ),
+    ],
+    columns: Annotated[
+        str | None, typer.Option(help="role=column,…  e.g. text=review,label=stars")
+    ] = None,
+    encoders: Annotated[
+        list[str] | None,
+        typer.Option("--encoder", "-e", metavar="ENCODER", help="A spec; default: all installed."),
+    ] = None,
+    max_ms: Annotated[
+        float | None, typer.Option(help="At most so many milliseconds for one sentence, here.")
+    ] = None,
+    max_bytes: Annotated[int | None, typer.Option(help="At most so many bytes a vector.")] = None,
+    licences: Annotated[
+        str, typer.Option("--licence", help="Comma-separated licences, such as apache-2.0.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="Write the sheet to FILE.md, FILE.html or FILE.json.")
+    ] = None,
+    queue: QueueOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Decide which encoder to take for your data, and how sure that is.
+
+    theodolite choose reviews.csv --columns text=review,label=stars
+
+    theodolite choose questions.csv -e minilm -e wordllama --max-ms 5 --out sheet.html
+
+    Who is best, who ties with it, the cheapest of these in its smallest vectors, how many more
+    examples would end the ties, and what speaks against trusting it. With --json, an object for
+    each encoder comes first, and the sheet last.
+    """
+    from app.jobs import submit
+    from app.pages.choose import report, service, words
+
+    if out is not None:
+        report.check(out)
+        check_writable(out)
+    job = service.asked(workspace, file, encoders, columns, max_ms, max_bytes, licences.split(","))
+    if queue:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    for text in service.sent(workspace, job):
+        say(text)
+    with progress_bar(job.title) as move:
+        sheet = service.sheet_of(workspace, job, move)
+    if out is not None:
+        out.write_text(report.written(sheet, out), encoding="utf-8")
+        say(f"The sheet is in {out}.")
+    if as_json:
+        for row in sheet["encoders"]:
+            emit_json(row)
+        emit_json(sheet)
+        return
+    line(f"{words.headline(sheet)}.")
+    for text in words.sentences(sheet):
+        line(text)
+    for one in sheet["warnings"]:
+        say(f"Warning ({one['code']}): {one['message']}")
+    columns_ = [head.lower() for head in words.HEADS]
+    emit([dict(zip(columns_, row, strict=True)) for row in words.rows(sheet)], columns_, False)
+
+
+VERBS = {"choose": choose}

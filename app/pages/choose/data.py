@@ -1,0 +1,141 @@
+"""The data that a choice is made on: how it is scored, if it can be, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from engine.datasets.types import (
+    LabelledPairs,
+    LabelledSentences,
+    Parallel,
+    Retrieval,
+    ScoredPairs,
+    Sentences,
+)
+from engine.errors import UserError
+from engine.progress import Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from app.workspace import Workspace
+    from engine.datasets.types import Dataset
+
+LEAST = 20
+"""Examples that are scored at all."""
+FEW = 100
+"""Examples below which an interval is as wide as most differences between encoders."""
+MOST_COMPARED = 2_000
+"""Sentences whose neighbours are compared where there are no labels."""
+
+
+def examples(data: Dataset) -> int | None:
+    """How many rows say what is right; None where none does."""
+    match data:
+        case LabelledSentences() | LabelledPairs():
+            return len(data.labels)
+        case ScoredPairs():
+            return sum(len(part.gold) for part in data.parts.values())
+        case Retrieval():
+            return max((len(judged) for judged in data.judgements.values()), default=0)
+        case Parallel():
+            return max((len(part.gold) for part in data.parts.values()), default=0)
+        case Sentences():
+            return None
+    return None
+
+
+def unlabelled(workspace: Workspace, name: str) -> int:
+    """Rows of its file that have no label and were left out."""
+    row = workspace.store.uploads.get(name.removeprefix("upload:"))
+    return int(row["info"].get("unlabelled", 0)) if row else 0
+
+
+def labels_of(data: Dataset) -> Counter[str]:
+    """How often each label occurs; empty where there are none."""
+    return Counter(data.labels if isinstance(data, LabelledSentences | LabelledPairs) else ())
+
+
+def check(data: Dataset) -> None:
+    """Refuse what tells nothing.
+
+    Raises:
+        UserError: all texts are empty, or all labels the same.
+    """
+    if not any(text.strip() for text in data.sentences):
+        raise UserError(
+            f"All texts of {data.name} are empty.", "Name their column with --columns text=…."
+        )
+    counts = labels_of(data)
+    if len(counts) == 1:
+        label = next(iter(counts))
+        raise UserError(
+            f"All {counts[label]:,} rows of {data.name} have the label {label[:40]!r}: there is "
+            "nothing to tell apart.",
+            "Name the column of the labels with --columns text=…,label=…, or only text=… to go on "
+            "without labels.",
+        )
+
+
+def task_of(workspace: Workspace, name: str) -> str | None:
+    """The task that measures it; None where nothing says what is right, or too few rows do.
+
+    Sentences with labels: five folds of a linear classifier where most labels have enough of them,
+    else by the labels of the nearest others: what a classifier learns from two or three of each
+    depends more on how long vectors are than on what they hold.
+    """
+    data = workspace.catalog.load(name)
+    if (examples(data) or 0) < LEAST:
+        return None
+    if isinstance(data, LabelledSentences):
+        return f"{name}/{'classify' if _many_of_each(data) else 'search'}"
+    infos = {info.name: info for info in workspace.catalog.list()}
+    found = infos[name].tasks if name in infos else ()
+    return next(iter(found), name)
+
+
+def highest(data: Dataset, metric: str) -> float | None:
+    """The score of who finds all that there is, where labels are too rare for 100."""
+    if metric != "precision_at_10":
+        return None
+    counts = labels_of(data)
+    found = sum(n * min(1.0, (n - 1) / 10) for n in counts.values()) / counts.total()
+    return 100.0 * found if found < 1.0 else None
+
+
+def _many_of_each(data: LabelledSentences) -> bool:
+    from engine.tasks.classification import frequent, has_own_splits
+
+    kept, counts = frequent(data, "train" if has_own_splits(data) else None)
+    return len(kept) > 1 and sum(counts[label] for label in kept) >= 0.9 * counts.total()
+
+
+def vectors(
+    workspace: Workspace, encoder: str, name: str, progress: Progress | None = None
+) -> np.ndarray:
+    """Vectors of some of its distinct sentences: float32 (at most MOST_COMPARED, dim)."""
+    from app.finite import finite
+
+    some = _compared(workspace, name)
+    return finite(workspace.bound(encoder, name).encode(some, progress), some)
+
+
+def lacking(workspace: Workspace, encoder: str, name: str) -> int:
+    """How many of them it has not encoded.
+
+    Raises:
+        UserError: an encoder that cannot be used.
+    """
+    from app.vectors import sources, uncached
+
+    some, models = _compared(workspace, name), sources(workspace.bound(encoder, name))
+    return max((len(uncached(model, some)) for model in models), default=0)
+
+
+def _compared(workspace: Workspace, name: str) -> list[str]:
+    import numpy as np
+
+    distinct, _ = workspace.catalog.sentences(name)
+    drawn = np.random.default_rng(0).permutation(len(distinct))[:MOST_COMPARED]
+    return [distinct[i] for i in np.sort(drawn)]

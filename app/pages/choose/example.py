@@ -1,0 +1,39 @@
+"""The sheet that ships and shows what one will get: of the encoders and topics that ship."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.examples import shipped
+from app.pages.choose.job import ChooseJob
+from app.pages.choose.sheet import Sheet, make
+from app.workspace import STARTER_ENCODERS
+from engine.progress import nobody
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+NAME = "choose"
+DATA = "starter-topics"
+
+
+def make_example(workspace: Workspace) -> None:
+    """Choose among them."""
+    from app.jobs.submit import perform
+
+    job = ChooseJob.of(DATA, STARTER_ENCODERS[::-1])
+    for _ in perform(workspace, job):
+        pass
+    sheet = make(workspace, job, nobody)
+    shipped.write_answer(
+        workspace, NAME, {**sheet, "machine": "the machine it was made on"}, job.encoders, [DATA]
+    )
+
+
+def read(workspace: Workspace) -> Sheet | None:
+    """The sheet, where the encoders and data are those that it is of."""
+    found = shipped.read(NAME)
+    if found is None or not found.is_of(workspace, *found.facts["encoders"]):
+        return None
+    answer: Sheet = found.answer
+    return answer

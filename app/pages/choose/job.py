@@ -1,0 +1,126 @@
+"""The job *choose*: encoders measured on one's own data, a unit each, then the decision sheet."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.jobs.job import Job
+from app.pages.board import cost
+from app.pages.choose import data, sheet
+from app.pages.choose.sheet import Sheet
+from app.pages.evaluate.results import measured
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+
+BASELINE = "random:256"
+"""What every sheet is compared with: random words, which know nothing."""
+LEAST_BYTES = 16
+
+
+@dataclass(frozen=True)
+class ChooseJob(Job):
+    """What is asked; made with `of`.
+
+    Attributes:
+        dataset: name in the catalog.
+        encoders: canonical specs.
+        max_ms: milliseconds that one sentence alone may take on this machine.
+        max_bytes: of a vector; an encoder is measured in the precision and size that fits.
+        licences: that the weights may have; none for any.
+    """
+
+    kind = "choose"
+    continue_on_crash = True
+    continue_on_failure = True
+
+    dataset: str
+    encoders: tuple[str, ...]
+    max_ms: float | None = None
+    max_bytes: int | None = None
+    licences: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        dataset: str,
+        encoders: Sequence[str],
+        max_ms: float | None = None,
+        max_bytes: int | None = None,
+        licences: Sequence[str] = (),
+    ) -> ChooseJob:
+        """Check what is asked and put it into one form, so that equal questions are equal.
+
+        Raises:
+            UserError: no encoder, a spec that cannot be read, or a limit that nothing can keep.
+        """
+        from engine.encoders import parse
+
+        names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
+        if not names:
+            raise UserError("No encoder was chosen.", "Choose at least one.")
+        if max_ms is not None and max_ms <= 0:
+            raise UserError(f"No encoder takes {max_ms:g} ms a sentence.", "Give more than 0.")
+        if max_bytes is not None and max_bytes < LEAST_BYTES:
+            raise UserError(
+                f"{max_bytes} bytes are too few for a vector.", f"Give at least {LEAST_BYTES}."
+            )
+        kept = tuple(sorted({one.strip().casefold() for one in licences if one.strip()}))
+        return cls(dataset, names, max_ms, max_bytes, kept)
+
+    @property
+    def title(self) -> str:
+        """`Choose among 3 encoders for upload:reviews`."""
+        many = f"{len(self.encoders)} encoders" if len(self.encoders) > 1 else self.encoders[0]
+        return f"Choose among {many} for {self.dataset}"
+
+    @property
+    def baseline(self) -> str:
+        """The random words that the others have to beat."""
+        from engine.encoders.variants import baseline
+
+        return next((name for name in self.encoders if baseline(name) == "random"), BASELINE)
+
+    def measured(self) -> list[str]:
+        """Those asked for, and the baseline."""
+        return list(dict.fromkeys([*self.encoders, self.baseline]))
+
+    def validate(self, workspace: Workspace) -> None:
+        """Refuse data that cannot be read, or whose labels are all the same."""
+        data.check(workspace.catalog.load(self.dataset))
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether the sheet was made of these very encoders and data."""
+        found = sheet.stored(workspace, self)
+        return found is not None and sheet.is_current(workspace, found)
+
+    def units(self) -> list[str]:
+        """One an encoder, and the sheet."""
+        return [*(f"Measuring {name} on {self.dataset}" for name in self.measured()),
+                "Decision sheet"]  # fmt: skip
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Sheet]:
+        """Measure one encoder, or draw the conclusion; yields the sheet."""
+        names = self.measured()
+        if position == len(names):
+            yield sheet.make(workspace, self, reporter.tick)
+            return
+        encoder = names[position]
+        task = data.task_of(workspace, self.dataset)
+        if task is None:
+            data.vectors(workspace, encoder, self.dataset, reporter)
+        else:
+            row = measured(workspace, encoder, task, progress=reporter)
+            if row["error"] is not None:
+                raise UserError(row["error"], row["hint"] or "")
+        if encoder not in cost.measured(workspace):
+            with contextlib.suppress(UserError):  # files of vectors encode nothing
+                cost.measure(workspace, encoder)
+        found = sheet.stored(workspace, self)
+        if found is not None and any(row["error"] for row in found["encoders"]):
+            sheet.make(workspace, self)  # this failed when that was made, and now it did not

@@ -1,0 +1,146 @@
+"""The page *Choose*: a file of one's own in, a decision sheet out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app.components.chart import chart
+from app.jobs.submit import queue_unless_stored
+from app.pages.choose import service, views
+from app.pages.choose.job import LEAST_BYTES, ChooseJob
+from app.pages.encoders import choices
+from app.pages.encoders import service as encoders
+from app.pages.jobs import run_panel
+from app.pages.jobs.run_panel import RunPanel
+from app.web import address, background_call, parts
+from app.web.controls import Answer, Control, Controls, Values, on
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+TITLE = "Choose"
+PATH = "choose"
+DESCRIPTION = (
+    "Which encoder for your data: who is best, who ties with it, what they cost, how many more "
+    "examples would tell them apart, and what speaks against trusting the answer."
+)
+EXAMPLE = "starter-topics"
+CONTROLS = (
+    Control("dataset", "Data", gr.Dropdown, key="data",
+            options={"choices": [], "value": None, "elem_id": "chosen-data"}),
+    choices.ENCODERS,
+    Control("max_ms", "Milliseconds a sentence", gr.Number, hint="At most, on this machine.",
+            options={"minimum": 0, "elem_id": "max-ms", "min_width": 140}),
+    Control("max_bytes", "Bytes a vector", gr.Number, hint="At most.",
+            options={"minimum": LEAST_BYTES, "precision": 0, "elem_id": "max-bytes",
+                     "min_width": 140}),
+    Control("licences", "Licences", gr.Dropdown, (), "None: any.", (),
+            {"multiselect": True, "elem_id": "licences", "min_width": 140}, key="licence"),
+)  # fmt: skip
+FILE = (
+    Control("file", "A table, lines or ZIP; or all files of one set", gr.File,
+            options={"file_count": "multiple", "height": 120, "elem_id": "own-file"}),
+    Control("columns", "Columns", default="", hint="Empty: guessed.",
+            options={"max_lines": 1, "placeholder": "text=review,label=stars",
+                     "elem_id": "own-columns"}),
+)  # fmt: skip
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page."""
+    controls, own = Controls(*CONTROLS), Controls(*FILE)
+    with parts.bar(TITLE, DESCRIPTION):
+        pass
+    with gr.Row(elem_classes=["t-desk"]):
+        with gr.Column(scale=5, min_width=320):
+            controls.render("dataset")
+            if not workspace.read_only:
+                with gr.Accordion("A file of your own", open=False, elem_id="own"):
+                    own.render("file", "columns")
+                    bring = gr.Button("Read it", size="md", elem_id="bring")
+            controls.render("encoder")
+            with gr.Accordion("Limits", open=False, elem_id="limits"), gr.Row():
+                controls.render("max_ms", "max_bytes", "licences")
+        with gr.Column(scale=4, min_width=320, elem_classes=["t-beside", "t-answer"]):
+            plan = parts.static("", elem_id="plan")
+            with gr.Row(visible=not workspace.read_only, elem_classes="t-go"):
+                go = gr.Button("Choose", variant="primary", elem_id="choose")
+            notice = parts.notice()
+            panel = RunPanel(workspace)
+    with gr.Row(elem_classes=["t-sheet-row"]):
+        with gr.Column(scale=5, min_width=320):
+            said = parts.static("", elem_id="sheet")
+        with gr.Column(scale=4, min_width=320):
+            finding = parts.static("", elem_id="front-finding")
+            front = chart(elem_id="front")
+    numbers = parts.static("", elem_id="numbers")
+    shown = {"plan": plan, "sheet": said, "finding": finding, "front": front, "numbers": numbers}
+
+    def show(asked: Values, session: str | None) -> Iterator[dict[str, Any]]:
+        for words, found in background_call.followed(
+            lambda say: [_shown(workspace, asked)], f"Reading {asked.dataset}", session
+        ):
+            yield {"plan": words} if found is None else found[0]
+
+    def make(asked: Values) -> str:
+        choices.need(asked.encoder)
+        job = _job(asked)
+        encoders.ensure_listed(workspace, job.encoders)
+        return queue_unless_stored(workspace, job)
+
+    panel.connect(
+        controls, shown, plan, go, notice,
+        load=partial(_loaded, workspace, controls), show=show, make=make,
+    )  # fmt: skip
+    if workspace.read_only:
+        return
+
+    def read(asked: Values) -> Answer:
+        name = service.bring(workspace, [Path(f) for f in asked.file or ()], asked.columns or None)
+        values = Values(**{n: getattr(asked, n) for n in controls.declared} | {"dataset": name})
+        drawn = {shown[n]: value for n, value in _shown(workspace, values).items()}
+        return {controls["dataset"]: _data(workspace, name), own["file"]: None, **drawn}
+
+    on([own["file"].upload, bring.click], read, {**controls, **own},
+       [controls["dataset"], own["file"], *shown.values()], notice,
+       show_progress="full", show_progress_on=own["file"])  # fmt: skip
+
+
+def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[str, Any]:
+    """The controls as the address has them."""
+    asked = controls.asked(request)
+    known = sorted({row["licence"] for row in encoders.listed(workspace) if row.get("licence")})
+    return {
+        "dataset": _data(workspace, address.first(request, "data")),
+        "encoder": choices.filled(workspace, choices.asked(workspace, request)),
+        "max_ms": asked.max_ms,
+        "max_bytes": asked.max_bytes,
+        "licences": gr.update(choices=known, value=asked.licences),
+        "run": run_panel.asked(workspace, request),
+    }
+
+
+def _data(workspace: Workspace, named: str | None) -> Any:
+    names = service.offered(workspace)
+    uploads = [name for name in names if name.startswith("upload:")]
+    if named and named not in names:
+        names.append(named)
+    return gr.update(choices=names, value=named or next(iter(uploads[::-1]), EXAMPLE))
+
+
+def _job(asked: Values) -> ChooseJob:
+    """The controls as a question."""
+    most = None if asked.max_bytes is None else int(asked.max_bytes)
+    return ChooseJob.of(asked.dataset, asked.encoder, asked.max_ms, most, asked.licences)
+
+
+def _shown(workspace: Workspace, asked: Values) -> dict[str, Any]:
+    """What will be done, and the sheet: that of the question, or the one that ships."""
+    if not asked.encoder or not asked.dataset:
+        return {"plan": '<p class="t-muted">Tick an encoder to go on.</p>'}
+    return views.shown(workspace, _job(asked))

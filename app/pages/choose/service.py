@@ -1,0 +1,214 @@
+"""Choosing an encoder for one's own data: a file in, a decision sheet out.
+
+The page Choose, `theodolite choose` and `theodolite.choose` ask, a job answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from app import endpoints, formats
+from app.jobs.submit import perform
+from app.pages.board import cost
+from app.pages.choose import data as evidence
+from app.pages.choose import words
+from app.pages.choose.job import ChooseJob
+from app.pages.choose.sheet import Sheet, stored
+from app.pages.data import service as uploads
+from app.pages.encoders.service import ensure_listed, listed
+from engine.errors import UserError
+from store.errors import StoreError
+
+if TYPE_CHECKING:
+    from app.jobs.submit import Move
+    from app.workspace import Workspace
+    from engine.datasets.tables import Mapping
+
+KINDS = ("labels", "labelled-pairs", "pairs", "retrieval", "parallel", "sentences")
+_MOST_NAMES = 99
+
+
+def bring(workspace: Workspace, files: Sequence[Path], columns: str | None = None) -> str:
+    """Keep a file of one's own as a data set; what it holds is guessed where that is not said.
+
+    Rows without a label are left out where others have one.
+
+    Args:
+        workspace: which keeps it.
+        files: a table, an archive, or all files of one set.
+        columns: `text=…,label=…`; None for guesses.
+
+    Returns:
+        Its name in the catalog.
+
+    Raises:
+        UserError: for visitors, or a file that cannot be read so.
+    """
+    from engine.datasets import tables
+
+    workspace.refuse_visitors()
+    before = {row["name"] for row in workspace.store.uploads.list()}
+    with uploads.together(files) as file, TemporaryDirectory() as folder:
+        mapping = uploads.mapping_of(file, None, columns)
+        kept, without = tables.labelled_rows(file, file.name, mapping)
+        name, facts = uploads.name_for(file.name), {}
+        if without and not kept:
+            mapping = tables.Mapping("sentences", {"text": mapping.columns["text"]}, mapping.header)
+        elif without:
+            file, facts = Path(folder) / f"{name}.jsonl", {"unlabelled": without}
+            file.write_text(kept, encoding="utf-8")
+            mapping = tables.Mapping(mapping.kind, {role: role for role in mapping.columns})
+        added = _keep(workspace, file, name, mapping, facts)
+    try:
+        evidence.check(workspace.catalog.load(added))
+    except UserError:
+        if added.removeprefix("upload:") not in before:
+            uploads.remove(workspace, added)
+        raise
+    return added
+
+
+def _keep(
+    workspace: Workspace, file: Path, name: str, mapping: Mapping, facts: dict[str, int]
+) -> str:
+    """Under its name, or one with a number behind it where that is taken by other content."""
+    for number in range(1, _MOST_NAMES):
+        unused = name if number == 1 else f"{name[:76]} {number}"
+        try:
+            kept = uploads.keep(workspace, file, file.name, unused, mapping, facts)
+            return f"upload:{kept['name']}"
+        except StoreError as error:
+            if "already" not in error.message:
+                raise
+    raise UserError(f"Too many uploads are called {name!r}.", "Rename the file.")
+
+
+def defaults(workspace: Workspace) -> list[str]:
+    """The encoders that are installed: those that are kept, or that ship."""
+    from app.workspace import STARTER_ENCODERS
+
+    return [row["name"] for row in listed(workspace)] or list(STARTER_ENCODERS[::-1])
+
+
+def choose(
+    workspace: Workspace,
+    data: Path | str,
+    encoders: Sequence[str] | None = None,
+    *,
+    columns: str | None = None,
+    max_ms: float | None = None,
+    max_bytes: int | None = None,
+    licences: Sequence[str] = (),
+    move: Move | None = None,
+) -> Sheet:
+    """Measure encoders on a file of one's own, and decide.
+
+        sheet = theodolite.choose(theodolite.Workspace(folder), "reviews.csv")
+        print(sheet["best"], sheet["ties"], sheet["cheapest"])
+
+    Args:
+        workspace: which keeps the file, the results and the sheet.
+        data: a file, or the name of a data set.
+        encoders: spec strings; None for those installed.
+        columns: `text=…,label=…`; None for guesses.
+        max_ms: milliseconds that one sentence alone may take on this machine.
+        max_bytes: of a vector.
+        licences: that the weights may have; none for any.
+        move: told how far the whole is, for a bar.
+
+    Returns:
+        `best`, `ties`, `cheapest`, `more_examples`, `warnings`, and the numbers behind them.
+
+    Raises:
+        UserError: what cannot be read or asked.
+    """
+    job = asked(workspace, data, encoders, columns, max_ms, max_bytes, licences)
+    return sheet_of(workspace, job, move)
+
+
+def asked(
+    workspace: Workspace,
+    data: Path | str,
+    encoders: Sequence[str] | None = None,
+    columns: str | None = None,
+    max_ms: float | None = None,
+    max_bytes: int | None = None,
+    licences: Sequence[str] = (),
+) -> ChooseJob:
+    """The question, with its file kept as a data set. See `choose`."""
+    known = {info.name for info in workspace.catalog.list()}
+    name = str(data)
+    if Path(data).exists() or name not in known:
+        name = bring(workspace, [Path(data)], columns)
+    return ChooseJob.of(name, encoders or defaults(workspace), max_ms, max_bytes, licences)
+
+
+def sheet_of(workspace: Workspace, job: ChooseJob, move: Move | None = None) -> Sheet:
+    """The sheet, from the store or made here and now.
+
+    Raises:
+        UserError: what cannot be asked.
+        StoreError: it was cancelled from elsewhere.
+    """
+    job.validate(workspace)
+    ensure_listed(workspace, job.encoders)
+    if not job.is_stored(workspace):
+        for _ in perform(workspace, job, move=move):
+            pass
+    found = stored(workspace, job)
+    if found is None:
+        raise UserError("The sheet could not be made.", "The log has the details.")
+    return found
+
+
+def offered(workspace: Workspace) -> list[str]:
+    """Data sets that a choice can be made on."""
+    return [info.name for info in workspace.catalog.list() if info.kind in KINDS]
+
+
+def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
+    """What will be measured, in words.
+
+    Raises:
+        UserError: data that cannot be read, or tell nothing.
+    """
+    dataset = workspace.catalog.load(job.dataset)
+    evidence.check(dataset)
+    task, rows = evidence.task_of(workspace, job.dataset), evidence.examples(dataset)
+    labels = len(evidence.labels_of(dataset))
+    of = f", {formats.plural(labels, 'label')}" if labels else ""
+    if task is None:
+        few = f"Fewer than {evidence.LEAST} labels" if rows else "No labels"
+        what = f"{few}: the sheet can say how encoders differ and what they cost, not which wins."
+    else:
+        named = words.EXAMPLES.get(dataset.kind, ("example",))
+        what = f"{formats.plural(rows or 0, *named)}{of}; measured as {task}."
+    if without := evidence.unlabelled(workspace, job.dataset):
+        what += f" {formats.plural(without, 'row')} without a label left out."
+    left = [name for name in job.measured() if name not in cost.measured(workspace)]
+    timed = f" {len(left)} to be timed, about ten seconds each." if left else ""
+    many = formats.plural(len(job.measured()), "encoder")
+    what_of = f"{many}, with {job.baseline} as the baseline of random words.{timed}"
+    return [what, what_of, *sent(workspace, job)]
+
+
+def sent(workspace: Workspace, job: ChooseJob) -> Iterator[str]:
+    """What endpoints would get, in a sentence each."""
+    for name, said in endpoints.announced(workspace, job.encoders, job.dataset):
+        timed = name in cost.measured(workspace)
+        yield said if timed else f"{said} Made-up texts are sent too, to time it."
+
+
+def command(job: ChooseJob) -> list[str]:
+    """The words of `theodolite choose …`, what is usual left out."""
+    said = ["theodolite", "choose", job.dataset]
+    for name in job.encoders:
+        said += ["-e", name]
+    if job.max_ms is not None:
+        said += ["--max-ms", f"{job.max_ms:g}"]
+    if job.max_bytes is not None:
+        said += ["--max-bytes", str(job.max_bytes)]
+    return said + (["--licence", ",".join(job.licences)] if job.licences else [])

@@ -1,0 +1,314 @@
+"""The decision sheet: who is best on one's own data, who ties, what it costs, what speaks against.
+
+Reads what the units of the job left in the store; JSON-able, so that it is kept and shipped as it
+is. Its words are in `words.py`, what speaks against it is found in `cautions.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from app.pages.board import cost, curves
+from app.pages.board import examples as apart
+from app.pages.choose import candidates, cautions, data
+from app.pages.choose.candidates import Candidate
+from app.pages.evaluate.results import measured
+from engine.errors import UserError
+from engine.progress import ProgressCallback, nobody
+from store.hashing import hash_of, to_json
+
+if TYPE_CHECKING:
+    from app.pages.choose.job import ChooseJob
+    from app.workspace import Workspace
+    from engine.space.compression import Compressed
+    from engine.stats.bootstrap import Sample
+    from engine.stats.choice import Choice
+
+Sheet = Mapping[str, Any]
+"""What `make` returns."""
+KIND, FORMAT = "choose", 2
+SHOWN = 5
+"""Examples on which the finalists differ, for either of them."""
+
+
+def key(workspace: Workspace, job: ChooseJob) -> str:
+    """Under which a sheet is kept: for the question, the data and this machine."""
+    hashed = workspace.catalog.load(job.dataset).hash
+    return hash_of(KIND, str(FORMAT), to_json(job.to_spec()), hashed, cost.machine())
+
+
+def stored(workspace: Workspace, job: ChooseJob) -> Sheet | None:
+    """The sheet that was made for a question, if any."""
+    found = workspace.store.derived.get(key(workspace, job))
+    return None if found is None else found["info"]
+
+
+def is_current(workspace: Workspace, found: Sheet) -> bool:
+    """Whether nothing of it failed, and its encoders are what they were."""
+    try:
+        return all(
+            workspace.load(name).fingerprint == mark for name, mark in found["fingerprints"].items()
+        ) and not any(row["error"] for row in found["encoders"])
+    except UserError:
+        return False
+
+
+def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) -> Sheet:
+    """Draw the conclusion from what was measured, and keep it.
+
+    Args:
+        workspace: whose store has the results.
+        job: what was asked.
+        tick: called with the share done; may raise.
+    """
+    dataset = workspace.catalog.load(job.dataset)
+    task = data.task_of(workspace, job.dataset)
+    every = [candidates.measured(workspace, job, task, name) for name in job.measured()]
+    tick(0.2)
+    inside = [one for one in every if one.encoder in job.encoders and not one.outside]
+    scored = {one.encoder: one for one in inside if one.sample is not None}
+    found = _decided(workspace, job, task, every, scored, tick) if task and scored else _open()
+    agreement = [] if task else _agreement(workspace, job)
+    tick(0.9)
+    made = {
+        "data": job.dataset,
+        "kind": dataset.kind,
+        "sentences": len(dataset.sentences),
+        "examples": data.examples(dataset) or 0,
+        "unlabelled": data.unlabelled(workspace, job.dataset),
+        "limits": {"max_ms": job.max_ms, "max_bytes": job.max_bytes, "licences": job.licences},
+        "machine": cost.machine(),
+        "baseline": job.baseline,
+        **found,
+        "highest": data.highest(dataset, found["metric"]),
+        "encoders": [_row(one, found["intervals"]) for one in every],
+        "agreement": agreement,
+        "fingerprints": _fingerprints(workspace, every),
+    }
+    said = cautions.found(workspace, job, dataset, every, made)
+    made = {**made, "warnings": [{"code": code, "message": text} for code, text in said]}
+    workspace.store.derived.put(key(workspace, job), KIND, made)
+    tick(1.0)
+    return made
+
+
+def _open() -> dict[str, Any]:
+    """Nothing is decided."""
+    return {"task": None, "metric": None, "protocol": None, "n": 0, "test": "", "intervals": {},
+            "optimism": None, "best": None, "ties": [], "cheapest": None, "more_examples": [],
+            "against_baseline": None, "front": [], "differ": None}  # fmt: skip
+
+
+def _decided(
+    workspace: Workspace, job: ChooseJob, task: str, every: Sequence[Candidate],
+    scored: Mapping[str, Candidate], tick: ProgressCallback,
+) -> dict[str, Any]:  # fmt: skip
+    from engine.stats.choice import choose
+    from engine.stats.power import more_examples
+
+    samples = {name: one.sample for name, one in scored.items() if one.sample is not None}
+    chosen = choose(samples)
+    tick(0.3)
+    best = scored[chosen.names[0]]
+    row = best.row or {}
+    ties = [scored[name] for name in chosen.ties]
+    drawn = chosen.resampled
+    further = [
+        (one, more_examples(drawn[best.encoder], drawn[one.encoder], len(ties))) for one in ties
+    ]
+    tick(0.4)
+    cheapest = _cheapest(workspace, job, task, best, ties, tick)
+    points = {n: (one.ms, chosen.intervals[n][0]) for n, one in scored.items() if one.ms}
+    return {
+        "task": task,
+        "metric": row["metric"],
+        "protocol": row["protocol"],
+        "n": len(samples[best.encoder].values),
+        "test": chosen.test,
+        "intervals": chosen.intervals,
+        "optimism": chosen.optimism if len(scored) > 1 else 0.0,
+        "best": _placed(chosen, best),
+        "ties": [_placed(chosen, one) for one in ties],
+        "cheapest": cheapest,
+        "more_examples": [
+            {"a": best.encoder, "b": one.encoder, "n": more.n, "power": more.power}
+            for one, more in further
+        ],
+        "against_baseline": _against(best, next(e for e in every if e.encoder == job.baseline)),
+        "front": cost.front(points, more_is_better=False),
+        "differ": _differ(workspace, task, best, _finalist(chosen, scored, cheapest)),
+    }
+
+
+def _placed(chosen: Choice, one: Candidate) -> dict[str, Any]:
+    score, low, high = chosen.intervals[one.encoder]
+    return {"encoder": one.encoder, "score": score, "low": low, "high": high}
+
+
+def _cheapest(
+    workspace: Workspace, job: ChooseJob, task: str, best: Candidate, ties: Sequence[Candidate],
+    tick: ProgressCallback,
+) -> dict[str, Any]:  # fmt: skip
+    """The quickest of those that tie, in its smallest vectors that still tie with the best.
+
+    A transformer is tried in int8 as well. Of each precision of vectors, half the dimensions are
+    tried while what has more of them ties. Random words are none to choose.
+    """
+    from engine.encoders.variants import baseline, ladder
+    from engine.stats.bootstrap import main_sample
+    from engine.stats.choice import against, choose
+
+    tied = [one for one in (best, *ties) if baseline(one.encoder) != "random"] or [best]
+    quickest = min(tied, key=lambda one: (one.ms is None, one.ms or 0.0, one.dim))
+    assert best.sample is not None  # noqa: S101 - for the type checker
+    quickest = _in_int8(workspace, job, task, quickest, best.sample) or quickest
+    found = [quickest]
+    for place, (method, dtype) in enumerate(candidates.DTYPES.items()):
+        tick(0.4 + 0.15 * place)
+        try:
+            for how, made in curves.smaller_scored(
+                workspace, quickest.encoder, task, lambda dim: ladder(dim)[::-1], [method]
+            ):
+                sample = main_sample(made.examples, made.details)
+                if not _as_good(sample, best.sample):
+                    break
+                if how.bytes < quickest.bytes:
+                    found.append(_formed(quickest, how, dtype, sample))
+        except UserError:  # too large to be scored again and again
+            break
+    least = min(found, key=lambda one: one.bytes)
+    assert least.sample is not None  # noqa: S101 - for the type checker
+    apart_by, _ = against(least.sample, best.sample)
+    placed = _placed(choose({least.encoder: least.sample}), least)
+    behind = {"delta": apart_by.delta, "low": apart_by.low, "high": apart_by.high}
+    return {**placed, **least.form(), "behind": behind}
+
+
+def _as_good(sample: Sample, best: Sample) -> bool:
+    """Whether a smaller form of an encoder ties with the best.
+
+    Each is a test of its own, as a correction would let more pass. On few examples almost anything
+    ties, so it may also score no more than one standard error less (Breiman, Friedman, Olshen,
+    Stone 1984, section 3.4.3).
+    """
+    from engine.stats.choice import against
+
+    apart_by, worse = against(sample, best)
+    return not worse and apart_by.delta >= -apart_by.standard_error
+
+
+def _in_int8(
+    workspace: Workspace, job: ChooseJob, task: str, one: Candidate, best: Sample
+) -> Candidate | None:
+    """A transformer in int8, measured here; None where it cannot be, or is no gain."""
+    from engine.encoders.variants import in_int8
+
+    name = in_int8(one.encoder)
+    if name is None or one.ms is None:
+        return None
+    try:
+        if measured(workspace, name, task)["error"] is not None:
+            return None
+        if name not in cost.measured(workspace):
+            cost.measure(workspace, name)
+    except UserError:  # not on this machine
+        return None
+    found = candidates.within(workspace, job, task, candidates.measured(workspace, job, task, name))
+    if found.outside or found.sample is None or found.ms is None or found.ms >= one.ms:
+        return None
+    return found if _as_good(found.sample, best) else None
+
+
+def _formed(one: Candidate, how: Compressed, dtype: str, sample: Sample) -> Candidate:
+    return replace(one, dim=how.dim, dtype=dtype, sample=sample)
+
+
+def _against(best: Candidate, baseline: Candidate) -> dict[str, Any] | None:
+    """How far the best is above random words; None where these were not measured."""
+    from engine.stats.choice import against
+
+    if best.sample is None or baseline.sample is None:
+        return None
+    less, beaten = against(baseline.sample, best.sample)
+    return {"score": baseline.sample.statistic, "delta": -less.delta, "low": -less.high,
+            "high": -less.low, "beaten": beaten}  # fmt: skip
+
+
+def _finalist(
+    chosen: Choice, scored: Mapping[str, Candidate], cheapest: Mapping[str, Any]
+) -> Candidate | None:
+    """Whom the best is read beside: the cheapest of those that tie, else the second."""
+    others = [
+        name
+        for name in (cheapest["encoder"], *chosen.names[1:])
+        if name in scored and name != chosen.names[0]
+    ]
+    return scored[others[0]] if others else None
+
+
+def _differ(
+    workspace: Workspace, task: str, best: Candidate, other: Candidate | None
+) -> dict[str, Any] | None:
+    """Examples on which the finalists differ most, both ways."""
+    if other is None or best.row is None or other.row is None:
+        return None
+    pair, ids = (best.encoder, other.encoder), (best.row["id"], other.row["id"])
+    sides = [
+        apart.between(workspace, task, *pair, *ids),
+        apart.between(workspace, task, *pair[::-1], *ids[::-1]),
+    ]
+    return {
+        "a": pair[0], "b": pair[1], "ahead": sides[0].ahead, "behind": sides[0].behind,
+        "of": sides[0].of, "graded": sides[0].graded,
+        "examples": [
+            {"texts": list(one.texts), "label": one.label, "better": found.better,
+             pair[0]: one.right if found is sides[0] else one.wrong,
+             pair[1]: one.wrong if found is sides[0] else one.right}
+            for found in sides for one in found.examples[:SHOWN]
+        ],
+    }  # fmt: skip
+
+
+def _row(one: Candidate, intervals: Mapping[str, tuple[float, float, float]]) -> dict[str, Any]:
+    """One encoder as the table shows it."""
+    own = one.sample.statistic if one.sample else None
+    score, low, high = intervals.get(one.encoder, (own, None, None))
+    costs = one.costs or {}
+    return {
+        "encoder": one.encoder, "score": score, "low": low, "high": high, "error": one.error,
+        "outside": one.outside, "licence": one.licence, **one.form(),
+        **{name: costs.get(name) for name in ("per_second_16", "per_second_64", "memory", "disk")},
+    }  # fmt: skip
+
+
+def _agreement(workspace: Workspace, job: ChooseJob) -> list[dict[str, Any]]:
+    """How many of a sentence's nearest others two encoders share, pair by pair."""
+    from engine.space.compare import change
+
+    found = {}
+    for name in job.measured():
+        with contextlib.suppress(UserError):
+            if not data.lacking(workspace, name, job.dataset):
+                found[name] = data.vectors(workspace, name, job.dataset)
+    names = list(found)
+    rows = []
+    for i, a in enumerate(names):
+        for b in names[i + 1 :]:
+            if len(found[a]) > 2:
+                made = change(found[a], found[b], min(10, len(found[a]) - 1))
+                shared = 2 * made.jaccard / (1 + made.jaccard)
+                rows.append({"a": a, "b": b, "k": made.k, "shared": float(shared.mean())})
+    return rows
+
+
+def _fingerprints(workspace: Workspace, every: Sequence[Candidate]) -> dict[str, str]:
+    found = {}
+    for one in every:
+        try:
+            found[one.encoder] = workspace.load(one.encoder).fingerprint
+        except UserError:
+            found[one.encoder] = ""
+    return found

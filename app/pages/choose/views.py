@@ -1,0 +1,149 @@
+"""What a choice will do, and the decision sheet, as HTML and a figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from app import formats
+from app.components.chart import drawing, plain
+from app.pages.choose import example, report, service, sheet, words
+from app.pages.choose.job import ChooseJob
+from app.pages.choose.sheet import Sheet
+from app.web import parts
+from app.web.figures import axis, draw, scatter
+from app.web.theme import SERIES
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+
+def shown(workspace: Workspace, job: ChooseJob) -> dict[str, Any]:
+    """Plan, sheet, figure and tables of a question, by name.
+
+    Raises:
+        UserError: data that cannot be read, or tell nothing.
+    """
+    made = sheet.stored(workspace, job)
+    answer = made or (example.read(workspace) if job.dataset == example.DATA else None)
+    return {"plan": plan(workspace, job), **drawn(answer, shipped=made is None)}
+
+
+def plan(workspace: Workspace, job: ChooseJob) -> str:
+    """What pressing the button would do, and the command that does the same."""
+    said = "".join(f"<p>{escape(text)}</p>" for text in service.plan(workspace, job))
+    return f'<div class="t-plan">{said}{parts.command(service.command(job))}</div>'
+
+
+def drawn(found: Sheet | None, *, shipped: bool = False) -> dict[str, Any]:
+    """The sheet itself: what is decided and what speaks against it, the picture, the numbers."""
+    if found is None:
+        hint = "Press Choose. It runs in the background and ends in a sheet of one screen."
+        return {"sheet": parts.empty("Nothing is decided yet", hint), "finding": "", "front": None,
+                "numbers": ""}  # fmt: skip
+    said = words.front(found)
+    return {
+        "sheet": _said(found, shipped),
+        "finding": parts.heading(said, words.FRONT) if said else "",
+        "front": front(found),
+        "numbers": _numbers(found),
+    }
+
+
+def _said(found: Sheet, shipped: bool) -> str:
+    lead = "An example: your own sheet takes its place." if shipped else ""
+    head = parts.heading(
+        words.headline(found), f"{lead} Decision sheet for {found['data']}.".strip(),
+        beside=f" {parts.SHIPPED}" if shipped else "",
+    )  # fmt: skip
+    items = "".join(f"<li>{report.told(text)}</li>" for text in words.sentences(found))
+    warned = "".join(
+        f"<li>{parts.tag(one['code'].replace('_', ' '), 'warn')} {report.told(one['message'])}</li>"
+        for one in found["warnings"]
+    )
+    against = ""
+    if warned:
+        against = f'<h3>Before you rely on it</h3><ul class="t-cautions">{warned}</ul>'
+    judge = ""
+    if found["best"] is None:
+        asked = [("in", found["data"]), *(("encoder", row["encoder"]) for row in found["encoders"])]
+        place = escape(f"./judge?{urlencode(asked)}")
+        judge = f'<p class="t-sheet-files"><a class="t-button" href="{place}">Judge by hand</a></p>'
+    return f'<div class="t-sheet">{head}<ul>{items}</ul>{against}{judge}{_files(found)}</div>'
+
+
+def _files(found: Sheet) -> str:
+    """Buttons that hand the sheet to the browser as a file."""
+    name = "decision-sheet"
+    return '<p class="t-sheet-files">' + " ".join(
+        f'<button type="button" class="t-link" data-name="{name}{ending}" '
+        f'data-text="{escape(text)}" data-press="save">{label}</button>'
+        for label, ending, text in (
+            ("HTML", ".html", report.html(found)),
+            ("Markdown", ".md", words.markdown(found)),
+            ("JSON", ".json", report.json(found)),
+        )
+    ) + "</p>"  # fmt: skip
+
+
+def front(found: Sheet) -> Mapping[str, Any] | None:
+    """Score against time with intervals, and the Pareto front; nothing below two encoders."""
+    rows = [row for row in found["encoders"] if row["low"] is not None and row["ms_per_sentence"]]
+    if len(rows) < 2:
+        return None
+    by = {row["encoder"]: row for row in rows}
+    best = [name for name in found["front"] if name in by]
+    line = scatter(
+        x=[by[n]["ms_per_sentence"] for n in best], y=[by[n]["score"] for n in best],
+        mode="lines", line={"color": SERIES[1], "width": 2, "dash": "dot"}, hoverinfo="skip",
+        showlegend=False,
+    )  # fmt: skip
+    marks = scatter(
+        x=[row["ms_per_sentence"] for row in rows], y=[row["score"] for row in rows],
+        mode="markers+text", text=[plain(formats.shorten(n, 24)) for n in by],
+        textposition=_beside(rows), cliponaxis=False, showlegend=False,
+        marker={"size": 13, "color": [SERIES[1] if n in best else SERIES[0] for n in by]},
+        error_y={"type": "data", "symmetric": False, "thickness": 1.2,
+                 "array": [row["high"] - row["score"] for row in rows],
+                 "arrayminus": [row["score"] - row["low"] for row in rows]},
+        customdata=[[plain(row["encoder"]), words.interval(row)] for row in rows],
+        hovertemplate="%{customdata[0]}: %{y:.2f} (%{customdata[1]})<br>%{x:.3g} ms a sentence"
+        "<extra></extra>",
+    )  # fmt: skip
+    figure = draw(
+        [line, marks], axis("ms a sentence (log)", type="log", zeroline=False),
+        axis(words.metric(found), zeroline=False), height=360, left=64,
+    )  # fmt: skip
+    columns = ["encoder", "ms a sentence", "score", "low", "high", "on the front"]
+    table = [[r["encoder"], r["ms_per_sentence"], r["score"], r["low"], r["high"],
+              r["encoder"] in best] for r in rows]  # fmt: skip
+    return drawing(
+        figure, f"Score against the time of one sentence. {words.front(found)}.",
+        name="theodolite-choice", columns=columns, rows=table,
+    )  # fmt: skip
+
+
+def _beside(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Where names stand: beside their intervals, towards the middle; above and below by turns."""
+    times = [math.log(row["ms_per_sentence"]) for row in rows]
+    middle = (min(times) + max(times)) / 2
+    ends = ("top", "bottom")
+    return [f"{ends[at % 2]} {'left' if time > middle else 'right'}"
+            for at, time in enumerate(times)]  # fmt: skip
+
+
+def _numbers(found: Sheet) -> str:
+    """Every encoder, and the examples on which the finalists differ most."""
+    table = [[escape(cell) for cell in row] for row in words.rows(found)]
+    html = parts.heading("The numbers", words.measured_how(found))
+    html += parts.table(words.HEADS, table, "Encoders", range(1, 7))
+    if found["differ"]:
+        heads, rows = words.differing(found)
+        pair = f"{found['differ']['a']} and {found['differ']['b']}"
+        cells = [[f'<span dir="auto">{escape(cell)}</span>' for cell in row] for row in rows]
+        html += parts.heading(f"Where {pair} differ most", words.differ(found))
+        html += parts.table(heads, cells, f"Where {pair} differ most", (2, 3))
+    return html

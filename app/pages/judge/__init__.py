@@ -1,0 +1,3 @@
+"""Encoders compared by one's own judgements."""
+
+JOBS = {"judge": "job:JudgeJob", "second-judge": "second:SecondJudgeJob"}

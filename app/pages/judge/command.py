@@ -1,0 +1,363 @@
+"""`theodolite judge`: encoders compared by one's own judgements, from a terminal or a script."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.terminal import (
+    JsonOption,
+    QueueOption,
+    do_here,
+    done,
+    emit,
+    emit_json,
+    line,
+    queued,
+    say,
+    verb,
+    verbs,
+)
+from app.workspace import Workspace
+
+judge_verbs = verbs("Compare encoders by judging what they return, without labels.")
+
+SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="See `judge list`.")]
+JudgeOption = Annotated[str, typer.Option("--judge", metavar="NAME", help="Who judges.")]
+KEYS = {"r": "relevant", "n": "not", "1": "left", "2": "right", "0": "neither", "u": "undo"}
+
+
+@judge_verbs.command("start")
+@verb
+def start_session(
+    workspace: Workspace,
+    collection: Annotated[
+        str, typer.Argument(metavar="DATASET", help="Where encoders look; see `theodolite data`.")
+    ],
+    encoder: Annotated[
+        list[str], typer.Option("--encoder", "-e", help="Once for each, two to four.")
+    ],
+    queries: Annotated[
+        Path | None, typer.Option(help="A file of queries, one a line; else some are drawn.")
+    ] = None,
+    draw: Annotated[int, typer.Option(min=1, help="How many queries to draw.")] = 100,
+    k: Annotated[int, typer.Option("-k", min=1, help="Top k of each encoder.")] = 5,
+    prefer: Annotated[
+        bool, typer.Option("--prefer", help="Prefer one of two lists instead of judging documents.")
+    ] = False,
+    measure: Annotated[
+        str, typer.Option(help="How much ranks count: dcg (less further down) or precision.")
+    ] = "dcg",
+    margin: Annotated[
+        float, typer.Option(min=0, help="Points of difference that would matter.")
+    ] = 2.0,
+    seed: Annotated[int, typer.Option(help="Of queries and of the choice of documents.")] = 0,
+    title: Annotated[str, typer.Option(help="Of the session.")] = "",
+    second: Annotated[
+        str, typer.Option(metavar="api:URL#MODEL", help="A model that marks documents as well.")
+    ] = "",
+    send_texts: Annotated[
+        bool, typer.Option("--send-texts", help="Allow documents and queries to be sent to it.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the encoders all queries, and begin a session of judging what they return.
+
+    theodolite judge start starter-topics -e minilm -e wordllama
+
+    theodolite judge play SESSION
+
+    With --second a model marks the same in the background; it makes the interval narrower, never
+    wrong. Its key is read from THEODOLITE_API_KEY.
+    """
+    from app import endpoints
+    from app.pages.judge import second as judges
+    from app.pages.judge import service
+    from app.pages.judge.job import JudgeJob
+
+    own = _lines(queries) if queries else []
+    asked = service.spec(
+        collection, encoder, queries=own, draw=draw, k=k, measure=measure, margin=margin, seed=seed,
+        mode="preference" if prefer else "relevance", second=second,
+    )  # fmt: skip
+    if asked.second:
+        judges.consent(workspace, asked.second, send_texts)
+        say(judges.at_most(workspace, asked.second, asked)[0])
+    for _, sent in endpoints.announced(workspace, asked.encoders, collection):
+        say(sent)
+    job = JudgeJob.of(asked, title)
+    do_here(workspace, job)
+    if asked.second:
+        say(
+            f"The app's worker asks for its marks; from here: theodolite judge second {job.session}"
+        )
+    said = f"Begun as {job.session}. Judge: theodolite judge play {job.session}"
+    done({"id": job.session}, said, as_json)
+
+
+def _lines(file: Path) -> list[str]:
+    from engine.errors import UserError
+
+    try:
+        found = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{str(file)!r} cannot be read.", "Name a text file in UTF-8, a query a line."
+        ) from error
+    if not any(text.strip() for text in found):
+        raise UserError(f"{str(file)!r} holds no query.", "Write one a line.")
+    return found
+
+
+@judge_verbs.command("list")
+@verb
+def list_sessions(workspace: Workspace, as_json: JsonOption = False) -> None:
+    """Show the sessions, newest first.
+
+    theodolite judge list --json
+    """
+    rows = [dict(row) for row in workspace.store.judgements.list()]
+    emit(rows, ("id", "title", "marks"), as_json)
+
+
+@judge_verbs.command("next")
+@verb
+def next_question(
+    workspace: Workspace, session: SessionArgument, judge: JudgeOption = "me",
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Show what is to be judged next; without names.
+
+    theodolite judge next 36e4305ecb44 --json
+    """
+    from app.pages.judge import service
+
+    _show(service.question(workspace, session, judge), as_json)
+
+
+@judge_verbs.command("mark")
+@verb
+def mark_question(
+    workspace: Workspace,
+    session: SessionArgument,
+    mark: Annotated[str, typer.Argument(help="relevant or not; left, right or neither; undo.")],
+    position: Annotated[
+        int | None, typer.Option(help="Of the question; default: the next one.")
+    ] = None,
+    judge: JudgeOption = "me",
+    as_json: JsonOption = False,
+) -> None:
+    """Mark a question, or take the last mark back; shows the next one.
+
+    theodolite judge mark 36e4305ecb44 relevant
+    """
+    from app.pages.judge import service
+
+    if mark == "undo":
+        _show(service.undo(workspace, session, judge), as_json)
+        return
+    _show(service.mark(workspace, session, mark, judge, position), as_json)
+
+
+@judge_verbs.command("play")
+@verb
+def play_session(
+    workspace: Workspace, session: SessionArgument, judge: JudgeOption = "me",
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Judge one question after the other: reads a mark a line until the input ends.
+
+    theodolite judge play 36e4305ecb44
+
+    With --json each question is an object on a line and the last one the status, for scripts.
+    """
+    from app.pages.judge import report, service
+    from engine.errors import UserError
+
+    asked, told = service.question(workspace, session, judge), False
+    if not as_json:
+        say("r: relevant, n: not; 1: left, 2: right, 0: neither; u: take back; Ctrl-D: leave")
+    while asked is not None:
+        _show(asked, as_json)
+        said = sys.stdin.readline()
+        if not said:
+            break
+        word = KEYS.get(said.strip().lower(), said.strip().lower())
+        try:
+            if word == "undo":
+                asked = service.undo(workspace, session, judge)
+            else:
+                asked = service.mark(workspace, session, word, judge, asked.position)
+        except UserError as error:
+            if as_json:
+                raise
+            say(f"{error.message} {error.hint}")
+        if not told and service.opened(workspace, session).enough:
+            told = True
+            say("Enough has been judged; see `theodolite judge status`. You may go on.")
+    _status(report.status(service.opened(workspace, session)), as_json)
+
+
+@judge_verbs.command("settle")
+@verb
+def settle_disagreement(
+    workspace: Workspace,
+    session: SessionArgument,
+    position: Annotated[int, typer.Argument(help="One of `disagreements` of the status.")],
+    mark: Annotated[str, typer.Argument(help="What counts there.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Say what counts where judges disagree.
+
+    theodolite judge settle 36e4305ecb44 12 relevant
+    """
+    from app.pages.judge import service
+
+    service.settle(workspace, session, position, mark)
+    done({"settled": position}, f"Settled: {mark} counts at {position}.", as_json)
+
+
+@judge_verbs.command("status")
+@verb
+def show_status(
+    workspace: Workspace, session: SessionArgument, as_json: JsonOption = False
+) -> None:
+    """Show what the marks so far say of each pair of encoders, with names.
+
+    theodolite judge status 36e4305ecb44
+
+    Intervals hold however often one looks, all of them together at 95 %.
+    """
+    from app.pages.judge import report, service
+
+    _status(report.status(service.opened(workspace, session)), as_json)
+
+
+@judge_verbs.command("second")
+@verb
+def ask_second_judge(
+    workspace: Workspace, session: SessionArgument, queue: QueueOption = False,
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Have the second judge of a session mark what it has not, here and now.
+
+    theodolite judge second 36e4305ecb44
+
+    What it has answered is kept: a run that was broken off goes on. Exit code 2 when its server
+    gives no answer.
+    """
+    from app.pages.judge import second, service
+
+    found = service.opened(workspace, session)
+    job = second.job_of(found)
+    say(f"Sends {second.sending(found)}: documents, each with its query.")
+    if queue:
+        queued(second.ask(workspace, session), as_json)
+        return
+    do_here(workspace, job)
+    told = second.status(service.opened(workspace, session)) or {}
+    done(told, f"{told['marked']} marked, {told['unmarked']} could not be read.", as_json)
+
+
+@judge_verbs.command("export")
+@verb
+def export_session(
+    workspace: Workspace,
+    session: SessionArgument,
+    folder: Annotated[Path | None, typer.Argument(help="To write files into.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Make it a data set of yours.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a data set of the marks, in BEIR's layout with TREC's qrels: a task like any other.
+
+    theodolite judge export 36e4305ecb44 judged/ --as mine
+
+    theodolite evaluate minilm --tasks upload:mine
+
+    What a second judge marked is never among them: it has second-judge.jsonl in FOLDER.
+    """
+    from app.pages.judge import report, service
+    from engine.errors import UserError
+
+    if folder is None and name is None:
+        raise UserError("Nothing says where to.", "Name a folder, or a data set with --as.")
+    if folder is not None:
+        found = service.opened(workspace, session)
+        for file in [*report.write(found, folder), *report.write_second(found, folder)]:
+            done({"file": str(file)}, f"Written: {file}", as_json)
+    if name is not None:
+        added = report.keep(workspace, session, name)
+        done({"dataset": added}, f"Added as {added}, which is also its task's name.", as_json)
+
+
+@judge_verbs.command("unjudged")
+@verb
+def count_unjudged(
+    workspace: Workspace,
+    session: SessionArgument,
+    encoder: Annotated[str, typer.Option("--encoder", "-e", help="Any encoder.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Say how much of what another encoder returns nobody has judged.
+
+    theodolite judge unjudged 36e4305ecb44 -e random:256
+    """
+    from app.pages.judge import report, service
+
+    row = report.unjudged(service.opened(workspace, session), workspace, encoder)
+    emit([row], tuple(row), as_json)
+
+
+@judge_verbs.command("remove")
+@verb
+def remove_session(
+    workspace: Workspace, session: SessionArgument, as_json: JsonOption = False
+) -> None:
+    """Forget a session with all its marks.
+
+    theodolite judge remove 36e4305ecb44
+    """
+    from app.pages.judge import service
+
+    service.remove(workspace, session)
+    done({"removed": session}, f"Removed {session}.", as_json)
+
+
+def _show(asked: Any, as_json: bool) -> None:
+    if asked is None:
+        done({"position": None}, "Everything is judged.", as_json)
+    elif as_json:
+        emit_json(asdict(asked))
+    else:
+        line(f"\n{asked.position + 1}. {asked.query}")
+        for side, texts in enumerate(asked.texts, 1):
+            for text in texts:
+                line(f"   {f'{side} ' if len(asked.texts) > 1 else ''}> {text}")
+
+
+def _status(found: dict[str, Any], as_json: bool) -> None:
+    from app.pages.judge import second
+
+    if as_json:
+        emit_json(found)
+        return
+    emit(found["pairs"], ("a", "b", "difference", "low", "high", "verdict"), False)
+    if found["second"]:
+        say("The same without the second judge:")
+        rows = [pair | pair["without_second"] for pair in found["pairs"]]
+        emit(rows, ("a", "b", "difference", "low", "high"), False)
+        for text in second.in_words(found["second"]):
+            say(text)
+    say(f"{found['marks']} marked, {found['left']} left. "
+        + ("Enough has been judged." if found["enough"] else "Go on judging."))  # fmt: skip
+    for warning in found["warnings"]:
+        say(warning)
+
+
+VERBS = {"judge": judge_verbs}

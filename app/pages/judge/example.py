@@ -1,0 +1,39 @@
+"""The session that the page begins with: played by a script, on the starter set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app.examples import shipped
+from app.pages.judge import report, service
+
+if TYPE_CHECKING:
+    from app.pages.judge.service import Question
+    from app.workspace import Workspace
+
+COLLECTION, ENCODERS, QUERIES = "starter-topics", ("minilm", "wordllama"), 100
+
+
+def by_label(workspace: Workspace, collection: str) -> Any:
+    """A judge who finds relevant what has the query's label."""
+    data: Any = workspace.catalog.load(collection)
+    labels = dict(zip(data.sentences, data.labels, strict=True))
+
+    def answer(asked: Question) -> str:
+        return "relevant" if labels[asked.texts[0][0]] == labels[asked.query] else "not"
+
+    return answer
+
+
+def make(workspace: Workspace) -> None:
+    """Play it to its end."""
+    session = service.begin(workspace, service.spec(COLLECTION, ENCODERS, draw=QUERIES))
+    service.play(workspace, session, by_label(workspace, COLLECTION))
+    told = report.board(service.opened(workspace, session)) | {"id": ""}
+    shipped.write_answer(workspace, "judge", told, ENCODERS, [COLLECTION])
+
+
+def board() -> dict[str, Any] | None:
+    """What is shown of it; None where it was not made."""
+    kept = shipped.read("judge")
+    return kept.answer if kept else None

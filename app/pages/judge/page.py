@@ -1,0 +1,229 @@
+"""The page *Judge*: encoders compared by what one finds relevant oneself, without labels."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app import endpoints
+from app.components.actions import actions
+from app.jobs.submit import queue
+from app.pages.data import choices as collections
+from app.pages.encoders import choices
+from app.pages.jobs import run_panel
+from app.pages.jobs.run_panel import RunPanel
+from app.pages.judge import example, report, second, service, views
+from app.pages.judge.job import JudgeJob, is_begun, preparing
+from app.pages.judge.service import JudgeSpec
+from app.web import address, parts
+from app.web.controls import Answer, Control, Controls, Values, on, on_load
+from app.web.events import PageEvent
+from app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
+from engine.errors import UserError
+from store.run_rows import LIVE
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+TITLE = "Judge"
+PATH = "judge"
+DESCRIPTION = (
+    "Compare encoders on data without labels: mark what they return, without knowing whose it is. "
+    "What tells most is asked next, and the interval holds however often you look."
+)
+SESSIONS = Control(
+    "session", "Session", gr.Dropdown, "", options={"choices": [("Example", "")], "min_width": 260}
+)
+CONTROLS = (
+    choices.CHIPS,
+    collections.COLLECTION,
+    Control("draw", "Queries to draw", gr.Number, JudgeSpec.draw,
+            options={"minimum": 1, "maximum": service.MOST_QUERIES, "precision": 0}),
+    Control("k", "Top k", gr.Number, JudgeSpec.k,
+            options={"minimum": 1, "maximum": service.MOST_K, "precision": 0}),
+    Control("mode", "Mark", gr.Radio, JudgeSpec.mode,
+            choices=[("Documents: relevant or not", "relevance"),
+                     ("Lists: left or right", "preference")]),
+    Control("measure", "Ranks", gr.Radio, JudgeSpec.measure,
+            choices=[("Count less further down (DCG)", "dcg"),
+                     ("Count the same (precision)", "precision")]),
+    Control("margin", "Points that would matter", gr.Number, JudgeSpec.margin,
+            options={"minimum": 0, "maximum": 100}),
+    Control("seed", "Random seed", gr.Number, JudgeSpec.seed,
+            options={"minimum": 0, "precision": 0}),
+    Control("judge", "Judge", default="me", hint="Several may judge the same session.",
+            options={"max_lines": 1, "max_length": 80}),
+    SESSIONS,
+)  # fmt: skip
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page."""
+    controls = Controls(*CONTROLS)
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("encoder", "collection")
+        go = gr.Button("Start judging", variant="primary", elem_id="start",
+                       visible=not workspace.read_only)  # fmt: skip
+        with parts.more():
+            controls.render("session", "judge")
+            own = gr.Textbox(label="Your queries, one a line; none to draw some", lines=4,
+                             max_lines=12, elem_id="queries")  # fmt: skip
+            controls.render("draw", "k", "mode", "measure", "margin", "seed")
+            # Not among the controls: no address may name who gets texts, nor allow it.
+            model = gr.Textbox(label="Second judge: a model that marks as well", max_lines=1,
+                               placeholder="api:http://localhost:11434/v1#qwen3", elem_id="second",
+                               elem_classes=["t-mono"],
+                               visible=not workspace.read_only)  # fmt: skip
+            where = parts.static("", elem_id="second-where")
+            sends = gr.Checkbox(visible=False, elem_id="second-sends")
+    notice = parts.notice()
+    panel = RunPanel(workspace)
+    controls.add("run", panel.run)
+    place = actions(elem_id="judging", elem_classes=["t-answer"])
+    names = gr.State(False)
+
+    def load(request: gr.Request) -> Answer:
+        asked = controls.asked(request)
+        run = preparing(workspace, asked.session)
+        found = vars(asked) | {
+            "collection": collections.filled(workspace, asked.collection)[1],
+            "encoder": choices.filled(workspace, _encoders(workspace, request)),
+            "session": _sessions(workspace, asked.session),
+            "run": run["id"] if run else run_panel.asked(workspace, request),
+        }
+        return {controls[name]: value for name, value in found.items()}
+
+    def show(asked: Values) -> Answer:
+        return {place: drawn(workspace, asked.session or "", asked.judge, asked.names)}
+
+    def start(asked: Values) -> Answer:
+        spec = service.spec(
+            asked.collection, asked.encoder, queries=(asked.queries or "").splitlines(),
+            draw=asked.draw, k=asked.k, mode=asked.mode, measure=asked.measure,
+            margin=asked.margin, seed=asked.seed, second=asked.second or "",
+        )  # fmt: skip
+        if spec.second:
+            second.consent(workspace, spec.second, asked.sends)
+        job = JudgeJob.of(spec)
+        run = queue(workspace, job)
+        sent = " ".join(
+            said for _, said in endpoints.announced(workspace, spec.encoders, spec.collection)
+        )
+        return {
+            **({notice: parts.say(sent)} if sent else {}),
+            panel.run: run, place: drawn(workspace, job.session, asked.judge, False),
+            names: False, controls["session"]: _sessions(workspace, job.session),
+            **say_where(asked),
+        }  # fmt: skip
+
+    def say_where(asked: Values) -> dict[Any, Any]:
+        """Which texts would go where; the box is there while nobody has allowed it."""
+        words, host = _sending(workspace, asked)
+        label = f"Send documents and queries to {host}"
+        return {where: words, sends: gr.update(visible=bool(host), value=False, label=label)}
+
+    def moved(asked: Values) -> Answer:
+        """The run got on; once the session is there, it is over and shown no more."""
+        session = asked.session or ""
+        told = {place: drawn(workspace, session, asked.judge, asked.names),
+                controls["session"]: _sessions(workspace, session)}  # fmt: skip
+        if asked.run and is_begun(workspace, _begins(workspace, asked.run)):
+            told[panel.run] = ""
+        return told
+
+    def act(asked: Values, event: PageEvent) -> Answer:
+        said = _acted(workspace, asked.session or "", asked.judge, event)
+        seen = not asked.names if event.act == "names" else asked.names
+        now = drawn(workspace, asked.session or "", asked.judge, seen)
+        return {place: now, names: seen} | ({notice: parts.say(said)} if said else {})
+
+    given = {**controls, "names": names, "queries": own, "second": model, "sends": sends}
+    opened = on_load(load, controls.values(), notice)
+    on(opened.then, show, given, [place], notice, **ALWAYS_LAST)
+    on([controls["session"].input, controls["judge"].submit], show, given, [place], notice,
+       **ALWAYS_LAST)  # fmt: skip
+    on(go.click, start, given, [place, names, controls["session"], panel.run, where, sends],
+       notice, **ALWAYS_LAST)  # fmt: skip
+    asks = [model, own, *(controls[name] for name in ("encoder", "draw", "k"))]
+    on([box.change for box in asks], say_where, given, [where, sends], notice, **ALWAYS_LAST)
+    on(panel.moved.change, moved, given, [place, controls["session"], panel.run], notice,
+       **ALWAYS_LAST)  # fmt: skip
+    on(place.act, act, given, [place, names], notice, **ONE_AT_A_TIME)
+    controls.keep()
+
+
+def _sending(workspace: Workspace, asked: Values) -> tuple[str, str]:
+    """What the second judge would be sent, as HTML, and the host that is to be allowed it."""
+    queries = tuple(text for text in (asked.queries or "").splitlines() if text.strip())
+    spec = JudgeSpec("", tuple(asked.encoder or ()), queries, int(asked.draw or 0),
+                     int(asked.k or 0))  # fmt: skip
+    try:
+        words, host = second.at_most(workspace, asked.second or "", spec)
+    except UserError as error:
+        words, host = f"{error.message} {error.hint}", ""
+    return f'<p class="t-small t-muted">{escape(words)}</p>' if words else "", host
+
+
+def _begins(workspace: Workspace, run: str) -> str:
+    """Which session a run is to begin; empty for one of another kind."""
+    return str(workspace.store.runs.get(run)["spec"].get("session", ""))
+
+
+def _acted(workspace: Workspace, session: str, judge: str, event: PageEvent) -> str:
+    """Do what a button says; return what there is to be said of it."""
+    position, _, mark = event.id.partition(":")
+    if event.act in ("mark", "settle") and not (position.isdecimal() and len(position) < 9):
+        raise UserError(f"{position[:20]!r} is no question.", "Load the page again.")
+    if event.act == "mark":
+        service.mark(workspace, session, mark, judge, int(position))
+    elif event.act == "settle":
+        service.settle(workspace, session, int(position), mark)
+    elif event.act == "undo":
+        service.undo(workspace, session, judge)
+    elif event.act == "keep":
+        name = report.keep(workspace, session)
+        return f"The marks are the data set {name} now, and a task of that name."
+    elif event.act == "second":
+        second.ask(workspace, session)
+        return "The second judge is asked in the background: see Jobs."
+    return ""
+
+
+def drawn(workspace: Workspace, session: str, judge: str, names: bool) -> str:
+    """A session as it stands; the example without one."""
+    if not session:
+        told = example.board()
+        if told is None:
+            return parts.empty("No session yet", "Choose encoders and a collection, and start.")
+        found = views.findings(told, names=True, visitor=True)
+        return views.whole(views.last(told, "The script"), found, before=views.EXAMPLE)
+    if run := preparing(workspace, session):
+        return views.preparing(run["state"] in LIVE)
+    visitor = workspace.read_only
+    asked = None if visitor else service.question(workspace, session, judge)
+    now = service.opened(workspace, session)
+    told = report.board(now)
+    left = views.last(told, "The last mark") if visitor else views.question(asked, told)
+    positions = [] if visitor else told["disagreements"]
+    shown = [service.shown(now, position) for position in positions]
+    below = views.disagreements(now, positions, shown)
+    return views.whole(left, views.findings(told, names=names, visitor=visitor), below)
+
+
+def _encoders(workspace: Workspace, request: gr.Request) -> list[str]:
+    """Those of the address, else the first two."""
+    found = choices.asked(workspace, request, most=service.MOST_ENCODERS)
+    return found if address.every(request, "encoder") else found[:2]
+
+
+def _sessions(workspace: Workspace, wanted: str) -> Any:
+    """The list; without a wish the newest, the example where there is none."""
+    kept = [(f"{row['title']} ({row['marks']} marked)", row["id"])
+            for row in workspace.store.judgements.list()]  # fmt: skip
+    if run := preparing(workspace, wanted):
+        kept.insert(0, (f"{run['title']} (being prepared)", wanted))
+    known = [name for _, name in kept]
+    value = wanted if wanted in known else next(iter(known), "")
+    return gr.update(choices=[*kept, ("Example", "")], value=value)

@@ -1,0 +1,242 @@
+"""The second judge of a session: a model that marks its documents in the background.
+
+Each answer is kept at once, under a hash of all that was asked: what was broken off goes on, and
+nothing is asked twice. Documents that count most are asked for first, in an order that what the
+person does has no part in.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app import endpoints, formats
+from app.jobs.job import Job
+from app.jobs.submit import queue_unless_stored
+from app.pages.judge.session import JudgeSpec, Session, opened
+from engine.endpoints import Unacceptable
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.jobs.reporter import Reporter
+    from app.workspace import Workspace
+    from engine.encoders.endpoint import Sending
+    from engine.judging.second import SecondJudge
+
+AT_ONCE = 4
+"""Questions that are asked side by side."""
+MOST_REFUSED = 5
+"""Documents that a model may refuse before it has taken one."""
+
+
+@dataclass(frozen=True)
+class SecondJudgeJob(Job):
+    """What is asked; made with `job_of`.
+
+    Attributes:
+        session: whose documents are marked.
+        second: the model.
+    """
+
+    kind = "second-judge"
+
+    session: str
+    second: str
+
+    @property
+    def title(self) -> str:
+        """`api:https://api.example.com/v1#model marks session 36e4305ecb44`."""
+        return f"{self.second} marks session {self.session}"
+
+    def units(self) -> list[str]:
+        """All documents: what was answered is kept one by one."""
+        return [f"Marking with {self.second}"]
+
+    def validate(self, workspace: Workspace) -> None:
+        """Refuse an address that texts may not be sent to."""
+        check_allowed(workspace, self.second)
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether nothing is left to ask."""
+        return not left(opened(workspace, self.session))
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Ask for every mark that is not there."""
+        from engine.judging.second import SecondJudge
+
+        stop = threading.Event()
+
+        def wait(seconds: float) -> None:
+            stop.wait(seconds)
+
+        judge = SecondJudge(self.second, endpoints.allowed(workspace.store), wait)
+        _mark_all(workspace, opened(workspace, self.session), judge, reporter, stop)
+
+
+def _mark_all(
+    workspace: Workspace, found: Session, judge: SecondJudge, reporter: Reporter,
+    stop: threading.Event,
+) -> None:  # fmt: skip
+    """Ask for what is left, and keep each answer as it comes.
+
+    Raises:
+        UserError: the endpoint is gone, or refuses all; what was answered is kept.
+    """
+    kept, pool, asked = workspace.store.judgements, found.pool, left(found)
+    refused: dict[int, Unacceptable] = {}
+    taken = len(asked) < len(pool.keys)
+
+    def mark(unit: int) -> None:
+        query, document = pool.keys[unit]
+        answer = judge.mark(pool.queries[query], pool.documents[document])
+        kept.add_second_mark(pool.second_keys[unit], answer)
+
+    threads = ThreadPoolExecutor(AT_ONCE)
+    try:
+        working = {threads.submit(mark, unit): unit for unit in asked}
+        for done, one in enumerate(as_completed(working), len(pool.keys) - len(asked) + 1):
+            error = one.exception()
+            if isinstance(error, Unacceptable):
+                refused[working[one]] = error
+                if not taken and len(refused) >= MOST_REFUSED:
+                    raise error
+            elif error is not None:
+                raise error
+            taken = taken or error is None
+            reporter(done, len(pool.keys))
+        for unit, error in refused.items():
+            if not taken:
+                raise error
+            kept.add_second_mark(pool.second_keys[unit], None)
+    finally:
+        stop.set()  # who waits to ask again goes on at once, to its last try
+        threads.shutdown(cancel_futures=True)
+
+
+def left(found: Session) -> list[int]:
+    """Units that the second judge has not answered, those that count most first."""
+    import numpy as np
+
+    if found.second is None:
+        return []
+    size = np.square(found.pool.units.weights).sum(axis=1)
+    order = np.argsort(-size, kind="stable")
+    return [int(unit) for unit in order if not found.second.ids[unit]]
+
+
+def job_of(found: Session) -> SecondJudgeJob:
+    """What the second judge of a session has to do.
+
+    Raises:
+        UserError: it has none.
+    """
+    if not found.spec.second:
+        raise UserError(
+            "This session has no second judge.", "Begin one with --second api:URL#MODEL."
+        )
+    return SecondJudgeJob(found.id, found.spec.second)
+
+
+def ask(workspace: Workspace, session: str) -> str:
+    """Have the second judge of a session mark what is left; the run's id, empty where nothing is.
+
+    Raises:
+        UserError: for visitors, a session without one, or an address that is not allowed.
+        StoreError: there is no such session.
+    """
+    return queue_unless_stored(workspace, job_of(opened(workspace, session)))
+
+
+def consent(workspace: Workspace, second: str, send_texts: bool) -> None:
+    """Allow texts to be sent to a second judge from now on, where a person has said so.
+
+    Raises:
+        UserError: for visitors, or nobody has allowed it.
+    """
+    if send_texts:
+        endpoints.allow(workspace, second)
+    check_allowed(workspace, second)
+
+
+def check_allowed(workspace: Workspace, second: str) -> None:
+    """Refuse an address that nobody has allowed texts to be sent to."""
+    for address in endpoints.unallowed(workspace.store, second):
+        raise UserError(
+            f"Nothing leaves this machine unasked, and {address.host} would get documents with "
+            "their queries.",
+            "Allow it: --send-texts, or the box below the field on the page Judge.",
+        )
+
+
+def sending(found: Session) -> Sending:
+    """What marking the rest would send."""
+    from engine.judging import second
+
+    pool = found.pool
+    asked = [pool.keys[unit] for unit in left(found)]
+    texts = [(pool.queries[q], pool.documents[d]) for q, d in asked]
+    return second.sending(found.spec.second, texts)
+
+
+def at_most(workspace: Workspace, second: str, asked: JudgeSpec) -> tuple[str, str]:
+    """Before a session is begun: which texts would go where, and the host that is to be allowed.
+
+    Raises:
+        UserError: it is no model that can judge.
+    """
+    from engine.judging import second as judges
+
+    spec = judges.canonical(second)
+    if not spec:
+        return "", ""
+    to = judges.address(spec)
+    many = (len(asked.queries) or asked.draw) * len(asked.encoders) * asked.k
+    words = (
+        f"Up to {many:,} documents, each with its query, are sent to {to.host}"
+        f"{', on this machine' if to.is_here else ''}: a request each."
+    )
+    return words, ", ".join(one.host for one in endpoints.unallowed(workspace.store, spec))
+
+
+def status(found: Session) -> dict[str, Any] | None:
+    """How far the second judge is and how far it agrees, as JSON; None without one."""
+    import math
+    from dataclasses import asdict
+
+    from engine.judging import second
+
+    if found.second is None:
+        return None
+    drawn = [one.unit for one in found.draws[: len(found.values)]]
+    agreed = second.agreement(found.values, found.second.grades[drawn])
+    facts = asdict(agreed) if agreed else None
+    known = facts and {k: None if math.isnan(v) else v for k, v in facts.items()}
+    marked = int((found.second.grades > 0).sum())
+    answered = int((found.second.ids > 0).sum())
+    return {
+        "model": found.spec.second, "marked": marked, "unmarked": answered - marked,
+        "left": len(found.pool.keys) - answered, "agreement": known,
+    }  # fmt: skip
+
+
+def in_words(told: Mapping[str, Any]) -> Iterator[str]:
+    """The status as sentences."""
+    marked, unmarked, rest = told["marked"], told["unmarked"], told["left"]
+    unread = f", {unmarked:,} could not be read" if unmarked else ""
+    waits = f", {rest:,} are left" if rest else ""
+    yield f"It has marked {marked:,} of {marked + unmarked + rest:,} documents{unread}{waits}."
+    agreed = told["agreement"]
+    if agreed:
+        low, high = 100 * agreed["low"], 100 * agreed["high"]
+        parts = ", ".join(
+            f"{name} {'–' if agreed[name] is None else format(agreed[name], '.2f')}"
+            for name in ("kappa", "sensitivity", "specificity")
+        ).replace("-", "−")
+        yield (
+            f"Of {formats.plural(agreed['documents'], 'document')} that both have marked it agrees "
+            f"with the person on {100 * agreed['share']:.0f} % ({low:.0f} to {high:.0f} %): "
+            f"Cohen's {parts}."
+        )

@@ -1,0 +1,318 @@
+"""Encoders compared by a person's own judgements: a session begun, its next question, its marks.
+
+Everything of a session is in the store, and read from there by whoever asks. What a person is shown
+names no encoder; `report.status` says what the marks so far amount to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, get_args
+
+from app import endpoints, formats
+from app.pages.judge.second import check_allowed
+from app.pages.judge.session import (
+    MARKS,
+    SETTLED,
+    JudgeSpec,
+    Question,
+    Session,
+    opened,
+    pool_of,
+    shown,
+)
+from engine.errors import UserError
+from engine.progress import Progress
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+__all__ = ["MARKS", "SETTLED", "JudgeSpec", "Question", "Session", "opened", "shown"]
+
+MOST_ENCODERS, MOST_QUERIES, MOST_K = 4, 1000, 50
+FEW_TO_DOUBT = 20
+"""Marks that are all the same before it is said."""
+
+
+def spec(
+    collection: str, encoders: Sequence[str], *, queries: Sequence[str] = (),
+    draw: float | None = JudgeSpec.draw, k: float | None = JudgeSpec.k, mode: str = JudgeSpec.mode,
+    measure: str = JudgeSpec.measure, margin: float | None = JudgeSpec.margin,
+    seed: float | None = JudgeSpec.seed, second: str = "",
+) -> JudgeSpec:  # fmt: skip
+    """Check what is asked.
+
+    Raises:
+        UserError: too few or too many encoders or queries, or a choice that there is none of.
+    """
+    from engine import encoders as known
+    from engine.judging import second as judges
+    from engine.judging.pool import Measure
+
+    names = tuple(dict.fromkeys(str(known.parse(name)) for name in encoders))
+    if not 2 <= len(names) <= MOST_ENCODERS:
+        raise UserError(
+            f"{formats.plural(len(names), 'encoder')} cannot be compared by judging.",
+            f"Choose from 2 to {MOST_ENCODERS}.",
+        )
+    for given, allowed in ((mode, tuple(MARKS)), (measure, get_args(Measure))):
+        if given not in allowed:
+            raise UserError(f"There is no {given!r} here.", f"Choose one of {', '.join(allowed)}.")
+    own = tuple(dict.fromkeys(text.strip() for text in queries if text.strip()))
+    many, top = int(JudgeSpec.draw if draw is None else draw), int(JudgeSpec.k if k is None else k)
+    if not 1 <= (len(own) or many) <= MOST_QUERIES:
+        raise UserError(
+            f"{len(own) or many} queries cannot be judged.", f"Take from 1 to {MOST_QUERIES:,}."
+        )
+    if not 1 <= top <= MOST_K:
+        raise UserError(f"The top {top} cannot be judged.", f"Choose from 1 to {MOST_K}.")
+    matters = JudgeSpec.margin if margin is None else float(margin)
+    if not 0 <= matters <= 100:
+        raise UserError(f"{matters:g} points are no difference.", "Choose from 0 to 100.")
+    model = judges.canonical(second)
+    if model and mode != "relevance":
+        raise UserError(
+            "A second judge marks documents; it does not compare lists.", "Leave out one of them."
+        )
+    return JudgeSpec(
+        collection, names, own, many, top, mode, measure, matters, int(seed or 0), model
+    )
+
+
+def begin(
+    workspace: Workspace, asked: JudgeSpec, title: str = "", progress: Progress | None = None,
+    session: str = "",
+) -> str:  # fmt: skip
+    """Ask every encoder every query, keep what they return, and return the session's id.
+
+    Its second judge, if it has one, is asked nothing yet: see `app.pages.judge.second`.
+
+    Args:
+        workspace: which keeps it.
+        asked: made with `spec`.
+        title: for people.
+        progress: of encoding.
+        session: its id; empty for a new one.
+
+    Raises:
+        UserError: for visitors, an encoder or collection that cannot be used, encoders that return
+            the same, or a second judge that texts may not be sent to.
+    """
+    workspace.refuse_visitors()
+    if asked.second:
+        check_allowed(workspace, asked.second)
+    queries = asked_of(workspace, asked)
+    place: dict[str, int] = {}
+    rankings = {
+        encoder: [
+            [place.setdefault(text, len(place)) for text in texts]
+            for texts in returned(workspace, encoder, asked, queries, _share(progress, asked, at))
+        ]
+        for at, encoder in enumerate(asked.encoders)
+    }
+    kept = {"queries": queries, "documents": list(place), "rankings": rankings}
+    if not pool_of(kept, asked).keys:
+        raise UserError(
+            "These encoders return the same for every query: there is nothing to judge.",
+            "Choose others, more queries or a larger top k.",
+        )
+    name = title.strip() or f"{asked.collection}: {', '.join(asked.encoders)}"
+    return workspace.store.judgements.begin(name[:200], asdict(asked), kept, session)
+
+
+def _share(progress: Progress | None, asked: JudgeSpec, at: int) -> Progress | None:
+    """The progress of one encoder as that of all."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(at * total + done, len(asked.encoders) * total)
+
+
+def asked_of(workspace: Workspace, asked: JudgeSpec) -> list[str]:
+    """The queries, one's own or drawn.
+
+    Raises:
+        UserError: a collection that cannot be used, or in which nothing can be found.
+    """
+    import numpy as np
+
+    documents, offered = _material(workspace, asked.collection)
+    rng = np.random.default_rng(asked.seed)
+    drawn = rng.permutation(len(offered))[: asked.draw].tolist()
+    queries = list(asked.queries) or [offered[i] for i in drawn]
+    if not queries or len(documents) < 2:
+        raise UserError(
+            f"{asked.collection} has {formats.plural(len(documents), 'document')} and "
+            f"{formats.plural(len(queries), 'query', 'queries')}: nothing can be found there.",
+            "Choose a collection with more, or give queries of your own.",
+        )
+    return queries
+
+
+def returned(
+    workspace: Workspace, encoder: str, asked: JudgeSpec, queries: Sequence[str],
+    progress: Progress | None = None,
+) -> list[list[str]]:  # fmt: skip
+    """The top k documents of each query, without the query itself.
+
+    Raises:
+        UserError: an encoder or collection that cannot be used.
+    """
+    import numpy as np
+
+    from app.pages.search.service import Limits, nearest
+
+    sentences, _ = workspace.catalog.sentences(asked.collection)
+    documents = set(_material(workspace, asked.collection)[0])
+    among = np.array([i for i, text in enumerate(sentences) if text in documents])
+    limits = Limits(asked.k + 1, among=among)
+    found = nearest(workspace, encoder, asked.collection, queries, limits, progress)
+    return [
+        [hit.sentence for hit in hits if hit.sentence != query][: asked.k]
+        for query, hits in zip(queries, found, strict=True)
+    ]
+
+
+def _material(workspace: Workspace, collection: str) -> tuple[list[str], list[str]]:
+    """Distinct documents of a collection, and the texts that queries are drawn from."""
+    from engine.datasets.types import Retrieval
+
+    data = workspace.catalog.load(collection)
+    if isinstance(data, Retrieval):
+        return list(dict.fromkeys(data.documents.values())), list(
+            dict.fromkeys(data.queries.values())
+        )
+    sentences, _ = workspace.catalog.sentences(collection)
+    return sentences, sentences
+
+
+def question(workspace: Workspace, session: str, judge: str = "me") -> Question | None:
+    """What a judge is shown next, drawn now if need be; None when all is judged.
+
+    Every judge is shown the same in the same order; who is ahead has more drawn.
+
+    Raises:
+        UserError: for visitors.
+        StoreError: there is no such session.
+    """
+    workspace.refuse_visitors()
+    found = opened(workspace, session)
+    position = next(
+        (i for i in range(len(found.draws)) if judge not in found.marks.get(i, ())),
+        len(found.draws),
+    )
+    if position == len(found.draws):
+        _draw(workspace, found)
+        found = opened(workspace, session)
+    return shown(found, position) if position < len(found.draws) else None
+
+
+def _draw(workspace: Workspace, found: Session) -> None:
+    import numpy as np
+
+    from engine.judging import sampling
+
+    # A single pair is asked for until it is decided, and beyond: there is no other.
+    several = len(found.pairs) > 1
+    undecided = [not several or not found.verdict(i) for i in range(len(found.pairs))]
+    rng = np.random.default_rng([found.spec.seed, len(found.draws)])
+    drawn = [one.unit for one in found.draws]
+    one = sampling.draw(found.pool.units, drawn, found.values, undecided, rng, found.second)
+    if one is not None:
+        workspace.store.judgements.add_draw(found.id, len(drawn), asdict(one))
+
+
+def mark(
+    workspace: Workspace, session: str, said: str, judge: str = "me", position: int | None = None
+) -> Question | None:
+    """Keep a mark, and return what comes next.
+
+    Args:
+        workspace: where everything is.
+        session: its id.
+        said: one of `MARKS`.
+        judge: who says it.
+        position: of the question; the next one without it. A second mark there changes nothing.
+
+    Raises:
+        UserError: for visitors, a mark that there is none of, or nothing to be marked.
+        StoreError: there is no such session.
+    """
+    workspace.refuse_visitors()
+    _check_judge(judge)
+    if position is None:
+        asked = question(workspace, session, judge)
+        if asked is None:
+            raise UserError("Everything is judged here.", "Take one back to change it.")
+        position = asked.position
+    value = _value(opened(workspace, session), said, position)
+    workspace.store.judgements.add_mark(session, position, judge, value)
+    return question(workspace, session, judge)
+
+
+def _check_judge(judge: str) -> None:
+    if not judge.strip() or len(judge) > 80:
+        raise UserError("The judge has no name.", "Give one of at most 80 characters.")
+
+
+def _value(found: Session, said: str, position: int) -> float:
+    known = MARKS[found.spec.mode]
+    if said not in known:
+        raise UserError(f"{said!r} is no mark here.", f"Say {', '.join(known)}.")
+    if not 0 <= position < len(found.draws):
+        raise UserError(f"Nothing is asked at {position}.", "Ask for the next question.")
+    turned = found.spec.mode == "preference" and found.swapped(position)
+    return -known[said] if turned else known[said]
+
+
+def undo(workspace: Workspace, session: str, judge: str = "me") -> Question | None:
+    """Take a judge's last mark back, and return its question.
+
+    Raises:
+        UserError: for visitors, or where there is none.
+        StoreError: there is no such session.
+    """
+    workspace.refuse_visitors()
+    mine = [at for at, by in opened(workspace, session).marks.items() if judge in by]
+    if not mine:
+        raise UserError("There is no mark to take back.", "Nothing has changed.")
+    workspace.store.judgements.add_mark(session, max(mine), judge, None)
+    return question(workspace, session, judge)
+
+
+def settle(workspace: Workspace, session: str, position: int, said: str) -> None:
+    """Say what counts where judges disagree; it may be settled anew.
+
+    Raises:
+        UserError: for visitors, or a mark or a position that there is none of.
+        StoreError: there is no such session.
+    """
+    workspace.refuse_visitors()
+    value = _value(opened(workspace, session), said, position)
+    workspace.store.judgements.add_mark(session, position, SETTLED, None)
+    workspace.store.judgements.add_mark(session, position, SETTLED, value)
+
+
+def play(
+    workspace: Workspace, session: str, answer: Callable[[Question], str], judge: str = "script",
+    most: int | None = None,
+) -> int:  # fmt: skip
+    """Have a function judge until enough is judged, or so many; return how many marks it made."""
+    made, asked = 0, question(workspace, session, judge)
+    while asked and made != most and not opened(workspace, session).enough:
+        asked = mark(workspace, session, answer(asked), judge, asked.position)
+        made += 1
+    return made
+
+
+def remove(workspace: Workspace, session: str) -> None:
+    """Forget a session with its marks, and that texts may be sent to its second judge.
+
+    Raises:
+        UserError: for visitors.
+        StoreError: there is no such session.
+    """
+    workspace.refuse_visitors()
+    workspace.store.judgements.get(session)
+    workspace.store.judgements.remove(session)
+    endpoints.forbid_unlisted(workspace.store)

@@ -1,0 +1,232 @@
+"""A session as HTML: what is asked, without names, and what the marks so far say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.actions import button
+from app.pages.judge import second
+from app.web import parts
+
+if TYPE_CHECKING:
+    from app.pages.judge.service import Question, Session
+
+BUTTONS = {
+    "relevance": (("relevant", "Relevant", "j 1", "J"), ("not", "Not relevant", "k 0", "K")),
+    "preference": (
+        ("left", "Left is better", "j 1 ArrowLeft", "←"), ("neither", "No difference", "0", "0"),
+        ("right", "Right is better", "k 2 ArrowRight", "→"),
+    ),
+}  # fmt: skip
+"""Mode -> mark, what stands on its button, the keys that press it, the one that is shown."""
+WIDE, HIGH = 600, 190
+_MEANING = (
+    "First minus second, in points out of 100, after each mark. The band is a 95 % confidence "
+    "sequence: it holds for all pairs together, however often you look."
+)
+
+
+def question(asked: Question | None, told: Mapping[str, Any]) -> str:
+    """What is judged next, with the buttons and their keys."""
+    if asked is None:
+        over = parts.empty("Everything is judged", "The difference is known now, not estimated.")
+        return f'<section class="t-judge" aria-label="Question">{over}{_undo(told)}</section>'
+    mode = told["mode"]
+    ask = "Is this relevant?" if mode == "relevance" else "Which list answers better?"
+    buttons = "".join(
+        button(f"{label} {key}", "mark", f"{asked.position}:{said}", about=label, keys=keys)
+        .replace(f" {key}</button>", f"<kbd>{key}</kbd></button>")
+        for said, label, keys, key in BUTTONS[mode]
+    )  # fmt: skip
+    return (
+        f'<section class="t-judge" aria-label="Question {asked.position + 1}">'
+        f"{_texts(asked.query, asked.texts)}"
+        f'<div class="t-judge-marks" role="group" aria-label="{ask}">{buttons}{_undo(told)}'
+        "</div></section>"
+    )
+
+
+def _texts(query: str, texts: Sequence[Sequence[str]]) -> str:
+    head = f'<p class="t-small t-muted">Query</p><h2 dir="auto">{escape(query)}</h2>'
+    if len(texts) == 1:
+        ((text,),) = texts
+        return f'{head}<p class="t-judge-text" dir="auto">{escape(text)}</p>'
+    lists = "".join(
+        f'<section aria-label="{side}"><h3>{side}</h3><ol>'
+        + "".join(f'<li dir="auto">{escape(text)}</li>' for text in one)
+        + "</ol></section>"
+        for side, one in zip(("Left", "Right"), texts, strict=True)
+    )
+    return f'{head}<div class="t-judge-lists">{lists}</div>'
+
+
+def _undo(told: Mapping[str, Any]) -> str:
+    if not told["judges"]:
+        return ""
+    made = button("Undo U", "undo", told["id"], about="Undo the last mark", kind="link", keys="u")
+    return made.replace(" U</button>", "<kbd>U</kbd></button>")
+
+
+def last(told: Mapping[str, Any], by: str) -> str:
+    """The last question of a session that one can only look at."""
+    found = told["last"]
+    if not found:
+        return ""
+    if told["mode"] == "relevance":
+        said = "relevant" if found["mark"] >= 0.5 else "not relevant"
+    else:
+        said = {1.0: "left is better", -1.0: "right is better"}.get(found["mark"], "no difference")
+    return (
+        '<section class="t-judge" aria-label="The last question">'
+        f"{_texts(found['query'], found['texts'])}"
+        f'<p class="t-muted">{escape(by)}: <strong>{said}</strong></p></section>'
+    )
+
+
+def findings(told: Mapping[str, Any], *, names: bool, visitor: bool) -> str:
+    """The estimate of each pair, whether it is enough, and what is to be settled."""
+    labels = {
+        name: name if names else f"Encoder {chr(65 + at)}" for at, name in enumerate(told["blind"])
+    }
+    possible = told["marks"] + told["left"]
+    marks = (
+        f"{formats.plural(told['marks'], 'mark')} of {possible:,} possible on "
+        f"{escape(told['collection'])}"
+    )
+    verdict = (
+        '<strong class="t-judge-enough">Enough has been judged.</strong>'
+        if told["enough"] else "<strong>Not enough yet.</strong>"
+    )  # fmt: skip
+    pairs = "".join(_pair(pair, labels, told["margin"]) for pair in told["pairs"])
+    reveal = button(
+        "Hide names" if names else "Show names", "names", told["id"], kind="link",
+        about="Hide the encoders' names" if names else "Show which encoder is which",
+    )  # fmt: skip
+    if not told["id"]:  # the example has nothing to hide
+        reveal = ""
+    export = ""
+    if told["mode"] == "relevance" and told["marks"] and not visitor:
+        export = button(
+            "Use as data set", "keep", told["id"], about="Make the marks a data set", kind="link"
+        )
+    return (
+        '<section class="t-judge-found" aria-label="What the marks say">'
+        f'<p role="status">{verdict} {marks}.{_judges(told)}</p>'
+        f"{pairs}"
+        f'<p class="t-small t-muted">{_MEANING}</p>{_second(told, visitor)}'
+        f'<p class="t-judge-links">{reveal}{export}</p>{parts.warn(told["warnings"])}</section>'
+    )
+
+
+def _second(told: Mapping[str, Any], visitor: bool) -> str:
+    """How far the second judge is, and how far it agrees."""
+    found = told.get("second")  # an example that was made earlier has none
+    if not found:
+        return ""
+    asks = button("Ask for the rest", "second", told["id"], kind="link",
+                  about="Ask the second judge for the rest")  # fmt: skip
+    return (
+        f'<p class="t-small t-muted t-judge-second">Second judge: '
+        f"<code>{escape(found['model'])}</code>. "
+        f"{escape(' '.join(second.in_words(found)))} "
+        f"{asks if found['left'] and not visitor else ''}</p>"
+    )
+
+
+def _judges(told: Mapping[str, Any]) -> str:
+    if len(told["judges"]) < 2:
+        return ""
+    agree = formats.score(told["alpha"])
+    return f" {len(told['judges'])} judges, Krippendorff's alpha {agree}."
+
+
+def _pair(pair: Mapping[str, Any], labels: Mapping[str, str], margin: float) -> str:
+    """In words, and drawn over the marks. Blind, the pair stands in the order of the labels."""
+    turn = list(labels).index(pair["a"]) > list(labels).index(pair["b"])
+    first, second = (labels[pair[side]] for side in ("ba" if turn else "ab"))
+    path = [(-d, -high, -low) if turn else (d, low, high) for d, low, high in pair["path"]]
+    difference, low, high = path[-1]
+    if pair["verdict"] in (pair["a"], pair["b"]):
+        better = labels[pair["verdict"]]
+        worse = second if better == first else first
+        words = f"<strong>{escape(better)}</strong> finds better than {escape(worse)}"
+    elif pair["verdict"] == "alike":
+        words = f"{escape(first)} and {escape(second)} differ by less than {margin:g} points"
+    else:
+        words = f"{escape(first)} against {escape(second)}: not decided"
+    numbers = (
+        f"{formats.signed(difference)} points, {formats.signed(low)} to {formats.signed(high)}"
+    )
+    if alone := pair.get("without_second"):
+        sides = (alone["difference"], alone["low"], alone["high"])
+        middle, low, high = (-sides[0], -sides[2], -sides[1]) if turn else sides
+        numbers += (
+            f"</small><br><small>Without the second judge: {formats.signed(middle)} points, "
+            f"{formats.signed(low)} to {formats.signed(high)}"
+        )
+    return (
+        f'<div class="t-judge-pair"><p>{words}<br><small>{numbers}</small></p>'
+        f"{_drawn(path) if len(path) > 1 else ''}</div>"
+    )
+
+
+def _drawn(path: Sequence[tuple[float, float, float]]) -> str:
+    """Estimate and interval over the marks, as a picture that says nothing the words do not."""
+    top = max(5.0, max(max(abs(low), abs(high)) for _, low, high in path[len(path) // 8 :]))
+    xs = [WIDE * i / max(1, len(path) - 1) for i in range(len(path))]
+
+    def y(value: float) -> float:
+        return HIGH / 2 * (1 - max(-1.0, min(1.0, value / top)))
+
+    def points(at: int) -> list[str]:
+        return [f"{x:.1f},{y(row[at]):.1f}" for x, row in zip(xs, path, strict=True)]
+
+    band = " ".join([*points(1), *reversed(points(2))])
+    return (
+        f'<div class="t-judge-drawn" aria-hidden="true">'
+        f'<svg viewBox="0 0 {WIDE} {HIGH}" preserveAspectRatio="none">'
+        f'<polygon points="{band}"/><line x1="0" x2="{WIDE}" y1="{HIGH / 2}" y2="{HIGH / 2}"/>'
+        f'<polyline points="{" ".join(points(0))}"/></svg>'
+        f"<small>+{top:.0f}</small><small>−{top:.0f}</small></div>"
+    )
+
+
+def disagreements(found: Session, positions: Sequence[int], shown: Sequence[Question]) -> str:
+    """What judges said different things of, with buttons that settle it."""
+    rows = []
+    for position, asked in zip(positions[:20], shown, strict=False):
+        buttons = "".join(
+            button(label, "settle", f"{position}:{said}", about=f"Settle as: {label}")
+            for said, label, _, _ in BUTTONS[found.spec.mode]
+        )
+        rows.append(f"<li>{_texts(asked.query, asked.texts)}<p>{buttons}</p></li>")
+    if not rows:
+        return ""
+    title = parts.heading(
+        "Judges disagree", "Say what counts; until then the mean of their marks does."
+    )
+    return f'{title}<ul class="t-judge-settle">{"".join(rows)}</ul>'
+
+
+def preparing(alive: bool) -> str:
+    """What stands where a session is not there yet."""
+    if alive:
+        text = "The first question comes when all have answered. You may close the page meanwhile."
+        return parts.empty("The encoders are being asked", text)
+    return parts.empty(
+        "The session was not begun", "The reason is above. Try again, or start another."
+    )
+
+
+EXAMPLE = (
+    '<p class="t-muted">A finished session on the starter set, played by a script that knows the '
+    "labels. Choose encoders and a collection above, and start your own.</p>"
+)
+
+
+def whole(left: str, right: str, below: str = "", before: str = "") -> str:
+    """All of it: the question beside what is found."""
+    return f'{before}<div class="t-judging">{left}{right}</div>{below}'

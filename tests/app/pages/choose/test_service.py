@@ -1,0 +1,290 @@
+"""A file in, a decision sheet out: what is decided, what speaks against it, and bad input."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import theodolite
+from app.jobs.submit import perform
+from app.pages.choose import report, service, words
+from app.pages.choose.job import ChooseJob
+from app.workspace import Workspace
+from engine.datasets.starter import FOLDER
+from engine.encoders import int8
+from engine.errors import UserError
+from store import Store
+from tests.fakes.command_line import objects
+from tests.fakes.command_line import theodolite as run
+from tests.fakes.costs import keep
+
+TWO = ["wordllama", "random:16"]
+TOPICS = ("cooking", "sea", "law", "music")
+SHEET = {"best", "ties", "cheapest", "more_examples", "warnings"}
+
+
+def written(
+    file: Path, rows: Sequence[Sequence[str]], head: Sequence[str] = ("text", "label")
+) -> Path:
+    """A CSV."""
+    with file.open("w", newline="", encoding="utf-8") as opened:
+        csv.writer(opened).writerows([head, *rows])
+    return file
+
+
+def topics(each: int) -> list[tuple[str, str]]:
+    """Sentences of the starter set with their topics."""
+    found = []
+    for name in TOPICS:
+        lines = (FOLDER / "topics" / f"{name}.txt").read_text("utf-8").splitlines()
+        found += [(line, name) for line in lines if line.strip()][-each:]
+    return [(line, name) for line, name in found]
+
+
+def costs(workspace: Workspace) -> None:
+    """What the encoders of this file take: random words next to nothing, wordllama a little."""
+    for name, ms in (
+        ("wordllama", 2.0),
+        ("random:16", 0.5),
+        ("random:64", 1.0),
+        ("random:256", 1.0),
+    ):
+        keep(workspace, name, latency_ms=[ms], dim=256 if name == "wordllama" else 16)
+
+
+@pytest.fixture
+def ready(workspace: Workspace) -> Workspace:
+    """With costs, so that no process is started to measure them."""
+    costs(workspace)
+    return workspace
+
+
+def codes(sheet: Any) -> set[str]:
+    """Of its warnings."""
+    return {one["code"] for one in sheet["warnings"]}
+
+
+def test_who_knows_words_beats_who_does_not(ready: Workspace, tmp_path: Path) -> None:
+    """On topics wordllama is best alone; it is said in words, and kept."""
+    file = written(tmp_path / "topics.csv", topics(40))
+    sheet = theodolite.choose(ready, file, TWO)
+    assert sheet["best"]["encoder"] == "wordllama"
+    assert sheet["ties"] == [] and sheet["more_examples"] == []
+    assert sheet["against_baseline"]["beaten"]
+    assert sheet["task"] == "upload:topics/classify" and sheet["n"] == 160
+    cheapest = sheet["cheapest"]
+    assert cheapest["encoder"] == "wordllama" and cheapest["bytes_per_vector"] < 4 * 256
+    assert cheapest["behind"]["high"] > 0
+    assert codes(sheet) == set()
+    assert sheet["front"] == ["random:16", "wordllama"]
+    assert words.headline(sheet) == "wordllama is best"
+    assert len(sheet["differ"]["examples"]) > 5
+    again = len(ready.store.runs.list())
+    assert theodolite.choose(ready, file, TWO) == sheet
+    assert len(ready.store.runs.list()) == again
+
+
+@pytest.mark.vnni
+@pytest.mark.parametrize(("ms", "taken"), [(4.0, "minilm?dtype=int8"), (9.0, "minilm")])
+def test_a_transformer_is_offered_in_int8(
+    ready: Workspace, tmp_path: Path, ms: float, taken: str
+) -> None:
+    """Where it ties and is quicker; it stands in no ranking of those that were asked for."""
+    if not int8.available():
+        pytest.skip("this processor has no AVX-512 VNNI")
+    for name, took in (("minilm", 8.0), ("minilm?dtype=int8", ms)):
+        keep(ready, name, latency_ms=[took], dim=384)
+    sheet = service.choose(ready, written(tmp_path / "topics.csv", topics(12)), ["minilm"])
+    assert sheet["best"]["encoder"] == "minilm" and sheet["ties"] == []
+    assert sheet["cheapest"]["encoder"] == taken
+    assert sheet["cheapest"]["ms_per_sentence"] == min(ms, 8.0)
+    assert [row["encoder"] for row in sheet["encoders"]] == ["minilm", "random:256"]
+    assert f"{taken} at" in " ".join(words.sentences(sheet))
+
+
+def test_ties_and_what_would_end_them(ready: Workspace, tmp_path: Path) -> None:
+    """Labels that the texts do not say: random words of two sizes tie, nobody beats them."""
+    file = written(tmp_path / "few.csv", [(a, "xy"[i % 2]) for i, (a, _) in enumerate(topics(12))])
+    sheet = service.choose(ready, file, ["random:64", "random:16"])
+    assert len(sheet["ties"]) == 1
+    (more,) = sheet["more_examples"]
+    assert {more["a"], more["b"]} == {"random:64", "random:16"}
+    assert more["n"] is None or more["n"] > 0
+    assert {"few_examples", "baseline_not_beaten"} <= codes(sheet)
+
+
+def test_without_labels_there_is_no_best_but_a_sheet(ready: Workspace, tmp_path: Path) -> None:
+    """What can be said: agreement of neighbours, duplicates, cost."""
+    rows = [(line,) for line, _ in topics(10)]
+    file = written(tmp_path / "plain.csv", [*rows, rows[0]], ("text",))
+    sheet = service.choose(ready, file, TWO)
+    assert sheet["best"] is None and sheet["cheapest"] is None and sheet["ties"] == []
+    assert codes(sheet) == {"no_labels", "duplicates"}
+    (pair,) = sheet["agreement"]
+    assert 0 < pair["shared"] < 1
+    assert "share" in words.sentences(sheet)[0]
+    assert all(row["ms_per_sentence"] for row in sheet["encoders"])
+
+
+def test_rows_without_a_label_are_left_out_where_others_have_one(
+    ready: Workspace, tmp_path: Path
+) -> None:
+    """And said to be; where none has one, it is a file without labels."""
+    rows = [(line, name if i % 2 else "") for i, (line, name) in enumerate(topics(40))]
+    sheet = service.choose(ready, written(tmp_path / "half.csv", rows), TWO)
+    assert sheet["n"] == 80 and codes(sheet) >= {"unlabelled"}
+    none = written(tmp_path / "none.csv", [(line, "") for line, _ in rows])
+    asked = service.bring(ready, [none], "text=text,label=label")
+    assert ready.catalog.load(asked).kind == "sentences"
+
+
+def test_what_is_wrong_with_the_data_is_said(ready: Workspace, tmp_path: Path) -> None:
+    """Rows that repeat others, some with another label, and a label that most rows have."""
+    rows = [(line, name if name == "sea" else "other") for line, name in topics(20)]
+    rows += [(rows[0][0].upper(), "sea")]
+    sheet = service.choose(ready, written(tmp_path / "odd.csv", rows), TWO)
+    assert {"duplicates", "dominant_class"} <= codes(sheet)
+    said = next(one["message"] for one in sheet["warnings"] if one["code"] == "duplicates")
+    assert "1 text of them with different labels or scores" in said
+
+
+@pytest.mark.parametrize(
+    ("rows", "head", "columns", "says"),
+    [
+        ([("a b c", "same")] * 30, ("text", "label"), None, "All 30 rows"),
+        ([(str(i), str(i * 2)) for i in range(30)], ("id", "amount"), None, "no column for 'text'"),
+        (topics(10), ("text", "label"), "text=body,label=label", "no column 'body'"),
+        ([], ("text", "label"), None, "no row"),
+        ([("", name) for name in TOPICS * 8], ("text", "label"), None, "empty"),
+    ],
+    ids=["one label", "no text", "another column", "no rows", "empty texts"],
+)
+def test_what_cannot_be_asked_is_said_in_a_sentence(
+    ready: Workspace, tmp_path: Path, rows: Any, head: Any, columns: str | None, says: str
+) -> None:
+    """And nothing is begun."""
+    with pytest.raises(UserError, match=says):
+        service.choose(ready, written(tmp_path / "bad.csv", rows, head), TWO, columns=columns)
+    assert ready.store.runs.list() == [] and ready.store.uploads.list() == []
+
+
+def test_three_examples_are_not_scored(ready: Workspace, tmp_path: Path) -> None:
+    """A sheet says so, and what can be said without them."""
+    sheet = service.choose(ready, written(tmp_path / "three.csv", topics(1)[:3]), TWO)
+    assert sheet["best"] is None and codes(sheet) == {"few_examples"}
+
+
+def test_an_encoder_that_fails_leaves_the_others(ready: Workspace, tmp_path: Path) -> None:
+    """It is named with its reason; a run that is asked for again tries it again."""
+    file = written(tmp_path / "topics.csv", topics(40))
+    sheet = service.choose(ready, file, [*TWO, "dir:/nowhere"])
+    assert sheet["best"]["encoder"] == "wordllama"
+    assert codes(sheet) == {"encoder_failed"}
+    assert not ChooseJob.of(sheet["data"], [*TWO, "dir:/nowhere"]).is_stored(ready)
+
+
+def test_encoders_that_do_the_same_are_never_told_apart(ready: Workspace, tmp_path: Path) -> None:
+    """Cosines do not change with the length of vectors."""
+    keep(ready, "wordllama | normalise", latency_ms=[2.0], dim=256)
+    texts = [line for line, _ in topics(10)]
+    pairs = [(texts[i], texts[-i], str(i % 6)) for i in range(1, 40)]
+    file = written(tmp_path / "pairs.csv", pairs, ("left", "right", "score"))
+    sheet = service.choose(ready, file, ["wordllama", "wordllama|normalise", "random:16"])
+    assert "same_answers" in codes(sheet)
+    alike = [one for one in sheet["more_examples"] if one["power"] == 0.0]
+    assert all(one["n"] is None for one in alike)
+
+
+def test_limits_leave_out_and_shrink(ready: Workspace, tmp_path: Path) -> None:
+    """What is too slow is not chosen from; too large vectors are measured smaller."""
+    file = written(tmp_path / "topics.csv", topics(40))
+    slow = service.choose(ready, file, TWO, max_ms=1.0)
+    assert slow["best"]["encoder"] == "random:16" and "limits" in codes(slow)
+    small = service.choose(ready, file, TWO, max_bytes=64)
+    row = next(row for row in small["encoders"] if row["encoder"] == "wordllama")
+    assert (row["dim"], row["dtype"], row["bytes_per_vector"]) == (64, "int8", 64)
+    assert small["cheapest"]["bytes_per_vector"] <= 64
+    free = service.choose(ready, file, TWO, licences=["gpl"])
+    assert free["best"] is None and "no_encoder_within_limits" in codes(free)
+    with pytest.raises(UserError, match="too few for a vector"):
+        service.choose(ready, file, TWO, max_bytes=1)
+
+
+def test_a_queued_job_is_the_same_work(ready: Workspace, tmp_path: Path) -> None:
+    """Done by another after it was read back from its spec, it leaves the same sheet."""
+    name = service.bring(ready, [written(tmp_path / "topics.csv", topics(40))])
+    job = ChooseJob.of(name, TWO, max_ms=5.0)
+    again = ChooseJob.from_spec(json.loads(json.dumps(job.to_spec())))
+    assert again == job
+    for _ in perform(ready, again):
+        pass
+    assert job.is_stored(ready)
+
+
+class _Addresses(HTMLParser):
+    """Collects what a page would ask for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note every address."""
+        self.found += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+def test_the_sheet_as_files(ready: Workspace, tmp_path: Path) -> None:
+    """HTML asks for nothing and shows text as text; Markdown and JSON hold the same."""
+    rows = [(f"{line} <script>alert(1)</script>|", name) for line, name in topics(40)]
+    sheet = service.choose(ready, written(tmp_path / "odd.csv", rows), TWO)
+    page = report.html(sheet)
+    parser = _Addresses()
+    parser.feed(page)
+    assert parser.found == [] and "<script>" not in page and "<svg" in page
+    assert words.headline(sheet) in words.markdown(sheet)
+    assert json.loads(report.json(sheet))["best"] == sheet["best"]
+    with pytest.raises(UserError, match="no format"):
+        report.check(tmp_path / "sheet.pdf")
+
+
+def test_the_verb(home: Path) -> None:
+    """An object for each encoder, and the sheet last; exit 0 with labels and without."""
+    made = Workspace(home / "store")
+    costs(made)
+    made.close()
+    file = written(home / "topics.csv", topics(40))
+    asked = ["choose", str(file), "-e", "wordllama", "-e", "random:16", "--json"]
+    *rows, sheet = objects(run(*asked, "--columns", "text=text,label=label"))
+    assert [row["encoder"] for row in rows] == ["wordllama", "random:16"]
+    assert SHEET <= sheet.keys()
+    assert set(sheet["best"]) == {"encoder", "score", "low", "high"}
+    form = {"dim", "dtype", "ms_per_sentence", "bytes_per_vector"}
+    assert set(sheet["best"]) | form | {"behind"} == set(sheet["cheapest"])
+    few = written(home / "few.csv", [(a, "xy"[i % 2]) for i, (a, _) in enumerate(topics(12))])
+    tied = objects(run("choose", str(few), "-e", "random:16", "-e", "random:64", "--json"))[-1]
+    assert [set(one) for one in tied["ties"]] == [set(sheet["best"])]
+    assert [set(one) for one in tied["more_examples"]] == [{"a", "b", "n", "power"}]
+    (home / "plain.txt").write_text("\n".join(line for line, _ in topics(10)), encoding="utf-8")
+    out = home / "sheet.md"
+    plain = ["choose", str(home / "plain.txt"), "-e", "random:16"]
+    run(*plain, "--out", str(out))
+    assert "no_labels" in out.read_text("utf-8")
+    nothing = objects(run(*plain, "--json"))[-1]
+    assert nothing["best"] is None and nothing["ties"] == [] and nothing["cheapest"] is None
+    assert {frozenset(one) for one in nothing["warnings"]} == {frozenset({"code", "message"})}
+    queued = objects(run(*asked, "--max-ms", "9", "--queue"))[-1]
+    assert Store.open(home / "store").runs.get(queued["id"])["kind"] == "choose"
+
+
+def test_texts_that_an_encoder_was_trained_on_are_said(ready: Workspace, tmp_path: Path) -> None:
+    """Its files name a set that is here, and the data are of it."""
+    ready.store.encoders.add("wordllama", {"trained_on": ["starter-topics"]})
+    sheet = service.choose(ready, written(tmp_path / "topics.csv", topics(40)), TWO)
+    (said,) = [one["message"] for one in sheet["warnings"] if one["code"] == "leak"]
+    assert said.startswith("160 texts of 160 stand in starter-topics, which wordllama")

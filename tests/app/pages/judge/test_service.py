@@ -1,0 +1,323 @@
+"""Sessions of judging, played by a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.jobs.submit import queue
+from app.pages.judge import command, report, service
+from app.pages.judge.job import JudgeJob, preparing
+from app.pages.judge.service import JudgeSpec, Question
+from app.workspace import Workspace
+from engine.errors import UserError
+from tests.fakes.command_line import objects
+from tests.fakes.command_line import theodolite as run_verb
+from tests.fakes.openai import FakeOpenAI, hang_up, saying
+from tests.fakes.workers import do_units, work_off
+
+STARTER, PAIR = "starter-topics", ("wordllama", "random:256")
+
+
+def by_label(workspace: Workspace) -> Callable[[Question], str]:
+    """A judge who finds relevant what has the query's label."""
+    data = workspace.catalog.load(STARTER)
+    labels = dict(zip(data.sentences, data.labels, strict=True))  # type: ignore[union-attr]
+
+    def answer(asked: Question) -> str:
+        ((text,),) = asked.texts
+        return "relevant" if labels[text] == labels[asked.query] else "not"
+
+    return answer
+
+
+@pytest.fixture
+def session(workspace: Workspace) -> str:
+    """Two encoders on the starter set."""
+    return service.begin(workspace, service.spec(STARTER, PAIR, draw=40, seed=1))
+
+
+def test_a_scripted_judge_separates_two_encoders(workspace: Workspace, session: str) -> None:
+    """With fewer marks than there are documents, and rightly."""
+    made = service.play(workspace, session, by_label(workspace))
+    found = report.status(service.opened(workspace, session))
+    (pair,) = found["pairs"]
+    assert found["enough"] and pair["verdict"] == "wordllama" and pair["low"] > 0
+    assert made == found["marks"] and found["judges"] == {"script": made}
+    assert made < 0.6 * (made + found["left"])
+
+
+def test_every_mark_moves_the_estimate(workspace: Workspace, session: str) -> None:
+    """And the interval never widens."""
+    service.play(workspace, session, by_label(workspace), most=25)
+    (one,) = service.opened(workspace, session).estimates
+    assert len(one.path) == 26
+    assert (one.path[1:, 0] != one.path[:-1, 0]).all()
+    widths = one.path[:, 2] - one.path[:, 1]
+    assert (widths[1:] <= widths[:-1]).all() and widths[-1] < widths[0]
+
+
+def test_undo_asks_the_same_again(workspace: Workspace, session: str) -> None:
+    """What was drawn stays drawn, or taking marks back would choose what is judged."""
+    first = service.question(workspace, session)
+    second = service.mark(workspace, session, "relevant")
+    assert first and second and first != second
+    assert service.undo(workspace, session) == first
+    assert service.mark(workspace, session, "not") == second
+    assert service.opened(workspace, session).marks == {0: {"me": 0.0}}
+    service.undo(workspace, session)
+    with pytest.raises(UserError, match="no mark to take back"):
+        service.undo(workspace, session)
+
+
+def test_a_second_press_marks_nothing_else(workspace: Workspace, session: str) -> None:
+    """A page tells which question it marks: what was marked before stays as it is."""
+    service.mark(
+        workspace, session, "relevant", position=0 if service.question(workspace, session) else None
+    )
+    service.mark(workspace, session, "not", position=0)
+    assert service.opened(workspace, session).marks == {0: {"me": 1.0}}
+
+
+def test_a_session_goes_on_where_it_was(workspace: Workspace, session: str) -> None:
+    """Another process, or the same after a kill, shows the same question."""
+    service.play(workspace, session, by_label(workspace), judge="me", most=5)
+    asked = service.question(workspace, session)
+    other = Workspace(workspace.store.folder)
+    assert service.question(other, session) == asked
+    assert report.status(service.opened(other, session)) == report.status(
+        service.opened(workspace, session)
+    )
+    other.close()
+
+
+def test_several_judges(workspace: Workspace, session: str) -> None:
+    """All are asked the same; their agreement is told, and what they disagree on is settled."""
+    right = by_label(workspace)
+    service.play(workspace, session, right, "a", most=10)
+
+    def contrary(asked: Question) -> str:
+        said = right(asked)
+        return said if asked.position else {"relevant": "not", "not": "relevant"}[said]
+
+    service.play(workspace, session, contrary, "b", most=10)
+    found = service.opened(workspace, session)
+    told = report.status(found)
+    assert told["judges"] == {"a": 10, "b": 10} and told["marks"] == 10
+    assert told["disagreements"] == [0] and 0 < told["alpha"] < 1
+    assert sum(map(len, report.judged(found).values())) == 9  # one is left out until it is settled
+    assert found.values[0] == 0.5 and any("disagree" in text for text in told["warnings"])
+    service.settle(workspace, session, 0, "relevant")
+    service.settle(workspace, session, 0, "not")
+    found = service.opened(workspace, session)
+    assert found.values[0] == 0.0 and report.disagreements(found) == []
+
+
+def test_a_judge_who_always_says_yes(workspace: Workspace) -> None:
+    """Is told so, and separates nothing: both return as many documents."""
+    session = service.begin(workspace, service.spec(STARTER, PAIR, draw=8))
+    service.play(workspace, session, lambda asked: "relevant")
+    told = report.status(service.opened(workspace, session))
+    assert told["pairs"][0]["verdict"] == "alike"
+    assert any("All" in text and "same" in text for text in told["warnings"])
+
+
+def test_preferences(workspace: Workspace) -> None:
+    """A judge who prefers wordllama's lists, on whichever side they are."""
+    asked = service.spec(STARTER, PAIR, draw=60, mode="preference", seed=3)
+    session = service.begin(workspace, asked)
+    found = service.opened(workspace, session)
+    best = {
+        pool_query: tuple(found.pool.documents[i] for i in found.pool.rankings["wordllama"][at])
+        for at, pool_query in enumerate(found.pool.queries)
+    }
+    sides = set()
+
+    def answer(question: Question) -> str:
+        sides.add(question.texts[0] == best[question.query])
+        return "left" if question.texts[0] == best[question.query] else "right"
+
+    made = service.play(workspace, session, answer)
+    told = report.status(service.opened(workspace, session))
+    assert told["pairs"][0]["verdict"] == "wordllama" and made < 30 and sides == {True, False}
+    with pytest.raises(UserError, match="no document"):
+        report.judged(service.opened(workspace, session))
+
+
+def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_path: Path) -> None:
+    """In BEIR's layout with TREC's qrels; a task on the judged documents alone."""
+    from engine.evaluate import evaluate
+
+    made = service.play(workspace, session, by_label(workspace), most=40)
+    files = report.write(service.opened(workspace, session), tmp_path)
+    qrels = next(file for file in files if file.name == report.QRELS).read_text().splitlines()
+    assert len(qrels) == made and {len(row.split()) for row in qrels} == {4}
+    name = report.keep(workspace, session, "judged")
+    data = workspace.catalog.load(name)
+    assert sum(len(at) for at in data.judgements["test"].values()) == made  # type: ignore[union-attr]
+    assert data.candidates == {  # type: ignore[union-attr]
+        query: tuple(at)
+        for query, at in data.judgements["test"].items()  # type: ignore[union-attr]
+    }
+    (result,) = evaluate(workspace.load("random:256"), [name], data=workspace.catalog)
+    assert result.error is None
+
+
+def test_what_nobody_judged_is_told(workspace: Workspace, session: str) -> None:
+    """Of another encoder: how much is unjudged, which is neither right nor wrong."""
+    service.play(workspace, session, by_label(workspace), most=30)
+    found = service.opened(workspace, session)
+    told = report.unjudged(found, workspace, "random:64")
+    assert told["returned"] == 5 * len(report.judged(found))
+    assert told["unjudged"] + told["relevant"] + told["not_relevant"] == told["returned"]
+    assert told["unjudged"] > 0
+
+
+def test_bad_input(workspace: Workspace, session: str, tmp_path: Path) -> None:
+    """In a sentence, whatever is wrong."""
+    for encoders, given, message in (
+        (["wordllama"], {}, "1 encoder cannot"),
+        (["wordllama", "wordllama"], {}, "1 encoder cannot"),
+        (PAIR, {"k": 0}, "top 0"),
+        (PAIR, {"draw": 0}, "0 queries"),
+        (PAIR, {"mode": "stars"}, "'stars'"),
+        (PAIR, {"margin": -1}, "no difference"),
+    ):
+        with pytest.raises(UserError, match=message):
+            service.spec(STARTER, encoders, **given)  # type: ignore[arg-type]
+    same = JudgeSpec(STARTER, ("random:256", "random:256 | normalise"), draw=5)
+    with pytest.raises(UserError, match="return the same"):
+        service.begin(workspace, same)
+    with pytest.raises(UserError, match="no mark here"):
+        service.mark(workspace, session, "maybe")
+    with pytest.raises(UserError, match="Nothing is asked"):
+        service.mark(workspace, session, "not", position=99)
+    with pytest.raises(UserError, match="no name"):
+        service.mark(workspace, session, "not", judge=" ")
+    with pytest.raises(UserError, match="Nothing is judged"):
+        report.write(service.opened(workspace, session), tmp_path)
+    with pytest.raises(UserError, match="nothing can be found"):
+        service.begin(workspace, service.spec(lines(workspace, "one", ["a"]), PAIR))
+
+
+def test_fewer_documents_than_are_asked_for(workspace: Workspace) -> None:
+    """Lists are as long as the collection; where they are the same, nothing can be judged."""
+    three = lines(workspace, "three", ["A boat.", "The sea.", "A house."])
+    session = service.begin(workspace, service.spec(three, PAIR, queries=["boat by the sea"], k=50))
+    service.play(workspace, session, lambda asked: "relevant")
+    assert service.opened(workspace, session).enough
+    two = lines(workspace, "two", ["A boat.", "The sea."])
+    with pytest.raises(UserError, match="return the same"):
+        service.begin(workspace, service.spec(two, PAIR))
+
+
+def lines(workspace: Workspace, name: str, texts: Sequence[str]) -> str:
+    """A collection of one's own."""
+    mapping = {"kind": "sentences", "columns": {"text": "text"}, "header": True}
+    content = "\n".join(["text", *texts]).encode()
+    workspace.store.uploads.add(name, "sentences", content, mapping=mapping, filename="own.csv")
+    return f"upload:{name}"
+
+
+def test_an_endpoint_vanishes_while_it_is_asked(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run says so, and goes on from there when it is tried again: nothing is sent twice."""
+    monkeypatch.setattr("engine.endpoints.FIRST_WAIT", 0.0)
+    with FakeOpenAI() as server:
+        usual = saying(lambda _: None)
+        server.next = [usual, usual, *[hang_up] * 40]
+        encoders = ("random:64", f"api:{server.url}#fake?batch=20")
+        own = lines(workspace, "fifty", [f"{'word ' * i}{i}" for i in range(50)])
+        job = JudgeJob.of(service.spec(own, encoders, queries=["word 7", "word 3"]))
+        run = work_off(workspace, queue(workspace, job))
+        assert run["state"] == "failed" and "20 of 50 texts came before" in str(run["error"])
+        server.next.clear()
+        server.requests.clear()
+        assert work_off(workspace, queue(workspace, job))["state"] == "done"
+        assert len(server.texts) == 30 + 2
+    assert service.question(workspace, job.session)
+
+
+def test_queries_of_ones_own(home: Path) -> None:
+    """A file, one a line; without any, or without the file, nothing is begun."""
+    file = home / "mine.txt"
+    start = ["judge", "start", STARTER, "-e", PAIR[0], "-e", PAIR[1], "--json", "--queries"]
+    file.write_text("a boat at sea\n\n  a loaf of bread \n", encoding="utf-8")
+    (begun,) = objects(run_verb(*start, str(file)))
+    (asked,) = objects(run_verb("judge", "next", begun["id"], "--json"))
+    assert asked["query"] in ("a boat at sea", "a loaf of bread")
+    (run,) = objects(run_verb("jobs", "list", "--json"))
+    assert (run["kind"], run["state"]) == ("judge", "done")
+    file.write_text("\n \n", encoding="utf-8")
+    for given, said in ((file, "holds no query"), (home / "none.txt", "cannot be read")):
+        assert said in run_verb(*start, str(given), code=2)[-1]
+
+
+def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
+    """By a worker or here, once: a unit that is done again leaves the same session."""
+    job = JudgeJob.of(service.spec(STARTER, PAIR, draw=8), "mine")
+    assert preparing(workspace, job.session) is None and not job.is_stored(workspace)
+    run = queue(workspace, JudgeJob.from_spec(json.loads(json.dumps(job.to_spec()))))
+    assert preparing(workspace, job.session) == workspace.store.runs.get(run)
+    assert work_off(workspace, run)["state"] == "done"
+    asked = service.question(workspace, job.session)
+    shares: list[float] = []
+    do_units(workspace, job, shares.append)
+    assert service.question(workspace, job.session) == asked and shares == sorted(shares)
+    assert [row["title"] for row in workspace.store.judgements.list()] == ["mine"]
+    assert preparing(workspace, job.session) is None
+    assert JudgeJob.of(job.asked).session != job.session
+    with pytest.raises(UserError, match="nothing can be found"):
+        queue(workspace, JudgeJob.of(JudgeSpec("starter-topics", PAIR, draw=0)))
+
+
+def test_visitors_do_not_mark(workspace: Workspace, session: str) -> None:
+    """They change nothing, and see what there is."""
+    service.mark(workspace, session, "not")
+    visitor = Workspace(workspace.store.folder, read_only=True)
+    for tried in (
+        lambda: service.mark(visitor, session, "not"),
+        lambda: service.undo(visitor, session),
+        lambda: service.question(visitor, session),
+        lambda: service.settle(visitor, session, 0, "not"),
+        lambda: service.remove(visitor, session),
+        lambda: service.begin(visitor, service.spec(STARTER, PAIR)),
+    ):
+        with pytest.raises(UserError, match="Visitors"):
+            tried()
+    assert report.status(service.opened(visitor, session))["marks"] == 1
+    visitor.close()
+
+
+def test_the_verbs_play_a_session(home: Path, starter: Workspace) -> None:
+    """A script begins, judges line by line, and takes the data set home."""
+    runner, answer = CliRunner(), by_label(starter)
+
+    def ran(*words: str, given: str = "") -> list[dict[str, object]]:
+        done = runner.invoke(command.judge_verbs, [*words, "--json"], input=given)
+        assert done.exit_code == 0, done.output
+        return [json.loads(row) for row in done.stdout.splitlines()]
+
+    ((begun),) = ran("start", STARTER, "-e", PAIR[0], "-e", PAIR[1], "--draw", "30")
+    session = str(begun["id"])
+    for _ in range(3):
+        (asked,) = ran("next", session)
+        texts = tuple(tuple(text) for text in asked["texts"])  # type: ignore[attr-defined]
+        said = answer(Question(0, str(asked["query"]), texts))
+        ran("mark", session, said, "--position", str(asked["position"]))
+    *asked_too, told = ran("play", session, given="relevant\nn\nu\nnot\n")
+    assert [row["position"] for row in asked_too] == [3, 4, 5, 4, 5] and told["marks"] == 5
+    assert ran("status", session) == [told] and len(ran("list")) == 1
+    assert ran("export", session, str(home / "out"), "--as", "mine")[-1] == {
+        "dataset": "upload:mine"
+    }
+    assert ran("unjudged", session, "-e", "random:64")[0]["returned"]
+    ran("settle", session, "0", "not")
+    ran("remove", session)
+    refused = runner.invoke(command.judge_verbs, ["next", session])
+    assert refused.exit_code == 2 and "no session" in refused.stderr
