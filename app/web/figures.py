@@ -164,6 +164,7 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
     colours = ordered_colours(len(panel.ridges))
     for place in range(len(panel.ridges) - 1, -1, -1):
         ridge, colour, base = panel.ridges[place], colours[place], place * RIDGE_STEP
+        seen, density = _outline(ridge.density)
         name = f"{ridge.label}: {formats.plural(ridge.n, 'pair')}"
         traces += [
             scatter(
@@ -171,10 +172,11 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
                 line={"width": 0}, showlegend=False, yaxis=y_axis,
             ),
             scatter(
-                x=grid, y=base + ridge.density * scale, mode="lines", fill="tonexty",
+                x=grid[seen].round(3), y=(base + density * scale).round(4), mode="lines",
+                fill="tonexty",
                 line={"color": colour, "width": 2, "simplify": False},
                 fillcolor=clear_colour(colour, 0.34),
-                customdata=ridge.density, name=plain(name), showlegend=False, yaxis=y_axis,
+                customdata=density.round(3), name=plain(name), showlegend=False, yaxis=y_axis,
                 hovertemplate="cosine %{x:.2f}, density %{customdata:.2f}<extra>"
                 + plain(name) + "</extra>",
             ),
@@ -186,6 +188,16 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
                 hovertemplate=f"mean cosine %{{x:.3f}}<extra>{plain(name)}</extra>",
             ))  # fmt: skip
     return traces
+
+
+def _outline(density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which points of a curve are drawn, and its heights there: of a stretch at 0 both ends."""
+    import numpy as np
+
+    some = density.round(3) > 0
+    seen = some | np.roll(some, 1) | np.roll(some, -1)
+    seen[[0, -1]] = True
+    return np.flatnonzero(seen), density[seen]
 
 
 def _shown(panels: Sequence[Panel], grid: np.ndarray) -> list[float]:

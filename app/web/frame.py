@@ -11,14 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from app.pages import Line
 from app.web import icons
 
-_JUMP = 'aria-haspopup="dialog" onclick="theodolite.jump()"'
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+_JUMP = 'aria-haspopup="dialog" data-press="jump"'
 
 
 @dataclass(frozen=True)
@@ -52,28 +55,40 @@ def entry(line: Line) -> Entry:
     )
 
 
-def rail(groups: Sequence[Sequence[Entry]]) -> str:
-    """The rail as HTML: the script marks the line of the page that is open."""
-    return (
-        '<a class="t-skip" href="#t-main" onclick="theodolite.skip(event)">Skip to content</a>'
-        '<div class="t-head"><button type="button" class="t-icon" aria-label="Pages" '
-        'aria-expanded="false" aria-controls="t-rail" onclick="theodolite.rail(event)">'
-        f'{icons.svg("menu")}</button><span class="t-here"></span>'
+def rail(groups: Sequence[Sequence[Entry]], said: str = "") -> str:
+    """The rail as HTML: the script marks the line of the page that is open.
+
+    Args:
+        groups: its lines.
+        said: what stands at its foot where there is nowhere to jump to.
+    """
+    search = (
         f'<button type="button" class="t-icon" aria-label="Jump to" {_JUMP}>{icons.svg("search")}'
-        f"</button>{_theme()}</div>"
-        f'<div id="t-rail"><a class="t-brand" href="./">{icons.MARK}<span>Theodolite</span></a>'
-        f'<nav aria-label="Pages">{"".join(map(_group, groups))}</nav><div class="t-foot">'
+        "</button>"
+    )
+    jump = (
         f'<button type="button" class="t-jump" title="A page, encoder, data set, task or run" '
         f"{_JUMP}>{icons.svg('jump')}<span>Jump to</span><kbd>Ctrl K</kbd></button>"
+    )
+    if said:
+        search, jump = "", f'<p class="t-dated"><span>{escape(said)}</span></p>'
+    return (
+        '<a class="t-skip" href="#t-main" data-press="skip">Skip to content</a>'
+        '<div class="t-head"><button type="button" class="t-icon" aria-label="Pages" '
+        'aria-expanded="false" aria-controls="t-rail" data-press="rail">'
+        f'{icons.svg("menu")}</button><span class="t-here"></span>'
+        f"{search}{_theme()}</div>"
+        f'<div id="t-rail"><a class="t-brand" href="./">{icons.MARK}<span>Theodolite</span></a>'
+        f'<nav aria-label="Pages">{"".join(map(_group, groups))}</nav><div class="t-foot">{jump}'
         f'<button type="button" class="t-fold-rail" aria-label="Fold" aria-expanded="true" '
-        f'onclick="theodolite.fold()">{icons.svg("fold")}</button>{_theme()}</div></div>'
+        f'data-press="fold">{icons.svg("fold")}</button>{_theme()}</div></div>'
     )
 
 
 def _theme() -> str:
     return (
         '<button type="button" class="t-icon" aria-label="Light or dark" title="Light or dark" '
-        f'onclick="theodolite.toggleTheme()">{icons.svg("theme")}</button>'
+        f'data-press="toggleTheme">{icons.svg("theme")}</button>'
     )
 
 
@@ -90,13 +105,20 @@ def _line(entry: Entry) -> str:
     )
 
 
+def lay_out(entry: Entry, page: Any, workspace: Workspace) -> None:
+    """A page in the frame, below the tabs of its entry."""
+    with gr.Column(elem_id="t-main", elem_classes=["t-page", f"p-{page.PATH or 'overview'}"]):
+        tabs(entry, page)
+        page.build(workspace)
+
+
 def tabs(entry: Entry, here: Any) -> None:
     """Place the tabs of an entry of several pages above the page that is being built.
 
     A page may have tabs of its own, its `VIEWS`: label -> the view in its address. The script
     takes the question along from tab to tab, and shows a view of the same page in place.
     """
-    if len(entry.pages) < 2:
+    if len(entry.pages) < 2 and not hasattr(here, "VIEWS"):
         return
     links = ""
     for label, page in entry.pages.items():

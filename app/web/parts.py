@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
+from itertools import chain, repeat
 from typing import Any
 
 import gradio as gr
@@ -68,7 +69,9 @@ def bar(title: str, about: str = "") -> Iterator[gr.Row]:
 
 
 @contextmanager
-def more(title: str = "More controls", elem_id: str = "more") -> Iterator[gr.Column]:
+def more(
+    title: str = "More controls", elem_id: str = "more", *, named: bool = False
+) -> Iterator[gr.Column]:
     """The panel of a page's remaining controls, opened by the '…' button that stands here.
 
     Give it last in `bar`. The panel is at the right edge, a sheet from below on a phone; Escape
@@ -79,18 +82,21 @@ def more(title: str = "More controls", elem_id: str = "more") -> Iterator[gr.Col
     Args:
         title: of the panel and of its button, for tooltip and screen readers. Plain text.
         elem_id: of the panel; another one for each further panel of a page.
+        named: whether the title stands on the button, but on a phone, for what a person came for.
     """
     name, place = escape(title), escape(elem_id)
+    words = f'<b aria-hidden="true">{name}</b>' if named else ""
     static(
-        f'<button type="button" class="t-more-button" aria-expanded="false" title="{name}" '
-        f'aria-label="{name}" aria-controls="{place}" onclick="theodolite.more(event)">'
-        '<span aria-hidden="true">…</span></button>',
+        f'<button type="button" class="t-more-button{" t-named" if named else ""}" '
+        f'aria-expanded="false" title="{name}" aria-label="{name}" aria-controls="{place}" '
+        'data-press="more">'
+        f'<span aria-hidden="true">…</span>{words}</button>',
         elem_classes=["t-more-place"],
     )
     with gr.Column(elem_id=elem_id, elem_classes=["t-rest"]) as panel:
         static(
             f'<div class="t-rest-head"><h2>{name}</h2><button type="button" class="t-link" '
-            f'onclick="theodolite.more(event)" data-of="{place}">Close</button></div>'
+            f'data-press="more" data-of="{place}">Close</button></div>'
         )
         yield panel
 
@@ -222,7 +228,7 @@ def command(words: Sequence[str]) -> str:
     return (
         '<div class="t-copied"><p class="t-small t-muted">The same on the command line</p>'
         f'<pre class="t-command" tabindex="0" aria-label="The same on the command line">{spans}'
-        '</pre><button type="button" class="t-link" onclick="theodolite.copy(event)">Copy</button>'
+        '</pre><button type="button" class="t-link" data-press="copy">Copy</button>'
         "</div>"
     )
 
@@ -247,9 +253,7 @@ def csv_button(
     data = escape(json.dumps(finite))
     return (
         f'<button type="button" class="t-link" data-name="{escape(name)}" data-rows="{data}" '
-        'onclick="theodolite.download(this.dataset.name, '
-        f"theodolite.csv(JSON.parse(this.dataset.rows), {json.dumps(spreadsheet)}))"
-        f'">{escape(label)}</button> '
+        f'data-spreadsheet="{json.dumps(spreadsheet)}" data-press="save">{escape(label)}</button> '
     )
 
 
@@ -293,22 +297,26 @@ def column_head(name: str, css: str = "", below: str = "") -> str:
     """
     return (
         f'<th scope="col" class="{css}"><button type="button" class="t-sort" '
-        f'onclick="theodolite.sort(event)">{name}</button>{below}</th>'
+        f'data-press="sort">{name}</button>{below}</th>'
     )
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], label: str,
-          numbers: Sequence[int] = (), *, sortable: bool = True) -> str:  # fmt: skip
+          numbers: Sequence[int] = (), *, sortable: bool = True,
+          stacked: bool = False) -> str:  # fmt: skip
     """A table of cells that are HTML already: escape them. Columns in `numbers` align right.
 
     Of more than two rows it can be sorted by its heads; `sortable` is false where their order has
-    a meaning, such as a sum at the end.
+    a meaning, such as a sum at the end. Of one that is `stacked` a phone shows each row as a block,
+    its cells under their heads, so that nothing is scrolled sideways. A row may be longer than the
+    heads: files of people are.
     """
+    named = [f' data-head="{escape(name)}"' if stacked else "" for name in columns]
 
-    def cells(row: Sequence[str], kind: str, extra: str = "") -> str:
+    def cells(row: Sequence[str], kind: str, extra: Sequence[str]) -> str:
         return "".join(
-            f"<{kind}{extra}{' class=t-num' if i in numbers else ''}>{cell}</{kind}>"
-            for i, cell in enumerate(row)
+            f"<{kind}{more}{' class=t-num' if i in numbers else ''}>{cell}</{kind}>"
+            for i, (cell, more) in enumerate(zip(row, chain(extra, repeat("")), strict=False))
         )
 
     if sortable and len(rows) > 2 and all(name.strip() for name in columns):
@@ -317,9 +325,10 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], label: str,
             for i, name in enumerate(columns)
         )
     else:
-        head = cells([escape(name) for name in columns], "th", ' scope="col"')
-    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+        head = cells([escape(name) for name in columns], "th", [' scope="col"'] * len(columns))
+    body = "".join(f"<tr>{cells(row, 'td', named)}</tr>" for row in rows)
     return (
         f'<div class="t-scroll" role="region" tabindex="0" aria-label="{escape(label)}">'
-        f'<table class="t-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<table class="t-table{" t-stacked" if stacked else ""}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
     )

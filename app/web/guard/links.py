@@ -22,7 +22,8 @@ from engine.training.presets import STARTER
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-TEXTS = frozenset({"q", "unlike", "only", "let", "x", "a", "b", "find", "label", "filter", "said"})
+TEXTS = frozenset({"q", "unlike", "only", "let", "x", "a", "b", "find", "label", "filter", "said",
+                   "judge"})  # fmt: skip
 """Names in addresses whose values are text of people's, and are read as nothing else.
 
 Whatever stands under any other name and can be read as an encoder's spec or as a name of the hub is

@@ -63,6 +63,9 @@
     const path = location.pathname.replace(/\/$/, "").slice(new URL(document.baseURI).pathname.replace(/\/$/, "").length + 1);
     const title = titles[path] ?? "";
     keepTitle(title ? `${title} · Theodolite` : "Theodolite");
+    // Of modules that ask for each other: all at once, before Gradio's scripts have come as far.
+    const early = (frame.early?.[path] ?? []).map((name) => `<link rel="modulepreload" href="${frame.modules}${name}">`);
+    document.head.insertAdjacentHTML("beforeend", early.join(""));
     document.querySelector(".t-here").textContent = title;
     for (const link of document.querySelectorAll("#t-rail [data-paths]")) {
       const paths = JSON.parse(link.dataset.paths);
@@ -71,6 +74,7 @@
     }
     fold();
     narrow.addEventListener("change", fold);
+    if (!frame.modules) return; // frozen: nothing runs, and there is nowhere to jump to
     if (/Mac|iPhone|iPad/.test(navigator.userAgent)) document.querySelector(".t-jump kbd").textContent = "⌘K";
     setTimeout(countJobs, 500);
     addEventListener("keydown", (event) => {
@@ -85,6 +89,13 @@
   const root = document.documentElement.classList;
   root.toggle("t-welcomed", localStorage.getItem(WELCOME) !== null);
   if (!window.gradio_config?.auth_required) drawRail(); // else this is the form for the login
+
+  // The largest script there is, where a chart will be: fetched while Gradio lays the page out.
+  const drawing = window.gradio_config?.components?.find(({ props }) => props?.plotly);
+  if (drawing) {
+    const link = document.createElement("link");
+    document.head.append(Object.assign(link, { rel: "preload", as: "script", href: drawing.props.plotly }));
+  }
 
   // Gradio gives every radio a name of its own, and a new one at every change. Under one name they are a
   // group to the browser: one stop of the Tab key, the arrow keys move the choice.
@@ -130,8 +141,7 @@
     },
 
     // Put a command on the clipboard, and say so on the button for a moment.
-    async copy(event) {
-      const button = event.currentTarget;
+    async copy(button) {
       await navigator.clipboard.writeText(button.parentElement.querySelector("pre").textContent);
       const said = button.textContent;
       button.textContent = "Copied";
@@ -139,8 +149,7 @@
     },
 
     // On a phone the rail is a sheet: Escape and a press elsewhere close it.
-    rail(event) {
-      const button = event.currentTarget;
+    rail(button) {
       const sheet = document.getElementById("t-rail");
       const listening = new AbortController();
       const show = (on) => {
@@ -174,8 +183,8 @@
 
     // Open or close the panel of a page's remaining controls. Beside a wide page it stays until it is
     // closed; over a narrow one a click elsewhere closes it too.
-    more(event) {
-      const id = event.currentTarget.dataset.of ?? event.currentTarget.getAttribute("aria-controls");
+    more(pressed) {
+      const id = pressed.dataset.of ?? pressed.getAttribute("aria-controls");
       const button = document.querySelector(`.t-more-button[aria-controls="${id}"]`);
       const panel = document.getElementById(id);
       panel.closing?.();
@@ -196,9 +205,9 @@
       show(true);
       panel.closing = () => listening.abort();
       const { signal } = listening;
-      document.addEventListener("keydown", (pressed) => {
+      document.addEventListener("keydown", ({ key, target }) => {
         // A list that is open in the panel takes its own Escape.
-        if (pressed.key === "Escape" && pressed.target.getAttribute?.("aria-expanded") !== "true") close(true);
+        if (key === "Escape" && target.getAttribute?.("aria-expanded") !== "true") close(true);
       }, { signal });
       document.addEventListener("pointerdown", ({ target }) => {
         const outside = !panel.contains(target) && !button.contains(target);
@@ -207,7 +216,7 @@
     },
 
     // By hand: Gradio's <base> would make of the link's "#t-main" the first page.
-    skip(event) {
+    skip(link, event) {
       event.preventDefault();
       const main = document.getElementById("t-main");
       main.tabIndex = -1;
@@ -243,24 +252,24 @@
       });
     },
 
-    // Show of a list what holds all words: of its lines, of the choices in a line, and of its sections.
-    narrow(place, words) {
-      const list = document.querySelector(place);
+    // Show of lists what holds all words: of their lines, of the choices in a line, and of their sections.
+    narrow(places, words) {
+      const lists = [...document.querySelectorAll(places)];
+      const all = (selector) => lists.flatMap((list) => [...list.querySelectorAll(selector)]);
       const wanted = (words ?? "").toLowerCase().split(/\s+/).filter(Boolean);
       // Two letters are those that a word begins with: of a language, and not of the middle of any word.
       const has = (text, word) => (word.length > 2 ? text.includes(word) : ` ${text}`.replace(/[^\p{L}\p{N}]/gu, " ").includes(` ${word}`));
-      for (const line of list.querySelectorAll("[data-text]")) {
+      for (const line of all("[data-text]")) {
         line.hidden = !wanted.every((word) => has(line.dataset.text, word));
       }
-      for (const part of list.querySelectorAll("section")) part.hidden = !part.querySelector("li:not([hidden])");
-      const nothing = list.querySelector("[data-nothing]");
-      if (nothing) nothing.hidden = list.querySelector("li:not([hidden])") !== null;
+      for (const part of all("section")) part.hidden = !part.querySelector("li:not([hidden])");
+      for (const nothing of all("[data-nothing]")) nothing.hidden = all("li:not([hidden])").length > 0;
     },
 
     // Sort a table by the head that was pressed: numbers from the highest, text from A, then the other way
     // round, then as it was. Durations and sizes are compared as such; what is missing stays below.
-    sort(event) {
-      const head = event.currentTarget.closest("th");
+    sort(button) {
+      const head = button.closest("th");
       const body = head.closest("table").tBodies[0];
       const rows = [...body.rows];
       rows.forEach((row, i) => (row.dataset.place ??= i));
@@ -324,6 +333,11 @@
       return node;
     },
 
+    // Save what a button holds: a text, or rows as CSV.
+    save({ dataset: { name, text, rows, spreadsheet } }) {
+      theodolite.download(name, text ?? theodolite.csv(JSON.parse(rows), spreadsheet === "true"));
+    },
+
     // Hand a text to the browser as a file.
     download(name, text) {
       const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
@@ -342,4 +356,11 @@
       return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
     },
   };
+
+  // What is pressed names the function above that it wants. So our HTML holds no script of its own, and a
+  // policy that allows none can stand over it.
+  document.addEventListener("click", (event) => {
+    const pressed = event.target.closest?.("[data-press]");
+    if (pressed) theodolite[pressed.dataset.press]?.(pressed, event);
+  });
 })();

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +87,14 @@ def send(client: httpx.Client, event: dict[str, Any], data: list[Any], about: An
 def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, act: str) -> None:
     """Every list and panel is sent an act it did not offer; those of runs say why they refuse."""
     (run,) = owner.store.runs.list()
-    said = [
-        send(visitor, event, [""] * len(event["inputs"]), {"act": act, "id": name})
-        for event in events(visitor, "act")
-        for name in (LISTED, run["id"], "upload:x")
-    ]
+    asked = product(events(visitor, "act"), (LISTED, run["id"], "upload:x"))
+
+    def forged(one: tuple[dict[str, Any], str]) -> str:
+        event, name = one
+        return send(visitor, event, [""] * len(event["inputs"]), {"act": act, "id": name})
+
+    with ThreadPoolExecutor(8) as together:
+        said = list(together.map(forged, asked))
     assert owner.store.runs.list() == [run]
     assert [row["name"] for row in owner.store.encoders.list()] == [LISTED]
     if act in ("cancel", "retry"):

@@ -1,0 +1,82 @@
+// What Gradio does for the live pages, for those that are frozen: gives the modules of the components their
+// values, and answers events out of a file. Nothing here draws.
+const held = JSON.parse(document.getElementById("t-held").textContent);
+const place = (number) => document.querySelector(`[data-piece="${number}"]`);
+
+// Links lead to pages that are in this folder. Of others the words stay inside a sentence; what only leads
+// elsewhere goes.
+const base = new URL(document.baseURI);
+function mend(link) {
+  const url = new URL(link.getAttribute("href"), base);
+  if (url.origin !== base.origin || !url.pathname.startsWith(base.pathname)) return;
+  const path = url.pathname.slice(base.pathname.length).replace(/\/$/, "");
+  if (held.pages.includes(path)) link.href = `./${path}${path && "/"}${url.search}`;
+  else if (/[^.!?\s]\s*$/.test(link.previousSibling?.textContent ?? "")) link.replaceWith(...link.childNodes);
+  else link.remove();
+}
+const links = (node) => [...(node.matches('a[href^="./"]') ? [node] : []), ...node.querySelectorAll('a[href^="./"]')];
+links(document.body).forEach(mend);
+new MutationObserver((changes) => {
+  for (const { addedNodes } of changes) for (const node of addedNodes) if (node.matches) links(node).forEach(mend);
+}).observe(document.body, { childList: true, subtree: true });
+
+let file = null;
+async function answers() {
+  file ??= fetch(new URL(held.answers, base)).then((answer) => answer.json());
+  return file;
+}
+
+// Number of a part -> what shows another value in it.
+const shown = {};
+const show = (values) => Object.entries(values).forEach(([number, value]) => (shown[number] ?? plain(number))(value));
+const plain = (number) => (value) => { place(number).innerHTML = value ?? ""; };
+
+async function asked(number, name, data) {
+  const asks = (await answers()).asks[number];
+  if (name !== asks?.event) return;
+  const said = asks.pressed[data[asks.name]];
+  if (!said) return;
+  show(said);
+  place(Object.keys(said)[0])?.scrollIntoView({ block: "nearest", behavior: "smooth" });
+}
+
+for (const [number, { module, props, value, html }] of Object.entries(held.pieces)) {
+  const element = place(number);
+  const watching = [];
+  const given = { ...props, value };
+  shown[number] = (now) => {
+    given.value = now;
+    if (html) plain(number)(now);
+    watching.forEach((heard) => heard());
+  };
+  const server = new Proxy({}, {
+    get: (_, name) => async (thing) => {
+      const asks = (await answers()).asks[number];
+      return asks.server === name ? asks.served[thing] ?? null : null;
+    },
+  });
+  const { mount } = await import(new URL(module, base));
+  mount({ element, props: given, server, trigger: (name, data) => asked(number, name, data), watch: (name, heard) => watching.push(heard) });
+}
+
+// The choices that are answered, as the address has them.
+const query = new URLSearchParams(location.search);
+async function choose(control, value) {
+  const said = (await answers()).controls[control.id][value];
+  if (said) show(said);
+}
+for (const control of document.querySelectorAll("fieldset[id]")) {
+  const address = control.id;
+  const first = control.querySelector("input:checked, option:checked")?.value;
+  control.addEventListener("change", ({ target }) => {
+    theodolite.address([address], [target.value], { [address]: first });
+    choose(control, target.value);
+  });
+  const wanted = [...control.querySelectorAll("input, option")].find(({ value }) => value === query.get(address));
+  if (!wanted || wanted.checked || wanted.selected) continue;
+  wanted.checked = wanted.selected = true;
+  choose(control, wanted.value);
+}
+for (const [number, [event, name]] of Object.entries(held.asks)) {
+  if (query.has(name)) asked(number, event, { [name]: query.get(name) });
+}

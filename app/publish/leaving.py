@@ -1,0 +1,87 @@
+"""What leaves this machine with a published folder, as a person reads it before it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from app import formats
+from app.publish.choice import Choice, private
+
+if TYPE_CHECKING:
+    from app.publish.site import Site
+    from app.workspace import Workspace
+
+COLUMNS = ("kind", "name", "about", "licence", "bytes")
+OURS = "Apache-2.0"
+OTHERS = {".woff2": ("IBM Plex, the typeface", "OFL-1.1"), ".min.js": ("plotly.js", "MIT")}
+"""Ending of a file that others wrote -> what it is, its licence."""
+UNSTATED = "not stated"
+
+
+def listed(workspace: Workspace, choice: Choice, site: Site) -> list[dict[str, Any]]:
+    """A row each: pages, encoders, tasks, texts, paths of this machine, files."""
+    return [
+        {"kind": kind, "name": name, "about": about, "licence": licence or None, "bytes": size}
+        for kind, name, about, licence, size in _rows(workspace, choice, site)
+    ]
+
+
+Row = tuple[str, str, str, str, int | None]
+
+
+def _rows(workspace: Workspace, choice: Choice, site: Site) -> Iterator[Row]:
+    for title in site.pages:
+        yield "page", title, "", "", None
+    known = {row["name"]: row["info"] for row in workspace.store.encoders.list()}
+    for name, public in choice.encoders.items():
+        about = f"here {name}" if public != name else ""
+        yield "encoder", public, about, known.get(name, {}).get("licence") or UNSTATED, None
+    for name, public in choice.tasks.items():
+        yield "task", public, f"here {name}" if public != name else "", "", None
+    yield "results", formats.count(len(choice.results)), "scores, intervals, protocols", "", None
+    licences = {info.name: info.licence for info in workspace.catalog.list()}
+    for name, number in site.texts.items():
+        about = f"some of its {formats.plural(number, 'sentence')}, or all"
+        yield "texts", name, about, licences.get(name) or UNSTATED, None
+    for path, where in _paths(workspace, choice, site.files):
+        yield "path", path, where, "", None
+    yield from _files(site.files)
+
+
+def _paths(
+    workspace: Workspace, choice: Choice, files: Mapping[str, bytes]
+) -> Iterator[tuple[str, str]]:
+    """Paths and servers of this machine that can be read in the files."""
+    own = {path: "in the name of an encoder" for path in private(choice.encoders)}
+    own |= dict.fromkeys([str(Path.home()), str(workspace.store.folder)], "of this machine")
+    if workspace.catalog.root:
+        own[str(workspace.catalog.root)] = "of this machine"
+    written = [data for name, data in files.items() if name.endswith((".html", ".json"))]
+    for path, about in own.items():
+        if len(path) > 1 and any(_holds(data, path) for data in written):
+            yield path, f"{about}; --mask paths takes it out"
+
+
+def _holds(data: bytes, text: str) -> bool:
+    return any(form.encode() in data for form in {text, escape(text), quote(text)})
+
+
+def _files(files: Mapping[str, bytes]) -> Iterator[Row]:
+    rest = dict(files)
+    for ending, (what, licence) in OTHERS.items():
+        theirs = [name for name in files if name.endswith(ending)]
+        yield "files", what, _counted(theirs), licence, _size(rest.pop(name) for name in theirs)
+    yield "files", "Theodolite's pages and scripts", _counted(rest), OURS, _size(rest.values())
+    yield "total", formats.size(_size(files.values())), _counted(files), "", _size(files.values())
+
+
+def _counted(names: Iterable[str]) -> str:
+    return formats.plural(len(list(names)), "file")
+
+
+def _size(held: Iterable[bytes]) -> int:
+    return sum(map(len, held))

@@ -1,0 +1,186 @@
+"""A page opened without a browser: laid out by itself, its events answered by its own handlers.
+
+What a person would see after opening it, and after a press here and there, is what is frozen. The
+events that a browser would fire after an answer, `then` and `change`, are fired here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from html import unescape
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import gradio as gr
+from gradio.blocks import Block
+from starlette.requests import Request
+
+from app.web import frame
+from app.web.blocks import keep_signatures
+from app.web.events import PageEvent
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from gradio.block_function import BlockFunction
+
+    from app.web.frame import Entry
+    from app.workspace import Workspace
+
+Props = dict[str, Any]
+"""Of a component, by Gradio's names: `value`, `choices`, `visible`."""
+SESSION = "published"
+NOTICE = "t-notice-place"
+
+
+class OpenedPage:
+    """A page that was opened at an address.
+
+    Args:
+        entry: of the rail, with the pages that are published.
+        page: one of them.
+        workspace: which it is of.
+        query: what its address says.
+
+    Attributes:
+        blocks: the layout.
+        shown: number of a component -> what it shows now.
+
+    Raises:
+        UserError: the page says that something went wrong.
+    """
+
+    def __init__(
+        self, entry: Entry, page: ModuleType, workspace: Workspace,
+        query: Sequence[tuple[str, str]],
+    ) -> None:  # fmt: skip
+        keep_signatures()
+        with gr.Blocks(analytics_enabled=False) as self.blocks:
+            frame.lay_out(entry, page, workspace)
+        self._functions = list(self.blocks.fns.values())
+        self._request = gr.Request(
+            Request({"type": "http", "query_string": urlencode(query).encode(), "headers": []}),
+            session_hash=SESSION,
+        )
+        names = ("value", "choices", "visible", "label")
+        self.shown: dict[int, Props] = {
+            number: {name: getattr(block, name, None) for name in names}
+            for number, block in self.blocks.blocks.items()
+        }
+        self.fire(self.blocks._id, "load")
+        for number, block in self.blocks.blocks.items():
+            wrong = NOTICE in (block.elem_classes or []) and self.shown[number]["value"]
+            if wrong:
+                words = unescape(re.sub(r"<[^>]*>", " ", str(wrong)))
+                raise UserError(f"{page.TITLE} has nothing to publish: {' '.join(words.split())}",
+                                "Leave the page out with --pages.")  # fmt: skip
+
+    def by_id(self, elem_id: str) -> Block:
+        """The component of that id.
+
+        Raises:
+            LookupError: the page has none.
+        """
+        for block in self.blocks.blocks.values():
+            if getattr(block, "elem_id", None) == elem_id:
+                return block
+        raise LookupError(f"the page has no {elem_id!r}")
+
+    def after(
+        self, block: Block, event: str, data: Mapping[str, Any] | None = None, **props: Any
+    ) -> dict[int, Props]:
+        """What else the page would show after an event; the page stays as it is.
+
+        Args:
+            block: of which component.
+            event: its name.
+            data: what the browser sends along.
+            **props: what a person has set it to.
+
+        Returns:
+            Number of a component -> what it would show, of those that would change.
+        """
+        before = self.shown
+        self.shown = {number: dict(held) for number, held in before.items()}
+        self.shown[block._id] |= props
+        self.fire(block._id, event, data)
+        then, self.shown = self.shown, before
+        return {n: held for n, held in then.items() if n != block._id and held != before[n]}
+
+    def reached(self, block: Block, event: str) -> set[int]:
+        """The parts of the page that an event may change."""
+        waiting, seen = self._listening(block._id, event), []
+        while waiting:
+            seen.append(function := waiting.pop())
+            then = [f for f in self._functions if f.trigger_after == function._id]
+            for output in function.outputs:
+                then += self._listening(output._id, "change")
+            waiting += [f for f in then if f not in seen and f.fn]
+        return {
+            part._id for function in seen if function.fn for part in function.outputs
+            if is_part(part)
+        }  # fmt: skip
+
+    def fire(self, target: int, event: str, data: Mapping[str, Any] | None = None) -> None:
+        """Answer an event, and those that follow from the answer."""
+        waiting = deque(self._listening(target, event))
+        while waiting:
+            function = waiting.popleft()
+            changed = self._answer(function, data) if function.fn else []
+            then = [f for f in self._functions if f.trigger_after == function._id]
+            for number in changed:
+                then += self._listening(number, "change")
+            waiting.extend(f for f in dict.fromkeys(then) if f not in waiting)
+
+    def _listening(self, target: int, event: str) -> list[BlockFunction]:
+        return [f for f in self._functions if (target, event) in f.targets]
+
+    def _answer(self, function: BlockFunction, data: Mapping[str, Any] | None) -> list[int]:
+        """Call a handler; return the components whose value it changed."""
+        answers = function.fn(*self._arguments(function, data))
+        changed: dict[int, None] = {}
+        for answer in answers if inspect.isgenerator(answers) else [answers]:
+            for block, new in _by_component(function, answer):
+                before = self.shown[block._id]["value"]
+                self.shown[block._id] |= _props(new)
+                if self.shown[block._id]["value"] != before:
+                    changed[block._id] = None
+        return list(changed)
+
+    def _arguments(self, function: BlockFunction, data: Mapping[str, Any] | None) -> Iterator[Any]:
+        """Values of the inputs, and in their places the request and the event."""
+        values = iter([self.shown[block._id]["value"] for block in function.inputs])
+        for parameter in inspect.signature(function.fn or (lambda: None)).parameters.values():
+            kind = parameter.annotation
+            if kind is gr.Request:
+                yield self._request
+            elif kind is PageEvent:
+                yield PageEvent(None, dict(data or {}))
+            else:
+                yield next(values)
+
+
+def is_part(block: Any) -> bool:
+    """Whether a component shows something of the page, not what somebody got wrong or may set."""
+    return isinstance(block, gr.HTML) and not {"t-more-place", NOTICE} & set(block.elem_classes)
+
+
+def _by_component(function: BlockFunction, answer: Any) -> Iterator[tuple[Block, Any]]:
+    if isinstance(answer, Mapping) and all(isinstance(key, Block) for key in answer):
+        yield from answer.items()
+    elif len(function.outputs) == 1:
+        yield function.outputs[0], answer
+    else:
+        yield from zip(function.outputs, answer or (), strict=False)
+
+
+def _props(new: Any) -> Props:
+    """What an answer says of a component: its value, or an update of some of it."""
+    if isinstance(new, Block):
+        new = {"__type__": "update", **new.constructor_args}
+    if isinstance(new, Mapping) and new.get("__type__") == "update":
+        return {name: new[name] for name in ("value", "choices", "visible", "label") if name in new}
+    return {"value": new}

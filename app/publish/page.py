@@ -1,0 +1,185 @@
+"""An opened page as a file: its layout as HTML, what its components show as JSON beside it.
+
+The layout has the classes and ids that Gradio gives it, so that the style sheets and the modules of
+the components are those of the live pages. Controls that nobody answers stand there as words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from html import escape
+from types import ModuleType
+from typing import Any
+
+import gradio as gr
+from gradio.blocks import Block, BlockContext
+from gradio.components import Component
+
+from app import formats
+from app.components.modules import as_module
+from app.publish import answers
+from app.publish.opened import OpenedPage, Props, is_part
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'; "
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'self'; form-action 'none'"
+)
+"""Of every page: nothing is run or asked for that is not in the folder. Widths stand in attributes,
+and Plotly writes a style sheet."""
+FOLDER = "theodolite"
+NO_WORDS = (gr.Button, gr.State, gr.Timer)
+"""What says nothing of what was chosen."""
+
+
+class FrozenPage:
+    """A page with the answers to what can still be asked of it.
+
+    Args:
+        opened: the page as it stands.
+        page: its module.
+
+    Attributes:
+        files: address of a file beside it, relative to the first page -> what it holds.
+    """
+
+    def __init__(self, opened: OpenedPage, page: ModuleType) -> None:
+        self._opened = opened
+        self._page = page
+        self._alive = [opened.by_id(name) for name in page.FROZEN.controls]
+        self.files: dict[str, bytes] = {}
+        self._pieces: dict[int, Any] = {}
+        self._body = "".join(map(self._layout, opened.blocks.children))
+        said = formats.json_text(answers.of(opened, page.FROZEN)).encode()
+        self._answers = self._keep("answers", said, ".json")
+
+    def html(self, told: Mapping[str, Any], shared: Mapping[str, str]) -> bytes:
+        """The page itself.
+
+        Args:
+            told: to the script of every page: `rail` and `titles`.
+            shared: addresses of what all pages load: `style`, `script`, `frozen`, `mark`.
+        """
+        frozen = self._page.FROZEN
+        held = {
+            "pieces": self._pieces,
+            "answers": self._answers,
+            "pages": list(told["titles"]),
+            "asks": {self._opened.by_id(name)._id: [asks.event, asks.name]
+                     for name, asks in frozen.asks.items()},
+        }  # fmt: skip
+        at = {name: escape(address) for name, address in shared.items()}
+        return (
+            '<!doctype html><html lang="en-GB"><head><meta charset="utf-8">'
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            '<meta name="referrer" content="no-referrer">'
+            f'<base href="{"../" if self._page.PATH else "./"}">'
+            f"<title>{escape(self._page.TITLE)} · Theodolite</title>"
+            f'<link rel="icon" type="image/svg+xml" href="{at["mark"]}">'
+            f'<link rel="stylesheet" href="{at["style"]}"></head><body>'
+            f'{_data("t-frame", told)}<script src="{at["script"]}"></script>'
+            f'<div class="gradio-container"><main>{self._body}</main></div>'
+            f'{_data("t-held", held)}<script type="module" src="{at["frozen"]}"></script>'
+            "</body></html>\n"
+        ).encode()
+
+    def _layout(self, block: Block) -> str:
+        """A block and all in it."""
+        if isinstance(block, gr.HTML):
+            return self._piece(block)
+        shown = self._opened.shown[block._id]
+        hidden = shown["visible"] is False
+        if isinstance(block, BlockContext):
+            classes = getattr(block, "elem_classes", None) or []
+            if "t-rest" in classes or hidden:  # the panel of the remaining controls
+                return ""
+            inside = "".join(map(self._layout, block.children))
+            kind = "row" if isinstance(block, gr.Row) else "column"
+            own = kind == "row" or classes or getattr(block, "elem_id", None)
+            return f"<div {_named(block, kind)}>{inside}</div>" if own else inside
+        if hidden or not isinstance(block, Component) or isinstance(block, NO_WORDS):
+            return ""
+        return self._choices(block) if block in self._alive else _in_words(shown)
+
+    def _piece(self, block: gr.HTML) -> str:
+        """A component of ours: HTML as it is, or what a module of its own draws."""
+        classes = block.elem_classes or []
+        value = self._opened.shown[block._id]["value"]
+        if not is_part(block):
+            return ""
+        if block.js_on_load:
+            module = as_module(block.js_on_load).encode()
+            self._pieces[block._id] = {
+                "module": self._keep("part", module, ".js"),
+                "props": {**block.props, "frozen": block.elem_id not in self._page.FROZEN.asks},
+                "value": None if block.html_template else value,
+                "html": bool(block.html_template),
+            }
+        inside = str(value or "") if block.html_template else ""
+        css = escape(" ".join(classes))
+        return (
+            f'<div {_named(block, "block hide-container")}><div class="html-container">'
+            f'<div class="{css}" data-piece="{block._id}">{inside}</div></div></div>'
+        )
+
+    def _choices(self, block: Component) -> str:
+        """Radio buttons, or a list."""
+        shown = self._opened.shown[block._id]
+        name = escape(str(block.elem_id))
+        if isinstance(block, gr.Dropdown):
+            options = "".join(
+                f'<option value="{escape(str(value))}"{" selected" * (value == shown["value"])}>'
+                f"{escape(label)}</option>"
+                for label, value in answers.choices(shown)
+            )
+            label = f"<span>{escape(shown['label'] or '')}</span>"
+            return (
+                f"<fieldset {_named(block, 'block t-pick')}><label>{label}"
+                f"<select>{options}</select></label></fieldset>"
+            )
+        labels = "".join(
+            f'<label><input type="radio" name="{name}" value="{escape(str(value))}"'
+            f"{' checked' if value == shown['value'] else ''}><span>{escape(label)}</span></label>"
+            for label, value in answers.choices(shown)
+        )
+        return (
+            f'<fieldset {_named(block, "block")} aria-label="{escape(shown["label"] or "")}">'
+            f'<div class="wrap">{labels}</div></fieldset>'
+        )
+
+    def _keep(self, name: str, data: bytes, ending: str) -> str:
+        address, self.files[address] = kept(name, data, ending)
+        return address
+
+
+def kept(name: str, data: bytes, ending: str) -> tuple[str, bytes]:
+    """A file's address, with the hash of what it holds, and that."""
+    return f"{FOLDER}/{name}-{sha256(data).hexdigest()[:16]}{ending}", data
+
+
+def _named(block: Any, css: str) -> str:
+    """Id and classes of a block as attributes."""
+    classes = escape(" ".join([css, *(block.elem_classes or [])]))
+    return f'class="{classes}"' + (f' id="{escape(block.elem_id)}"' if block.elem_id else "")
+
+
+def _in_words(shown: Props) -> str:
+    """A control as words: its label, and what is chosen."""
+    value = shown["value"]
+    labels = {str(value): label for label, value in answers.choices(shown)}
+    chosen = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    words = "".join(
+        f'<span class="t-spec">{escape(labels.get(str(one), str(one)))}</span>'
+        for one in chosen
+        if one not in (None, "")
+    )
+    label = escape(shown["label"] or "")
+    return f'<p class="t-chosen"><span>{label}</span>{words}</p>' if words else ""
+
+
+def _data(name: str, value: Any) -> str:
+    """JSON in the page, which runs nothing and ends nowhere early."""
+    text = json.dumps(value).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'

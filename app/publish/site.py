@@ -1,0 +1,149 @@
+"""The files of a frozen workbench: its pages, and what they share."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from app import formats, ui
+from app.components import modules
+from app.publish.choice import Choice, part
+from app.publish.opened import OpenedPage
+from app.publish.page import FrozenPage, kept
+from app.web import frame, theme
+from app.web.routes import PLOTLY_JS, plotly_file
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+HERE = Path(__file__).parent
+FAMILIES = {"IBMPlexSans": "IBM Plex Sans", "IBMPlexMono": "IBM Plex Mono"}
+WEIGHTS = {"Regular": 400, "Bold": 700}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A frozen workbench before it is written.
+
+    Attributes:
+        files: address relative to the folder -> what it holds.
+        pages: titles.
+        texts: data sets whose texts can be read in it -> how many sentences these have.
+    """
+
+    files: Mapping[str, bytes]
+    pages: Sequence[str]
+    texts: Mapping[str, int]
+
+
+def freezable() -> dict[str, ModuleType]:
+    """Name of a page, as in its address -> the page, of those that can be frozen."""
+    return {page.PATH or "overview": page for page in ui.PAGES if hasattr(page, "FROZEN")}
+
+
+def freeze(
+    workspace: Workspace,
+    choice: Choice,
+    names: Sequence[str] = (),
+    *,
+    texts: bool = True,
+    progress: Callable[[str, int, int], None] = lambda title, done, of: None,
+) -> Site:
+    """Make the files.
+
+    Args:
+        workspace: whose results are published.
+        choice: which of them.
+        names: of pages beside the first; none for all that can be frozen.
+        texts: whether texts of data sets may be read in it.
+        progress: called with the page that comes next, how many are done, of how many.
+
+    Raises:
+        UserError: an unknown page.
+    """
+    known = freezable()
+    if unknown := [name for name in names if name not in known]:
+        raise UserError(
+            f"There is no page {unknown[0]!r} to publish.", f"Known: {', '.join(known)}."
+        )
+    chosen = [page for name, page in known.items() if name in ("overview", *(names or known))]
+    query = [("encoder", name) for name in choice.encoders.values()]
+    dated = formats.DATED.set(True)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            small = part(workspace, choice, Path(folder), texts=texts)
+            frozen: dict[ModuleType, FrozenPage] = {}
+            for line in (line for group in ui.RAIL for line in group):
+                entry = _only(line, chosen)
+                for page in entry.pages.values():
+                    progress(page.TITLE, chosen.index(page), len(chosen))
+                    try:
+                        frozen[page] = FrozenPage(OpenedPage(entry, page, small, query), page)
+                    except UserError:
+                        if names:  # else it is left out: nobody has asked for it
+                            raise
+            asked = small.catalog.asked
+            small.close()
+    finally:
+        formats.DATED.reset(dated)
+    return Site(_files(frozen), [page.TITLE for page in frozen], asked)
+
+
+def _files(frozen: Mapping[ModuleType, FrozenPage]) -> dict[str, bytes]:
+    """The pages in one frame, and all that they load."""
+    rail = [[entry for line in group if (entry := _only(line, list(frozen))).pages]
+            for group in ui.RAIL]  # fmt: skip
+    date = f"{datetime.now(UTC):%d %b %Y}".lstrip("0")
+    told = {
+        "rail": frame.rail([group for group in rail if group], f"Published {date}"),
+        "titles": {page.PATH: page.TITLE for page in frozen},
+    }
+    files, shared = _shared()
+    for page, made in frozen.items():
+        files |= made.files
+        files[f"{page.PATH}/index.html".lstrip("/")] = made.html(told, shared)
+    return files
+
+
+def _only(entry: frame.Entry, chosen: Sequence[ModuleType]) -> frame.Entry:
+    pages = {tab: page for tab, page in entry.pages.items() if page in chosen}
+    title = entry.title if len(pages) > 1 else "".join(page.TITLE for page in pages.values())
+    return replace(entry, title=title, pages=pages)
+
+
+def _shared() -> tuple[dict[str, bytes], dict[str, str]]:
+    """What all pages load, and the addresses of those that every page names itself."""
+    files = {**modules.sources(), PLOTLY_JS: plotly_file().read_bytes()}
+    faces = ""
+    for name, family in FAMILIES.items():
+        for style, weight in WEIGHTS.items():
+            address, data = kept("font", _font(name, style), ".woff2")
+            files[address] = data
+            faces += (
+                f'@font-face{{font-family:"{family}";font-weight:{weight};font-display:swap;'
+                f'src:url("{address.rpartition("/")[2]}") format("woff2")}}\n'
+            )
+    style = faces + (HERE / "frozen.css").read_text("utf-8") + theme.css() + theme.frame_css()
+    named = {
+        "style": kept("style", style.encode(), ".css"),
+        "script": kept("script", (theme.STATIC / "theodolite.js").read_bytes(), ".js"),
+        "frozen": kept("frozen", (HERE / "frozen.js").read_bytes(), ".js"),
+        "mark": kept("mark", (theme.STATIC / "mark.svg").read_bytes(), ".svg"),
+    }
+    return files | dict(named.values()), {name: file[0] for name, file in named.items()}
+
+
+def _font(name: str, style: str) -> bytes:
+    """One that Gradio ships, found without importing it."""
+    spec = find_spec("gradio")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("the package gradio is not installed")
+    fonts = Path(spec.origin).parent / "templates" / "frontend" / "static" / "fonts"
+    return (fonts / name / f"{name}-{style}.woff2").read_bytes()

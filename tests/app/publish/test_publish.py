@@ -1,0 +1,257 @@
+"""`theodolite publish`: what is written, what is not, and where it is never written."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from app.pages.compare import ranking_view
+from app.pages.compare import service as comparison
+from app.pages.evaluate.results import measured
+from app.publish import answers, choice, folder, site
+from app.publish.opened import OpenedPage
+from app.publish.page import POLICY
+from app.web import frame
+from app.web.frozen import Frozen
+from app.workspace import Workspace
+from engine.errors import UserError
+from tests.fakes.command_line import objects, theodolite
+from tests.fakes.results import invent
+
+PRIVATE = "/home/zebulon/clandestine models/heirloom"
+OWN = f"dir:{PRIVATE}"
+ACCURACIES = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60, OWN: 0.7}
+PATHS = ("compare", "fair-play", "board")
+"""Pages that have something to say of these; of cosines of pairs there is nothing."""
+
+
+@pytest.fixture
+def kept(home: Path) -> Path:
+    """A store with invented results of four encoders; where to publish."""
+    made = Workspace(home / "store")
+    for name, accuracy in ACCURACIES.items():
+        for task in ("MR", "CR"):
+            invent(made, name, task, accuracy)
+    # Invented ones are the names themselves: as in life, they are to say nothing of them.
+    made.store.database.change("UPDATE results SET fingerprint = 'f' || length(encoder)")
+    made.close()
+    return home / "site"
+
+
+def written(folder: Path) -> dict[str, str]:
+    """What a person or program can read in a folder."""
+    texts = (path for path in folder.rglob("*") if path.suffix in (".html", ".json"))
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in texts}
+
+
+def test_without_a_terminal_nothing_is_written(kept: Path) -> None:
+    """The list is printed all the same: it can be read, and accepted the next time."""
+    *lines, said = theodolite("publish", str(kept), "--json", code=2)
+    assert "Nothing was written" in said
+    assert "--yes" in said
+    assert not kept.exists()
+    kinds = {row.get("kind") for row in objects(lines[:-1])}
+    assert kinds == {"page", "encoder", "task", "results", "files", "total"}
+
+
+def test_the_list_is_what_is_written(kept: Path) -> None:
+    """Sizes add up to those on the disk, but for the list of files itself."""
+    *rows, done = objects(theodolite("publish", str(kept), "--yes", "--json"))
+    sizes = {path: path.stat().st_size for path in kept.rglob("*") if path.is_file()}
+    total = sum(sizes.values()) - (kept / folder.LIST).stat().st_size
+    assert rows[-1]["bytes"] == sum(r["bytes"] for r in rows if r["kind"] == "files") == total
+    assert done == {"folder": str(kept), "files": len(sizes) - 1, "bytes": total}
+    assert {row["name"] for row in rows if row["kind"] == "page"} == {
+        "Overview", "Compare", "Fairness", "Board"}  # fmt: skip
+
+
+def test_every_page_stands_under_a_policy_and_runs_no_script_of_its_own(kept: Path) -> None:
+    """Scripts are files of the folder; none stands in the HTML, nor in an attribute."""
+    theodolite("publish", str(kept), "--yes")
+    pages = {name: text for name, text in written(kept).items() if name.endswith(".html")}
+    assert pages.keys() == {"index.html", *(f"{name}/index.html" for name in PATHS)}
+    assert "'unsafe-eval'" not in POLICY
+    assert "script-src 'self';" in POLICY
+    for text in pages.values():
+        assert f'content="{POLICY}"' in text
+        assert "onclick" not in text
+        inline = text.replace('<script type="application/json"', "").replace("<script src=", "")
+        assert "<script" not in inline.replace('<script type="module" src=', "")
+
+
+def test_only_what_was_chosen_is_there(kept: Path) -> None:
+    """Neither the name of another encoder nor of another task, nor anything of this machine."""
+    theodolite("publish", str(kept), "-e", "random:256", "-e", "wordllama", "--tasks", "MR",
+               "--yes", "--pages", "compare")  # fmt: skip
+    everything = unescape("".join(written(kept).values()))
+    assert "random:256" in everything
+    for other in ("random:64", PRIVATE, "dir:", '"CR"', str(kept.parent)):
+        assert other not in everything
+    assert not (kept / "board").exists()
+
+
+@pytest.mark.parametrize("mask", ["paths", "names"])
+def test_a_masked_name_is_nowhere(kept: Path, mask: str) -> None:
+    """Nor is a piece of its path, however it is written."""
+    chosen = ["-e", "random:256", "-e", OWN, "--yes", "--json"]
+    rows = objects(theodolite("publish", str(kept), *chosen))
+    assert [r["name"] for r in rows if r.get("kind") == "path"] == [PRIVATE]
+    rows = objects(theodolite("publish", str(kept), *chosen, "--mask", mask))
+    assert not [row for row in rows if row.get("kind") == "path"]
+    everything = "".join(written(kept).values())
+    for piece in ("/home", "zebulon", "clandes", *(["heirloom"] if mask == "names" else [])):
+        assert piece not in everything
+    assert {"paths": "dir:/heirloom", "names": "dir:/encoder-1"}[mask] in everything
+
+
+def test_names_that_are_masked_stay_apart() -> None:
+    """Two models of one last name, a server, a hub's repository and an upload."""
+    alias = choice._Alias("names")
+    names = ["dir:/a/x", "dir:/b/x", "dir:/a/x | normalise", "hf:me/mine", "random:64",
+             "api:https://host.example/v1#m", "wordllama | center:upload:ours"]  # fmt: skip
+    told = [str(alias.encoder(choice.parse(name))) for name in names]
+    assert told[0] == told[2].removesuffix(" | normalise")
+    assert len(set(told)) == len(names)
+    assert told[4] == "random:64"
+    assert not [one for one in told if "mine" in one or "host" in one or "ours" in one]
+    assert alias.data("upload:ours/classify") == "upload:data-1/classify"
+    assert choice._Alias("paths").data("upload:ours") == "upload:ours"
+
+
+def test_it_is_published_again_and_what_is_old_goes(kept: Path) -> None:
+    """A folder that was published is replaced; no file of before stays in it."""
+    theodolite("publish", str(kept), "--yes")
+    theodolite("publish", str(kept), "--yes", "--pages", "overview", "-e", "random:256")
+    assert not (kept / "compare").exists()
+    listed = json.loads((kept / folder.LIST).read_text())["files"]
+    there = [p.relative_to(kept).as_posix() for p in kept.rglob("*") if p.is_file()]
+    assert sorted([*listed, folder.LIST]) == sorted(there)
+
+
+def test_a_folder_of_somebody_is_left_alone(kept: Path) -> None:
+    """Whatever was not published there stays, and nothing is written beside it."""
+    kept.mkdir()
+    (kept / "thesis.txt").write_text("mine")
+    assert "thesis.txt" in theodolite("publish", str(kept), "--yes", code=2)[-1]
+    assert [path.name for path in kept.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_links_out_of_the_folder_are_refused(kept: Path, inside: bool) -> None:
+    """The folder itself, or one in it: what is written would land elsewhere."""
+    elsewhere = kept.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "index.html").write_text("mine")
+    if inside:
+        theodolite("publish", str(kept), "--yes", "--pages", "overview")
+        (kept / "compare").symlink_to(elsewhere)
+    else:
+        kept.symlink_to(elsewhere)
+    assert "is a link" in theodolite("publish", str(kept), "--yes", code=2)[-1]
+    assert (elsewhere / "index.html").read_text() == "mine"
+    assert [path.name for path in elsewhere.iterdir()] == ["index.html"]
+
+
+def test_a_list_that_names_files_elsewhere_removes_none(tmp_path: Path) -> None:
+    """What the list of a folder says is believed of files in that folder alone."""
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    target = tmp_path / "site"
+    folder.write(target, {"index.html": b"old"})
+    names = ["../mine.txt", str(mine), "index.html", 3]
+    (target / folder.LIST).write_text(json.dumps({"files": names}))
+    folder.write(target, {"index.html": b"new"})
+    assert mine.read_text() == "mine"
+    assert (target / "index.html").read_bytes() == b"new"
+    for name in ("../mine.txt", str(mine)):
+        with pytest.raises(ValueError, match="not inside"):
+            folder.write(target, {name: b"x"})
+    assert mine.read_text() == "mine"
+
+
+def test_nothing_to_publish_is_said(home: Path) -> None:
+    """An empty store, an encoder without results, a page that cannot be frozen."""
+    assert "nothing to publish" in theodolite("publish", str(home / "x"), "--yes", code=2)[-1]
+    made = Workspace(home / "store")
+    invent(made, "random:64", "MR", 0.8)
+    made.close()
+    for more in (
+        ("-e", "random:64", "-e", "random:32"),
+        ("--pages", "jobs"),
+        ("-e", "random:64", "--pages", "distributions"),
+    ):
+        theodolite("publish", str(home / "x"), "--yes", *more, code=2)
+    assert not (home / "x").exists()
+
+
+def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
+    """Board shows examples: of which data set is known before they are written."""
+    made = Workspace(home / "store")
+    for name in ("random:64", "random:16"):
+        made.store.encoders.add(name, {})
+        measured(made, name, "StarterSTS")
+    said = made.catalog.load("starter-pairs").sentences
+    made.close()
+    target = str(home / "site")
+    arguments = ["publish", target, "-e", "random:64", "-e", "random:16", "--yes", "--json"]
+    rows = [r for r in objects(theodolite(*arguments)) if r.get("kind") == "texts"]
+    assert [row["name"] for row in rows] == ["starter-pairs"]
+    assert rows[0]["licence"]
+    assert any(text in unescape("".join(written(home / "site").values())) for text in said)
+    rows = objects(theodolite(*arguments, "--no-texts"))
+    assert not [row for row in rows if row.get("kind") == "texts"]
+    everything = unescape("".join(written(home / "site").values()))
+    assert not [text for text in said if text in everything]
+
+
+@pytest.fixture
+def board(workspace: Workspace) -> OpenedPage:
+    """The page Board over two encoders."""
+    for name in ("random:256", "random:64"):
+        invent(workspace, name, "MR", ACCURACIES[name])
+    page = site.freezable()["board"]
+    return OpenedPage(frame.Entry("Board", "board", {"": page}), page, workspace, [])
+
+
+def test_a_press_leaves_the_page_as_it_is(board: OpenedPage) -> None:
+    """What a choice would show is looked at, and nothing of it stays."""
+    before = {number: dict(held) for number, held in board.shown.items()}
+    columns = board.by_id("columns")
+    changed = board.after(columns, "input", value="types")
+    shown = board.by_id("board")
+    assert json.loads(changed[shown._id]["value"])["heads"][-1][0] == "Transfer"
+    assert board.shown == before
+
+
+def test_two_controls_of_one_part_are_refused(board: OpenedPage) -> None:
+    """Only one at a time is answered: of both, the page would show what neither says."""
+    with pytest.raises(ValueError, match="change the same part"):
+        answers.of(board, Frozen(controls=("columns", "protocol")))
+
+
+def test_answers_are_those_of_the_live_page(workspace: Workspace) -> None:
+    """Of every choice that is kept, what its page says of it."""
+    for name in ("random:256", "random:64", "wordllama"):
+        for task in ("MR", "CR", "SUBJ"):
+            invent(workspace, name, task, ACCURACIES[name])
+    page = site.freezable()["compare"]
+    names = ["random:256", "random:64", "wordllama"]
+    query = [("encoder", name) for name in names]
+    opened = OpenedPage(frame.Entry("Compare", "compare", {"": page}), page, workspace, query)
+    said = answers.of(opened, page.FROZEN)["controls"]["drawn"]
+    part = str(opened.by_id("ranks")._id)
+    report = comparison.compare(workspace, names)
+    for drawn in ("within", "over"):
+        assert said[drawn][part] == ranking_view.ranks(report, drawn)[0]
+    assert said["within"][part] != said["over"][part]
+
+
+def test_visitors_publish_nothing(workspace: Workspace) -> None:
+    """Not by the service either."""
+    looking = Workspace(workspace.store.folder, read_only=True)
+    with pytest.raises(UserError, match="Visitors"):
+        choice.choose(looking)
+    looking.close()
