@@ -20,7 +20,7 @@ test: ## all tests but those in a browser
 	$(PYTHON) -m pytest
 
 ui: ## the tests in a real browser (needs chromium)
-	$(PYTHON) -m pytest -m 'ui and not long'
+	$(PYTHON) -m pytest tests/ui -m 'ui and not long'
 
 long: ## what takes long, and every extra; stopped, it goes on with what has not passed yet
 	$(PYTHON) -m tests.long

@@ -12,6 +12,7 @@ import typer
 from app import serve
 from app import store_command as store
 from app.pages import FOLDERS
+from app.publish import command as publishing
 
 app = typer.Typer(
     name="theodolite",
@@ -31,6 +32,7 @@ def _add_verbs() -> None:
     listed: dict[str, Any] = {"serve": serve.serve}
     for folder in FOLDERS:
         listed |= import_module(f"app.pages.{folder}.command").VERBS
+    listed |= publishing.VERBS
     listed |= {"store": store.store_verbs, "worker": serve.worker}
     for name, verb in listed.items():
         group, _, last = name.rpartition(" ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
@@ -100,11 +101,17 @@ def moment(value: float | str | None) -> datetime | None:
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
+DATED: ContextVar[bool] = ContextVar("dated", default=False)
+"""Whether times are given as dates: for what will be read at another time."""
+
+
 def ago(value: float | str | None, now: datetime | None = None) -> str:
     """`just now`, `5 min ago`, `3 h ago`, then the date."""
     when = moment(value)
     if when is None:
         return MISSING
+    if DATED.get():
+        return f"{when:%d %b %Y}".lstrip("0")
     seconds = ((now or datetime.now(UTC)) - when).total_seconds()
     if seconds < 45:
         return "just now"

@@ -6,10 +6,11 @@ loaded encoder knows the fingerprint of that time.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from app import typed
+from app import endpoints, typed
 from app.recent import Recent
 
 if TYPE_CHECKING:
@@ -51,15 +52,20 @@ class Loaded:
         """
         from engine import encoders
 
-        stamp = encoders.stamp_of(name, self._catalog.stamp)
+        # Read each time: what was allowed can be taken back.
+        urls = {one.url for one in endpoints.addresses(name)}
+        send_texts = frozenset(urls.intersection(endpoints.allowed(self._store) if urls else ()))
+        stamp = (encoders.stamp_of(name, self._catalog.stamp), send_texts)
         self._encoders.forget(lambda key: key[0] == name and key[1] != stamp)
-        return self._encoders.get((name, stamp), lambda: self._load(name))
+        return self._encoders.get((name, stamp), lambda: self._load(name, send_texts))
 
-    def _load(self, name: str) -> Encoder:
+    def _load(self, name: str, send_texts: Collection[str]) -> Encoder:
         from engine import encoders
 
         cache = typed.TypedApart(self._store.vectors.of(name), self._typed)
-        encoder = encoders.load(name, cache=cache, datasets=self._catalog.every_sentence)
+        encoder = encoders.load(
+            name, cache=cache, datasets=self._catalog.every_sentence, send_texts=send_texts
+        )
         self._settle_precision(name)
         return encoder
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import secrets
 import sys
 from pathlib import Path
@@ -85,16 +86,18 @@ def _serve(
     """Page first, worker after it: the person waits for the page."""
     from app import ui
     from app.jobs.supervisor import Supervisor
+    from app.pages.compare import tested
 
     with contextlib.redirect_stdout(sys.stderr):  # Gradio prints why it has no tunnel
         demo = ui.launch(workspace, host, port, open_browser, share, login, block=False)
+    gc.freeze()  # the pages stay: looking through them for garbage held every answer up by 0.5 s
     if share and demo.share_url is None:
         say(NO_TUNNEL)
     if as_json:
         emit_json({"event": "ready", "url": demo.local_url, "share": demo.share_url})
     else:
         say(f"Theodolite is at {demo.local_url}   Stop it with Ctrl+C; runs continue next time.")
-    with Supervisor(workspace.store.folder, workspace.catalog.root):
+    with Supervisor(workspace.store.folder, workspace.catalog.root), tested.ahead(workspace):
         welcome(workspace)
         demo.block_thread()
 

@@ -59,6 +59,10 @@ SpreadsheetOption = Annotated[
 QueueOption = Annotated[
     bool, typer.Option("--queue", help="Leave it to the worker of the app, in the background.")
 ]
+PriceOption = Annotated[
+    float | None,
+    typer.Option(min=0.0, help="Of a million tokens, to reckon what an endpoint would cost."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
 _WORKSPACE_OPTIONS = [

@@ -79,10 +79,10 @@ class Typed:
         """See `Encoder.encode`."""
 
         def work(texts: list[str]) -> Sequence[np.ndarray]:
-            from engine.classifiers.features import one_thread
+            from engine.threads import one_torch_thread
 
             # Sentences are few: a second thread would only be taken from other visitors.
-            with _typed(texts), one_thread():
+            with _typed(texts), one_torch_thread():
                 return list(self._encoder.encode(texts))
 
         rows = _batches.ask(self.fingerprint, sentences, work, TOGETHER)

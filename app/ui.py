@@ -11,7 +11,7 @@ import json
 import os
 import socket
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # Read by Gradio when it is imported: nothing is sent anywhere.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -29,7 +29,6 @@ from app.pages.curate import routes as curation_routes
 from app.pages.map import routes as map_routes
 from app.web import frame, palette, template, theme
 from app.web.blocks import Pages, keep_signatures
-from app.web.frame import Entry
 from app.web.guard import links
 from app.web.guard.login import MESSAGE, Login
 from app.web.guard.middleware import Guard
@@ -58,25 +57,18 @@ def build(workspace: Workspace) -> gr.Blocks:
         title="Theodolite", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     )
     with demo:
-        _lay_out(first, page, workspace)
+        frame.lay_out(first, page, workspace)
         for entry, page in others:
             # What `demo.route` does. It must be called outside `with`, and at every end of a `with`
             # Gradio builds its whole server anew: each costs 0.1 s of the launch.
             demo.pages.append((page.PATH, page.TITLE, False))
             demo.current_page = page.PATH
-            _lay_out(entry, page, workspace)
+            frame.lay_out(entry, page, workspace)
     for event in demo.fns.values():
         event.api_visibility = "private"  # the pages' own; the command line is for programs
     demo.queue(default_concurrency_limit=8, max_size=64)
     demo.laid_out = True
     return demo
-
-
-def _lay_out(entry: Entry, page: Any, workspace: Workspace) -> None:
-    """A page in the frame, below the tabs of its entry."""
-    with gr.Column(elem_id="t-main", elem_classes=["t-page", f"p-{page.PATH or 'overview'}"]):
-        frame.tabs(entry, page)
-        page.build(workspace)
 
 
 def head() -> str:
@@ -98,7 +90,9 @@ def first_painted() -> str:
     Inline, so that it is there at once and nothing moves when the page comes.
     """
     titles = {page.PATH: page.TITLE for page in PAGES}
-    drawn = {"rail": frame.rail(RAIL), "titles": titles, "modules": f"./{modules.BASE}/"}
+    early = dict.fromkeys(("map", "spaces"), modules.names("map/"))
+    drawn = {"rail": frame.rail(RAIL), "titles": titles, "modules": f"./{modules.BASE}/",
+             "early": early}  # fmt: skip
     script = (theme.STATIC / "theodolite.js").read_text(encoding="utf-8")
     return (
         f"<style>{theme.frame_css()}</style>"

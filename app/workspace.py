@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app import endpoints
 from app.loaded import Loaded
 from engine.datasets import Catalog, Upload
 from engine.errors import UserError
@@ -116,6 +117,10 @@ class Workspace:
         if self.read_only and self.store.encoders.get(name) is None:
             raise UserError(
                 f"{name} is not among the encoders here.", "Visitors can use those that are listed."
+            )
+        if self.read_only and endpoints.addresses(name):
+            raise UserError(
+                f"{name} would be sent what visitors ask.", "They can use encoders that are here."
             )
         return self._loaded.get(name)
 

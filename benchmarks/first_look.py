@@ -46,10 +46,13 @@ port, store = sys.argv[1:]
 sys.argv = ["theodolite", "serve", "--no-browser", "--port", port, "--store", store]
 main()
 """
-ANSWERED = """() => [...document.querySelectorAll(".t-answer")].some((node) => {
+ANSWERED = r"""() => [...document.querySelectorAll(".t-answer")].some((node) => {
   const { width, height } = node.getBoundingClientRect();
-  const says = node.innerText.trim() || node.querySelector("canvas, svg");
-  const lacking = [...node.querySelectorAll(".t-empty, progress, [role=progressbar]")];
+  const length = (text) => text.replace(/\s/g, "").length;
+  const pressed = [...node.querySelectorAll("button")].map((button) => button.innerText).join("");
+  const says = length(node.innerText) > length(pressed) || node.querySelector("canvas, .main-svg");
+  const lacking = [...node.querySelectorAll(".t-empty, progress, [role=progressbar]")]
+    .filter((part) => !part.closest(".t-runs")); // how far a run is, is what Jobs is asked
   return width && height && says && !lacking.some((part) => part.checkVisibility());
 })"""
 DRAWN = """() => document.querySelector("#trust")?.textContent.includes("principal components")"""
@@ -134,6 +137,7 @@ def compare(browser: Browser, folder: Path) -> dict[str, float]:
     """
     workspace = Workspace(folder)
     names = fill(workspace, 100, 50)
+    workspace.store.settings.set("welcomed", True)  # not a new store: nothing runs beside
     workspace.close()
     found = {}
     for label, some in (("3 encoders", names[:3]), ("100 encoders", names)):

@@ -43,7 +43,6 @@ def test_the_pictures_are_there() -> None:
 @pytest.mark.slow
 def test_the_python_example_runs() -> None:
     """The example of the section Python prints a number for each starter task."""
-    pytest.importorskip("wordllama", reason="needs the extra `starter`")
     code = re.search(r"```python\n(.*?)```", README, re.S).group(1)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from app.pages.choose.service import choose
     from app.pages.compare.service import compare
     from app.pages.search.service import nearest
     from app.workspace import Workspace
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
     from engine.training import TrainSpec
 
 __all__ = [
-    "TrainSpec", "Workspace", "compare", "evaluate", "load", "mteb", "nearest", "open_decoder",
-    "train",
+    "TrainSpec", "Workspace", "choose", "compare", "evaluate", "load", "mteb", "nearest",
+    "open_decoder", "train",
 ]  # fmt: skip
 
 _PLACES = {
     "TrainSpec": "engine.training",
     "Workspace": "app.workspace",
+    "choose": "app.pages.choose.service",
     "compare": "app.pages.compare.service",
     "evaluate": "engine",
     "load": "engine.encoders",

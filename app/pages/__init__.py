@@ -60,9 +60,10 @@ def _one(name: str) -> Line:
 RAIL = (
     (_one("overview"),),
     (_one("data"), _one("encoders")),
-    (_one("evaluate"), Line("compare", {"Differences": "compare.page", "Fairness": "fair.page"},
-                            "Compare"),
-     Line("board", {"Ranking": "board.page", "Cost": "board.cost_page"}, "Board")),
+    (_one("choose"), _one("evaluate"), _one("judge"),
+     Line("compare", {"Differences": "compare.page", "Fairness": "fair.page"}, "Compare"),
+     Line("board", {"Ranking": "board.page", "Cost": "board.cost_page",
+                    "Data sets": "board.similarity_page", "Leaks": "board.leaks_page"}, "Board")),
     (_one("search"), _one("map"), _one("spaces"),
      Line("geometry", {"Geometry": "geometry.page", "Distributions": "geometry.distributions"}),
      _one("curate")),

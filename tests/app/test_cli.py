@@ -249,8 +249,13 @@ def test_an_upload_becomes_a_task(home: Path) -> None:
     lines = [f"the {w} sat,a {w} was sitting,{i % 6}" for i, w in enumerate("abcdefghij")]
     file.write_text("sentence1,sentence2,score\n" + "\n".join(lines))
     theodolite("data", "add", str(file), "--name", "mine")
-    listed = [row["name"] for row in objects(theodolite("data", "list", "--json"))]
-    assert "upload:mine" in listed
+    listed = {row["name"]: row for row in objects(theodolite("data", "list", "--json"))}
+    told = {"name", "kind", "origin", "type", "tasks", "languages", "splits", "bytes", "licence",
+            "description", "problem"}  # fmt: skip
+    assert all(told <= row.keys() for row in listed.values())
+    mine = listed["upload:mine"]
+    assert (mine["kind"], mine["origin"], mine["problem"]) == ("pairs", "upload", None)
+    assert isinstance(mine["tasks"], list) and mine["bytes"] == file.stat().st_size
     rows = objects(theodolite("evaluate", "random:16", "--tasks", "upload:mine", "--json"))
     assert any(row["main"] for row in rows)
     theodolite("data", "remove", "upload:mine")

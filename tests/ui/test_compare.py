@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -93,6 +94,31 @@ def test_published_rows_are_marked_and_have_no_verdict(visit):
     expect(head).to_contain_text("published")
     expect(page.locator("#comparison tbody td").last.locator(".t-tag")).to_have_count(0)
     expect(page.locator("#cautions")).to_contain_text("numbers from a paper")
+
+
+def test_only_the_picture_is_styled_anew_while_it_is_drawn(visit):
+    """A rule with `:has()` that ends in any element at all would style the whole page each time."""
+    page = visit.open(TWO)
+    page.wait_for_selector("#forest .main-svg")
+    devtools = page.context.new_cdp_session(page)
+    seen: list[dict[str, Any]] = []
+    ended: list[bool] = []
+    devtools.on("Tracing.dataCollected", lambda part: seen.extend(part["value"]))
+    devtools.on("Tracing.tracingComplete", lambda _: ended.append(True))
+    devtools.send("Tracing.start", {"categories": "devtools.timeline"})
+    everything = page.evaluate("""() => {
+      const svg = document.querySelector("#forest .main-svg");
+      svg.append(svg.querySelector("path").cloneNode());
+      svg.getBBox();
+      return document.querySelectorAll("body *").length;
+    }""")
+    devtools.send("Tracing.end")
+    while not ended:
+        page.wait_for_timeout(20)
+    styled = [
+        event["args"]["elementCount"] for event in seen if event["name"] == "UpdateLayoutTree"
+    ]
+    assert 0 < max(styled) < everything / 4
 
 
 def test_the_picture_has_a_table_and_a_csv(visit):

@@ -60,6 +60,22 @@ def test_the_choices_write_the_spec(page):
     expect(page.locator("#verdict")).to_contain_text("48 dimensions")
 
 
+def test_an_endpoint_elsewhere_gets_nothing_unasked(page, workspace):
+    """The box names who would get the texts; it is gone when that is decided, or no question."""
+    box = page.get_by_label("Send the texts it encodes to api.invalid")
+    spec(page).fill("api:https://api.invalid/v1#m?dimensions=4")
+    expect(box).not_to_be_checked()
+    expect(page.locator("#verdict")).to_contain_text("sent to api.invalid")
+    box.check()
+    page.get_by_role("button", name="Add encoder").click()
+    expect(page.locator(".t-encoders")).to_contain_text("api.invalid")
+    expect(box).to_be_hidden()
+    assert service.would_send_to(workspace, "api:https://api.invalid/v1#m") == []
+    page.get_by_role("button", name="Remove api:").click()
+    expect(page.locator(".t-encoders")).not_to_contain_text("api.invalid")
+    assert service.would_send_to(workspace, "api:https://api.invalid/v1#m") == ["api.invalid"]
+
+
 def test_the_spec_is_in_the_address(page):
     """A link can bring a spec along."""
     spec(page).fill("random:16")

@@ -37,6 +37,7 @@ def test_the_rail_is_there_before_the_page_and_nothing_moves(visitor, site):
     assert page.locator("#t-rail").bounding_box() == {"x": 0, "y": 0, "width": 176, "height": 900}
     assert page.locator("#t-main").bounding_box()["x"] == 176
     assert page.evaluate("shifts.filter(Boolean).length") == 0
+    page.close()  # its script would stay with it
 
 
 def test_the_rail_is_folded_to_icons_and_remembers_it(visitor, site):

@@ -99,7 +99,7 @@ def test_it_is_shown_and_not_obeyed(visitor, hostile, hostile_site, view):
     """On every page, under the pointer and in the figures."""
     visit = visitor(hostile_site)
     page = visit.page
-    page.on("dialog", lambda dialog: visit.wrong.append(f"dialog: {dialog.message}"))
+    visit.listen("dialog", lambda dialog: visit.wrong.append(f"dialog: {dialog.message}"))
     visit.open(visits(*hostile[1])[view])
     page.wait_for_function(
         "!document.querySelector('.t-page').innerText.includes('Searching with') &&"
@@ -129,7 +129,6 @@ def test_a_file_is_previewed_as_text(visitor, hostile, hostile_site, tmp_path: P
     file.write_text(f"left {PROBE},right,score\n{quoted},b,1\n{quoted},c\nd,e,{quoted}\n")
     page = visitor(hostile_site).open("data")
     page.get_by_role("button", name="Bring data").click()
-    page.get_by_text("Bring a file of your own").click()
     page.locator("#upload input[type=file]").set_input_files(file)
     page.locator("#look").get_by_text("<xss-probe>").first.wait_for()
     page.wait_for_timeout(300)

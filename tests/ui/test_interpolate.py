@@ -65,7 +65,7 @@ def test_the_slider_moves_in_the_browser_alone(visit):
     expect(page.locator("#way .js-plotly-plot")).to_be_visible()
     page.wait_for_timeout(500)  # the page has asked for all it wants
     asked = []
-    page.on("request", lambda request: asked.append(request.url))
+    visit.listen("request", lambda request: asked.append(request.url))
     slider(page).focus()
     page.keyboard.press("End")
     expect(where(page)).to_have_text("100 % of the way")

@@ -15,6 +15,7 @@ from app.pages.compare.views import DIFFERENCES, FINDING, MOST_COMPARED, RANKS, 
 from app.pages.encoders import choices
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, opening, poll
+from app.web.frozen import Frozen
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ DESCRIPTION = (
 )
 VIEWS = {"Ranks": "ranks", "Stability": "stability"}
 """Tabs of this page beside its first: what they say is below the finding, one at a time."""
+FROZEN = Frozen(controls=("drawn", "stability-by"))
 OWN = ""
 POLL_SECONDS = 2.0
 SAVE = """(numbers) => {

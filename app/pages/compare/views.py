@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components.chart import drawing
+from app.examples import results
 from app.pages.compare import board as compare_board
 from app.pages.compare import published, ranking_view, service
 from app.pages.compare import table as compare_table
@@ -29,6 +30,7 @@ MOST_COMPARED = 100
 MOST_DRAWN = 8
 """Encoders beside the baseline whose every difference is drawn; of more, that of their means."""
 _KEPT = 16
+EXAMPLE = "These results came with Theodolite; yours take their place as they are measured."
 NOTHING_ALIKE = "No task was measured alike for two of them: see the notes below."
 NONE_SHARED = "No task is shared by all of them, so no mean is drawn: see the table."
 RANKS = ("ranks", "rank-intervals")
@@ -57,8 +59,9 @@ def below(workspace: Workspace, asked: Values) -> Iterator[Shown]:
         return
     for said in _waiting(service.resampling(question)):
         yield {"busy": said}
-    yield {"busy": "", **_compared(question, tuple(asked.published))}  # what is seen first
-    yield {**ranks(workspace, asked), **stable(workspace, asked)}
+    shipped = question.workspace is not workspace
+    yield {"busy": "", **_compared(question, tuple(asked.published), shipped)}  # what is seen first
+    yield {**_ranks(question, asked), **_stable(question, asked)}
 
 
 def _nothing(said: str) -> Shown:
@@ -74,21 +77,39 @@ def numbers(workspace: Workspace, asked: Values) -> str:
 
 def ranks(workspace: Workspace, asked: Values) -> Shown:
     """How sure the ranks are."""
-    report = service.answer(_question(workspace, asked))
-    return dict(zip(RANKS, ranking_view.ranks(report, asked.drawn), strict=True))
+    return _ranks(_question(workspace, asked), asked)
+
+
+def _ranks(question: ComparisonSpec, asked: Values) -> Shown:
+    shown = ranking_view.ranks(service.answer(question), asked.drawn)
+    return dict(zip(RANKS, shown, strict=True))
 
 
 def stable(workspace: Workspace, asked: Values) -> Shown:
     """How the ranking moves with a choice that says nothing about the encoders."""
-    report = service.answer(_question(workspace, asked))
-    shown = ranking_view.stable(workspace, report, asked.stability, asked.protocol or None)
+    return _stable(_question(workspace, asked), asked)
+
+
+def _stable(question: ComparisonSpec, asked: Values) -> Shown:
+    shown = ranking_view.stable(
+        question.workspace, service.answer(question), asked.stability, asked.protocol or None
+    )
     return dict(zip(STABLE, shown, strict=True))
 
 
 def _question(workspace: Workspace, asked: Values) -> ComparisonSpec:
+    """What is asked of the store; of what ships, until each of its encoders is measured here."""
     chosen = choices.need(asked.encoder, 2, MOST_COMPARED)
     names = [asked.baseline, *(name for name in chosen if name != asked.baseline)]
-    return service.ask(workspace, names, asked.tasks or None, asked.protocol or None)
+    rest = (names, asked.tasks or None, asked.protocol or None)
+    question = service.ask(workspace, *rest)
+    known = {row["encoder"] for row in question.rows}
+    if known.issuperset(names) or (known and not service.measuring(workspace)):
+        return question
+    if not {name for name, _ in results.scores(workspace, names)}.issuperset(names):
+        return question
+    example = service.ask(results.standing_in(workspace), *rest)
+    return example if example.rows else question
 
 
 def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
@@ -108,7 +129,7 @@ def _waiting(steps: Iterator[tuple[str, int, int]]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=_KEPT)
-def _compared(question: ComparisonSpec, rows: tuple[str, ...]) -> Shown:
+def _compared(question: ComparisonSpec, rows: tuple[str, ...], shipped: bool) -> Shown:
     """Headline, table, cautions and picture; remembered, as the results behind them are final."""
     report = service.answer(question)
     printed = [published.references()[key] for key in rows]
@@ -121,9 +142,18 @@ def _compared(question: ComparisonSpec, rows: tuple[str, ...]) -> Shown:
         table = compare_table.table(report, printed, spreads) + compare_table.reading(report)
         board = None
         intervals, said = _of_tasks(report)
-    headline = parts.say(said or NOTHING_ALIKE)
+    base = report.encoders[0]
     if intervals:
-        headline = parts.heading(said)
+        told = {"lead": EXAMPLE, "beside": f" {parts.SHIPPED}"} if shipped else {}
+        headline = parts.heading(said, **told)
+    elif not any((base, task) in report.cells for task in report.tasks):
+        headline = parts.heading(
+            f"{base}, the baseline, is not measured yet",
+            "The scores of the others stand below. Choose another baseline, or ",
+            f'<a href="{escape(address.link("evaluate", encoder=base))}">measure it</a>.',
+        )
+    else:
+        headline = parts.say(said or NOTHING_ALIKE)
     return {
         "headline": headline,
         "comparison": table,

@@ -75,13 +75,13 @@ def forget() -> None:
 def _decoded(
     decoder: Decoder, encoder: Encoder, points: np.ndarray, options: DecodeOptions
 ) -> Sequence[Decoded]:
-    from engine.classifiers.features import one_thread
+    from engine.threads import one_torch_thread
 
     given: dict[str, Any] = {
         "method": options.method, "beams": options.beams, "temperature": options.temperature,
         "top_p": options.top_p, "seed": options.seed, "known_words": options.known_words,
     }  # fmt: skip
-    with one_thread():  # its steps are so small that a second thread only waits
+    with one_torch_thread():  # its steps are so small that a second thread only waits
         if options.rounds:
             return decoder.correct(points, encoder, rounds=options.rounds, **given)
         return decoder.decode(points, encoder=encoder, **given)

@@ -11,6 +11,7 @@ import gradio as gr
 from app.pages.decode import service, views
 from app.pages.decode.service import DEFAULTS, DecodeOptions
 from app.pages.encoders import choices
+from app.pages.encoders.service import STARTERS
 from app.web import background_call
 from app.web.controls import Answer, Control, Controls, Values, shape
 from app.web.parts import ALWAYS_LAST
@@ -105,8 +106,8 @@ def first_encoders(workspace: Workspace) -> list[str]:
 
     decoded = {row.encoder for row in decoders.listed(workspace)}
     kept = [name for name in choices.names(workspace) if name in decoded]
-    own = [name for name in kept if name not in choices.STARTERS]
-    return [*own, *(name for name in choices.STARTERS if name in kept)][:3]
+    own = [name for name in kept if name not in STARTERS]
+    return [*own, *(name for name in STARTERS if name in kept)][:3]
 
 
 def answers(

@@ -219,12 +219,13 @@ def _table(found: Diagnosis, *, shipped: bool) -> str:
     title = f"{found.encoder}: token F1 {f1[0]}"
     if len(f1) > 1:
         title += f", against {f1[-1]} for {SYSTEMS[systems[-1]]}"
+    named = "Figures of the decoder and of two baselines"
     beside = f" {parts.SHIPPED}" if shipped else ""
     lead = (f"{_facts(found)} Measured on {formats.plural(number, 'sentence')}; the small numbers "
             "are 95 % intervals.")  # fmt: skip
     return (
         f"{parts.heading(title, html=lead, beside=beside)}"
-        f"{parts.table(heads, rows, 'Figures of the decoder and of two baselines', numbers)}"
+        f"{parts.table(heads, rows, named, numbers, stacked=True)}"
         f"{parts.warn(found.notes)}"
     )
 

@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 SOURCES = (
     ("Hugging Face model", "hf", "Id on the hub", "BAAI/bge-small-en-v1.5"),
     ("Folder", "dir", "Folder with a model", "/models/my-encoder"),
+    ("MTEB model", "mteb", "Name in MTEB's registry", "intfloat/multilingual-e5-small"),
     ("Word vectors", "words", "File with GloVe, word2vec or fastText vectors", "/data/glove.txt"),
     ("Computed vectors", "vectors", "File .npy or .parquet with its sentences", "/data/x.parquet"),
+    (
+        "Endpoint",
+        "api",
+        "URL of an OpenAI-compatible API, and after # the model",
+        "https://api.openai.com/v1#text-embedding-3-small",
+    ),
     ("MiniLM", "minilm", "", ""),
     ("WordLlama", "wordllama", "", ""),
     ("Random words", "random", "Dimensions", "256"),
@@ -142,7 +149,7 @@ def source(chosen: Values) -> str:
     row = next((row for row in SOURCES if row[1] == kind), None)
     if row is None or (row[2] and not value):
         return ""
-    text = f"{kind}:{quote(value, safe='/:@~._- ')}" if row[2] else str(kind)
+    text = f"{kind}:{quote(value, safe='/:@~._-# ')}" if row[2] else str(kind)
     if kind in MODELS:
         options = {name: getattr(chosen, name) or "" for name in OF_MODELS}
         if options["pooling"] == LEFT_TO_MODEL:

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from app.web import address
+from app.pages.encoders.service import STARTERS, shown_first
+from app.web import address, parts
 from app.web.controls import Control
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
-STARTERS = ("minilm", "wordllama", "random:256")
-"""What a page begins with, those that are kept."""
 MOST = 8
 """Encoders side by side, where a page has no limit of its own: more are no longer read, and a link
 must not have sentences encoded by a hundred."""
@@ -53,9 +52,7 @@ def asked(
     """
     wanted = address.every(request, "encoder")
     if not wanted:
-        kept = names(workspace)
-        first = [name for name in default if name in kept]
-        return first if len(first) > 1 else list(dict.fromkeys([*first, *kept]))[:3]
+        return shown_first(workspace, default)
     return list(dict.fromkeys(read(spec) or spec for spec in wanted))[:most]
 
 
@@ -79,6 +76,19 @@ def one(workspace: Workspace, chosen: str | None) -> Any:
     """The list with everything kept, and the one that the address asked for."""
     offered = dict.fromkeys([*names(workspace), *([chosen] if chosen else [])])
     return gr.update(choices=list(offered), value=chosen)
+
+
+def first(workspace: Workspace, named: str | None) -> str | None:
+    """The encoder that the address names, else the first starter that is kept."""
+    kept = names(workspace)
+    usual = next((name for name in STARTERS if name in kept), None)
+    return (read(named) or named) if named else usual
+
+
+def nothing() -> str:
+    """What stands on a page of one encoder while none is listed."""
+    hint = "Add one on the page Encoders."
+    return parts.empty("No encoder is listed here", hint, ("Encoders", "./encoders"))
 
 
 def need(chosen: Sequence[str], least: int = 1, most: int = MOST) -> list[str]:

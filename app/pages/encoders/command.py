@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import formats
+from app import endpoints, formats
 from app.pages.encoders import service
 from app.terminal import (
     JsonOption,
+    PriceOption,
     QueueOption,
     check_writable,
     do_here,
@@ -31,6 +32,8 @@ from engine.errors import UserError
 if TYPE_CHECKING:
     import numpy as np
 
+    from engine.encoders import Encoder
+    from engine.encoders.endpoint import Sending
 
 encoder_verbs = verbs("List, add, examine and remove encoders.")
 
@@ -55,6 +58,10 @@ def encode(
         str | None,
         typer.Option("--in", metavar="DATASET", help="Every sentence of a data set, each once."),
     ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what endpoints would be sent, and send nothing.")
+    ] = False,
+    price: PriceOption = None,
     queue: QueueOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -72,18 +79,24 @@ def encode(
     from app.pages.search.job import EncodeJob
     from engine.encoders import parse
 
-    _check(texts or file, dataset, queue=queue, kept=out is not None or as_json)
+    kept = out is not None or as_json or estimate
+    _check(texts or file, dataset, queue=queue, kept=kept)
     if out is not None:
         check_writable(out)
-    if dataset is None:
-        sentences = _sentences(texts, file)
-        vectors = _encoded(workspace, encoder, sentences, typed=bool(texts))
+    job = EncodeJob(str(parse(encoder)), dataset) if dataset else None
+    if job and queue and not estimate:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    sentences = workspace.catalog.sentences(dataset)[0] if dataset else _sentences(texts, file)
+    sending = _sending(workspace, encoder, sentences)
+    if estimate:
+        _estimate(sending, price, as_json)
+        return
+    for said in endpoints.in_words(sending, price):
+        say(f"Sending {said}.")
+    if job is None or dataset is None:
+        vectors = _encoded(workspace.load(encoder), sentences, typed=bool(texts))
     else:
-        job = EncodeJob(str(parse(encoder)), dataset)
-        if queue:
-            queued(submit.queue(workspace, job), as_json)
-            return
-        sentences, _ = workspace.catalog.sentences(dataset)
         do_here(workspace, job)
         vectors = workspace.bound(encoder, dataset).encode(sentences)
     if out is not None:
@@ -95,6 +108,22 @@ def encode(
     if as_json:
         for sentence, vector in zip(sentences, vectors.tolist(), strict=True):
             emit_json({"sentence": sentence, "vector": vector})
+
+
+def _sending(workspace: Workspace, encoder: str, sentences: list[str]) -> list[Sending]:
+    if not endpoints.addresses(encoder):
+        return []  # nothing is loaded to say so
+    return endpoints.sendings(workspace.load(encoder), sentences)
+
+
+def _estimate(sending: list[Sending], price: float | None, as_json: bool) -> None:
+    """Say what would be sent."""
+    if as_json:
+        for one in sending:
+            emit_json(vars(one))
+        return
+    for said in endpoints.in_words(sending, price) or ["nothing"]:
+        say(f"Would send {said}.")
 
 
 def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> None:
@@ -114,13 +143,10 @@ def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> No
         )
 
 
-def _encoded(
-    workspace: Workspace, encoder: str, sentences: list[str], *, typed: bool
-) -> np.ndarray:
+def _encoded(model: Encoder, sentences: list[str], *, typed: bool) -> np.ndarray:
     """Vectors with a bar; those of typed sentences are not kept on disk."""
     from app.typed import Typed
 
-    model = workspace.load(encoder)
     with progress_bar("encoding") as move:
         return (Typed(model) if typed else model).encode(
             sentences, lambda done, total: move(done, total, "encoding")
@@ -161,12 +187,22 @@ def list_encoders(workspace: Workspace, as_json: JsonOption = False) -> None:
 
 @encoder_verbs.command("add")
 @verb
-def add_encoder(workspace: Workspace, spec: SpecArgument, as_json: JsonOption = False) -> None:
+def add_encoder(
+    workspace: Workspace,
+    spec: SpecArgument,
+    send_texts: Annotated[
+        bool,
+        typer.Option("--send-texts", help="Allow what it encodes to be sent to its endpoint."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Check a spec and remember it, so that pages offer it.
 
     theodolite encoders add "hf:bert-base-uncased?pooling=avg_first_last | normalise"
+
+    theodolite encoders add "api:https://api.openai.com/v1#text-embedding-3-small" --send-texts
     """
-    row = service.add(workspace, spec)
+    row = service.add(workspace, spec, send_texts=send_texts)
     emit([row], ("name", "kind", "dim", "parameters", "pooling"), as_json)
     if not as_json:
         for warning in row.get("warnings") or ():

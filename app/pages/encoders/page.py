@@ -73,6 +73,8 @@ class _Form:
         with parts.bar(TITLE, DESCRIPTION):
             if not workspace.read_only:
                 self._controls.render("spec")
+                # Not among the controls: no address may tick it.
+                self._sends = gr.Checkbox(visible=False, elem_id="send-texts", min_width=280)
                 self._add = gr.Button("Add encoder", variant="primary", elem_id="add")
                 with parts.more("Build a spec"):
                     self._choices, self._join = builder.build(workspace)
@@ -83,23 +85,31 @@ class _Form:
         """Have the form check what is written, write what is chosen, and add to the list."""
         workspace, controls, choices = self._workspace, self._controls, self._choices
         spec, verdict, join = controls["spec"], self._verdict, self._join
+        sends = self._sends
 
         def compose(chosen: Values) -> Answer:
             ready = gr.update(interactive=bool(builder.source(chosen)))
             return {spec: builder.compose(chosen) or gr.skip(), join: ready}
 
         def save(asked: Values) -> Answer:
-            name = service.add(workspace, asked.spec)["name"]
+            name = service.add(workspace, asked.spec, send_texts=asked.sends)["name"]
             said = parts.say(f"Added {name}.", "t-good")
-            return {listing: views.listing(workspace, name), self.notice: said}
+            return {listing: views.listing(workspace, name), self.notice: said, **_sends(name)}
 
         def read(asked: Values) -> Answer:
-            return {verdict: views.verdict(asked.spec)}
+            return {verdict: views.verdict(asked.spec), **_sends(asked.spec)}
+
+        def _sends(text: str) -> dict[Any, Any]:
+            """The box is there while a spec would send texts to whom nobody has allowed it."""
+            hosts = ", ".join(service.would_send_to(workspace, text))
+            label = f"Send the texts it encodes to {hosts}"
+            return {sends: gr.update(visible=bool(hosts), value=False, label=label)}
 
         on([box.change for box in choices.values()], compose, choices, [spec, join], self.notice,
            **ONE_AT_A_TIME)  # fmt: skip
-        on(spec.change, read, controls, [verdict], self.notice, **ONE_AT_A_TIME)
-        on([self._add.click, spec.submit], save, controls, [listing], self.notice)
+        asked = {**controls, "sends": sends}
+        on(spec.change, read, controls, [verdict, sends], self.notice, **ONE_AT_A_TIME)
+        on([self._add.click, spec.submit], save, asked, [listing, sends], self.notice)
         on_load(lambda request: {spec: address.first(request, "spec")}, [spec], self.notice)
         controls.keep()
 

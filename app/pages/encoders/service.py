@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from app import endpoints
 from engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -13,8 +14,17 @@ if TYPE_CHECKING:
     from engine.encoders.audit import Audit, Audited
     from store.encoders import EncoderRow
 
+STARTERS = ("minilm", "wordllama", "random:256")
+"""What a page begins with, those that are kept."""
 MANY = 10**9
 """More pairs than there are."""
+
+
+def shown_first(workspace: Workspace, default: Sequence[str] = STARTERS) -> list[str]:
+    """The encoders that a page of several begins with while nobody has named any."""
+    kept = [row["name"] for row in workspace.store.encoders.list()]
+    first = [name for name in default if name in kept]
+    return first if len(first) > 1 else list(dict.fromkeys([*first, *kept]))[:3]
 
 
 def listed(workspace: Workspace) -> list[dict[str, Any]]:
@@ -22,14 +32,30 @@ def listed(workspace: Workspace) -> list[dict[str, Any]]:
     return [_flat(row) for row in workspace.store.encoders.list()]
 
 
-def add(workspace: Workspace, spec: str) -> dict[str, Any]:
+def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[str, Any]:
     """Check a spec, keep it, and return what is known of it.
 
+    Args:
+        workspace: whose list it is.
+        spec: of the encoder.
+        send_texts: allow the texts that it encodes to be sent to its endpoints, from now on.
+
     Raises:
-        UserError: for visitors, or a spec that cannot be read.
+        UserError: for visitors, a spec that cannot be read, or an endpoint that does not answer or
+            that nothing may be sent to.
     """
     workspace.refuse_visitors()
+    if send_texts:
+        endpoints.allow(workspace, spec)
     return _flat(_described(workspace, spec))
+
+
+def would_send_to(workspace: Workspace, spec: str) -> list[str]:
+    """Hosts that would get texts which nobody has allowed to be sent there; none of no spec."""
+    try:
+        return [address.host for address in endpoints.unallowed(workspace.store, spec)]
+    except UserError:
+        return []
 
 
 def refresh(workspace: Workspace, spec: str) -> None:
@@ -51,11 +77,14 @@ def _described(workspace: Workspace, spec: str) -> EncoderRow:
     from engine import encoders
 
     name = str(encoders.parse(spec))
-    return workspace.store.encoders.add(name, encoders.describe(name))
+    facts = encoders.describe(name)
+    if facts["dim"] is None and facts["available"] and endpoints.addresses(name):
+        facts["dim"] = workspace.load(name).dim  # known to its server alone
+    return workspace.store.encoders.add(name, facts)
 
 
 def remove(workspace: Workspace, spec: str) -> None:
-    """Forget an encoder. Its results stay.
+    """Forget an encoder, and that texts may be sent to its endpoint. Its results stay.
 
     Raises:
         UserError: for visitors, or when it is not in the list.
@@ -63,6 +92,7 @@ def remove(workspace: Workspace, spec: str) -> None:
     workspace.refuse_visitors()
     if not workspace.store.encoders.remove(spec):
         raise UserError(f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.")
+    endpoints.forbid_unlisted(workspace.store)
 
 
 def _flat(row: Any) -> dict[str, Any]:

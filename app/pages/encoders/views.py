@@ -11,6 +11,7 @@ from app import formats
 from app.components.actions import button
 from app.pages.encoders import service
 from app.web import address, parts
+from engine.encoders.facts import LATER
 from engine.encoders.spec import TASK_DATA
 from engine.errors import UserError
 
@@ -26,11 +27,13 @@ KINDS = {
     "minilm": "transformer",
     "hf": "transformer",
     "dir": "transformer",
+    "mteb": "model of MTEB's",
     "wordllama": "static vectors",
     "words": "word vectors",
     "borep": "random projection",
     "random": "baseline",
     "vectors": "computed vectors",
+    "api": "endpoint",
 }
 
 
@@ -47,7 +50,7 @@ def verdict(text: str) -> str:
         return f'<div class="t-notice" role="status"><p>{escape(error.message)}</p>{hint}</div>'
     name = f'<p><span class="t-spec">{escape(info["spec"])}</span></p>'
     known = _facts(info)
-    usable = info["available"] or info["kind"] == "hf"  # the hub's are downloaded later
+    usable = info["available"] or info["problem"] == LATER
     kind = "t-good" if usable else "t-warn"
     return (
         f'<div class="t-notice {kind}" role="status">{name}<p>{escape(known)}</p>'

@@ -9,6 +9,7 @@ import typer
 from app.terminal import (
     EncodersArgument,
     JsonOption,
+    PriceOption,
     QueueOption,
     emit,
     emit_json,
@@ -46,6 +47,7 @@ def evaluate(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Say what it would cost, and measure nothing.")
     ] = False,
+    price: PriceOption = None,
     unlisted: Annotated[
         bool, typer.Option("--unlisted", help="Keep the encoders out of the list on the pages.")
     ] = False,
@@ -78,7 +80,7 @@ def evaluate(
         return
     job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
     if estimate:
-        _print_estimate(workspace, job, as_json)
+        _print_estimate(workspace, job, price, as_json)
         return
     table: list[dict[str, Any]] = []
     with progress_bar(job.title) as move:
@@ -138,7 +140,10 @@ def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: boo
         line(f"{encoder} on {task} under {protocol}: mean {over.mean:.2f} {words(over)}")
 
 
-def _print_estimate(workspace: Workspace, job: EvaluateJob, as_json: bool) -> None:
+def _print_estimate(
+    workspace: Workspace, job: EvaluateJob, price: float | None, as_json: bool
+) -> None:
+    from app import endpoints
     from app.pages.evaluate import costs
 
     found: list[costs.Estimate] = []
@@ -153,6 +158,9 @@ def _print_estimate(workspace: Workspace, job: EvaluateJob, as_json: bool) -> No
     emit([costs.row_in_words(made) for made in found],
          ("encoder", "results", "new_sentences", "encoding", "training", "in_all", "memory", "disk",
           "error"), False)  # fmt: skip
+    for made in found:
+        for said in endpoints.in_words(made.sending, price):
+            say(f"{made.encoder} would send {said}.")
     say("Estimates, on this machine as busy as it is now: mostly within a factor of two.")
 
 

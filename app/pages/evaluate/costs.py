@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from app import formats
+from app import endpoints, formats
 from app.pages.evaluate.results import known
 from engine.errors import UserError
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from app.pages.evaluate.job import EvaluateJob
     from app.workspace import Workspace
     from engine.encoders.base import Encoder
+    from engine.encoders.endpoint import Sending
     from engine.tasks.cost import Work
 
 PROBE_SECONDS = 2.0
@@ -35,6 +36,7 @@ class Estimate:
         training: seconds, of classifiers and of comparing vectors.
         memory: bytes at the peak, beside program and model.
         disk: bytes the store will grow by.
+        sending: to endpoints, whose time is the network's: it is not in `encoding`.
         error: why nothing can be said, or None.
     """
 
@@ -45,6 +47,7 @@ class Estimate:
     training: float = 0.0
     memory: int = 0
     disk: int = 0
+    sending: tuple[Sending, ...] = ()
     error: str | None = None
 
     @property
@@ -54,7 +57,7 @@ class Estimate:
 
     def row(self) -> dict[str, Any]:
         """One JSON-able object."""
-        return {**vars(self), "seconds": self.seconds, "estimate": True}
+        return {**asdict(self), "seconds": self.seconds, "estimate": True}
 
 
 def estimates(workspace: Workspace, job: EvaluateJob) -> Iterator[Step]:
@@ -113,6 +116,7 @@ def _estimate(
     wanted = {task: work for task, work in works.items() if lacking[task]}
     sentences = list(dict.fromkeys(s for work in wanted.values() for s in work.sentences))
     new, encoding, disk = _encoding(encoder, sentences)
+    sending = endpoints.sendings(encoder, sentences)
     return Estimate(
         name,
         results=sum(lacking.values()),
@@ -121,6 +125,7 @@ def _estimate(
         training=_training(wanted, lacking, encoder.dim),
         memory=max((memory_bytes(work, encoder.dim) for work in wanted.values()), default=0),
         disk=disk,
+        sending=tuple(sending),
     )
 
 
@@ -128,13 +133,14 @@ def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
     """Sentences to encode, seconds for them, and bytes they take in the cache."""
     from app.vectors import sources, uncached
     from engine.cost.speed import encoding_speed
+    from engine.encoders.endpoint import EndpointSource
     from engine.tasks.cost import disk_bytes
 
     most, seconds, disk = 0, 0.0, 0
     for source in sources(encoder):
         new = uncached(source, sentences)
         most, disk = max(most, len(new)), disk + disk_bytes(len(new), source.dim)
-        if new:
+        if new and not isinstance(source.source, EndpointSource):
             sample = random.Random(1111).sample(new, min(len(new), _SAMPLE))
             seconds += encoding_speed(source, sample, PROBE_SECONDS / 2).seconds(len(new))
     return most, seconds, disk

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -10,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 from app import formats
 from app.components import protocol_card
 from app.components.actions import button
+from app.endpoints import in_words
+from app.pages.board import service as board
 from app.pages.evaluate import costs, service, suites
 from app.pages.evaluate.job import EvaluateJob, Key
 from app.pages.overview.service import metric
 from app.web import address, parts
 from engine.errors import UserError
 from engine.stats import spread
-from engine.tasks import MTEB_HERE
+from engine.tasks import MTEB_HERE, SUITES
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -30,7 +33,7 @@ ABOUT = {
     "probing": "What can be read off the vectors about the form of a sentence.",
     MTEB_HERE: "All of the data folder but scored pairs, each set as MTEB measures its type, by "
     "our own code.",
-    "others": "Your uploads, and every other set here that holds scored pairs or a probing task.",
+    "others": "Your uploads, and every other set here of scored pairs or for probing.",
     "all": "Every task whose data is here.",
     suites.OWN: "Tick single tasks below.",
 }
@@ -104,8 +107,7 @@ def summary(workspace: Workspace, asked: EvaluateJob) -> str:
     return (
         f'<div class="t-plan">{left_out}{parts.warn(service.warnings(job.encoders))}'
         f'<p role="status">{product}, {stored}.</p>'
-        f'<pre class="t-command" tabindex="0" aria-label="The same on the command line">'
-        f"{escape(service.command(job))}</pre></div>"
+        f"{parts.command(shlex.split(service.command(job)))}</div>"
     )
 
 
@@ -175,6 +177,7 @@ def results(workspace: Workspace, asked: EvaluateJob) -> str:
         f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
         for label, path, state in (
             ("Compare them", "compare", {"encoder": job.encoders, "task": job.tasks} | under),
+            ("Rank them", "board", {"suite": _board_suite(workspace, job.tasks)} | under),
             ("See all scores", "", {}),
         )
     )
@@ -183,6 +186,14 @@ def results(workspace: Workspace, asked: EvaluateJob) -> str:
     return (
         f"{parts.heading('Results')}{parts.table(heads, rows, 'Results', numbers)}{more}"
         f'<p class="t-actions">{links}</p>'
+    )
+
+
+def _board_suite(workspace: Workspace, tasks: Sequence[str]) -> str:
+    """The first suite of the board that has all of these tasks."""
+    suites = (*SUITES, board.UPLOADS, board.ALL)
+    return next(
+        name for name in suites if len(board.in_suite(workspace, name, tasks)) == len(tasks)
     )
 
 
@@ -282,4 +293,5 @@ def _estimate(estimate: costs.Estimate) -> tuple[str, ...]:
     if error is not None:
         none = (formats.MISSING,) * 7
         return (f'{name}<br><small class="t-run-error">{escape(error)}</small>', *none)
-    return (name, *(str(words[key]) for key in list(words)[1:-1]))
+    sent = "".join(f"<br><small>Sends {escape(s)}</small>" for s in in_words(estimate.sending))
+    return (name + sent, *(str(words[key]) for key in list(words)[1:-1]))

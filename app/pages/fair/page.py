@@ -18,6 +18,7 @@ from app.pages.jobs.run_panel import RunPanel
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
 from app.web.events import PageEvent
+from app.web.frozen import Frozen
 from app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 TITLE = "Fairness"
 PATH = "fair-play"
+FROZEN = Frozen()
 DESCRIPTION = (
     "Seven ways in which a comparison of sentence encoders misleads, checked on yours. After Eger, "
     "Rücklé and Gurevych, Pitfalls in the Evaluation of Sentence Embeddings (2019)."

@@ -69,7 +69,13 @@ def pair_tasks(workspace: Workspace) -> list[str]:
 
 
 def opening(workspace: Workspace, tasks: Sequence[str]) -> str:
-    """What the page begins with: STS-B once an encoder was measured on it, else the starter's."""
+    """What the page begins with: STS-B once an encoder was measured on it, else the starter's.
+
+    Raises:
+        UserError: there are none, as in a store of chosen results.
+    """
+    if not tasks:
+        raise UserError("There are no scored pairs here.", "Bring some on the page Data.")
     if "STSBenchmark" in tasks and workspace.store.results.table(tasks=["STSBenchmark"]):
         return "STSBenchmark"
     return "StarterSTS" if "StarterSTS" in tasks else tasks[0]

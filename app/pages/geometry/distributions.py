@@ -18,12 +18,14 @@ from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
 from app.web import address, background_call, parts
 from app.web.controls import Control, Controls, Values
+from app.web.frozen import Frozen
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
 TITLE = "Distributions"
 PATH = "distributions"
+FROZEN = Frozen(controls=("pairs",))
 DESCRIPTION = (
     "How each encoder spreads the cosines of sentence pairs that people graded. Good encoders keep "
     "low grades left, high grades right, and do not crowd all sentences together."

@@ -54,7 +54,10 @@ def build(workspace: Workspace) -> None:
 
     def refresh(run_id: str, known: list[Any]) -> Answer:
         runs = workspace.store.runs.list(limit=LISTED)
-        return None if _marks(workspace, runs, run_id) == known else drawn(run_id)
+        if _marks(workspace, runs, run_id) == known:
+            return None
+        # Not which run is opened: another may have been, while this was under way.
+        return {view: value for view, value in drawn(run_id).items() if view is not chosen}
 
     def act(run_id: str, event: PageEvent) -> Answer:
         if event.act == "open":
@@ -65,7 +68,7 @@ def build(workspace: Workspace) -> None:
 
     shown = [status, queue, detail, chosen, seen]
     opened = on_load(load, shown, notice)
-    poll(POLL_SECONDS, opened, refresh, [chosen, seen], shown)
+    poll(POLL_SECONDS, opened, refresh, [chosen, seen], [status, queue, detail, seen])
     for part in (queue, detail):
         on(part.act, act, [chosen], shown, notice, **HIDE_PROGRESS)
 
@@ -88,11 +91,7 @@ def _status(workspace: Workspace) -> str:
 
 def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:
     if not runs:
-        return parts.empty(
-            "Nothing was queued yet",
-            "Evaluations run here in the background, one after the other.",
-            None if workspace.read_only else ("Evaluate", "./evaluate"),
-        )
+        return views.nothing(workspace.read_only)
     waiting = sum(run["state"] == "queued" for run in runs)
     items = (
         views.item(

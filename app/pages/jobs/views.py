@@ -23,7 +23,56 @@ _LABELS = {
     "remove": ("Remove", "Remove {} with its events and log; what it made is kept"),
 }
 """Action -> what stands on its button, and the same in full."""
+_BEGUN = (
+    (
+        "Evaluate",
+        "evaluate",
+        "Scores of encoders on tasks, a part each",
+        "theodolite evaluate minilm wordllama --tasks starter --queue",
+    ),
+    (
+        "Choose",
+        "choose",
+        "A sheet that says which encoder suits your data",
+        "theodolite choose reviews.csv --columns text=review,label=stars --queue",
+    ),
+    (
+        "Map",
+        "map",
+        "A collection on a plane, with names of its regions",
+        "theodolite project minilm starter-topics --queue",
+    ),
+    (
+        "Search",
+        "search",
+        "A large collection encoded and indexed",
+        "theodolite encode minilm --in starter-pairs --queue",
+    ),
+    (
+        "Train",
+        "train",
+        "An encoder or a decoder; its checkpoints let it go on after a crash",
+        "theodolite train unsup minilm --train text.txt --out mine --queue",
+    ),
+)
+"""Page, its address, what comes of it, and the same in a terminal."""
 _UNIT_TAGS = {"done": "good", "failed": "bad"}
+
+
+def nothing(visitor: bool) -> str:
+    """What will stand here, and where it is begun."""
+    said = parts.next_step(
+        visitor, "elsewhere, such work waits here for its turn",
+        "Begun on these pages or in a terminal, work waits here for its turn: its progress, log "
+        "and buttons come with it. It goes on when the page is closed.",
+    )  # fmt: skip
+    rows = [
+        (f'<a href="./{path}">{title}</a>', escape(what), f"<code>{escape(command)}</code>")
+        for title, path, what, command in _BEGUN
+    ]
+    heads = ("Begun on", "Leaves", "In a terminal")
+    table = parts.table(heads, rows, "What can be queued", stacked=True)
+    return f'<div class="t-plan">{parts.heading("Nothing was queued yet", said)}{table}</div>'
 
 
 def listing(items: Iterable[str], label: str, css: str = "") -> str:

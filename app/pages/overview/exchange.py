@@ -40,7 +40,9 @@ def export(workspace: Workspace, folder: Path, form: str, rows: list[dict[str, A
     for encoder in dict.fromkeys(row["encoder"] for row in whole):
         file = folder / f"{results.as_file(encoder)}.yaml"
         mine = [row for row in whole if row["encoder"] == encoder]
-        file.write_text(results.as_yaml(mine, {}), "utf-8")
+        on_hub = {row["task"]: name for row in mine
+                  if (name := row["details"].get("hub_dataset"))}  # fmt: skip
+        file.write_text(results.as_yaml(mine, on_hub), "utf-8")
         written.append(file)
     return written
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app.components.actions import actions
-from app.components.heatmap import grid, heatmap
+from app.components.heatmap import grid, heatmap, results
 from app.pages.overview import service, views
 from app.web import address, parts, progress
 from app.web.controls import Answer, on, on_load, poll
 from app.web.events import PageEvent
+from app.web.frozen import Asks, Frozen
 from app.web.parts import HIDE_PROGRESS
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ TITLE = "Overview"
 PATH = ""
 DESCRIPTION = "Every encoder on every task. A cell opens its numbers and protocol."
 POLL_SECONDS = 2
+FROZEN = Frozen(asks={"scores": Asks(results, "select", "result", "interval")})
 
 
 def build(workspace: Workspace) -> None:

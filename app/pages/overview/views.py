@@ -11,6 +11,7 @@ from app import formats
 from app.components import protocol_card
 from app.components.actions import button
 from app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
+from app.examples import results
 from app.pages.overview import service
 from app.pages.overview.service import AGGREGATIONS, metric
 from app.web import address, parts
@@ -61,6 +62,7 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
     found, moved = service.chosen(stored), spread.spreads(stored)
     lost = workspace.store.results.missing(found.values())
     waiting = service.waiting(workspace)
+    ships = results.scores(workspace, {owner for owner, _ in waiting})
     shown = {task for _, task in (*found, *waiting)}
     columns = [_column(name) for name in in_order(sorted(shown))]
     # Only suites of one metric: in `senteval` STS-B is a trained regressor, here it is the cosine.
@@ -87,7 +89,7 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
         }
         for owner, task in waiting:
             if owner == name and (task not in cells or cells[task].score is None):
-                cells[task] = Cell(state="waiting")
+                cells[task] = _awaited(ships.get((owner, task)))
         cells |= _averages(cells, suites)
         rows.append(HeatmapRow(name, cells, note=_note(encoder["info"])))
     return columns, rows + _published(shown)
@@ -96,15 +98,30 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
 def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> str:
     """Who has the highest score on how many tasks, of the encoders measured here.
 
-    While some are waiting, how many scores are there: nothing moves when the last of them comes.
+    While some are waiting, how many scores are there, and what those say that ship in their place:
+    nothing moves when the last of them comes.
     """
     mine = {row.name: row.cells for row in rows if not row.published}
     tasks = [column.key for column in columns if column.kind == "task"]
     cells = [cells[task] for cells in mine.values() for task in tasks if task in cells]
-    if waiting := sum(cell.state == "waiting" for cell in cells):
-        there = sum(cell.score is not None for cell in cells)
-        said = f"{there} of {formats.plural(there + waiting, 'score')} measured"
-        return parts.heading(said, "The others are on their way.")
+    waiting = [cell for cell in cells if cell.state == "waiting"]
+    if waiting:
+        there = sum(cell.score is not None and cell.state != "waiting" for cell in cells)
+        said = f"{there} of {formats.plural(there + len(waiting), 'score')} measured"
+        if all(cell.score is None for cell in waiting):
+            return parts.heading(said, "The others are on their way.")
+        return parts.heading(
+            _finding(mine, tasks) or said,
+            f"{said} here so far. Those in italics came with Theodolite and give way to yours.",
+            beside=f" {parts.SHIPPED}",
+        )
+    check = '<a href="./compare">Compare</a> says.'
+    found = _finding(mine, tasks)
+    return parts.heading(found, "Whether that is more than chance, ", check) if found else ""
+
+
+def _finding(mine: Mapping[str, Mapping[str, Cell]], tasks: Sequence[str]) -> str:
+    """Who has the highest score on how many tasks; empty where too many share that."""
     best = [_best(mine, task) for task in tasks]
     compared = [names for names in best if names]
     wins = Counter(name for names in compared for name in names)
@@ -116,9 +133,7 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> st
     if len(compared) > 1:
         where = f"{'all' if most == len(compared) else f'{most} of'} {where}"
     has = "has" if len(first) == 1 else "each have"
-    said = f"{formats.listed(first)} {has} the highest score on {where}"
-    check = '<a href="./compare">Compare</a> says.'
-    return parts.heading(said, "Whether that is more than chance, ", check)
+    return f"{formats.listed(first)} {has} the highest score on {where}"
 
 
 def _best(mine: Mapping[str, Mapping[str, Cell]], task: str) -> list[str]:
@@ -171,6 +186,12 @@ def _cell(row: dict[str, Any], over: spread.Spread | None, lost: bool) -> Cell:
     return Cell(score=score, result=row["id"], facts=tuple(facts), note=note, spread=said)
 
 
+def _awaited(shipped: float | None) -> Cell:
+    """A cell that is being measured; until then it has the score that ships, where one does."""
+    facts = (("shipped example", "measured before Theodolite was shipped"), ("here", "waiting"))
+    return Cell(shipped, facts=facts if shipped is not None else (), state="waiting")
+
+
 def _averages(cells: dict[str, Cell], suites: dict[str, list[str]]) -> dict[str, Cell]:
     from engine.stats.bootstrap import average
     from engine.tasks import SUITES
@@ -181,9 +202,11 @@ def _averages(cells: dict[str, Cell], suites: dict[str, list[str]]) -> dict[str,
         mean = average(scores, SUITES[suite])
         if mean.score is not None:
             facts = (("mean of", ", ".join(mean.tasks)), ("tasks", mean.label))
+            waits = any(cells[task].state == "waiting" for task in mean.tasks)
             means[f"average:{suite}"] = Cell(
-                mean.score, facts=facts, note=mean.label, over=",".join(mean.tasks)
-            )
+                mean.score, facts=facts, note=mean.label, over=",".join(mean.tasks),
+                state="waiting" if waits else "",
+            )  # fmt: skip
     return means
 
 
@@ -342,6 +365,6 @@ def welcome(rows: Sequence[HeatmapRow]) -> str:
         '<a href="./encoders">Add an encoder of your own</a>, or '
         '<a href="./data">bring your data</a>.</p>'
         f'<h2>What they can show</h2><ul class="t-tour">{links}</ul>'
-        '<button type="button" class="t-link" onclick="theodolite.dismissWelcome()">Hide this'
+        '<button type="button" class="t-link" data-press="dismissWelcome">Hide this'
         "</button></section>"
     )

@@ -187,7 +187,7 @@ def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | Non
     sentences, _ = workspace.catalog.sentences(dataset)
     collection = encoders.PromptTask(dataset, "Retrieval")
     twin = encoders.load(
-        str(encoders.parse(other)), cache=encoders.MemoryCache(),
+        str(encoders.parse(other)), cache=workspace.store.vectors.of(encoder),
         datasets=workspace.catalog.every_sentence,
     )  # fmt: skip
     return encoders.bind_task(twin, data.sentences, data.hash, collection).encode(sentences)

@@ -98,12 +98,13 @@ class _Followed:
                     **self._drawn(run)}  # fmt: skip
 
         def polled(run: str, known: list[Any]) -> Answer:
-            return None if views.marks(self._workspace, run) == known else self._drawn(run)
+            return None if views.marks(self._workspace, run) == known else self._shown(run)
 
-        views_of_run = [opened, self._listing, self._curve, self._samples, self._installed,
-                        self._seen]  # fmt: skip
+        shown = [self._listing, self._curve, self._samples, self._installed, self._seen]
+        views_of_run = [opened, *shown]
         loaded = on_load(load, [read, self._card, *views_of_run], self._notice)
-        poll(POLL_SECONDS, loaded, polled, [opened, self._seen], views_of_run)
+        # A poll that was under way when another run was opened must not open the one before again.
+        poll(POLL_SECONDS, loaded, polled, [opened, self._seen], shown)
         on(self._listing.act, self._act, [opened], views_of_run, self._notice, **HIDE_PROGRESS)
         on(self._installed.act, self._handle, [read], [read, self._card, self._installed],
            self._removed, **HIDE_PROGRESS)  # fmt: skip
@@ -112,10 +113,13 @@ class _Followed:
         address.keep({"run": opened, "card": read})
 
     def _drawn(self, run: str) -> dict[Any, Any]:
-        """Everything of the run that is opened, and all lists."""
+        """The run that is opened, with all that is shown of it."""
+        return {self._opened: run, **self._shown(run)}
+
+    def _shown(self, run: str) -> dict[Any, Any]:
+        """Everything of a run, and all lists."""
         shown = [self._listing, self._curve, self._samples, self._installed, self._seen]
-        drawn = views.drawn(self._workspace, run)
-        return {self._opened: run, **dict(zip(shown, drawn, strict=True))}
+        return dict(zip(shown, views.drawn(self._workspace, run), strict=True))
 
     def _act(self, run: str, event: PageEvent) -> Answer:
         """Answer a button of the list of trainings."""

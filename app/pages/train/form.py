@@ -94,10 +94,10 @@ class Form:
                 self.controls.render(name)
 
     def place_side(self) -> None:
-        """Beside the form: the command, what is said of the form, the cost, the start."""
+        """Beside the form: what will be done or what is wrong, the command, the start, the cost."""
         may = not self.training.workspace.read_only
-        self._command = parts.static("", elem_id="command")
         self._said = parts.static("", elem_id="said")
+        self._command = parts.static("", elem_id="command")
         with gr.Row(visible=may, elem_classes="t-go"):
             self._go = gr.Button("Start training", variant="primary", elem_id="start")
             self._cost = gr.Button("Estimate time and memory", elem_id="cost")
@@ -252,7 +252,7 @@ class Form:
             named: preset.name if preset else OWN,
             self._about: views.about(preset.about if preset else ""),
             self._command: parts.command(training.command(spec)),
-            self._said: views.guess(training.guess(spec)),
+            self._said: views.plan(training.plan(spec), training.guess(spec)),
             **{box: values[name] for name, box in self._hidden.items()},
         }
 

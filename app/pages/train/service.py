@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from app import formats
 from app.jobs import submit
-from app.pages.train import settings
+from app.pages.train import plans, settings
 from app.pages.train.choices import default_dev
 from app.pages.train.job import SweepJob, TrainDecoderJob, TrainingJob, TrainJob, slug
 from app.pages.train.settings import NONE, FormSettings, Values
@@ -100,6 +100,10 @@ class Training(ABC, Generic[Spec, Cost]):
     def notes(self, cost: Cost) -> Sequence[str]:
         """What to know of it before trusting it."""
         return getattr(cost, "notes", ())
+
+    @abstractmethod
+    def plan(self, spec: Spec) -> dict[str, str]:
+        """What will be done, in words; nothing is read for that."""
 
     def guess(self, spec: Spec) -> str:
         """A first word on its cost, at once; empty for none."""
@@ -218,6 +222,10 @@ class EncoderTraining(Training["TrainSpec", "TrainEstimate"]):
         self.workspace.refuse_visitors()
         return estimate(spec, self.workspace.catalog)
 
+    def plan(self, spec: TrainSpec) -> dict[str, str]:
+        """Where it leads, too."""
+        return plans.encoder(replace(spec, out=spec.out or self.name(spec)))
+
     def start_sweep(self, spec: TrainSpec, children: Sequence[tuple[str, dict[str, Any]]]) -> str:
         """Queue a run of trainings that differ from `spec` as each child says; return its id.
 
@@ -312,6 +320,10 @@ class DecoderTraining(Training["DecoderSpec", "DecoderEstimate"]):
 
         self.workspace.refuse_visitors()
         return probed(self.workspace, self.job(spec).spec)
+
+    def plan(self, spec: DecoderSpec) -> dict[str, str]:
+        """Where it leads, too."""
+        return plans.decoder(spec)
 
     def guess(self, spec: DecoderSpec) -> str:
         """How long it takes, by the size of the text."""

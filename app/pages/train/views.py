@@ -20,17 +20,22 @@ def wrong(error: UserError) -> str:
     return said + f"<p>{escape(error.hint)}</p></div>"
 
 
-def guess(time: str) -> str:
-    """About how long it takes."""
-    if not time:
-        return ""
-    return (
-        f'<p class="t-small" role="status">It takes <strong>{escape(time)}</strong>, going by the '
-        "size of the text and what this machine showed before.</p>"
-    )
+def plan(facts: Mapping[str, str], time: str) -> str:
+    """What will be done, and about how long it takes where that is known."""
+    said = ""
+    if time:
+        said = (
+            f'<p class="t-small" role="status">It takes <strong>{escape(time)}</strong>, going by '
+            "the size of the text and what this machine showed before.</p>"
+        )
+    return f"{_facts(facts)}{said}"
 
 
 def cost(facts: Mapping[str, str], notes: Sequence[str]) -> str:
     """What it will cost, and what to know of that."""
+    return f'<div role="status">{_facts(facts)}</div>{parts.warn(notes)}'
+
+
+def _facts(facts: Mapping[str, str]) -> str:
     rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts.items())
-    return f'<dl class="t-facts" role="status">{rows}</dl>{parts.warn(notes)}'
+    return f'<dl class="t-facts">{rows}</dl>'

@@ -81,8 +81,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     print(made.close())  # noqa: T201
 
 
-def until(true: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait for something to become true."""
+def until(true: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait for something to become true; a busy machine may take its time."""
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "waited too long"

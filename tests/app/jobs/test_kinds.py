@@ -53,7 +53,15 @@ FIRST = {
     "spaces": {"first": A, "second": B, "dataset": "starter-topics", "k": 10,
                "clustering": "k-means", "size": None},
     "encode": {"encoder": A, "dataset": "starter-topics"},
+    "choose": {"dataset": "starter-topics", "encoders": [A], "max_ms": 5.0, "max_bytes": None,
+               "licences": ["mit"]},
+    "judge": {"collection": "starter-topics", "encoders": [A, B], "queries": ["a boat"],
+              "draw": 100, "k": 5, "mode": "relevance", "measure": "dcg", "margin": 2.0, "seed": 0,
+              "session": "36e4305ecb44", "named": ""},
     "cost": {"encoders": [A]},
+    "dataset-similarity": {"encoder": A, "compared": "starter-topics", "sentences": 100},
+    "leaks": {"tasks": ["StarterSTS"], "trained_on": ["starter-topics"]},
+    "fetch": {"tasks": ["mteb:STS17/en-en"], "suite": "MTEB(eng, v2)"},
     "index": {"encoder": A, "dataset": "starter-topics"},
     "project": {"encoder": A, "dataset": "starter-topics", "method": "pca", "neighbours": 15,
                 "min_dist": 0.1, "seed": 0, "initial": None},
@@ -65,6 +73,7 @@ FIRST = {
     "sweep": {"children": [{"label": "one", "spec": {"objective": "unsup", "base": "minilm",
                                                      "train": "starter", "out": "/x"}}]},
     "train-decoder": {"encoder": A, "train": ["starter"], "out": "/x"},
+    "second-judge": {"session": "36e4305ecb44", "second": "api:https://x.example/v1#m"},
     "diagnose": {"encoder": A, "decoder": "d", "text": "starter-topics", "sentences": 100},
 }  # fmt: skip
 """Of each kind what its first version wrote."""

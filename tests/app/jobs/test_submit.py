@@ -33,6 +33,7 @@ COMPUTING = {
     "spaces": ("spaces", A, B, "--in", "starter-pairs", "--maps", "pca"),
     "geometry": ("geometry", A, "--on", "starter-pairs"),
     "curate": ("curate", "near", "starter-pairs", "-e", A),
+    "choose": ("choose", "starter-pairs", "-e", A),
     "encode": ("encode", A, "--in", "starter-pairs"),
     "encode to search": ("search", "a boat", "--in", "starter-topics", "-e", A),
     "train": ("train", "unsup", "minilm", "--train", "starter", "--out", "never"),
@@ -41,7 +42,16 @@ COMPUTING = {
     "train-decoder": ("train-decoder", A, "--limit", "300"),
 }  # fmt: skip
 """Kind of job (and why) -> a verb that asks for one."""
-HERE = ("evaluate", "project", "spaces", "geometry", "curate", "encode", "encode to search")
+HERE = (
+    "evaluate",
+    "project",
+    "spaces",
+    "geometry",
+    "curate",
+    "choose",
+    "encode",
+    "encode to search",
+)
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ from app.pages.fair import command as fair_verbs
 from app.pages.fair import page as fair
 from app.pages.geometry import command as geometry_verbs
 from app.pages.geometry import page as geometry
+from app.pages.judge import command as judge_verbs
+from app.pages.judge import page as judge
 from app.pages.map import command as map_verbs
 from app.pages.map import page as map
 from app.pages.search import command as search_verbs
@@ -42,6 +44,7 @@ VERBS: dict[ModuleType, Callable[..., Any]] = {
     compare: compare_verbs.compare,
     board: board_verbs.board,
     fair: fair_verbs.fair,
+    judge: judge_verbs.start_session,
     search: search_verbs.search,
     map: map_verbs.project,
     spaces: spaces_verbs.spaces,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -215,12 +216,12 @@ def test_a_cell_among_many_says_what_its_mark_stands_on(workspace: Workspace) ->
     shown = shown_of(workspace, asked([A, *names], A, ["MR"]))
     assert "On MR " in shown["headline"]
     cells = {name: cells[1] for name, _, cells in json.loads(shown["board"])["rows"]}
-    _, css, told, _ = cells["random:40"]
+    _, css, told = cells["random:40"]
     report = comparison.compare(workspace, [A, *names], ["MR"])
     gap = report.differences["random:40", "MR"]
     assert css == "t-bad t-down" and f"−{-gap.delta:.2f}, −{-gap.low:.2f} to" in told
     best = max(report.averages, key=lambda name: report.averages[name].score or 0.0)
-    assert cells[best][-1] and not cells["random:40"][-1], "bold"
+    assert cells[best][3] and len(cells["random:40"]) == 3, "bold"
 
 
 def test_many_without_a_task_they_share_have_a_table_and_no_mean(workspace: Workspace) -> None:
@@ -231,6 +232,23 @@ def test_many_without_a_task_they_share_have_a_table_and_no_mean(workspace: Work
     shown = shown_of(workspace, asked(names, names[0]))
     assert "No task is shared" in shown["headline"] and shown["forest"] is None
     assert "not measured" in shown["board"]
+
+
+def test_a_baseline_without_results_is_named(workspace: Workspace) -> None:
+    """What the others scored stands there all the same, with the way to measure it."""
+    shown = shown_of(workspace, asked([A, B, "random:512"], "random:512"))
+    assert "random:512, the baseline, is not measured yet" in shown["headline"]
+    assert "evaluate?encoder=random%3A512" in shown["headline"]
+    assert A in shown["comparison"] and shown["forest"] is None
+
+
+def test_what_was_resampled_ahead_is_not_read_again(workspace: Workspace) -> None:
+    """The first to compare waits for nothing but the tests."""
+    tested.resample_ahead(workspace, Event())
+    for file in (workspace.store.folder / "examples").iterdir():
+        file.unlink()
+    report = comparison.compare(workspace, [A, B])
+    assert report.differences.keys() == {(B, task) for task in TASKS}
 
 
 def test_there_is_a_letter_for_every_group() -> None:

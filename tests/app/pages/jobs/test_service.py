@@ -89,3 +89,18 @@ def test_every_action_has_a_button(workspace: Workspace) -> None:
         shown = views.buttons(workspace, run | {"state": state}, others_wait=True)
         assert [action for action in service.ACTIONS if f'data-act="{action}"' in shown] == offered
         assert "&lt;b&gt;{}&lt;/b&gt;" in shown
+
+
+def test_an_empty_queue_says_what_comes_and_how_it_is_begun(workspace: Workspace) -> None:
+    """Each command that stands there can be typed as it is, and queues."""
+    from typer.main import get_command
+
+    from app.cli import app
+
+    shown = views.nothing(visitor=False)
+    for _, path, _, command in views._BEGUN:
+        assert f'href="./{path}"' in shown and command in shown
+        _, verb, *words = command.split()
+        with get_command(app).commands[verb].make_context(verb, words) as context:  # type: ignore[attr-defined]
+            assert context.params["queue"]
+    assert "does not start runs" in views.nothing(visitor=True)

@@ -128,8 +128,6 @@ def test_an_encoder_with_a_seed_is_held_against_another_seed(
     workspace: Workspace, seeded: str, other: str
 ) -> None:
     """Its floor is the comparison that the two specs would give."""
-    if seeded.startswith("borep"):
-        pytest.importorskip("wordllama")
     report, _, _ = spaces_making.measured(workspace, SpacesJob.of(seeded, A, "starter-pairs"))
     row = report["rows"][1]
     assert row["how"] == "under another seed"

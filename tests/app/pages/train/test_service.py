@@ -137,3 +137,18 @@ def test_a_form_knows_the_preset_it_says(
     said = values(training) | training.preset(training.usual)
     unasked = "next_sentences" if kind is EncoderTraining else "base"
     assert training.preset_of(said | {unasked: "3"}) is not None
+
+
+def test_what_a_training_will_do_is_said_before_it_is_begun(workspace: Workspace) -> None:
+    """It follows the settings, and names what comes of it."""
+    training = EncoderTraining(workspace)
+    usual = training.plan(training.spec(values(training, dev="starter-pairs", limit="500")))
+    assert usual["Reads"] == "The starter set, at most 500 examples."
+    assert usual["Learns for"] == "1 epoch, 64 examples a batch."
+    assert "starter-pairs, evaluated every" in usual["Keeps"]
+    assert usual["Leaves"].startswith("unsup-minilm, among the encoders")
+    other = training.plan(training.spec(values(training, dev="none", steps="30")))
+    assert other["Keeps"] == "The last weights." and other["Learns for"].startswith("30 steps")
+    decoder = DecoderTraining(workspace)
+    made = decoder.plan(decoder.spec(values(decoder, epochs="0.5")))
+    assert made["Learns for"].startswith("0.5 epochs") and "random:16" in made["Leaves"]

@@ -1,0 +1,49 @@
+"""What a training will do, in words, before it is begun: nothing is read for that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app import formats
+from engine.training.presets import STARTER
+
+if TYPE_CHECKING:
+    from engine.decoding.spec import DecoderSpec
+    from engine.training.spec import TrainSpec
+
+
+def encoder(spec: TrainSpec) -> dict[str, str]:
+    """What it reads, how long, what chooses the best, and what comes of it."""
+    length = formats.plural(spec.steps, "step") if spec.steps else _epochs(spec.epochs)
+    keeps = "The last weights."
+    if spec.dev:
+        keeps = f"The weights best on {spec.dev}, evaluated every {spec.dev_every} steps."
+    return {
+        "Reads": f"{_text(spec.train)}{_most(spec.limit, 'example')}.",
+        "Learns for": f"{length}, {spec.batch_size} examples a batch.",
+        "Keeps": keeps,
+        "Leaves": f"{spec.out}, among the encoders; its curves are on Trainings.",
+    }
+
+
+def decoder(spec: DecoderSpec) -> dict[str, str]:
+    """What it reads, how long, and what comes of it."""
+    texts = formats.listed(_text(name) for name in spec.train)
+    return {
+        "Reads": f"{texts}{_most(spec.limit, 'sentence')}, as {spec.encoder} sees it.",
+        "Learns for": f"{_epochs(spec.epochs)}, from sentences of at most {spec.words} words.",
+        "Keeps": "The weights best on held-out sentences.",
+        "Leaves": f"A decoder of {spec.encoder}, which the pages of Decode use at once.",
+    }
+
+
+def _text(name: str) -> str:
+    return "The starter set" if name == STARTER else name
+
+
+def _most(limit: int | None, what: str) -> str:
+    return f", at most {formats.plural(limit, what)}" if limit else ""
+
+
+def _epochs(number: float) -> str:
+    return f"{number:g} {'epoch' if number == 1 else 'epochs'}"

@@ -1,0 +1,159 @@
+"""Queries and documents with a prompt each, end to end: scores by sentence-transformers' vectors.
+
+The oracle encodes with `encode_query` and `encode_document`, and trec_eval scores.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytrec_eval
+from sentence_transformers import SentenceTransformer
+
+from app.pages.evaluate.results import measured
+from app.pages.overview import views
+from app.pages.search import service as search
+from app.workspace import Workspace
+from tests.engine.encoders.models import WORDS, save_sentence_transformer
+from tests.fakes.command_line import objects, theodolite
+
+PROMPTS = {"query": "the cat ", "document": "a dog ran "}
+SAID = {"prompt": "a dog ran ", "query_prompt": "the cat "}
+SPLIT = "test"
+METRICS = {"ranked": "ndcg_cut_10", "reranked": "map"}
+
+
+def texts(prefix: str, n: int, seed: int) -> dict[str, str]:
+    """Words in random order, by id."""
+    rng = np.random.default_rng(seed)
+    return {
+        f"{prefix}{i}": " ".join(rng.choice(WORDS, rng.integers(4, 14), replace=False))
+        for i in range(n)
+    }
+
+
+QUERIES, DOCUMENTS = texts("q", 12, 4), texts("d", 60, 5)
+JUDGED = {q: {f"d{5 * k + j}": j % 3 for j in range(5)} for k, q in enumerate(QUERIES)}
+CANDIDATES = {q: [f"d{i}" for i in range(60) if i % 3 == k % 3 or f"d{i}" in JUDGED[q]]
+              for k, q in enumerate(QUERIES)}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model with prompts for both sides. The mean of tokens tells its texts well apart."""
+    made = tmp_path_factory.mktemp("st") / "model"
+    return save_sentence_transformer(made, "mean", prompts=PROMPTS)
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A retrieval and a reranking of the same texts."""
+    root = tmp_path_factory.mktemp("data")
+    for name in METRICS:
+        base = root / "mteb" / "retrieval" / name
+        (base / "qrels").mkdir(parents=True)
+        for file, rows in (("corpus", DOCUMENTS), ("queries", QUERIES)):
+            lines = [json.dumps({"_id": key, "text": text}) for key, text in rows.items()]
+            (base / f"{file}.jsonl").write_text("\n".join(lines) + "\n")
+        judged = [f"{q}\t{d}\t{grade}\n" for q, of in JUDGED.items() for d, grade in of.items()]
+        (base / "qrels" / f"{SPLIT}.tsv").write_text(
+            "".join(["query-id\tcorpus-id\tscore\n", *judged])
+        )
+    top = root / "mteb" / "retrieval" / "reranked" / "top_ranked"
+    top.mkdir()
+    rows = [json.dumps({"query-id": q, "corpus-ids": of}) for q, of in CANDIDATES.items()]
+    (top / f"{SPLIT}.jsonl").write_text("\n".join(rows) + "\n")
+    made = Workspace(tmp_path_factory.mktemp("asymmetric") / "store", root)
+    yield made
+    made.close()
+
+
+def cosines(folder: Path, query_prompt: str, prompt: str) -> np.ndarray:
+    """Of every query with every document, by the library that wrote the model."""
+    theirs = SentenceTransformer(str(folder), device="cpu")
+    left = theirs.encode(list(QUERIES.values()), prompt=query_prompt)
+    right = theirs.encode(list(DOCUMENTS.values()), prompt=prompt)
+    return np.asarray(theirs.similarity(left, right))
+
+
+def expected(name: str, similar: np.ndarray) -> float:
+    """The main score by trec_eval, in points."""
+    metric = METRICS[name]
+    run = {
+        q: {d: float(s) for d, s in zip(DOCUMENTS, row, strict=True)
+            if name == "ranked" or d in CANDIDATES[q]}
+        for q, row in zip(QUERIES, similar, strict=True)
+    }  # fmt: skip
+    judge = pytrec_eval.RelevanceEvaluator(JUDGED, {"ndcg_cut.10", "map"})
+    return 100 * float(np.mean([values[metric] for values in judge.evaluate(run).values()]))
+
+
+@pytest.mark.parametrize("protocol", [None, "mteb"])
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        "prompt=document&query_prompt=query",
+        "prompt=a dog ran%20&query_prompt=the cat%20",
+        "prompt=@task",
+    ],
+)
+def test_each_side_is_encoded_with_its_prompt(
+    workspace: Workspace, folder: Path, options: str, name: str, protocol: str | None
+) -> None:
+    """By our code and by mteb's; the result says both prompts, and so does its card."""
+    if protocol:
+        pytest.importorskip("mteb")
+    row = measured(workspace, f"dir:{folder}?{options}", name, protocol)
+    assert row["error"] is None, row["error"]
+    wanted = expected(name, cosines(folder, SAID["query_prompt"], SAID["prompt"]))
+    assert row["score"] == pytest.approx(wanted, abs=1e-3)
+    assert row["details"]["prompts"] == SAID
+    card = views.card(workspace, row["id"])
+    assert "<dt>prompt</dt><dd><code>a dog ran </code></dd>" in card
+    assert "<dt>query prompt</dt><dd><code>the cat </code></dd>" in card
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_sides_matter_and_are_told_apart(workspace: Workspace, folder: Path, name: str) -> None:
+    """One prompt for both, and the prompts swapped, are other encoders with other scores."""
+    pairs = {
+        "prompt=document&query_prompt=query": (SAID["query_prompt"], SAID["prompt"]),
+        "prompt=document": (SAID["prompt"], SAID["prompt"]),
+        "prompt=query&query_prompt=document": (SAID["prompt"], SAID["query_prompt"]),
+        "prompt=": ("", ""),
+    }
+    rows = [measured(workspace, f"dir:{folder}?{options}", name) for options in pairs]
+    wanted = [expected(name, cosines(folder, *sides)) for sides in pairs.values()]
+    assert [row["score"] for row in rows] == pytest.approx(wanted, abs=1e-3)
+    assert len({round(score, 2) for score in wanted}) == len(pairs), "or nothing is told apart"
+    assert len({row["fingerprint"] for row in rows}) == len(pairs)
+
+
+def test_a_search_in_the_corpus_asks_as_the_task_does(workspace: Workspace, folder: Path) -> None:
+    """The first hits of a query are those that its score was computed of."""
+    spec = f"dir:{folder}?prompt=document&query_prompt=query"
+    similar = cosines(folder, SAID["query_prompt"], SAID["prompt"])[0]
+    sentences, _ = workspace.catalog.sentences("ranked")
+    (hits,) = search.nearest(workspace, spec, "ranked", [QUERIES["q0"]], 72)
+    by_text = {sentences[hit.index]: hit.cosine for hit in hits}
+    found = [by_text[text] for text in DOCUMENTS.values()]
+    np.testing.assert_allclose(found, similar, atol=1e-5)
+
+
+def test_an_audit_on_queries_measures_what_the_task_does(
+    workspace: Workspace, folder: Path
+) -> None:
+    """By the command; here the few examples are all of the set."""
+    spec = f"dir:{folder}?prompt=document&query_prompt=query"
+    where = ("--store", str(workspace.store.folder), "--data", str(workspace.catalog.root))
+    rows = objects(theodolite("encoders", "audit", spec, "--on", "ranked", "--json", *where))
+    scores = {row["setting"]: row["score"] for row in rows}
+    task = measured(workspace, spec, "ranked")["score"]
+    assert scores["as asked"] == pytest.approx(task, abs=1e-3)
+    swapped = expected("ranked", cosines(folder, SAID["prompt"], SAID["query_prompt"]))
+    assert scores["its two prompts swapped"] == pytest.approx(swapped, abs=1e-3)

@@ -1,0 +1,106 @@
+"""Endpoints in the app: nobody is sent a text unless a person has said so, and visitors never."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app import endpoints
+from app.pages.encoders import service
+from app.pages.evaluate.costs import estimates
+from app.pages.evaluate.job import EvaluateJob
+from app.pages.evaluate.service import evaluate
+from app.pages.evaluate.views import estimates as table
+from app.workspace import Workspace
+from engine.encoders.endpoint import Sending
+from engine.endpoints import KEY
+from engine.errors import UserError
+from tests.fakes.command_line import objects, theodolite
+from tests.fakes.openai import DIM, FakeOpenAI, vector
+
+AWAY = "api:https://api.invalid/v1#m"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+    """A server, and no key."""
+    monkeypatch.delenv(KEY, raising=False)
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+def test_what_is_allowed_holds_until_the_encoder_is_removed(workspace: Workspace) -> None:
+    """For all encoders of that address, and for no other one."""
+    spec = f"{AWAY}?dimensions=4"
+    with pytest.raises(UserError, match="Nothing leaves this machine"):
+        workspace.load(spec).encode(["a boat"])
+    assert service.would_send_to(workspace, f"{spec} + minilm | normalise") == ["api.invalid"]
+    service.add(workspace, spec, send_texts=True)
+    service.add(workspace, f"{spec} | normalise")
+    assert service.would_send_to(workspace, AWAY) == []
+    assert service.would_send_to(workspace, "api:https://api.invalid/v2#m") == ["api.invalid"]
+    assert workspace.load(spec).source.endpoint.may_send  # type: ignore[attr-defined]
+    service.remove(workspace, f"{spec} | normalise")
+    assert endpoints.allowed(workspace.store) == ["https://api.invalid/v1"]
+    service.remove(workspace, spec)
+    assert endpoints.allowed(workspace.store) == []
+    assert not workspace.load(spec).source.endpoint.may_send  # type: ignore[attr-defined]
+
+
+def test_visitors_send_nothing(workspace: Workspace, server: FakeOpenAI) -> None:
+    """Not what they ask, not even to a server on this machine, and they allow nothing."""
+    spec = service.add(workspace, f"api:{server.url}#fake")["name"]
+    asked = len(server.requests)
+    hosted = Workspace(workspace.store.folder, read_only=True)
+    with pytest.raises(UserError, match="what visitors ask"):
+        hosted.load(spec)
+    with pytest.raises(UserError):
+        service.add(hosted, AWAY, send_texts=True)
+    hosted.close()
+    assert len(server.requests) == asked
+    assert endpoints.allowed(workspace.store) == []
+
+
+def test_an_endpoint_is_an_encoder_like_any_other(workspace: Workspace, server: FakeOpenAI) -> None:
+    """Listed with its dimension, estimated without a request, measured, and not asked again."""
+    row = service.add(workspace, f"api:{server.url}#fake")
+    assert row["dim"] == DIM and "unknown" in row["warnings"][0]
+    job = EvaluateJob.of(workspace, [row["name"]], ["StarterSTS"])
+    asked = len(server.requests)
+    (made,) = [made for _, _, made in estimates(workspace, job) if made is not None]
+    (sending,) = made.sending
+    assert (sending.texts, made.encoding, len(server.requests)) == (made.new, 0.0, asked)
+    assert f"Sends {sending.texts} texts" in table([made])
+    (result,) = evaluate(workspace, job)
+    assert result["error"] is None
+    assert len(server.texts) == sending.texts + 1
+    assert len(server.requests) == sending.requests + asked
+    service.remove(workspace, row["name"])
+    (again,) = evaluate(workspace, EvaluateJob.of(workspace, [row["name"]], ["StarterSTS"], seed=9))
+    assert again["score"] == result["score"] and len(server.requests) == sending.requests + asked
+
+
+def test_one_that_does_not_answer_is_not_listed(workspace: Workspace, server: FakeOpenAI) -> None:
+    """It is said at once, not in the middle of an evaluation."""
+    server.close()
+    with pytest.raises(UserError, match="no answer"):
+        service.add(workspace, f"api:{server.url}#fake")
+    assert service.listed(workspace) == []
+
+
+def test_the_command_line_says_what_is_sent(home: Path, server: FakeOpenAI) -> None:
+    """Before it is, and with --estimate in its place."""
+    spec = f"api:{server.url}#fake"
+    (counted,) = objects(theodolite("encode", spec, "a boat", "a", "--estimate", "--json"))
+    assert (counted["texts"], counted["characters"], counted["requests"]) == (2, 7, 1)
+    assert server.texts == ["theodolite"]
+    (said,) = endpoints.in_words([Sending(**counted)], price=100_000)
+    assert said.startswith("2 texts (7 characters, about 3 tokens) to 127.0.0.1")
+    assert said.endswith("about 0.3000 at that price")
+    (row,) = objects(theodolite("encode", spec, "a boat", "--json"))
+    np.testing.assert_array_equal(row["vector"], vector("a boat"))
+    refused = "\n".join(theodolite("encoders", "add", AWAY, code=2))
+    assert "Nothing leaves this machine" in refused and "--send-texts" in refused
