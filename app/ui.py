@@ -93,12 +93,11 @@ def first_painted() -> str:
     early = dict.fromkeys(("map", "spaces"), modules.names("map/"))
     drawn = {"rail": frame.rail(RAIL), "titles": titles, "modules": f"./{modules.BASE}/",
              "early": early}  # fmt: skip
-    script = (theme.STATIC / "theodolite.js").read_text(encoding="utf-8")
     return (
         f"<style>{theme.frame_css()}</style>"
         '<script type="application/json" id="t-frame">'
         f"{json.dumps(drawn).replace('<', chr(92) + 'u003c')}</script>"
-        f"<script>{script}</script>"
+        f"<script>{theme.script()}</script>"
     )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import gradio as gr
+if TYPE_CHECKING:
+    import gradio as gr
 
 _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 Cell = tuple[str, str, str, bool] | tuple[str, str, str, bool, str]
@@ -34,6 +35,8 @@ def board(**kwargs: Any) -> gr.HTML:
     Args:
         **kwargs: as `gr.HTML` takes them: `elem_id`, …
     """
+    import gradio as gr
+
     return gr.HTML(None, html_template="", js_on_load=_JS, apply_default_css=False, **kwargs)
 
 

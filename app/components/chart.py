@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import gradio as gr
+from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.web import theme
 from app.web.routes import PLOTLY_JS
+
+if TYPE_CHECKING:
+    import gradio as gr
 
 _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
@@ -39,6 +40,8 @@ def chart(
         selectable: offer box and lasso.
         **kwargs: as `gr.HTML` takes them: `elem_id`, `visible`, …
     """
+    import gradio as gr
+
     return gr.HTML(
         value,
         html_template="",

@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
-
-import gradio as gr
+from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components.hit import Hit
 from app.web import parts
 from app.web.theme import SERIES
+
+if TYPE_CHECKING:
+    import gradio as gr
 
 More = Callable[[str], Sequence[tuple[str, str]]]
 """From a sentence to links that stand beside it: words and address."""
@@ -52,6 +53,8 @@ class HitsColumn:
 
 def hits(**kwargs: Any) -> gr.HTML:
     """Make the component; its value is what `columns` returns."""
+    import gradio as gr
+
     return gr.HTML("", js_on_load=_JS, apply_default_css=False, **kwargs)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
-
-import gradio as gr
+from typing import TYPE_CHECKING, Any
 
 from app.components.map_columns import MapColumn, Region
 from app.components.modules import mount
 from app.web.theme import SERIES
+
+if TYPE_CHECKING:
+    import gradio as gr
 
 __all__ = ["MapColumn", "Region", "point_map", "points"]
 
@@ -27,6 +28,8 @@ def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
         value: what `points` returns, or None for nothing.
         **kwargs: as `gr.HTML` takes them.
     """
+    import gradio as gr
+
     return gr.HTML(
         value, html_template="", js_on_load=mount("map/map.js"), apply_default_css=False,
         palette=list(SERIES), **kwargs,

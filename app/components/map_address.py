@@ -6,11 +6,12 @@ The browser writes it (`components/js/map/address.js`); it holds for the first m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import gradio as gr
+from typing import TYPE_CHECKING, Any
 
 from app.web import address
+
+if TYPE_CHECKING:
+    import gradio as gr
 
 NAMES = ("view", "colour", "find", "pattern", "size", "names", "draw", "ids",
          "said")  # fmt: skip

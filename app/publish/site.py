@@ -133,7 +133,7 @@ def _shared() -> tuple[dict[str, bytes], dict[str, str]]:
     style = faces + (HERE / "frozen.css").read_text("utf-8") + theme.css() + theme.frame_css()
     named = {
         "style": kept("style", style.encode(), ".css"),
-        "script": kept("script", (theme.STATIC / "theodolite.js").read_bytes(), ".js"),
+        "script": kept("script", theme.script().encode(), ".js"),
         "frozen": kept("frozen", (HERE / "frozen.js").read_bytes(), ".js"),
         "mark": kept("mark", (theme.STATIC / "mark.svg").read_bytes(), ".svg"),
     }

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-
-import gradio as gr
+from typing import TYPE_CHECKING
 
 from engine.encoders.spec import of_before
+
+if TYPE_CHECKING:
+    import gradio as gr
 
 
 def every(request: gr.Request, name: str) -> list[str]:
@@ -64,6 +66,8 @@ def writer(names: Sequence[str], defaults: Mapping[str, object] | None = None) -
 def keep(controls: Mapping[str, gr.components.Component],
          defaults: Mapping[str, object] | None = None) -> None:  # fmt: skip
     """Write the address whenever one of the controls changes. Runs in the browser alone."""
+    import gradio as gr
+
     gr.on(
         [control.change for control in controls.values()],
         fn=None,

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from itertools import chain, repeat
-from typing import Any
-
-import gradio as gr
+from typing import TYPE_CHECKING, Any
 
 from app import formats
 from engine.errors import PlacedError, UserError
 from store.errors import StoreError
+
+if TYPE_CHECKING:
+    import gradio as gr
 
 log = logging.getLogger("theodolite")
 HIDE_PROGRESS: dict[str, Any] = {"show_progress": "hidden"}
@@ -57,6 +58,8 @@ def bar(title: str, about: str = "") -> Iterator[gr.Row]:
         title: the page's; its one `h1`. Plain text.
         about: what the page is for, behind a question mark. Plain text.
     """
+    import gradio as gr
+
     with gr.Row(elem_classes=["t-first"]) as row:
         help_ = ""
         if about:
@@ -84,6 +87,8 @@ def more(
         elem_id: of the panel; another one for each further panel of a page.
         named: whether the title stands on the button, but on a phone, for what a person came for.
     """
+    import gradio as gr
+
     name, place = escape(title), escape(elem_id)
     words = f'<b aria-hidden="true">{name}</b>' if named else ""
     static(
@@ -103,6 +108,8 @@ def more(
 
 def static(html: str, **kwargs: Any) -> gr.HTML:
     """A piece of HTML of ours: the caller has escaped whatever came from outside."""
+    import gradio as gr
+
     return gr.HTML(html, js_on_load=None, apply_default_css=False, **kwargs)
 
 
@@ -214,6 +221,8 @@ def left(box: Any, value: Any) -> Any:
 
     Somebody may have changed it before the page was filled.
     """
+    import gradio as gr
+
     begins = getattr(box, "value", None)
     if isinstance(value, dict) and value.get("__type__") == "update":
         same = begins is not None and value.get("value") == begins

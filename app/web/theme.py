@@ -7,9 +7,10 @@ variables (`--t-ink`, `--t-accent`, …), figures take `SERIES`.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import gradio as gr
-from gradio.themes.utils import fonts, sizes
+if TYPE_CHECKING:
+    import gradio as gr
 
 APP = Path(__file__).parents[1]
 STATIC = Path(__file__).parent / "static"
@@ -129,6 +130,9 @@ _NO_SHADOW = ("block_shadow", "button_primary_shadow", "button_primary_shadow_ho
 
 def theme() -> gr.themes.Base:
     """Return the Gradio theme. Its fonts come with Gradio: no page asks another host."""
+    import gradio as gr
+    from gradio.themes.utils import fonts, sizes
+
     made = gr.themes.Base(
         primary_hue=gr.themes.colors.cyan,
         neutral_hue=gr.themes.colors.stone,
@@ -188,6 +192,12 @@ def frame_css() -> str:
     dark = "".join(f"--t-{name}:{pair[1]};" for name, pair in PALETTE.items())
     rail = (STATIC / "rail.css").read_text(encoding="utf-8")
     return f":root{{{light}color-scheme:light}}.dark{{{dark}color-scheme:dark}}\n{rail}"
+
+
+def script() -> str:
+    """Return our small script of every page: what the pieces need, and then what the frame does."""
+    files = (STATIC / name for name in ("pieces.js", "theodolite.js"))
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def css() -> str:

@@ -1,0 +1,83 @@
+"""What a comparison comes to, and its picture: differences to the baseline with intervals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from app.components.chart import drawing
+from app.pages.compare.board import best_first
+from app.web import figures
+
+if TYPE_CHECKING:
+    from app.pages.compare.service import Comparison
+
+MOST_DRAWN = 8
+"""Encoders beside the baseline whose every difference is drawn; of more, that of their means."""
+NONE_SHARED = "No task is shared by all of them, so no mean is drawn: see the table."
+
+
+def of_tasks(report: Comparison) -> tuple[list[figures.Interval], str]:
+    """Every difference to the baseline, and what they come to."""
+    base = report.encoders[0]
+    intervals = [
+        figures.Interval(
+            task, name, d.delta, d.low, d.high, v.verdict != "tie", v.words(name, base)
+        )
+        for task in report.tasks
+        for name in report.encoders[1:]
+        if (d := report.differences.get((name, task))) and (v := report.verdicts[name, task])
+    ]
+    said = figures.forest_headline(intervals, base)
+    if any(verdict.tasks > 1 for verdict in report.verdicts.values()):
+        said += ", after Holm's correction"
+    return intervals, said
+
+
+def of_means(report: Comparison) -> tuple[list[figures.Interval], str]:
+    """The difference of each mean to the baseline's, the best first: a line an encoder."""
+    if not report.common:
+        return [], NONE_SHARED
+    base, common = report.encoders[0], report.common
+    several = len(common) > 1
+    over = f"mean of {len(common)} tasks" if several else common[0]
+    # Of one shared task the difference there is the difference of the means.
+    found = report.average_differences or {
+        name: report.differences[name, common[0]] for name in report.encoders[1:]
+    }
+    ordered = [(name, found[name]) for name in best_first(report) if name != base]
+    intervals = [
+        figures.Interval(
+            name, over, d.delta, d.low, d.high, d.verdict != "tie", d.words(name, base)
+        )
+        for name, d in ordered
+    ]
+    told = Counter(d.verdict for _, d in ordered)
+    said = (
+        f"{f'By their mean over {len(common)} tasks' if several else f'On {over}'} "
+        f"{told['a']} of {len(intervals)} encoders are better than {base}, "
+        f"{told['b']} worse, and {told['tie']} tie with it"
+    )
+    return intervals, said
+
+
+def picture(report: Comparison, intervals: Sequence[figures.Interval], said: str) -> Any:
+    """The intervals; of many encoders its table has the means alone, the rest is fetched."""
+    many = len(report.encoders) - 1 > MOST_DRAWN
+    columns, rows = table(report, means=many)
+    return drawing(
+        figures.forest(intervals, report.encoders[0]),
+        "Differences to the baseline with their 95 % intervals. A filled mark is a real "
+        f"difference, a hollow one a tie. {said}",
+        name="theodolite-comparison",
+        columns=columns,
+        rows=rows,
+    )
+
+
+def table(report: Comparison, means: bool = False) -> tuple[list[str], list[list[Any]]]:
+    """The names of the columns, and all rows or those of the means."""
+    rows = (means and report.mean_rows()) or report.rows()
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    return columns, [[row.get(column) for column in columns] for row in rows]
