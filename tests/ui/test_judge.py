@@ -43,11 +43,17 @@ def press(page: Page, key: str) -> None:
 def test_a_session_by_keyboard(visitor, site, workspace, session):
     """Marks move the interval, nothing names an encoder, and a reload loses nothing."""
     visit = visitor(site)
-    page = visit.open(f"judge?session={session}")
+    page = visit.open(f"judge?session={session}&other=random:32")
     expect(page.locator(".t-judge")).to_have_attribute("aria-label", "Question 1")
+    expect(page.locator("#unjudged")).to_be_hidden()
     first, before = question(page), numbers(page)
     press(page, "j")
     assert numbers(page) != before
+    unjudged = page.locator("#unjudged-said")
+    expect(unjudged).to_contain_text("Of the top 5 of random:32 for 1 judged query")
+    expect(unjudged).to_contain_text("unjudged; they are never counted as wrong")
+    again = unjudged.get_by_role("link", name="Begin a session with it").get_attribute("href")
+    assert again and "encoder=random%3A32" in again
     press(page, "k")
     third, moved = question(page), numbers(page)
     press(page, "u")
@@ -158,8 +164,12 @@ def test_a_model_judges_as_well(visitor, site, workspace):
         (row,) = workspace.store.judgements.list()
         session = service.opened(workspace, row["id"])
         (run,) = workspace.store.runs.list(kinds=["second-judge"])
+        expect(page.locator("#following")).to_contain_text("#fake marks session")
+        expect(page.locator(".t-judge-second")).to_contain_text("It is marking.")
         assert work_off(workspace, run["id"])["state"] == "done"
         assert len(server.judged) == len(session.pool.keys)
+        expect(page.locator(".t-judge-second")).to_contain_text("It has marked")
+        expect(page.locator("#following")).to_be_empty()
     press(page, "k")
     found = page.locator(".t-judge-found")
     expect(found).to_contain_text("Without the second judge:")

@@ -11,6 +11,7 @@ from app.pages.judge import second, service
 from app.pages.judge.session import JudgeSpec
 from store.errors import StoreError
 from store.judgements import new_id
+from store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from app.jobs.reporter import Reporter
@@ -84,3 +85,18 @@ def preparing(workspace: Workspace, session: str) -> RunRow | None:
     """The run that is to begin a session, or was and did not; None once it is there."""
     runs = [] if is_begun(workspace, session) else workspace.store.runs.list(kinds=[JudgeJob.kind])
     return next((run for run in runs if run["spec"]["session"] == session), None)
+
+
+def followed(workspace: Workspace, session: str) -> RunRow | None:
+    """The run that whoever looks at a session waits for, or that did not do what it should.
+
+    It begins the session, or has its second judge marking.
+    """
+    if not is_begun(workspace, session):
+        return preparing(workspace, session)
+    marking = second.SecondJudgeJob.kind
+    runs = workspace.store.runs.list((*LIVE, "failed"), kinds=[marking])
+    run = next((run for run in runs if run["spec"]["session"] == session), None)
+    if run is None or run["state"] in LIVE or second.left(service.opened(workspace, session)):
+        return run
+    return None

@@ -12,10 +12,9 @@ from app.components.actions import actions
 from app.jobs.submit import queue
 from app.pages.data import choices as collections
 from app.pages.encoders import choices
-from app.pages.jobs import run_panel
 from app.pages.jobs.run_panel import RunPanel
-from app.pages.judge import example, report, second, service, views
-from app.pages.judge.job import JudgeJob, is_begun, preparing
+from app.pages.judge import example, report, second, service, unjudged_section, views
+from app.pages.judge.job import JudgeJob, followed, preparing
 from app.pages.judge.service import JudgeSpec
 from app.web import address, parts
 from app.web.controls import Answer, Control, Controls, Values, on, on_load
@@ -56,6 +55,7 @@ CONTROLS = (
     Control("judge", "Judge", default="me", hint="Several may judge the same session.",
             options={"max_lines": 1, "max_length": 80}),
     SESSIONS,
+    unjudged_section.OTHER,
 )  # fmt: skip
 
 
@@ -82,21 +82,29 @@ def build(workspace: Workspace) -> None:
     panel = RunPanel(workspace)
     controls.add("run", panel.run)
     place = actions(elem_id="judging", elem_classes=["t-answer"])
+    another = unjudged_section.Section(workspace, controls)
     names = gr.State(False)
+
+    def standing(session: str, judge: str, seen: bool) -> dict[Any, Any]:
+        return {place: drawn(workspace, session, judge, seen)} | another.shown(session)
 
     def load(request: gr.Request) -> Answer:
         asked = controls.asked(request)
-        run = preparing(workspace, asked.session)
+        sessions = _sessions(workspace, asked.session)
+        run = followed(workspace, sessions["value"])
         found = vars(asked) | {
             "collection": collections.filled(workspace, asked.collection)[1],
             "encoder": choices.filled(workspace, _encoders(workspace, request)),
-            "session": _sessions(workspace, asked.session),
-            "run": run["id"] if run else run_panel.asked(workspace, request),
+            "session": sessions,
+            "other": choices.one(workspace, asked.other),
+            "run": run["id"] if run else "",
         }
         return {controls[name]: value for name, value in found.items()}
 
-    def show(asked: Values) -> Answer:
-        return {place: drawn(workspace, asked.session or "", asked.judge, asked.names)}
+    def show(asked: Values) -> dict[Any, Any]:
+        run = followed(workspace, asked.session or "")
+        return {panel.run: run["id"] if run else "",
+                **standing(asked.session or "", asked.judge, asked.names)}  # fmt: skip
 
     def start(asked: Values) -> Answer:
         spec = service.spec(
@@ -113,9 +121,8 @@ def build(workspace: Workspace) -> None:
         )
         return {
             **({notice: parts.say(sent)} if sent else {}),
-            panel.run: run, place: drawn(workspace, job.session, asked.judge, False),
-            names: False, controls["session"]: _sessions(workspace, job.session),
-            **say_where(asked),
+            panel.run: run, names: False, controls["session"]: _sessions(workspace, job.session),
+            **standing(job.session, asked.judge, False), **say_where(asked),
         }  # fmt: skip
 
     def say_where(asked: Values) -> dict[Any, Any]:
@@ -125,32 +132,30 @@ def build(workspace: Workspace) -> None:
         return {where: words, sends: gr.update(visible=bool(host), value=False, label=label)}
 
     def moved(asked: Values) -> Answer:
-        """The run got on; once the session is there, it is over and shown no more."""
-        session = asked.session or ""
-        told = {place: drawn(workspace, session, asked.judge, asked.names),
-                controls["session"]: _sessions(workspace, session)}  # fmt: skip
-        if asked.run and is_begun(workspace, _begins(workspace, asked.run)):
-            told[panel.run] = ""
-        return told
+        """The run got on; once it has done what it should, the next one is shown, or none."""
+        told = {controls["session"]: _sessions(workspace, asked.session or "")}
+        return {**show(asked), **told}
 
     def act(asked: Values, event: PageEvent) -> Answer:
         said = _acted(workspace, asked.session or "", asked.judge, event)
         seen = not asked.names if event.act == "names" else asked.names
-        now = drawn(workspace, asked.session or "", asked.judge, seen)
-        return {place: now, names: seen} | ({notice: parts.say(said)} if said else {})
+        return {**show(Values(**vars(asked) | {"names": seen})), names: seen} | (
+            {notice: parts.say(said)} if said else {}
+        )
 
     given = {**controls, "names": names, "queries": own, "second": model, "sends": sends}
     opened = on_load(load, controls.values(), notice)
-    on(opened.then, show, given, [place], notice, **ALWAYS_LAST)
-    on([controls["session"].input, controls["judge"].submit], show, given, [place], notice,
+    answer = [place, another.place, panel.run]
+    first = on(opened.then, show, given, answer, notice, **ALWAYS_LAST)
+    other = on([controls["session"].input, controls["judge"].submit], show, given, answer, notice,
+               **ALWAYS_LAST)  # fmt: skip
+    on(go.click, start, given, [*answer, names, controls["session"], where, sends], notice,
        **ALWAYS_LAST)  # fmt: skip
-    on(go.click, start, given, [place, names, controls["session"], panel.run, where, sends],
-       notice, **ALWAYS_LAST)  # fmt: skip
     asks = [model, own, *(controls[name] for name in ("encoder", "draw", "k"))]
     on([box.change for box in asks], say_where, given, [where, sends], notice, **ALWAYS_LAST)
-    on(panel.moved.change, moved, given, [place, controls["session"], panel.run], notice,
-       **ALWAYS_LAST)  # fmt: skip
-    on(place.act, act, given, [place, names], notice, **ONE_AT_A_TIME)
+    on(panel.moved.change, moved, given, [*answer, controls["session"]], notice, **ALWAYS_LAST)
+    pressed = on(place.act, act, given, [*answer, names], notice, **ONE_AT_A_TIME)
+    another.connect(controls, [first, other, pressed])
     controls.keep()
 
 
@@ -164,11 +169,6 @@ def _sending(workspace: Workspace, asked: Values) -> tuple[str, str]:
     except UserError as error:
         words, host = f"{error.message} {error.hint}", ""
     return f'<p class="t-small t-muted">{escape(words)}</p>' if words else "", host
-
-
-def _begins(workspace: Workspace, run: str) -> str:
-    """Which session a run is to begin; empty for one of another kind."""
-    return str(workspace.store.runs.get(run)["spec"].get("session", ""))
 
 
 def _acted(workspace: Workspace, session: str, judge: str, event: PageEvent) -> str:
@@ -187,7 +187,7 @@ def _acted(workspace: Workspace, session: str, judge: str, event: PageEvent) -> 
         return f"The marks are the data set {name} now, and a task of that name."
     elif event.act == "second":
         second.ask(workspace, session)
-        return "The second judge is asked in the background: see Jobs."
+        return "The second judge is asked in the background: the page may be closed."
     return ""
 
 
@@ -209,7 +209,10 @@ def drawn(workspace: Workspace, session: str, judge: str, names: bool) -> str:
     positions = [] if visitor else told["disagreements"]
     shown = [service.shown(now, position) for position in positions]
     below = views.disagreements(now, positions, shown)
-    return views.whole(left, views.findings(told, names=names, visitor=visitor), below)
+    run = followed(workspace, session)
+    marking = run is not None and run["state"] in LIVE
+    found = views.findings(told, names=names, visitor=visitor, marking=marking)
+    return views.whole(left, found, below)
 
 
 def _encoders(workspace: Workspace, request: gr.Request) -> list[str]:

@@ -133,7 +133,7 @@ def judged(found: Session) -> dict[int, dict[int, int]]:
     return dict(sorted(grades.items()))
 
 
-def unjudged(found: Session, workspace: Workspace, encoder: str) -> dict[str, float]:
+def unjudged(found: Session, workspace: Workspace, encoder: str) -> dict[str, int]:
     """How much of what an encoder returns for the judged queries nobody has judged.
 
     Raises:
@@ -150,8 +150,8 @@ def unjudged(found: Session, workspace: Workspace, encoder: str) -> dict[str, fl
     ]
     known = [grade for grade in at if grade is not None]
     return {
-        "returned": len(at), "unjudged": len(at) - len(known), "relevant": sum(known),
-        "not_relevant": len(known) - sum(known),
+        "queries": len(queries), "returned": len(at), "unjudged": len(at) - len(known),
+        "relevant": sum(known), "not_relevant": len(known) - sum(known),
     }  # fmt: skip
 
 

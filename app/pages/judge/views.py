@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from app import formats
 from app.components.actions import button
-from app.pages.judge import second
-from app.web import parts
+from app.pages.judge import second, service
+from app.web import address, parts
 
 if TYPE_CHECKING:
-    from app.pages.judge.service import Question, Session
+    from app.pages.judge.service import JudgeSpec, Question, Session
 
 BUTTONS = {
     "relevance": (("relevant", "Relevant", "j 1", "J"), ("not", "Not relevant", "k 0", "K")),
@@ -86,8 +86,15 @@ def last(told: Mapping[str, Any], by: str) -> str:
     )
 
 
-def findings(told: Mapping[str, Any], *, names: bool, visitor: bool) -> str:
-    """The estimate of each pair, whether it is enough, and what is to be settled."""
+def findings(told: Mapping[str, Any], *, names: bool, visitor: bool, marking: bool = False) -> str:
+    """The estimate of each pair, whether it is enough, and what is to be settled.
+
+    Args:
+        told: by `report.board`.
+        names: whether the encoders are named.
+        visitor: whether it is somebody who can only look.
+        marking: whether the second judge is at work.
+    """
     labels = {
         name: name if names else f"Encoder {chr(65 + at)}" for at, name in enumerate(told["blind"])
     }
@@ -116,24 +123,44 @@ def findings(told: Mapping[str, Any], *, names: bool, visitor: bool) -> str:
         '<section class="t-judge-found" aria-label="What the marks say">'
         f'<p role="status">{verdict} {marks}.{_judges(told)}</p>'
         f"{pairs}"
-        f'<p class="t-small t-muted">{_MEANING}</p>{_second(told, visitor)}'
+        f'<p class="t-small t-muted">{_MEANING}</p>{_second(told, visitor, marking)}'
         f'<p class="t-judge-links">{reveal}{export}</p>{parts.warn(told["warnings"])}</section>'
     )
 
 
-def _second(told: Mapping[str, Any], visitor: bool) -> str:
+def _second(told: Mapping[str, Any], visitor: bool, marking: bool) -> str:
     """How far the second judge is, and how far it agrees."""
     found = told.get("second")  # an example that was made earlier has none
     if not found:
         return ""
     asks = button("Ask for the rest", "second", told["id"], kind="link",
                   about="Ask the second judge for the rest")  # fmt: skip
+    said = " ".join(second.in_words(found, marking=marking))
     return (
         f'<p class="t-small t-muted t-judge-second">Second judge: '
-        f"<code>{escape(found['model'])}</code>. "
-        f"{escape(' '.join(second.in_words(found)))} "
-        f"{asks if found['left'] and not visitor else ''}</p>"
+        f"<code>{escape(found['model'])}</code>. {escape(said)} "
+        f"{asks if found['left'] and not visitor and not marking else ''}</p>"
     )
+
+
+def unjudged(asked: JudgeSpec, encoder: str, told: Mapping[str, int]) -> str:
+    """How much of what another encoder finds is judged, and how to have it judged."""
+    name, rest = f"<code>{escape(encoder)}</code>", told["returned"] - told["unjudged"]
+    said = (
+        f"Of the top {asked.k} of {name} for "
+        f"{formats.plural(told['queries'], 'judged query', 'judged queries')} "
+        f"<strong>{told['unjudged']:,} of {formats.plural(told['returned'], 'document')}</strong> "
+        "are unjudged; they are never counted as wrong. "
+    )
+    if rest:
+        said += f"The others: {told['relevant']:,} relevant, {told['not_relevant']:,} not. "
+    joins = encoder not in asked.encoders and len(asked.encoders) < service.MOST_ENCODERS
+    if told["unjudged"] and joins and not asked.queries:
+        again = {"draw": str(asked.draw), "k": str(asked.k), "seed": str(asked.seed)}
+        page = address.link("judge", encoder=[*asked.encoders, encoder],
+                            collection=asked.collection, **again)  # fmt: skip
+        said += f'<a href="{escape(page)}">Begin a session with it</a> to mark them.'
+    return f'<p class="t-muted">{said}</p>'
 
 
 def _judges(told: Mapping[str, Any]) -> str:
@@ -147,7 +174,7 @@ def _pair(pair: Mapping[str, Any], labels: Mapping[str, str], margin: float) -> 
     """In words, and drawn over the marks. Blind, the pair stands in the order of the labels."""
     turn = list(labels).index(pair["a"]) > list(labels).index(pair["b"])
     first, second = (labels[pair[side]] for side in ("ba" if turn else "ab"))
-    path = [(-d, -high, -low) if turn else (d, low, high) for d, low, high in pair["path"]]
+    path = [(0.0 - d, -high, -low) if turn else (d, low, high) for d, low, high in pair["path"]]
     difference, low, high = path[-1]
     if pair["verdict"] in (pair["a"], pair["b"]):
         better = labels[pair["verdict"]]
@@ -162,7 +189,7 @@ def _pair(pair: Mapping[str, Any], labels: Mapping[str, str], margin: float) -> 
     )
     if alone := pair.get("without_second"):
         sides = (alone["difference"], alone["low"], alone["high"])
-        middle, low, high = (-sides[0], -sides[2], -sides[1]) if turn else sides
+        middle, low, high = (0.0 - sides[0], -sides[2], -sides[1]) if turn else sides
         numbers += (
             f"</small><br><small>Without the second judge: {formats.signed(middle)} points, "
             f"{formats.signed(low)} to {formats.signed(high)}"

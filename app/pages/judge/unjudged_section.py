@@ -1,0 +1,78 @@
+"""The part of the page Judge that says how much of another encoder's finds nobody has judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app import formats
+from app.pages.judge import report, service, views
+from app.pages.judge.job import is_begun
+from app.web import background_call, parts
+from app.web.background_call import TooSlow
+from app.web.controls import Answer, Control, Controls, Values, on
+from app.web.parts import ALWAYS_LAST
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+OTHER = Control("other", "Encoder", gr.Dropdown, options={"choices": [], "min_width": 220})
+
+
+class Section:
+    """A list of encoders, and what is said of the one that is chosen.
+
+    Attributes:
+        place: all of it.
+    """
+
+    def __init__(self, workspace: Workspace, controls: Controls) -> None:
+        self._workspace = workspace
+        with gr.Column(visible=False, elem_id="unjudged") as self.place:
+            parts.section("Another encoder", "How much of what it finds is judged already.")
+            controls.render("other")
+            self._notice = parts.notice()
+            self._said = parts.static("", elem_id="unjudged-said")
+
+    def connect(self, controls: Controls, marked: Sequence[Any]) -> None:
+        """Count when an encoder is chosen, and anew after each event that may change the marks."""
+        asked = {name: controls[name] for name in ("other", "session")}
+        for event in (controls["other"].change, *(one.then for one in marked)):
+            on(event, self._count, asked, [self._said], self._notice, **ALWAYS_LAST)
+
+    def shown(self, session: str) -> dict[Any, Any]:
+        """Whether there is something to be counted."""
+        return {self.place: gr.update(visible=_countable(self._workspace, session))}
+
+    def _count(self, asked: Values, request: gr.Request) -> Iterator[Answer]:
+        session, encoder = asked.session or "", asked.other
+        if not encoder or not _countable(self._workspace, session):
+            yield {self._said: ""}
+            return
+        found = service.opened(self._workspace, session)
+
+        def count(say: background_call.Say) -> dict[str, int]:
+            background_call.encode(self._workspace, encoder, found.spec.collection, say)
+            return report.unjudged(found, self._workspace, encoder)
+
+        first = f"Asking {encoder} the queries"
+        try:
+            for progress, told in background_call.followed(count, first, request.session_hash):
+                yield {self._said: views.unjudged(found.spec, encoder, told) if told else progress}
+        except TooSlow as slow:
+            verb = f"theodolite judge unjudged {session} -e '{encoder}'"
+            raise UserError(
+                f"{encoder} has much to encode here: {formats.time_left(slow.left)}.",
+                f"What is encoded is kept; choose it again, or in a terminal: {verb}",
+            ) from slow
+
+
+def _countable(workspace: Workspace, session: str) -> bool:
+    """Whether documents of it are marked; a preference between lists says nothing of one."""
+    if not is_begun(workspace, session):
+        return False
+    row = workspace.store.judgements.get(session)
+    return bool(row["marks"]) and row["spec"]["mode"] == "relevance"
