@@ -48,7 +48,7 @@ def test_the_rail_is_folded_to_icons_and_remembers_it(visitor, site):
     page.reload()
     page.wait_for_selector(".t-header")
     assert page.locator("#t-rail").bounding_box()["width"] == 56
-    page.get_by_role("link", name="Search", exact=True).click()
+    page.locator("#t-rail").get_by_role("link", name="Search").click()
     expect(page.locator("h1")).to_have_text("Search")
     page.get_by_role("button", name="Unfold the list of pages").click()
     assert page.locator("#t-rail").bounding_box()["width"] == 176
