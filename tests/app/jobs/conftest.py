@@ -13,6 +13,8 @@ from store import Store
 from store.run_rows import RunRow
 
 KINDS = "tests.app.jobs.kinds"
+PATIENCE = 300.0
+"""Seconds to wait for what takes a few on a quiet machine: on a busy one torch starts slowly."""
 
 
 class Bench:
@@ -49,7 +51,7 @@ class Bench:
         """[name, position, process id] of each unit in the order they were begun."""
         return [line.split() for line in self.notes.read_text().splitlines()]
 
-    def over(self, run_id: str, seconds: float = 30.0) -> RunRow:
+    def over(self, run_id: str, seconds: float = PATIENCE) -> RunRow:
         """Wait for a run to be over; its row."""
         until(lambda: self.store.runs.get(run_id)["state"] not in ("queued", "running"), seconds)
         return self.store.runs.get(run_id)
@@ -81,7 +83,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     print(made.close())  # noqa: T201
 
 
-def until(true: Callable[[], object], seconds: float = 60.0) -> None:
+def until(true: Callable[[], object], seconds: float = PATIENCE) -> None:
     """Wait for something to become true; a busy machine may take its time."""
     deadline = time.monotonic() + seconds
     while not true():

@@ -51,7 +51,7 @@ def assert_gone(processes: list[psutil.Process]) -> None:
 
 def assert_done_once(bench: Bench, run_id: str, units: int, kills: int) -> None:
     """Every unit has one result, and no more work was done over than was killed."""
-    run = bench.over(run_id, 60)
+    run = bench.over(run_id)
     assert (run["state"], run["error"]) == ("done", None)
     assert (run["done"], run["total"]) == (units, units)
     assert [u["state"] for u in bench.store.runs.units(run_id)] == ["done"] * units

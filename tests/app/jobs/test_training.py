@@ -13,9 +13,6 @@ from tests.app.jobs.conftest import Bench, child_of, until
 from tests.app.jobs.test_kills import assert_gone, start_app, tree
 from tests.fakes.small_training import small, write_sentences
 
-PATIENCE = 300.0
-"""Seconds to wait for what takes a few on a quiet machine: on a busy one torch starts slowly."""
-
 
 def checkpoint(spec: TrainSpec | DecoderSpec) -> int:
     """The update of the newest checkpoint; 0 for none."""
@@ -30,17 +27,17 @@ def killed_twice(bench: Bench, kind: str, spec: TrainSpec | DecoderSpec) -> str:
     """
     app = start_app(bench)
     run_id = bench.store.runs.create(kind, spec.to_dict(), "broken")
-    until(lambda: checkpoint(spec) > 0, PATIENCE)
+    until(lambda: checkpoint(spec) > 0)
     tree(app)[2].kill()
     first = checkpoint(spec)
-    until(lambda: checkpoint(spec) > first, PATIENCE)
+    until(lambda: checkpoint(spec) > first)
     processes = tree(app)
     app.kill()
     app.wait()
     assert_gone(processes)
     before = checkpoint(spec)
     start_app(bench)
-    run = bench.over(run_id, PATIENCE)
+    run = bench.over(run_id)
     assert (run["state"], run["error"]) == ("done", None)
     starts = [e["data"]["step"] for e in bench.store.events.of(run_id) if e["kind"] == "started"]
     assert starts[0] == 0
@@ -50,7 +47,7 @@ def killed_twice(bench: Bench, kind: str, spec: TrainSpec | DecoderSpec) -> str:
     return run_id
 
 
-@pytest.mark.slow
+@pytest.mark.long  # `test_resume` has the weights of a killed training, in one process
 def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     """Its child is killed, then the app with all it started; the weights are as if unbroken."""
     file = write_sentences(tmp_path / "sentences.txt")
@@ -59,7 +56,7 @@ def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
     assert [row["name"] for row in bench.store.encoders.list()] == [f"dir:{spec.out}"]
     unbroken = small(file, tmp_path / "unbroken", steps=400, dev_every=20)
     other_id = bench.store.runs.create("train", unbroken.to_dict(), "unbroken")
-    assert bench.over(other_id, PATIENCE)["state"] == "done"
+    assert bench.over(other_id)["state"] == "done"
     ends = [bench.store.events.last(number, "finished") for number in (run_id, other_id)]
     assert ends[0]["best_step"] == ends[1]["best_step"]
     assert ends[0]["best_score"] == ends[1]["best_score"]
@@ -81,7 +78,7 @@ def test_a_unit_that_keeps_crashing(bench: Bench, kind: str, state: str, done: i
     bench.start_worker()
     notes = bench.notes.with_name(kind)
     spec = {"units": 3, "crashes": 99, "signal": signal.SIGKILL, "notes": str(notes)}
-    run = bench.over(bench.store.runs.create(kind, spec, kind), PATIENCE)
+    run = bench.over(bench.store.runs.create(kind, spec, kind))
     assert (run["state"], run["done"]) == (state, done)
     assert len(notes.read_text().splitlines()) == 3
     units = [unit["state"] for unit in bench.store.runs.units(run["id"])]
@@ -97,7 +94,7 @@ def test_a_cancelled_training_is_gone_and_can_go_on(bench: Bench, tmp_path: Path
     spec = small(file, tmp_path / "out", steps=100_000, dev_every=20)
     worker = bench.start_worker()
     run_id = bench.store.runs.create("train", spec.to_dict(), "long")
-    until(lambda: checkpoint(spec) > 0, PATIENCE)
+    until(lambda: checkpoint(spec) > 0)
     child = child_of(psutil.Process(worker.pid))
     assert child is not None
     bench.store.runs.cancel(run_id)
@@ -105,7 +102,7 @@ def test_a_cancelled_training_is_gone_and_can_go_on(bench: Bench, tmp_path: Path
     kept = checkpoint(spec)
     bench.store.runs.retry(run_id)
     starts = lambda: [e for e in bench.store.events.of(run_id) if e["kind"] == "started"]  # noqa: E731
-    until(lambda: len(starts()) == 2, PATIENCE)
+    until(lambda: len(starts()) == 2)
     assert starts()[1]["data"]["step"] >= kept
     assert bench.store.runs.ask(run_id, "stop")
     assert bench.over(run_id)["state"] == "done"

@@ -145,7 +145,10 @@ def test_a_known_vector_is_placed_where_it_lies() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["umap", "umap_learn", "tsne", "pacmap"])
+@pytest.mark.parametrize(
+    "method",
+    ["umap", "tsne", *(pytest.param(m, marks=pytest.mark.long) for m in ("umap_learn", "pacmap"))],
+)
 def test_torch_keeps_its_threads(method: str) -> None:
     """Numba, which some of them compile with, would give it every core: another order."""
     before = torch.get_num_threads()
