@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app import formats
-from app.components.hits import HitsColumn, columns
+from app.components.hits import HitsColumn, block, columns, written
 from app.pages.encoders import choices
 from app.pages.jobs.views import card
 from app.pages.search import job, searchable, service
@@ -89,8 +89,8 @@ def _by_words(workspace: Workspace, asked: SearchSpec, limits: Limits) -> str:
         )
         instead = "" if hits else _nothing(asked.mode)
         column = HitsColumn(name, [hits], took, note=said, instead=instead, by_encoder=False)
-        blocks.append(columns([query], [column], _more(asked)))
-    return "".join(blocks)
+        blocks.append(block(query, 0, [column], _more(asked)))
+    return written(blocks)
 
 
 def _nothing(mode: str) -> str:

@@ -179,9 +179,9 @@ def test_an_index_is_made_behind_a_large_collection_that_is_asked_often(large: W
     name = "random:41"
     large.load(name).encode(topics(large))
     for n in range(5):
-        assert '<li data-hit="' in shown(large, start=n > 1, encoders=(name,))
+        assert '"index":' in shown(large, start=n > 1, encoders=(name,))
         assert runs_of(large, name) == (["index"] if n > 3 else [])
-    assert '<li data-hit="' in shown(large, start=True, encoders=(name,))
+    assert '"index":' in shown(large, start=True, encoders=(name,))
     assert runs_of(large, name) == ["index"]
 
 
@@ -224,15 +224,15 @@ def test_the_best_so_far_is_shown_while_a_collection_is_encoded(
     encoder = workspace.load(spec)
     encoder.encode(sentences[:700])
     html = shown(workspace, start=True, encoders=(spec,), queries=[sentences[650]])
-    assert '<li data-hit="650"' in html and "the query itself" in html
+    assert '"index":650,' in html
     assert "best of 700 sentences so far; there are 2,040" in html
     assert "waiting for its turn" in html
-    assert max(int(n) for n in re.findall(r'data-hit="(\d+)"', html)) < 700
+    assert max(int(n) for n in re.findall(r'"index":(\d+)', html)) < 700
     encoder.encode(sentences[:900])
     assert "best of 900 sentences" in shown(workspace, encoders=(spec,))
     encoder.encode(sentences)
     html = shown(workspace, encoders=(spec,), queries=[sentences[2000]])
-    assert '<li data-hit="2000"' in html and "so far" not in html
+    assert '"index":2000,' in html and "so far" not in html
 
 
 def test_what_is_fitted_on_the_collection_waits_until_all_is_encoded(workspace: Workspace) -> None:
@@ -241,9 +241,9 @@ def test_what_is_fitted_on_the_collection_waits_until_all_is_encoded(workspace: 
     sentences = topics(workspace)
     workspace.load("random:46").encode(sentences[:700])
     html = shown(workspace, encoders=(spec,))
-    assert "1,340 sentences" in html and "data-hit" not in html
+    assert "1,340 sentences" in html and '"index"' not in html
     workspace.load("random:46").encode(sentences)
-    assert '<li data-hit="7"' in shown(workspace, encoders=(spec,), queries=[sentences[7]])
+    assert '"index":7,' in shown(workspace, encoders=(spec,), queries=[sentences[7]])
     opened = [searchable.so_far(workspace, spec, TOPICS) for _ in range(2)]
     assert opened[0].encoder is opened[1].encoder and opened[0].lacking == 0
 
@@ -257,7 +257,7 @@ def test_what_is_too_large_for_memory_waits_for_its_index(
     name = "random:47"
     large.load(name).encode(topics(large))
     html = shown(large, encoders=(name,))
-    assert "no index by this encoder yet" in html and "data-hit" not in html
+    assert "no index by this encoder yet" in html and '"index"' not in html
     shown(large, start=True, encoders=(name,))
     assert runs_of(large, name) == ["index"]
     (hits,) = retrieval.nearest(large, name, TOPICS, ["a boat"], 5, lambda done, of: None)
