@@ -72,6 +72,7 @@ def promised(rng: np.random.Generator, spread: float, n: int = 400) -> tuple[boo
     return True, against(a, b)[1] or against(b, a)[1]
 
 
+@pytest.mark.slow
 def test_what_is_promised_comes_true() -> None:
     """Of the ties that name a number for 80 %, about so many end with it; `benchmarks.choosing`."""
     rng = np.random.default_rng(2026)

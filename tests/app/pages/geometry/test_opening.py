@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from app.pages.geometry import densities
 from app.pages.geometry import service as geometry
 from app.workspace import Workspace
 from tests.fakes.results import invent
 
 
+@pytest.mark.slow
 def test_geometry_begins_with_sts_b_once_it_was_measured(data_root: Path, tmp_path: Path) -> None:
     """Before, with what ships."""
     workspace = Workspace(tmp_path / "store", data_root)

@@ -197,6 +197,7 @@ def test_an_endpoint_that_vanishes_keeps_what_it_said(
     assert told["marked"] == keys and len(server.requests) == keys - before
 
 
+@pytest.mark.slow
 def test_a_kill_loses_no_answer(workspace: Workspace, server: FakeOpenAI) -> None:
     """Killed while the server is slow: what was answered is there, and only the rest is asked."""
     session = begun(workspace, server)
