@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp
 
 from app.web.guard.requests import API, log
+from app.web.sessions import Sessions
 
 NONSENSE = (FnIndexInferError, LookupError, ValueError, TypeError, AttributeError, AssertionError)
 """What Gradio raises on a request that names a function or component that it does not have."""
@@ -38,6 +39,7 @@ class GuardedApp(App):
             exception_handlers=dict.fromkeys(NONSENSE, _not_understood),
             **kwargs,
         )
+        self.state_holder = Sessions()
 
     def build_middleware_stack(self) -> ASGIApp:
         """Put ours around the others."""
