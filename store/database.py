@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from store.errors import StoreError, StoreGone, said_plainly
+from store.errors import StoreClosed, StoreError, StoreGone, said_plainly
 
 if TYPE_CHECKING:
     import sqlite_utils
@@ -28,6 +28,9 @@ PRAGMA foreign_keys = ON;
 """
 
 
+_READING = "PRAGMA query_only = ON;"
+
+
 class _Held:
     """A connection that is closed as soon as nobody holds it.
 
@@ -35,12 +38,12 @@ class _Held:
     collector happens to come by, and a server's threads come and go by the thousand.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, reading: bool) -> None:
         import sqlite_utils
 
         raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self.connection = sqlite_utils.Database(raw)
-        raw.executescript(_PRAGMAS)
+        raw.executescript(_PRAGMAS + _READING if reading else _PRAGMAS)
 
     def __del__(self) -> None:
         if hasattr(self, "connection"):
@@ -52,10 +55,15 @@ class Database:
 
     SQLite connections must not cross threads, so each thread gets its own; it is closed when the
     thread ends or by `close`.
+
+    Args:
+        path: of the file; made, or brought to today's form, in any case.
+        reading: refuse to write from then on; SQLite refuses as well.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, reading: bool = False) -> None:
         self.path = path
+        self.reading = False
         self._name = str(path)
         self._local = threading.local()
         self._opened: weakref.WeakSet[_Held] = weakref.WeakSet()
@@ -67,6 +75,9 @@ class Database:
             _refuse_newer(self.connection, path.parent)
             migrations.apply(self.connection)
             self._file = _identity(self._name)
+        if reading:
+            self.reading = True
+            self.close()
 
     @property
     def connection(self) -> sqlite_utils.Database:
@@ -83,7 +94,7 @@ class Database:
             )
         held: _Held | None = getattr(self._local, "held", None)
         if held is None:
-            held = self._local.held = _Held(self.path)
+            held = self._local.held = _Held(self.path, reading=self.reading)
             self._opened.add(held)
         return held.connection
 
@@ -113,6 +124,7 @@ class Database:
         Raises:
             StoreError: when it cannot be written; nothing has changed then.
         """
+        self.refuse_writing()
         with said_plainly(self.path.parent):
             connection = self.connection
             connection.execute("BEGIN IMMEDIATE")
@@ -125,8 +137,18 @@ class Database:
 
     def change(self, sql: str, parameters: Parameters = ()) -> int:
         """Run one writing statement; return how many rows it touched."""
+        self.refuse_writing()
         with said_plainly(self.path.parent):
             return int(self.connection.execute(sql, parameters).rowcount)
+
+    def refuse_writing(self) -> None:
+        """Begin everything that writes files beside the database with this.
+
+        Raises:
+            StoreClosed: it is opened for reading.
+        """
+        if self.reading:
+            raise StoreClosed
 
     def close(self) -> None:
         """Close every thread's connection."""

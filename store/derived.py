@@ -83,6 +83,7 @@ class _ByKey:
             ValueError: for a key of another form, or an array of objects.
             StoreError: when the disk refuses; nothing has changed then.
         """
+        self._database.refuse_writing()
         if not KEY.fullmatch(key):
             raise ValueError("expected a key of 32 hexadecimal digits")
         if any(array.dtype.hasobject for array in arrays.values()):

@@ -36,6 +36,19 @@ class StoreGone(StoreError):
     """The folder was removed or replaced while it was in use: nothing more can come of it."""
 
 
+class StoreClosed(StoreError):
+    """The store is for reading only, as that of a demonstration is."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This demonstration shows what was worked out before, and keeps nothing.",
+            "Start Theodolite on a machine of your own to work this out.",
+        )
+
+    def __reduce__(self) -> tuple[type[StoreClosed], tuple[()]]:  # type: ignore[override]
+        return type(self), ()
+
+
 class NoSuchRun(StoreError):
     """There is no run of that id, or not any more."""
 

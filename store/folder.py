@@ -35,9 +35,9 @@ class Store:
             terminals, workers, vectors, projections, derived, settings: one object a noun.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, reading: bool = False) -> None:
         self.folder = folder
-        self.database = Database(folder / "theodolite.db")
+        self.database = Database(folder / "theodolite.db", reading=reading)
         self.settings = Settings(self.database)
         self.encoders = Encoders(self.database)
         self.decoders = Decoders(self.database, folder / "decoders")
@@ -56,8 +56,12 @@ class Store:
         self.projections = Projections(self.database, folder / "projections")
 
     @classmethod
-    def open(cls, folder: Path) -> Store:
+    def open(cls, folder: Path, *, reading: bool = False) -> Store:
         """Open the store in a folder, making or updating it as needed.
+
+        Args:
+            folder: where it lies.
+            reading: whatever would write to it from then on is refused.
 
         Raises:
             StoreError: when the folder cannot be used, or a newer version wrote it.
@@ -70,7 +74,7 @@ class Store:
         with said_plainly(folder):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "logs").mkdir(exist_ok=True)
-        return cls(folder)
+        return cls(folder, reading=reading)
 
     def check(self) -> list[Finding]:
         """Verify everything; see `store.check`."""
@@ -79,6 +83,19 @@ class Store:
     def clean(self) -> int:
         """Remove what nothing refers to; return the bytes that freed. See `store.check`."""
         return clean_folder(self)
+
+    @property
+    def reading(self) -> bool:
+        """Whether whatever would write to it is refused."""
+        return self.database.reading
+
+    def refuse_writing(self) -> None:
+        """Begin long work that is to be kept with this.
+
+        Raises:
+            StoreClosed: it is opened for reading.
+        """
+        self.database.refuse_writing()
 
     def close(self) -> None:
         """Close the connections of all threads."""

@@ -75,6 +75,7 @@ class VectorStore:
             ValueError: when the shapes do not fit.
             StoreError: when it cannot be written; what was there before stays.
         """
+        self._database.refuse_writing()
         rows = np.ascontiguousarray(vectors, dtype="<f4")
         if rows.ndim != 2 or len(rows) != len(keys):
             raise ValueError(f"{len(keys)} keys need as many rows, got shape {rows.shape}")
@@ -124,7 +125,7 @@ class VectorStore:
 
     def _note(self, fingerprint: str) -> None:
         """Note whose vectors these are; once more where another process has forgotten it since."""
-        if self._user is None:
+        if self._user is None or self._database.reading:
             return
         row = [fingerprint, self._user]
         known = "SELECT 1 FROM vector_users WHERE fingerprint = ? AND encoder = ?"

@@ -1,0 +1,62 @@
+"""A store that is opened for reading: whatever would write to it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from store import Store
+from store.errors import StoreClosed, StoreError
+
+KEY = "0" * 32
+WRITES: dict[str, Callable[[Store], object]] = {
+    "encoder": lambda store: store.encoders.add("random:8"),
+    "removal": lambda store: store.encoders.remove("random:16"),
+    "setting": lambda store: store.settings.set("a", 1),
+    "run": lambda store: store.runs.create("evaluate", {}, "A run"),
+    "derived": lambda store: store.derived.put(KEY, "kind", {}, {"a": np.zeros(2)}),
+    "projection": lambda store: store.projections.put(KEY, {"points": np.zeros((2, 2))}, {}),
+    "vectors": lambda store: store.vectors.put("ab", [b"k" * 16], np.zeros((1, 4), np.float32)),
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """One with an encoder, opened for reading."""
+    made = Store.open(tmp_path / "store")
+    made.encoders.add("random:16")
+    made.close()
+    return Store.open(tmp_path / "store", reading=True)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What the files below a folder hold; SQLite makes empty ones to read."""
+    every = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".db-shm")
+    held = {str(path.relative_to(folder)): path.read_bytes() for path in every}
+    return {name: what for name, what in held.items() if what}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_nothing_is_written(store: Store, what: str) -> None:
+    """Neither to the database nor beside it; it is said why, in words for visitors."""
+    before = files(store.folder)
+    with pytest.raises(StoreClosed, match="keeps nothing"):
+        WRITES[what](store)
+    assert files(store.folder) == before
+
+
+def test_sqlite_itself_refuses(store: Store) -> None:
+    """Whoever forgets to ask."""
+    with pytest.raises(StoreError):
+        store.database.rows("DELETE FROM encoders RETURNING name")
+    assert [row["name"] for row in store.encoders.list()] == ["random:16"]
+
+
+def test_it_is_read_as_ever(store: Store) -> None:
+    """Looking vectors up leaves no note of who asked."""
+    found, _ = store.vectors.of("random:16").get("ab", [b"k" * 16], 4)
+    assert not found.any()
+    assert store.reading
