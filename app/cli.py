@@ -33,7 +33,8 @@ def _add_verbs() -> None:
     for folder in FOLDERS:
         listed |= import_module(f"app.pages.{folder}.command").VERBS
     listed |= publishing.VERBS
-    listed |= {"store": store.store_verbs, "worker": serve.worker}
+    listed |= {"store": store.store_verbs, "worker": serve.worker,
+               "password": serve.password}  # fmt: skip
     for name, verb in listed.items():
         group, _, last = name.rpartition(" ")
         if isinstance(verb, typer.Typer):

@@ -62,7 +62,8 @@ class Loaded:
     def _load(self, name: str, send_texts: Collection[str]) -> Encoder:
         from engine import encoders
 
-        cache = typed.TypedApart(self._store.vectors.of(name), self._typed)
+        apart = typed.NothingKept if self._store.reading else typed.TypedApart
+        cache = apart(self._store.vectors.of(name), self._typed)
         encoder = encoders.load(
             name, cache=cache, datasets=self._catalog.every_sentence, send_texts=send_texts
         )
@@ -72,7 +73,7 @@ class Loaded:
     def _settle_precision(self, name: str) -> None:
         """Half-precision results of a spec that does not say so go under the one that does."""
         unsaid = self._store.precisions.unsaid(name)
-        if not unsaid:
+        if not unsaid or self._store.reading:
             return
         from engine import encoders
 

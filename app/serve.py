@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
+import re
 import secrets
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,11 +21,15 @@ from app.terminal import (
     JsonOption,
     StoreOption,
     emit_json,
+    line,
     plain_errors,
     say,
 )
 
 if TYPE_CHECKING:
+    import gradio as gr
+
+    from app.ui import Auth
     from app.workspace import Workspace
 
 NO_TUNNEL = """\
@@ -43,9 +51,29 @@ def serve(
     share: Annotated[
         bool, typer.Option("--share", help="Public link with a password, for looking only.")
     ] = False,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="For many strangers: look, search, decode; nothing is kept."),
+    ] = False,
     auth: Annotated[
-        str | None, typer.Option(metavar="NAME:PASSWORD", help="Ask visitors for this login.")
+        str | None,
+        typer.Option(
+            metavar="NAME:PASSWORD",
+            envvar="THEODOLITE_AUTH",
+            help="Ask visitors for this login. On a command line others of this machine see it.",
+        ),
     ] = None,
+    auth_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Ask for one of these logins; see `password`."),
+    ] = None,
+    root_path: Annotated[
+        str | None, typer.Option(metavar="/PATH", help="Where a proxy serves the app.")
+    ] = None,
+    frame_ancestors: Annotated[
+        str,
+        typer.Option(metavar="ORIGINS", help="Whose pages may show the app in a frame."),
+    ] = "'self'",
     as_json: JsonOption = False,
 ) -> None:
     """Launch the app in the browser. This is what `theodolite` alone does.
@@ -54,42 +82,56 @@ def serve(
     background worker. Closing the page loses nothing: runs go on, and pages re-attach.
 
     A public link (--share) always has a password, and its visitors cannot upload, name local paths,
-    start runs or delete anything. An address beyond this machine (--host) needs --auth.
+    start runs or delete anything. An address beyond this machine (--host) needs a login, unless
+    all may come (--demo): then the store is only read, what visitors type is not kept, they can use
+    the listed encoders and the data sets that are here, and so much each. See docs/hosting.md.
 
     theodolite --data ~/senteval
 
-    theodolite serve --host 0.0.0.0 --port 8000 --auth ada:lovelace --no-browser
+    theodolite serve --host 0.0.0.0 --port 8000 --auth-file logins --no-browser
+
+    theodolite --demo --store /srv/demo --root-path /theodolite --port 8000 --no-browser
     """
-    login = parse_login(auth)
+    login = _login(auth, auth_file)
     if share and login is None:
         login = ("visitor", secrets.token_urlsafe(12))
         say(f"Login for the public link: {login[0]} / {login[1]}")
+    if demo:
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's package is imported
+    path = parse_root_path(root_path)
 
     from app.workspace import Workspace, default_data, default_store
 
-    workspace = Workspace(store or default_store(), data or default_data(), read_only=share)
+    workspace = Workspace(
+        store or default_store(), data or default_data(), read_only=share, demo=demo
+    )
+    if demo:
+        say(open_to_strangers(workspace))
     try:
-        _serve(workspace, host, port, login, share, not no_browser, as_json)
+        launch = partial(
+            _launch, workspace, host, port, not no_browser, share, login, path, block=False,
+            frame_ancestors=frame_ancestors,
+        )  # fmt: skip
+        _serve(workspace, launch, share, as_json)
     finally:
         workspace.close()
 
 
+def _launch(*options: Any, **named: Any) -> gr.Blocks:
+    from app import ui
+
+    with contextlib.redirect_stdout(sys.stderr):  # Gradio prints why it has no tunnel
+        return ui.launch(*options, **named)
+
+
 def _serve(
-    workspace: Workspace,
-    host: str,
-    port: int | None,
-    login: tuple[str, str] | None,
-    share: bool,
-    open_browser: bool,
-    as_json: bool,
+    workspace: Workspace, launch: Callable[[], gr.Blocks], share: bool, as_json: bool
 ) -> None:
     """Page first, worker after it: the person waits for the page."""
-    from app import ui
     from app.jobs.supervisor import Supervisor
     from app.pages.compare import tested
 
-    with contextlib.redirect_stdout(sys.stderr):  # Gradio prints why it has no tunnel
-        demo = ui.launch(workspace, host, port, open_browser, share, login, block=False)
+    demo = launch()
     gc.freeze()  # the pages stay: looking through them for garbage held every answer up by 0.5 s
     if share and demo.share_url is None:
         say(NO_TUNNEL)
@@ -97,9 +139,49 @@ def _serve(
         emit_json({"event": "ready", "url": demo.local_url, "share": demo.share_url})
     else:
         say(f"Theodolite is at {demo.local_url}   Stop it with Ctrl+C; runs continue next time.")
-    with Supervisor(workspace.store.folder, workspace.catalog.root), tested.ahead(workspace):
-        welcome(workspace)
+    with contextlib.ExitStack() as beside:
+        if not workspace.demo:
+            beside.enter_context(Supervisor(workspace.store.folder, workspace.catalog.root))
+            welcome(workspace)
+        beside.enter_context(tested.ahead(workspace))
         demo.block_thread()
+
+
+def open_to_strangers(workspace: Workspace) -> str:
+    """What visitors of a demonstration can use, in words."""
+    from app import endpoints, formats
+
+    names = [row["name"] for row in workspace.store.encoders.list()]
+    here = [name for name in names if not endpoints.addresses(name)]
+    data = [info.name for info in workspace.catalog.list()]
+    return (
+        f"Open to everybody: {formats.listed(here) if here else 'no encoder'}; "
+        f"{formats.plural(len(data), 'data set')} ({formats.listed(data)})."
+    )
+
+
+@plain_errors
+def password(
+    name: Annotated[str, typer.Argument(help="Of the login.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Make a line for --auth-file: a name and its password, hashed by Argon2id.
+
+    The password is read from the terminal, or is the first line of what is piped in.
+
+    theodolite password ada >> logins
+    """
+    from app.web.guard import accounts
+
+    if sys.stdin.isatty():
+        given = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    else:
+        given = sys.stdin.readline().rstrip("\r\n")
+    made = accounts.line(name, given)
+    if as_json:
+        emit_json({"name": name, "hash": made.partition(":")[2]})
+    else:
+        line(made)
 
 
 @plain_errors
@@ -127,6 +209,42 @@ def worker(
     else:
         say(f"Worker {slot} waits for runs in {folder}. Stop it with Ctrl+C.")
     process.run(folder, data or default_data(), slot)
+
+
+def _login(auth: str | None, file: Path | None) -> Auth | None:
+    """Who may come; none for everybody."""
+    from app.web.guard.accounts import Accounts
+    from engine.errors import UserError
+
+    if auth is not None and file is not None:
+        raise UserError("Two kinds of logins were given.", "Use --auth or --auth-file, not both.")
+    if file is not None:
+        return Accounts.read(file)
+    login = parse_login(auth)
+    if login is not None and auth != os.environ.pop("THEODOLITE_AUTH", None):
+        say(
+            "The password of --auth stands in the list of processes, where all who have a login "
+            "on this machine can read it. Better: --auth-file, or THEODOLITE_AUTH=NAME:PASSWORD."
+        )
+    return login
+
+
+def parse_root_path(text: str | None) -> str | None:
+    """A path below which a proxy serves us, with one slash before it and none after it.
+
+    Raises:
+        UserError: it is no path.
+    """
+    from engine.errors import UserError
+
+    if text is None or not text.strip("/"):
+        return None
+    if not re.fullmatch(r"[\w.~/-]+", text.strip("/"), re.ASCII):
+        raise UserError(
+            f"{text!r} is no path below which a proxy could serve the app.",
+            "Write it like /theodolite.",
+        )
+    return f"/{text.strip('/')}"
 
 
 def parse_login(auth: str | None) -> tuple[str, str] | None:

@@ -61,7 +61,8 @@ def look_up(workspace: Workspace) -> Suites:
         listed = tuple(suites.suites())
         tasks = {one.name: tuple(suites.tasks_of(one.name)) for one in listed}
         found = _HELD[_key()] = Suites(listed, tasks, suites.types())
-        workspace.store.derived.put(_key(), KIND, asdict(found))
+        if not workspace.demo:
+            workspace.store.derived.put(_key(), KIND, asdict(found))
     return found
 
 

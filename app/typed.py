@@ -6,7 +6,7 @@ comes out of a decoder is asked for once or twice: it is held in memory, as much
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import compress
@@ -46,18 +46,8 @@ class TypedApart:
         self, fingerprint: str, keys: Sequence[bytes], dim: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `VectorCache.get`."""
-        found, known = self._disk.get(fingerprint, keys, dim)
         typed = _typing.get()
-        rest = [i for i in np.flatnonzero(~found).tolist() if keys[i] in typed]
-        if not rest:
-            return found, known
-        vectors = np.empty((len(keys), dim), np.float32)
-        vectors[found] = known
-        here, held = self._memory.get(fingerprint, [keys[i] for i in rest], dim)
-        remembered = np.array(rest)[here]
-        vectors[remembered] = held
-        found[remembered] = True
-        return found, vectors[found]
+        return _looked_up(self._disk, self._memory, fingerprint, keys, dim, typed.__contains__)
 
     def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
         """See `VectorCache.put`."""
@@ -65,6 +55,28 @@ class TypedApart:
         for cache, chosen in ((self._memory, typed), (self._disk, ~typed)):
             if chosen.any():
                 cache.put(fingerprint, list(compress(keys, chosen)), vectors[chosen])
+
+
+class NothingKept:
+    """A `VectorCache` that reads what is on disk, and holds all else in memory.
+
+    Args:
+        disk: never written to.
+        memory: of sentences of data sets and typed ones alike.
+    """
+
+    def __init__(self, disk: VectorCache, memory: VectorCache) -> None:
+        self._disk, self._memory = disk, memory
+
+    def get(
+        self, fingerprint: str, keys: Sequence[bytes], dim: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `VectorCache.get`."""
+        return _looked_up(self._disk, self._memory, fingerprint, keys, dim, lambda key: True)
+
+    def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
+        """See `VectorCache.put`."""
+        self._memory.put(fingerprint, keys, vectors)
 
 
 class Typed:
@@ -89,6 +101,28 @@ class Typed:
         if progress:
             progress(len(rows), len(rows))
         return np.stack(rows) if rows else np.empty((0, self.dim), np.float32)
+
+
+def _looked_up(
+    disk: VectorCache,
+    memory: VectorCache,
+    fingerprint: str,
+    keys: Sequence[bytes],
+    dim: int,
+    may_be_held: Callable[[bytes], bool],
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the disk has, and of the rest what may be in memory and is."""
+    found, known = disk.get(fingerprint, keys, dim)
+    rest = [i for i in np.flatnonzero(~found).tolist() if may_be_held(keys[i])]
+    if not rest:
+        return found, known
+    vectors = np.empty((len(keys), dim), np.float32)
+    vectors[found] = known
+    here, held = memory.get(fingerprint, [keys[i] for i in rest], dim)
+    remembered = np.array(rest)[here]
+    vectors[remembered] = held
+    found[remembered] = True
+    return found, vectors[found]
 
 
 @contextmanager

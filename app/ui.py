@@ -20,6 +20,7 @@ os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(2**62)
 
 import gradio as gr
+from gradio.utils import LRUCache
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
@@ -30,20 +31,29 @@ from app.pages.map import routes as map_routes
 from app.web import frame, palette, template, theme
 from app.web.blocks import Pages, keep_signatures
 from app.web.guard import links
+from app.web.guard.accounts import Accounts
+from app.web.guard.limits import Limits
 from app.web.guard.login import MESSAGE, Login
 from app.web.guard.middleware import Guard
 from app.web.guard.server import GuardedApp
-from app.web.routes import routes
+from app.web.routes import health, routes
 from engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
 
+Auth = Accounts | tuple[str, str]
+_NAMES = Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
+"""Without a password, answer only to names of this machine: a page of someone else can make its own
+host name point here and would then be read by the browser as a page of ours (DNS rebinding)."""
 RAIL = tuple(tuple(map(frame.entry, group)) for group in pages.RAIL)
 PAGES = tuple(page for group in RAIL for entry in group for page in entry.pages.values())
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
 MAX_FILE_SIZE = "200mb"
+SESSIONS, STRANGERS_SESSIONS = 10_000, 500
+"""Tabs that are remembered, and of a demonstration, whose visitors may be many: some 20 kB each and
+what they were given to choose from."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -67,6 +77,8 @@ def build(workspace: Workspace) -> gr.Blocks:
     for event in demo.fns.values():
         event.api_visibility = "private"  # the pages' own; the command line is for programs
     demo.queue(default_concurrency_limit=8, max_size=64)
+    if workspace.demo:  # answers that nobody fetches, for the last tabs only
+        demo._queue.pending_messages_per_session = LRUCache(STRANGERS_SESSIONS)
     demo.laid_out = True
     return demo
 
@@ -107,7 +119,7 @@ def launch(
     port: int | None = None,
     open_browser: bool = True,
     share: bool = False,
-    auth: tuple[str, str] | None = None,
+    auth: Auth | None = None,
     root_path: str | None = None,
     block: bool = True,
     frame_ancestors: str = "'self'",
@@ -120,7 +132,7 @@ def launch(
         port: without one, the first free port from DEFAULT_PORT on.
         open_browser: open the first page when it is up.
         share: make a public link through Gradio's tunnel; needs `auth` and a read-only workspace.
-        auth: (name, password) that everyone must give.
+        auth: (name, password) that everyone must give, or names with hashed passwords.
         root_path: where a proxy serves us, if not at its root.
         block: stay until interrupted; else return once the server answers.
         frame_ancestors: whose pages may show ours in a frame, as in a Content-Security-Policy.
@@ -131,16 +143,20 @@ def launch(
     Raises:
         UserError: port in use, or a host or link that strangers can reach without a password.
     """
-    _refuse_open_doors(host, share, auth, workspace.read_only)
+    _refuse_open_doors(host, share, auth, workspace)
     _check_port(host, port)
+    open_to_all = bool(auth or root_path or workspace.demo)
+    names = [] if open_to_all or host not in ("127.0.0.1", "localhost") else [_NAMES]
     demo = build(workspace)
     template.begin_with(first_painted())
+    if auth and not isinstance(auth, Accounts):
+        auth = Accounts.one(*auth)
     demo.launch(
         server_name=host,
         server_port=port,  # None: Gradio looks for one, and again when another app was faster
         inbrowser=open_browser,
         share=share,
-        auth=Login(*auth).check if auth else None,
+        auth=Login(auth.match).check if auth else None,
         auth_message=MESSAGE,
         root_path=root_path,
         prevent_thread_lock=True,
@@ -156,7 +172,8 @@ def launch(
         strict_cors=True,
         show_error=False,
         max_file_size=MAX_FILE_SIZE,
-        _app=_server(workspace, _names(host, auth, root_path), frame_ancestors),
+        state_session_capacity=STRANGERS_SESSIONS if workspace.demo else SESSIONS,
+        _app=_server(workspace, names, frame_ancestors, root_path or ""),
         # Gradio has asked its server without a limit by then. Asking for a whole page once more, it
         # would give up after three seconds, which a busy machine may need.
         _frontend=False,
@@ -166,17 +183,22 @@ def launch(
     return demo
 
 
-def _server(workspace: Workspace, names: list[Middleware], frame_ancestors: str) -> GuardedApp:
+def _server(
+    workspace: Workspace, names: list[Middleware], frame_ancestors: str, root_path: str
+) -> GuardedApp:
     """Gradio's server with our addresses, and the guard before all of them."""
     guard = Middleware(
         Guard,
         pages=[f"/{page.PATH}" for page in PAGES],
         question=partial(links.question, workspace),
         frame_ancestors=frame_ancestors,
+        limits=Limits() if workspace.demo else None,
+        root_path=root_path,
     )
     return GuardedApp(
         [*names, guard],
         routes=[
+            health(workspace.store.encoders.list),
             *routes(uploads=not workspace.read_only),
             *modules.routes(),
             *palette.routes(workspace, RAIL),
@@ -186,30 +208,18 @@ def _server(workspace: Workspace, names: list[Middleware], frame_ancestors: str)
     )
 
 
-def _refuse_open_doors(
-    host: str, share: bool, auth: tuple[str, str] | None, read_only: bool
-) -> None:
-    if host not in LOOPBACK and not auth:
+def _refuse_open_doors(host: str, share: bool, auth: Auth | None, workspace: Workspace) -> None:
+    if host not in LOOPBACK and not (auth or workspace.demo):
         raise UserError(
             f"Listening on {host!r} lets others on the network in, and there is no password.",
-            "Add --auth NAME:PASSWORD, or keep the default host 127.0.0.1.",
+            "Add --auth-file FILE, keep the default host 127.0.0.1, or let strangers in to a "
+            "demonstration, which changes and keeps nothing: --demo.",
         )
-    if share and not (auth and read_only):
+    if share and not (auth and workspace.read_only):
         raise UserError(
             "A public link needs a password, and visitors who cannot change anything.",
             "Start it with --share, which sets both.",
         )
-
-
-def _names(host: str, auth: tuple[str, str] | None, root_path: str | None) -> list[Middleware]:
-    """Without a password, answer only to names of this machine.
-
-    A page of someone else can make its own host name point here and would then be read by the
-    browser as a page of ours (DNS rebinding).
-    """
-    if auth or root_path or host not in ("127.0.0.1", "localhost"):
-        return []
-    return [Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])]
 
 
 def _check_port(host: str, port: int | None) -> None:

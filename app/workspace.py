@@ -70,6 +70,8 @@ class Workspace:
         data_root: folder with evaluation data; None for what THEODOLITE_DATA names, if anything.
         read_only: visitors may look and search with what is listed, but not upload, name local
             paths or files of the hub, delete or run.
+        demo: visitors may be many, and strangers: read-only, nothing is written to the store, and
+            what they would have worked out is kept in memory as far as it has room there.
 
     Raises:
         UserError: when `data_root` is no data folder.
@@ -77,15 +79,21 @@ class Workspace:
     """
 
     def __init__(
-        self, store_folder: Path, data_root: Path | None = None, *, read_only: bool = False
+        self,
+        store_folder: Path,
+        data_root: Path | None = None,
+        *,
+        read_only: bool = False,
+        demo: bool = False,
     ) -> None:
-        self.store = Store.open(store_folder.resolve())
+        self.demo = demo
+        self.read_only = read_only or demo
+        self.store = Store.open(store_folder.resolve(), reading=demo)
         self.catalog = Catalog(
             data_root.resolve() if data_root else None,
             StoredUploads(self.store),
-            hub_files=not read_only,
+            hub_files=not self.read_only,
         )
-        self.read_only = read_only
         self._loaded = Loaded(self.store, self.catalog)
 
     def refuse_visitors(self) -> None:

@@ -25,6 +25,7 @@ engine's working parts belong inside the handlers. Data is read when the page is
   with `address.first`, `address.every`, `address.choice` in the `on_load` handler. A name whose
   values are free text is listed in `app.web.guard.links.TEXTS`: of others a link that names an
   encoder which is not listed asks first.
+- `CLOSED` of the module: what strangers cannot do on the page of a demonstration, and why.
 - `workspace.read_only`: leave out (do not merely disable) uploads, local paths, deletes and runs.
 - Text from outside is escaped with `html.escape` in HTML of ours and `chart.plain` in figures.
   Never put it into a `gr.HTML` template with `{{ }}`: what stands there is evaluated as JavaScript.

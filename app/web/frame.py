@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from app.pages import Line
-from app.web import icons
+from app.web import icons, parts
 
 if TYPE_CHECKING:
     from app.workspace import Workspace
@@ -109,6 +109,8 @@ def lay_out(entry: Entry, page: Any, workspace: Workspace) -> None:
     """A page in the frame, below the tabs of its entry."""
     with gr.Column(elem_id="t-main", elem_classes=["t-page", f"p-{page.PATH or 'overview'}"]):
         tabs(entry, page)
+        if workspace.demo and hasattr(page, "CLOSED"):
+            parts.static(parts.say(page.CLOSED))
         page.build(workspace)
 
 

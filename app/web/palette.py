@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from app.web import address
 from app.web.frame import Entry
+from app.web.routes import NO_STORE
 from store.errors import StoreError
 from store.run_rows import LIVE
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from engine.tasks import Task
 
 MOST_RUNS = 200
-NO_STORE = {"Cache-Control": "no-store"}
 
 
 class Place(TypedDict):

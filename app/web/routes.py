@@ -5,6 +5,7 @@ Files are named by constants of ours and never by a part of a request.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,9 +14,12 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from app.web.guard.requests import HEALTH
 from app.web.theme import STATIC
+from store.errors import StoreError
 
 FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
+NO_STORE = {"Cache-Control": "no-store"}
 PLOTLY_JS = f"theodolite/plotly-{version('plotly')}.min.js"
 UPLOAD = "/gradio_api/upload"
 ICON_SIZES = (192, 512)
@@ -56,6 +60,23 @@ def _manifest(request: Request) -> Response:
 
 def _no_uploads(request: Request) -> Response:
     return PlainTextResponse("Visitors cannot upload files", status_code=403)
+
+
+def health(well: Callable[[], object]) -> Route:
+    """The address by which a proxy or a container learns whether the app is well.
+
+    Args:
+        well: raises a StoreError when it is not.
+    """
+
+    def answer(request: Request) -> Response:
+        try:
+            well()
+        except StoreError:
+            return JSONResponse({"status": "the store cannot be read"}, 503, NO_STORE)
+        return JSONResponse({"status": "ok"}, headers=NO_STORE)
+
+    return Route(HEALTH, answer)
 
 
 def routes(*, uploads: bool = True) -> list[Route]:

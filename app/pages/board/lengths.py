@@ -49,7 +49,8 @@ def measured(workspace: Workspace, dataset: str) -> Lengths | None:
             texts, _ = workspace.catalog.sentences(dataset)
             n = len(texts)
             means = [sum(map(len, texts)) / n, sum(len(t.split()) for t in texts) / n] if n else []
-            workspace.store.derived.put(key, KIND, {"dataset": dataset, "means": means})
+            if not workspace.demo:
+                workspace.store.derived.put(key, KIND, {"dataset": dataset, "means": means})
             return Lengths(*means) if n else None
     except UserError:
         return None

@@ -69,7 +69,7 @@ def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
 
     Nothing is asked where it is not installed.
     """
-    if not _version():
+    if not _version() or workspace.demo:
         return False
     models = {model for encoder in encoders for model in _models(encoder)}
     new = [model for model in sorted(models) if workspace.store.derived.get(_key(model)) is None]

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 TITLE = "Choose"
 PATH = "choose"
+CLOSED = (
+    "Files of your own are closed here, and so are new sheets: they would have to be kept. "
+    "Start Theodolite on a machine of your own to choose on your data."
+)
 DESCRIPTION = (
     "Which encoder for your data: who is best, who ties with it, what they cost, how many more "
     "examples would tell them apart, and what speaks against trusting the answer."

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 TITLE = "Data"
 PATH = "data"
+CLOSED = (
+    "Uploads are closed here: nothing that visitors bring is taken in or kept. Start Theodolite "
+    "on a machine of your own to use your own files."
+)
 DESCRIPTION = "What encoders are measured on and searched in. A name opens a preview."
 CONTROLS = (
     Control(

@@ -235,7 +235,7 @@ def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) ->
     if before is not None:
         return before
     data = workspace.catalog.load(dataset)
-    if len(data.sentences) > AT_ONCE:
+    if workspace.demo or len(data.sentences) > AT_ONCE:
         return None
     if vectors.missing(workspace, encoder, dataset) > vectors.SMALL:
         return None

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 TITLE = "Judge"
 PATH = "judge"
+CLOSED = (
+    "Judging is closed here: marks would have to be kept. Start Theodolite on a machine of your "
+    "own to judge."
+)
 DESCRIPTION = (
     "Compare encoders on data without labels: mark what they return, without knowing whose it is. "
     "What tells most is asked next, and the interval holds however often you look."

@@ -42,6 +42,7 @@ def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) ->
     """
     from app.pages.map import facts as map_facts
 
+    workspace.store.refuse_writing()
     sentences, data_hash = workspace.catalog.sentences(job.dataset)
     vectors = service.vectors(workspace, job.encoder, job.dataset)
     began = time.perf_counter()

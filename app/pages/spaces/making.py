@@ -45,6 +45,7 @@ def make(
     Raises:
         UserError: an encoder or collection that cannot be used.
     """
+    workspace.store.refuse_writing()
     first, second = planes
     columns: list[MapColumn] = []
     arrays: dict[str, np.ndarray] = {}

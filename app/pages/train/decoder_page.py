@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 TITLE = "Train decoder"
 PATH = "train-decoder"
+CLOSED = (
+    "Training is closed here: it would take this machine's time from everybody. The form and "
+    "the command beside it are as on a machine of your own."
+)
 DESCRIPTION = (
     "Train a decoder for an encoder: a language model that says a sentence again from its vector "
     "alone. It runs in the background, and what it has learned so far is shown below."

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 TITLE = "Train"
 PATH = "train"
+CLOSED = (
+    "Training is closed here: it would take this machine's time from everybody. The form and "
+    "the command beside it are as on a machine of your own."
+)
 DESCRIPTION = (
     "Train a sentence encoder with the objectives of SimCSE. It runs in the background, its curves "
     "are on Trainings, and when it is done it stands among the encoders."

@@ -7,6 +7,7 @@ answer that repeats one can be sent: the stream to the page would break off.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from starlette.requests import Request
 from starlette.types import Message, Receive
@@ -36,8 +37,15 @@ def is_call(request: Request) -> bool:
     )
 
 
-async def mended(receive: Receive) -> Receive:
+async def read(
+    receive: Receive, most: int = MOST_BYTES, look: Callable[[bytes], None] | None = None
+) -> Receive:
     """Read a body and hand it on with each half character replaced.
+
+    Args:
+        receive: gives it.
+        most: bytes.
+        look: given the body; what it raises, this raises.
 
     Raises:
         TooLarge: it does not end in time.
@@ -49,8 +57,10 @@ async def mended(receive: Receive) -> Receive:
             return receive
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(body) > MOST_BYTES:
+        if len(body) > most:
             raise TooLarge
+    if look:
+        look(body)
     waiting: list[Message] = [
         {"type": "http.request", "body": whole_characters(body), "more_body": False}
     ]

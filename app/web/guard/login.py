@@ -1,11 +1,9 @@
-"""The check of a login: in constant time, and slower with every wrong one."""
+"""The check of a login: slower with every wrong one."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
+import asyncio
 import math
-import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -69,33 +67,51 @@ class _Waits:
 
 
 class Login:
-    """One name with its password.
+    """Names with their passwords.
 
     Whoever guesses is held back by address, and by name whatever the address. An address that has
     signed in before is held back by its own mistakes alone, so that strangers who guess cannot
     lock the owner out.
 
     Args:
-        name: as it was set, without spaces around it.
-        password: likewise.
+        match: whether a name has a password, in the same time for every name.
         clock: seconds that only grow.
     """
 
     def __init__(
-        self, name: str, password: str, clock: Callable[[], float] = time.monotonic
+        self, match: Callable[[str, str], bool], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._key = secrets.token_bytes(32)
-        self._right = self._digest(name.strip()), self._digest(password)
+        self._match = match
         self._by_address = _Waits(FREE_BY_ADDRESS, clock)
         self._by_name = _Waits(FREE_BY_NAME, clock)
         self._welcome: OrderedDict[str, None] = OrderedDict()
+        self._one_at_a_time = asyncio.Lock()
 
     async def check(self, name: str, password: str) -> bool:
-        """Whether this is the login; Gradio's `auth`.
+        """Whether this is a login; Gradio's `auth`.
+
+        One after another: guesses made at once would all be looked at before the first is wrong,
+        and hashing a password takes memory by design.
 
         Raises:
             HTTPException: 429, when too many tries before this were wrong.
         """
+        self._refuse_early(name)
+        async with self._one_at_a_time:
+            self._refuse_early(name)  # others were wrong meanwhile
+            right = await asyncio.to_thread(self._match, name, password)
+            address = visitor.get()
+            if not right:
+                self._by_address.fail(address)
+                self._by_name.fail(name[:100])
+                return False
+            self._by_address.forget(address)
+            self._welcome[address] = None
+            while len(self._welcome) > MOST_KEPT:
+                self._welcome.popitem(last=False)
+            return True
+
+    def _refuse_early(self, name: str) -> None:
         address = visitor.get()
         wait = self._by_address.left(address)
         if address not in self._welcome:
@@ -106,21 +122,3 @@ class Login:
                 429, f"Too many wrong tries. The next is looked at in {seconds} s.",
                 {"Retry-After": str(seconds)},
             )  # fmt: skip
-        # Both are compared, whatever the first says: no name answers sooner than another.
-        right = self._same(name, self._right[0]) & self._same(password, self._right[1])
-        if not right:
-            self._by_address.fail(address)
-            self._by_name.fail(name[:100])
-            return False
-        self._by_address.forget(address)
-        self._welcome[address] = None
-        while len(self._welcome) > MOST_KEPT:
-            self._welcome.popitem(last=False)
-        return True
-
-    def _same(self, given: str, right: bytes) -> bool:
-        return hmac.compare_digest(self._digest(given), right)
-
-    def _digest(self, text: str) -> bytes:
-        """Of one length for every text, so that comparing takes the same time for all."""
-        return hashlib.blake2b(text.encode("utf-8", "replace"), key=self._key).digest()

@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.web.guard import bodies, requests
+from app.web.guard import bodies, policy, requests
+from app.web.guard.limits import Limits, Refused, Visitors
 from app.web.guard.login import visitor
 
 Question = Callable[[Request, bool], Response | None]
@@ -33,6 +35,8 @@ class Guard:
         pages: paths of the pages, `/` among them.
         question: see `Question`.
         frame_ancestors: who may show our pages in a frame, as in a Content-Security-Policy.
+        limits: of each visitor; None where they are no strangers.
+        root_path: below which a proxy serves us; it may pass that on or not.
     """
 
     def __init__(
@@ -41,17 +45,24 @@ class Guard:
         pages: Collection[str],
         question: Question,
         frame_ancestors: str = "'self'",
+        limits: Limits | None = None,
+        root_path: str = "",
     ) -> None:
         self._app = app
         self._pages = frozenset(pages) | {f"{path}/" for path in pages if path != "/"}
         self._question = question
-        self._headers = _headers(frame_ancestors)
+        self._root_path = root_path
+        self._visitors = Visitors(limits) if limits else None
+        self._frame_ancestors = policy.ancestors(frame_ancestors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or have it answered."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        path = scope["path"]
+        if self._root_path and f"{path}/".startswith(f"{self._root_path}/"):
+            scope = {**scope, "path": path.removeprefix(self._root_path) or "/"}
         request = Request(scope)
 
         async def sealed(message: Message) -> None:
@@ -60,19 +71,48 @@ class Guard:
             await send(message)
 
         visitor.set(requests.address_of(request))
-        answer = await self._refusal(request) or self._app
-        if answer is self._app and bodies.is_call(request):
-            try:
-                receive = await bodies.mended(receive)
-            except bodies.TooLarge:
-                answer = PlainTextResponse("That is too much at once", status_code=413)
-        await answer(scope, receive, sealed)
+        policy.begin()
+        end = None
+        try:
+            answer = await self._refusal(request) or self._app
+            if answer is self._app:
+                receive = await self._read(request, receive)
+                end = self._visitors and self._visitors.stream(request)
+        except Refused as refused:
+            answer = refused.answer
+        except bodies.TooLarge:
+            answer = PlainTextResponse("That is too much at once", status_code=413)
+        try:
+            await answer(scope, receive, sealed)
+        finally:
+            if end:
+                end()
+
+    async def _read(self, request: Request, receive: Receive) -> Receive:
+        """The body of a call, mended; a stranger's is bounded whatever it is.
+
+        Raises:
+            TooLarge: it has too many bytes.
+            Refused: a stranger asks too much.
+        """
+        if self._visitors and request.method not in ("GET", "HEAD"):
+            look = partial(self._visitors.look_at, request)
+            return await bodies.read(receive, self._visitors.limits.body, look)
+        return await bodies.read(receive) if bodies.is_call(request) else receive
 
     async def _refusal(self, request: Request) -> Response | None:
-        """What is said instead of an answer; None for what may be answered."""
+        """What is said instead of an answer; None for what may be answered.
+
+        Raises:
+            Refused: a stranger asks too often.
+        """
         path = requests.path_of(request)
         if not requests.has_file_name(path) or not requests.is_used(path):
             return PlainTextResponse("Not found", status_code=404)
+        if not requests.has_query(request):
+            return PlainTextResponse("This address cannot be read", status_code=400)
+        if self._visitors:
+            self._visitors.admit(request)
         a_page = path in self._pages
         if not requests.is_ours(request) and not (a_page and requests.is_visit(request)):
             return PlainTextResponse("Pages of others cannot do this", status_code=403)
@@ -88,22 +128,18 @@ class Guard:
     ) -> list[tuple[bytes, bytes]]:
         """The headers of an answer, without what invites others and with what keeps them out."""
         kept = [
-            (name, _cookie(value, scheme) if name.lower() == b"set-cookie" else value)
+            (name, self._header(name.lower(), value, scheme))
             for name, value in headers
             if not name.lower().startswith(b"access-control-")
         ]
-        return [*kept, *self._headers]
+        return [*kept, *policy.headers(self._frame_ancestors)]
 
-
-def _headers(frame_ancestors: str) -> tuple[tuple[bytes, bytes], ...]:
-    found = {
-        "content-security-policy": f"frame-ancestors {frame_ancestors}; object-src 'none'",
-        "cross-origin-resource-policy": "same-origin",
-        "x-content-type-options": "nosniff",
-    }
-    if frame_ancestors == "'self'":  # the older header knows no more
-        found["x-frame-options"] = "SAMEORIGIN"
-    return tuple((name.encode(), value.encode()) for name, value in found.items())
+    def _header(self, name: bytes, value: bytes, scheme: str) -> bytes:
+        if name == b"set-cookie":
+            return _cookie(value, scheme)
+        if name == b"location" and value.startswith(b"/"):  # as Gradio has it, without the proxy's
+            return self._root_path.encode() + value
+        return value
 
 
 def _cookie(value: bytes, scheme: str) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import ipaddress
 import logging
+import re
 from urllib.parse import urlsplit
 
 from starlette._utils import get_route_path
@@ -15,8 +16,9 @@ from starlette.requests import Request
 
 log = logging.getLogger("theodolite")
 API = "/gradio_api/"
+HEALTH = "/healthz"
 OPEN = frozenset(
-    {"/login", "/login/", "/favicon.ico", "/robots.txt", "/manifest.json", "/theme.css",
+    {HEALTH, "/login", "/login/", "/favicon.ico", "/robots.txt", "/manifest.json", "/theme.css",
      f"{API}theme.css", f"{API}startup-events"}
 )  # fmt: skip
 """What is answered without a login, beside the pages, which then show the form for it."""
@@ -28,6 +30,8 @@ UNUSED = ("openapi.json", "deep_link", "proxy=", "vibe-", "vibe/", "run-history/
 some write files."""
 LONGEST_NAME, LONGEST_PATH = 255, 2000
 """No file system has longer ones."""
+LONGEST_QUERY = 2**15
+_CONTROL = re.compile(rb"[\x00-\x20\x7f]")
 PORTS = {"http": 80, "https": 443}
 
 
@@ -43,6 +47,12 @@ def has_file_name(path: str) -> bool:
         and all(len(part.encode("utf-8", "replace")) <= LONGEST_NAME for part in path.split("/"))
         and path.isprintable()
     )
+
+
+def has_query(request: Request) -> bool:
+    """Whether what an address asks can be part of one: Gradio fails on what cannot."""
+    query = request.scope["query_string"]
+    return len(query) <= LONGEST_QUERY and not _CONTROL.search(query)
 
 
 def is_used(path: str) -> bool:

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from app import ui
+from app.web.guard.accounts import Accounts
 from app.web.guard.login import FREE_BY_ADDRESS, FREE_BY_NAME, LONGEST_WAIT, Login, visitor
 from app.workspace import Workspace
 
@@ -41,7 +42,7 @@ def test_each_wrong_password_makes_the_next_wait_longer() -> None:
 
     async def guess() -> list[int]:
         clock = Clock()
-        login, waits = Login(*LOGIN, clock), []
+        login, waits = Login(Accounts.one(*LOGIN).match, clock), []
         for _ in range(FREE_BY_ADDRESS):
             assert await tried(login, "wrong") is False
         for _ in range(14):
@@ -61,7 +62,7 @@ def test_many_addresses_that_guess_at_one_name_are_held_back() -> None:
     """But not one from which the right password came before, nor guesses at another name."""
 
     async def guess() -> None:
-        login = Login(*LOGIN, Clock())
+        login = Login(Accounts.one(*LOGIN).match, Clock())
         assert await tried(login, LOGIN[1], "10.0.0.1") is True
         for number in range(FREE_BY_NAME):
             assert await tried(login, "wrong", f"10.0.1.{number}") is False

@@ -29,21 +29,23 @@ NONSENSE: list[Any] = [
 """What no page sends with an event."""
 
 
-def sent(client: httpx.Client, events: list[tuple[dict[str, Any], list[Any], Any]]) -> list[str]:
+def sent(
+    client: httpx.Client, events: list[tuple[dict[str, Any], list[Any], Any]], tab: str = ""
+) -> list[str]:
     """Send events with their values and data at once, as one tab, and return what each comes to."""
-    session, waiting, said = uuid.uuid4().hex, set(), []
+    session, waiting, said = tab or uuid.uuid4().hex, set(), []
     for event, values, about in events:
         body = {"fn_index": event["id"], "data": values, "event_data": about,
                 "session_hash": session}  # fmt: skip
         # httpx itself would not send half a character.
-        answer = client.post("/gradio_api/queue/join", content=json.dumps(body),
+        answer = client.post("gradio_api/queue/join", content=json.dumps(body),
                              headers={"Content-Type": "application/json"})  # fmt: skip
         if answer.is_success:
             waiting.add(answer.json()["event_id"])
         else:
             assert answer.status_code < 500
             said.append(answer.text)
-    with client.stream("GET", "/gradio_api/queue/data", params={"session_hash": session}) as lines:
+    with client.stream("GET", "gradio_api/queue/data", params={"session_hash": session}) as lines:
         for line in lines.iter_lines():
             if not waiting:
                 break
@@ -55,7 +57,7 @@ def sent(client: httpx.Client, events: list[tuple[dict[str, Any], list[Any], Any
 
 def config(client: httpx.Client) -> dict[str, Any]:
     """What Gradio tells its page."""
-    return dict(client.get("/config").raise_for_status().json())
+    return dict(client.get("config").raise_for_status().json())
 
 
 def unset(component: dict[str, Any]) -> Any:

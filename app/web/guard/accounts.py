@@ -1,0 +1,141 @@
+"""Names with their passwords: one from the command line, or a file of them, hashed.
+
+A line of the file is `NAME:HASH`, as `theodolite password` writes it: Argon2id by argon2-cffi, with
+its parameters and salt (the PHC string format). Lines that begin with `#` are left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from engine.errors import UserError
+
+LEAST_CHARACTERS = 8
+LONGEST_PASSWORD = 1000
+"""Characters that are hashed at all."""
+
+
+class Accounts:
+    """Who may sign in.
+
+    Args:
+        hashes: name -> something that says whether a password is right.
+        unknown: asked for names that there are not, so that they take as long.
+    """
+
+    def __init__(
+        self, hashes: Mapping[str, Callable[[str], bool]], unknown: Callable[[str], bool]
+    ) -> None:
+        self._hashes = hashes
+        self._unknown = unknown
+
+    @classmethod
+    def one(cls, name: str, password: str) -> Accounts:
+        """A single login, whose password is known for as long as the app runs."""
+        key = secrets.token_bytes(32)
+
+        def digest(text: str) -> bytes:
+            """Of one length for every text, so that comparing takes the same time for all."""
+            return hashlib.blake2b(text.encode("utf-8", "replace"), key=key).digest()
+
+        right = digest(password)
+
+        def same(given: str) -> bool:
+            return hmac.compare_digest(digest(given), right)
+
+        return cls({name.strip(): same}, same)
+
+    @classmethod
+    def read(cls, file: Path) -> Accounts:
+        """The logins of a file.
+
+        Raises:
+            UserError: it cannot be read, has no login, or a line that is none.
+        """
+        try:
+            text = file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"The file of logins {file.name} cannot be read.",
+                "Write one with: theodolite password NAME >> FILE",
+            ) from error
+        hashes = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            name, _, hashed = line.strip().partition(":")
+            if not name or not _is_hash(hashed):
+                raise UserError(
+                    f"Line {number} of {file.name} is no login with a hashed password.",
+                    "Make the line with: theodolite password NAME",
+                )
+            hashes[name] = _checked_by(hashed)
+        if not hashes:
+            raise UserError(f"There is no login in {file.name}.",
+                            "Add one with: theodolite password NAME >> FILE")  # fmt: skip
+        return cls(hashes, _checked_by(hash_of(secrets.token_hex())))
+
+    def match(self, name: str, password: str) -> bool:
+        """Whether a name has this password; as slow for a name that there is not."""
+        known = self._hashes.get(name)
+        # Asked also where there is no such name: none answers sooner than another.
+        right = (known or self._unknown)(password[:LONGEST_PASSWORD])
+        return known is not None and right and len(password) <= LONGEST_PASSWORD
+
+
+def hash_of(password: str) -> str:
+    """A password as it may be kept.
+
+    Raises:
+        UserError: one that is too short or too long.
+    """
+    from argon2 import PasswordHasher
+
+    if not LEAST_CHARACTERS <= len(password) <= LONGEST_PASSWORD:
+        raise UserError(
+            f"The password has {len(password)} characters.",
+            f"Choose one of {LEAST_CHARACTERS} to {LONGEST_PASSWORD}.",
+        )
+    return PasswordHasher().hash(password)
+
+
+def line(name: str, password: str) -> str:
+    """A login as a line of the file, without its end.
+
+    Raises:
+        UserError: a name or password that cannot be used.
+    """
+    if not name.strip() or name != name.strip() or name.startswith("#") or ":" in name or (
+        not name.isprintable()
+    ):  # fmt: skip
+        raise UserError(f"{name!r} cannot be the name of a login.",
+                        "Use letters, digits and what else has no colon.")  # fmt: skip
+    return f"{name}:{hash_of(password)}"
+
+
+def _is_hash(text: str) -> bool:
+    from argon2 import extract_parameters
+    from argon2.exceptions import InvalidHash
+
+    try:
+        extract_parameters(text)
+    except InvalidHash:
+        return False
+    return True
+
+
+def _checked_by(hashed: str) -> Callable[[str], bool]:
+    def right(password: str) -> bool:
+        from argon2 import PasswordHasher
+        from argon2.exceptions import VerificationError
+
+        try:
+            return PasswordHasher().verify(hashed, password.encode("utf-8", "replace"))
+        except VerificationError:
+            return False
+
+    return right
