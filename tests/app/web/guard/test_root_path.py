@@ -1,0 +1,124 @@
+"""Behind a proxy that serves the app below a folder of its site: by hand, and by a real nginx."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from app import ui
+from app.components import modules
+from app.web.routes import PLOTLY_JS
+from app.workspace import Workspace
+from store.errors import StoreGone
+from tests.app.web.guard.test_nonsense import handlers, sent
+
+BELOW = "/tools/theodolite"
+NGINX = """
+user root; daemon off; pid {folder}/pid; error_log {folder}/error.log;
+events {{}}
+http {{
+  access_log off; client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/1; uwsgi_temp_path {folder}/2; scgi_temp_path {folder}/3;
+  proxy_http_version 1.1; proxy_buffering off; client_max_body_size 200m;
+  proxy_set_header Host $http_host; proxy_set_header X-Forwarded-Host $http_host;
+  proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Forwarded-For $remote_addr;
+  upstream app {{ server 127.0.0.1:{app}; }}
+  server {{ listen 127.0.0.1:{strips}; location {below}/ {{ proxy_pass http://app/; }} }}
+  server {{ listen 127.0.0.1:{keeps}; location {below}/ {{ proxy_pass http://app; }} }}
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def port(workspace: Workspace) -> Iterator[int]:
+    """Of the app as the proxy finds it."""
+    demo = ui.launch(workspace, open_browser=False, block=False, root_path=BELOW)
+    yield int(demo.server_port)
+    demo.close()
+
+
+@pytest.mark.parametrize("before", ["", BELOW], ids=["stripped", "passed on"])
+def test_the_proxy_may_strip_the_folder_or_pass_it_on(port: int, before: str) -> None:
+    """Pages name what they need by addresses below it, and redirects stay there."""
+    headers = {"Host": "example.org", "X-Forwarded-Proto": "https"}
+    url = f"http://127.0.0.1:{port}{before}"
+    with httpx.Client(base_url=url, headers=headers) as client:
+        page = client.get("/search").raise_for_status().text
+        assert f'"root":"https://example.org{BELOW}"' in page.replace(": ", ":")
+        assert '<base href="./"' in page
+        assert client.get("/search/").headers["location"] == f"{BELOW}/search"
+        assert client.get("/healthz").json() == {"status": "ok"}
+        assert client.get(f"/{PLOTLY_JS}").is_success
+    assert httpx.get(f"http://127.0.0.1:{port}/tools/theodolitex/search").status_code == 404
+
+
+def test_a_store_that_is_gone_is_no_good_health(
+    workspace: Workspace, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Said to the proxy by its status; nothing of where the store lies."""
+
+    def gone(*_: object) -> None:
+        raise StoreGone("The store at /secret/place was removed.")
+
+    monkeypatch.setattr(workspace.store.database, "rows", gone)
+    answer = httpx.get(f"http://127.0.0.1:{port}/healthz")
+    assert answer.status_code == 503
+    assert "secret" not in answer.text
+
+
+def _free_ports(count: int) -> list[int]:
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    found = [one.getsockname()[1] for one in held]
+    for one in held:
+        one.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def proxied(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """Addresses of the app behind nginx: one that strips the folder, one that passes it on."""
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if nginx is None:
+        pytest.skip("nginx is not installed")
+    folder = tmp_path_factory.mktemp("nginx")
+    ports = _free_ports(2)
+    text = NGINX.format(folder=folder, below=BELOW, app=port, strips=ports[0], keeps=ports[1])
+    (folder / "nginx.conf").write_text(text)
+    server = subprocess.Popen([nginx, "-p", folder, "-c", folder / "nginx.conf"])
+    addresses = [f"http://127.0.0.1:{number}{BELOW}" for number in ports]
+    transport = httpx.HTTPTransport(retries=10)  # until it listens
+    with httpx.Client(transport=transport) as client:
+        for address in addresses:
+            client.get(f"{address}/healthz").raise_for_status()
+    yield addresses
+    server.terminate()
+    server.wait(10)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("which", [0, 1], ids=["stripped", "passed on"])
+def test_nginx_serves_all_of_it(proxied: list[str], which: int, workspace: Workspace) -> None:
+    """Pages with their scripts, events, uploads, and our own addresses."""
+    address = proxied[which]
+    origin = {"Origin": address.removesuffix(BELOW)}
+    with httpx.Client(base_url=f"{address}/", headers=origin, timeout=60) as client:
+        page = client.get("map").raise_for_status().text
+        scripts = re.findall(r'src="\./([^"]+\.js)"', page)
+        assert scripts
+        mine = [PLOTLY_JS, "theodolite/mark.svg", "theodolite/places.json", "manifest.json"]
+        for path in [*scripts, *mine, *modules.sources()]:
+            assert client.get(path).is_success, path
+        assert client.get("map/").next_request.url == f"{address}/map"  # type: ignore[union-attr]
+        files = {"files": ("a.csv", b"text\na boat\n" * 300_000)}
+        assert client.post("gradio_api/upload", files=files).is_success
+        opened = [(event, values, None) for event, values in handlers(client)
+                  if any(kind == "load" for _, kind in event["targets"])]  # fmt: skip
+        assert all('"success":true' in said for said in sent(client, opened))
+        foreign = {"Origin": "https://evil.example"}
+        assert client.get("config", headers=foreign).status_code == 403
