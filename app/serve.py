@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 NO_TUNNEL = """\
 There is no public link: Gradio's tunnel cannot be reached. The app goes on, on this machine, with
 the same login and for looking only. To let others in without the tunnel, stop it and start it with
---host 0.0.0.0 --auth NAME:PASSWORD on a network you trust, or forward the address below yourself
+--host 0.0.0.0 --auth-file FILE on a network you trust, or forward the address below yourself
 (ssh -R, cloudflared, a reverse proxy)."""
 
 

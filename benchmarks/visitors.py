@@ -3,10 +3,10 @@
     python -m benchmarks.visitors [--seconds 20] [--rounds 3] [--rate 12] [--visitors 50]
                                   [--store FOLDER]
 
-The app runs in a process of its own as a hosted demo does: for looking only, on this machine's
-loopback, without a worker, over a store with three encoders, invented results, and the starter
-topics encoded and laid out on maps. Requests fall due at the times of a Poisson process whatever
-becomes of those before (an open loop), in equal shares:
+The app runs in a process of its own as `theodolite --demo` has it, on this machine's loopback, over
+a store with three encoders, invented results, and the starter topics encoded and laid out on maps.
+Each visitor has an address, as behind a proxy, and is bounded like any stranger. Requests fall due
+at the times of a Poisson process whatever becomes of those before (an open loop), in equal shares:
 
 - search: a new sentence, three encoders;
 - compare: a new choice of encoders and tasks;
@@ -18,6 +18,9 @@ A request is taken by a visitor who waits for nothing, with the page open since 
 runs from when it was due to the last word of the answer. First each kind is asked once, all at the
 same moment: that loads models, and is told apart. With `--store`, what is there is used again, and
 what is lacking is made and kept.
+
+Memory is looked at after each round. Threads and models take theirs in the first; from then on it
+has to stay flat. `--rounds 9` makes some 2,160 requests.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
@@ -70,14 +74,15 @@ SETTLED_SECONDS = 3.0
 DESCRIPTORS_MORE = 120
 """Of threads that idle, with their connections to the store; macOS allows 256 in all."""
 MEBIBYTES_MORE = 500.0
-"""What threads and open tabs take once, however long the load lasts: it was 334 after 300 requests,
-and 372 and 391 after 745."""
+"""What threads and open tabs take once, however long the load lasts."""
+MEBIBYTES_A_ROUND = 10.0
+"""More than that and memory is not flat: the median of the rounds after the first."""
 VISITORS = """
 import sys
 from pathlib import Path
 from app import ui
 from app.workspace import Workspace
-workspace = Workspace(Path(sys.argv[2]), read_only=True)
+workspace = Workspace(Path(sys.argv[2]), demo=True)
 ui.launch(workspace, port=int(sys.argv[1]), open_browser=False)
 """
 WORDS = {
@@ -89,11 +94,21 @@ WORDS = {
 }
 
 
+ADDRESS: ContextVar[str] = ContextVar("address")
+"""Of the visitor who asks now."""
+
+
+async def sign(request: httpx.Request) -> None:
+    """Say whose request it is, as a proxy does."""
+    request.headers["X-Forwarded-For"] = ADDRESS.get("127.0.0.1")
+
+
 @dataclass
 class Times:
-    """Seconds from due to answered, by kind and round, and what went wrong."""
+    """Seconds from due to answered, by kind and round; MiB after each; and what went wrong."""
 
     rounds: list[dict[str, list[float]]] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
     def of(self, kind: str) -> list[float]:
@@ -188,17 +203,20 @@ class Site:
 class Visitor:
     """Someone with each of the pages open in a tab."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, number: int) -> None:
         self.site = site
+        self._address = f"10.0.{number // 250}.{number % 250 + 1}"
         self.tabs = {kind: f"{site.chance.getrandbits(48):x}" for kind in EVENTS}
 
     async def open(self) -> None:
         """Open the tabs."""
+        ADDRESS.set(self._address)
         for kind, asked in EVENTS.items():
             await self.site.open(self.tabs[kind], *asked, OPENED.get(kind, {}))
 
     async def ask(self, kind: str) -> None:
         """One request."""
+        ADDRESS.set(self._address)
         await getattr(self, kind)()
 
     async def search(self) -> None:
@@ -240,7 +258,9 @@ class Visitor:
         return await self.site.fire(self.tabs[kind], *EVENTS[kind], **values)
 
 
-async def load(visitors: list[Visitor], options: argparse.Namespace) -> Times:
+async def load(
+    visitors: list[Visitor], options: argparse.Namespace, server: psutil.Process
+) -> Times:
     """The rounds, one right behind the other."""
     free: asyncio.Queue[Visitor] = asyncio.Queue()
     for visitor in visitors:
@@ -261,9 +281,12 @@ async def load(visitors: list[Visitor], options: argparse.Namespace) -> Times:
 
     asking = []
     for due, kind in dues(chance, options.rate, options.seconds * options.rounds):
+        if due > options.seconds * (len(times.memory) + 1):
+            times.memory.append(held(server)[1])
         await asyncio.sleep(max(0.0, began + due - time.perf_counter()))
         asking.append(asyncio.create_task(ask(due, kind)))
     await asyncio.gather(*asking)
+    times.memory.append(held(server)[1])
     return times
 
 
@@ -295,15 +318,18 @@ async def visited(address: str, options: argparse.Namespace) -> bool:
     """Load a running app and report; whether all targets are met."""
     (server,) = psutil.Process().children()
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=options.visitors)
-    async with httpx.AsyncClient(base_url=address, timeout=GIVEN_UP, limits=limits) as client:
+    signed: dict[str, Any] = {"event_hooks": {"request": [sign]}}
+    async with httpx.AsyncClient(
+        base_url=address, timeout=GIVEN_UP, limits=limits, **signed
+    ) as client:
         config = (await client.get("config")).raise_for_status().json()
         site = Site(client, config, options.seed)
-        visitors = [Visitor(site) for _ in range(options.visitors)]
+        visitors = [Visitor(site, number) for number in range(options.visitors)]
         for visitor in visitors:
             await visitor.open()
         first = await firsts(visitors[0])
         before, used = held(server), server.cpu_times()
-        times = await load(visitors, options)
+        times = await load(visitors, options, server)
         spent = server.cpu_times()
     await asyncio.sleep(SETTLED_SECONDS)
     after = held(server)
@@ -322,12 +348,16 @@ def report(
               f"{max(found):8.2f}{len(found):9}")  # fmt: skip
     print(f"server: {cpu:.1f} CPU s; {before[0]} descriptors before, {after[0]} after; "
           f"{before[1]:.0f} MiB before, {after[1]:.0f} MiB after")  # fmt: skip
+    print("MiB after each round: " + ", ".join(f"{mib:.0f}" for mib in times.memory))
     for failure in times.failed[:5]:
         print(f"failed: {failure}")
+    grown = np.diff(times.memory)
     met = [
         at_most("requests that failed", len(times.failed), 0),
         at_most("descriptors more", after[0] - before[0], DESCRIPTORS_MORE),
         at_most("MiB more", after[1] - before[1], MEBIBYTES_MORE),
+        at_most("MiB more a round", float(np.median(grown)) if len(grown) else 0.0,
+                MEBIBYTES_A_ROUND),
         *(within(f"visitors.{kind}.p95", LIMIT, [p95(one[kind]) for one in times.rounds])
           for kind in first),
     ]  # fmt: skip

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import socket
 import subprocess
+import tempfile
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -80,25 +84,47 @@ def _free_ports(count: int) -> list[int]:
     return found
 
 
-@pytest.fixture(scope="module")
-def proxied(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+@contextlib.contextmanager
+def nginx_before(port: int) -> Iterator[list[str]]:
     """Addresses of the app behind nginx: one that strips the folder, one that passes it on."""
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         pytest.skip("nginx is not installed")
-    folder = tmp_path_factory.mktemp("nginx")
     ports = _free_ports(2)
-    text = NGINX.format(folder=folder, below=BELOW, app=port, strips=ports[0], keeps=ports[1])
-    (folder / "nginx.conf").write_text(text)
-    server = subprocess.Popen([nginx, "-p", folder, "-c", folder / "nginx.conf"])
     addresses = [f"http://127.0.0.1:{number}{BELOW}" for number in ports]
-    transport = httpx.HTTPTransport(retries=10)  # until it listens
-    with httpx.Client(transport=transport) as client:
-        for address in addresses:
-            client.get(f"{address}/healthz").raise_for_status()
-    yield addresses
-    server.terminate()
-    server.wait(10)
+    with tempfile.TemporaryDirectory() as folder:
+        text = NGINX.format(folder=folder, below=BELOW, app=port, strips=ports[0], keeps=ports[1])
+        settings = Path(folder) / "nginx.conf"
+        settings.write_text(text)
+        server = subprocess.Popen([nginx, "-p", folder, "-c", settings])
+        try:
+            for number in ports:
+                _wait_for(number)
+            yield addresses
+        finally:
+            server.terminate()
+            server.wait(10)
+
+
+def _wait_for(port: int) -> None:
+    """Until somebody listens."""
+    until = time.monotonic() + 30
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+@pytest.fixture(scope="module")
+def proxied(port: int) -> Iterator[list[str]]:
+    """The app behind nginx."""
+    with nginx_before(port) as addresses:
+        yield addresses
 
 
 @pytest.mark.long
