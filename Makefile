@@ -2,7 +2,7 @@
 PYTHON ?= python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run quick test ui long gpu lint type bench docs
+.PHONY: help setup run quick test ui long gpu lint type bench docs site
 
 help: ## list the habits
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,5 +43,9 @@ STUDIES = simcse decoders architectures
 bench: ## every performance claim, measured here and now
 	@for f in $(filter-out claims $(STUDIES),$(basename $(notdir $(wildcard benchmarks/[a-z]*.py)))); do $(PYTHON) -m benchmarks.$$f || missed="$$missed $$f"; done; test -z "$$missed" || { echo "missed:$$missed"; exit 1; }
 
-docs: ## the pictures of the README, taken from a running app
+docs: ## the pictures of the README and the site, taken from a running app
 	$(PYTHON) -m docs.pictures
+
+site: ## the documentation as a site, into build/site
+	$(PYTHON) -m properdocs build --strict --quiet
+	@echo build/site/index.html

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 VERBS = sorted(get_command(app).commands)
-TARGETS = ("setup", "run", "test", "ui", "lint", "type", "bench", "docs")
+TARGETS = ("setup", "run", "test", "ui", "lint", "type", "bench", "docs", "site")
 
 
 def test_two_commands_do_all_the_setting_up() -> None:
