@@ -2,46 +2,71 @@
 
     import theodolite as th
 
-    for result in th.evaluate(th.load("wordllama"), "starter"):
-        print(result.task, result.error or round(result.main.score, 2))
+    th.evaluate(["minilm", "wordllama"], "starter")
+    th.compare(["minilm", "wordllama"])
+    th.search("a dog runs on the grass", encoders=["minilm", "random:256"]).to_pandas()
 
-Each name is looked up where it lives when it is first used: importing this costs nothing.
+What these give shows itself in a notebook and turns into a table with `to_pandas()`. Each name is
+looked up where it lives when it is first used: importing this costs nothing.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from app.pages.choose.service import choose
-    from app.pages.compare.service import compare
-    from app.pages.search.service import nearest
+    from app.pages.decode.service import DecodeOptions
+    from app.python.verbs import choose, compare, decode, evaluate, map, search, train
     from app.workspace import Workspace
-    from engine import evaluate
     from engine.decode import open_decoder
     from engine.encoders import load
     from engine.mteb.model import mteb
-    from engine.train import train
     from engine.training import TrainSpec
 
 __all__ = [
-    "TrainSpec", "Workspace", "choose", "compare", "evaluate", "load", "mteb", "nearest",
-    "open_decoder", "train",
+    "DecodeOptions", "TrainSpec", "Workspace", "choose", "compare", "decode", "evaluate", "load",
+    "map", "mteb", "open_decoder", "search", "train",
 ]  # fmt: skip
 
 _PLACES = {
+    **dict.fromkeys(("choose", "compare", "decode", "evaluate", "map", "search", "train"),
+                    "app.python.verbs"),
+    "DecodeOptions": "app.pages.decode.service",
     "TrainSpec": "engine.training",
     "Workspace": "app.workspace",
-    "choose": "app.pages.choose.service",
-    "compare": "app.pages.compare.service",
-    "evaluate": "engine",
     "load": "engine.encoders",
     "mteb": "engine.mteb.model",
-    "nearest": "app.pages.search.service",
     "open_decoder": "engine.decode",
-    "train": "engine.train",
-}
+}  # fmt: skip
+
+
+def _refuse_what_hides_ours() -> None:
+    """Say which file or folder of somebody's stands before a package of ours.
+
+    Raises:
+        ImportError: names it, and what to do.
+    """
+    ours = Path(__file__).resolve().parents[1]
+    for name in ("app", "engine", "store"):
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            place = next(iter(getattr(spec, "submodule_search_locations", None) or ()), None)
+        else:
+            file = Path(spec.origin).resolve()
+            place = None if file == ours / name / "__init__.py" else file
+            if place is not None and place.name == "__init__.py":
+                place = place.parent
+        if place is not None:
+            raise ImportError(
+                f"{place} hides Theodolite's own package {name!r}. Rename it, or start Python in "
+                "another folder."
+            )
+
+
+_refuse_what_hides_ours()
 
 
 def __getattr__(name: str) -> Any:

@@ -73,7 +73,7 @@ def codes(sheet: Any) -> set[str]:
 def test_who_knows_words_beats_who_does_not(ready: Workspace, tmp_path: Path) -> None:
     """On topics wordllama is best alone; it is said in words, and kept."""
     file = written(tmp_path / "topics.csv", topics(40))
-    sheet = theodolite.choose(ready, file, TWO)
+    sheet = theodolite.choose(file, TWO, workspace=ready)
     assert sheet["best"]["encoder"] == "wordllama"
     assert sheet["ties"] == [] and sheet["more_examples"] == []
     assert sheet["against_baseline"]["beaten"]
@@ -86,7 +86,7 @@ def test_who_knows_words_beats_who_does_not(ready: Workspace, tmp_path: Path) ->
     assert words.headline(sheet) == "wordllama is best"
     assert len(sheet["differ"]["examples"]) > 5
     again = len(ready.store.runs.list())
-    assert theodolite.choose(ready, file, TWO) == sheet
+    assert theodolite.choose(file, TWO, workspace=ready).sheet == sheet.sheet
     assert len(ready.store.runs.list()) == again
 
 

@@ -1,0 +1,63 @@
+"""A whole search, with all that has to be done before: for the terminal, Python and agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from app.jobs.submit import perform
+from app.pages.search import job, searchable, service
+
+if TYPE_CHECKING:
+    from app.components.hit import Hit
+    from app.jobs.submit import Move
+    from app.pages.search.service import SearchSpec
+    from app.workspace import Workspace
+    from engine.encoders.base import Encoder
+
+
+def answer(
+    workspace: Workspace, asked: SearchSpec, move: Move | None = None
+) -> dict[str, list[list[Hit]]]:
+    """Hits by encoder, a list a query; of words and patterns under the name of the mode.
+
+    Args:
+        workspace: where everything is.
+        asked: the question.
+        move: told how far the encoding of a large collection is.
+
+    Raises:
+        UserError: an encoder, collection or query that cannot be used.
+    """
+    limits = service.limits_of(workspace, asked)
+    if not asked.is_near:
+        found = [
+            service.hits_of_text(workspace, asked, query, limits)[0] for query in asked.queries
+        ]
+        return {asked.mode: found}
+    return dict(_by_encoder(workspace, asked, limits, move))
+
+
+def among(encoder: Encoder, sentences: Sequence[str], asked: SearchSpec) -> list[list[Hit]]:
+    """Hits among sentences that are no data set, each of them once; nothing is kept.
+
+    Raises:
+        UserError: a query that cannot be used.
+    """
+    distinct = list(dict.fromkeys(sentences))
+    exact = searchable.Exact(encoder, distinct)
+    exact.complete()
+    opened = searchable.Searchable(exact, distinct, encoder)
+    return service.hits_in(opened, asked, service.Limits(asked.k, asked.least))
+
+
+def _by_encoder(
+    workspace: Workspace, asked: SearchSpec, limits: service.Limits, move: Move | None
+) -> Iterator[tuple[str, list[list[Hit]]]]:
+    for name in asked.encoders:
+        needed = job.needed(workspace, name, asked.collection)
+        if needed is not None and not needed.is_stored(workspace):
+            for _ in perform(workspace, needed, move=move):
+                pass
+        opened = searchable.open_collection(workspace, name, asked.collection)
+        yield name, service.hits_in(opened, asked, limits)

@@ -1,0 +1,27 @@
+// What a document that stands alone does for its pieces: it gives them their values, and whoever frames it its height.
+// `pieces` are their scripts by name.
+theodolite.script = async () => {}; // all that is needed is in here
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const follow = () => document.body.classList.toggle("dark", dark.matches);
+follow();
+dark.addEventListener("change", follow);
+
+JSON.parse(document.getElementById("t-held").textContent).forEach(({ name, props }, number) => {
+  const element = document.querySelector(`[data-piece="${number}"]`);
+  pieces[name]({ element, props, trigger: () => {}, watch: () => {} });
+});
+
+// There are no pages to go to and no panels to open: of links and buttons to these at most the words stay.
+document.querySelectorAll('a.t-button[href^="./"]').forEach((link) => link.remove());
+for (const link of document.querySelectorAll('a[href^="./"], button[data-press="more"]')) {
+  const words = document.createElement("span");
+  words.className = link.className.replace("t-change", "");
+  words.append(...link.childNodes);
+  link.replaceWith(words);
+}
+
+if (parent !== window) {
+  const tell = () => parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().height) }, "*");
+  new ResizeObserver(tell).observe(document.body);
+  tell();
+}

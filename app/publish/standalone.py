@@ -1,0 +1,123 @@
+"""A document that holds all that it shows: its style, the scripts of its pieces, their values.
+
+It asks nobody for anything, so it stands in a notebook and opens from a disk without a network. The
+pieces are the components of the pages with their own JavaScript. Needs no Gradio.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from app import formats
+from app.web import theme
+from app.web.routes import plotly_file
+
+HERE = Path(__file__).parent
+COMPONENTS = theme.APP / "components"
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; form-action 'none'"
+)
+"""Nothing is asked for, from whatever host."""
+CHART_HEIGHT = 360
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A component in a document.
+
+    Attributes:
+        name: of its script among the components: `chart`, `board`, `js/hits`.
+        value: what it shows, as on a page.
+        props: what else its script is given.
+    """
+
+    name: str
+    value: Any
+    props: dict[str, Any] = field(default_factory=dict)
+
+
+def chart(value: Any, height: int = CHART_HEIGHT) -> Piece:
+    """A figure, of the value that `components.chart.drawing` makes, so many pixels high."""
+    return Piece("chart", value, {"height": height, "series": list(theme.SERIES)})
+
+
+def hits(value: str) -> Piece:
+    """Sentences that were found, of the value that `components.hits.columns` makes."""
+    return Piece("js/hits", value, {"palette": list(theme.SERIES)})
+
+
+def document(parts: Sequence[str | Piece]) -> str:
+    """The document, compressed: a browser unpacks it.
+
+    Args:
+        parts: from top to bottom; HTML in which all from outside is escaped, or a component.
+    """
+    packed = base64.b64encode(gzip.compress(_page(parts).encode(), mtime=0)).decode()
+    return (
+        '<!doctype html><html lang="en-GB"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>Theodolite</title>'
+        f'</head><body><script>const packed = "{packed}";\n'
+        f"{_script(HERE / 'unpack.js')}</script></body></html>"
+    )
+
+
+def _page(parts: Sequence[str | Piece]) -> str:
+    pieces = [part for part in parts if isinstance(part, Piece) and part.value is not None]
+    body = "".join(
+        part if isinstance(part, str) else f'<div data-piece="{pieces.index(part)}"></div>'
+        for part in parts
+        if isinstance(part, str) or part in pieces
+    )
+    scripts = "".join(
+        f"pieces[{json.dumps(name)}] = ({{ element, props, trigger, watch }}) => {{\n"
+        f"{_body(COMPONENTS / f'{name}.js')}\n}};\n"
+        for name in dict.fromkeys(piece.name for piece in pieces)
+    )
+    held = [
+        {"name": piece.name, "props": {**piece.props, "value": piece.value}} for piece in pieces
+    ]
+    said = formats.json_text(held).replace("<", "\\u003c")
+    library = ""
+    if any(piece.name == "chart" for piece in pieces):
+        library = f"<script>{_script(plotly_file())}</script>"
+    return (
+        '<!doctype html><html lang="en-GB"><head><meta charset="utf-8">'
+        f"<title>Theodolite</title><style>{_style()}</style></head>"
+        f'<body><div class="gradio-container"><main class="t-page t-alone">{body}</main></div>'
+        f'<script type="application/json" id="t-held">{said}</script>{library}'
+        f"<script>{_script(theme.STATIC / 'pieces.js')}</script>"
+        f"<script>const pieces = {{}};\n{scripts}{_script(HERE / 'standalone.js')}</script>"
+        "</body></html>"
+    )
+
+
+@lru_cache(maxsize=8)
+def _script(file: Path) -> str:
+    """A script of ours, or a library, as it can stand between two tags."""
+    return file.read_text("utf-8").replace("</script", "<\\/script")
+
+
+def _body(file: Path) -> str:
+    """What a component's script does when it is mounted; of a module that imports no other."""
+    text = _script(file)
+    if file.parent == COMPONENTS:
+        return text
+    plain = re.sub(r"^export (?=function|const)", "", text, flags=re.MULTILINE)
+    if re.search(r"^(import|export)\b", plain, flags=re.MULTILINE):
+        raise ValueError(f"{file.name} needs other modules")
+    return f"{plain}\nmount({{ element, props, trigger, watch }});"
+
+
+@lru_cache(maxsize=1)
+def _style() -> str:
+    own = (HERE / "frozen.css").read_text("utf-8") + (HERE / "standalone.css").read_text("utf-8")
+    return theme.css() + own

@@ -1,0 +1,220 @@
+"""What the functions of `import theodolite` give: frozen, and three ways of looking at each.
+
+`rows()` are flat objects, `to_pandas()` the same as a table, and a notebook shows what the page
+would, by `app.python.views`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from app.pages.compare import service as comparing
+from app.pages.map import service as maps
+from app.python import views
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from app.components.hit import Hit
+    from app.pages.choose.sheet import Sheet
+    from app.pages.decode.service import DecodeResult
+    from app.pages.search.service import SearchSpec
+    from engine.results import Result
+    from engine.training.events import Event, Finished
+
+_PRINTED = 20
+"""Rows of a table that a terminal is shown."""
+
+
+class Answer:
+    """Something that shows itself in a notebook and turns into a table."""
+
+    if TYPE_CHECKING:  # of the service where it has them
+
+        def rows(self) -> list[dict[str, Any]]:
+            """One flat object a row."""
+
+    def _parts(self) -> views.Parts:
+        """What a notebook shows, from top to bottom."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a table of pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def _repr_html_(self) -> str:
+        return views.framed(self._parts())
+
+    def __repr__(self) -> str:
+        table = self.to_pandas()
+        shown = table.to_string(max_rows=_PRINTED, max_cols=9, max_colwidth=60)
+        return f"{type(self).__name__}\n{shown}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Results(Answer):
+    """What an evaluation gave, in order; a sequence of `engine.results.Result`.
+
+    Attributes:
+        results: one for each encoder and task.
+    """
+
+    results: tuple[Result, ...]
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, place: int) -> Result:
+        return self.results[place]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a result: its main score, or what went wrong."""
+        return [_result_row(result) for result in self.results]
+
+    def _parts(self) -> views.Parts:
+        return views.results(self.rows())
+
+
+def _result_row(result: Result) -> dict[str, Any]:
+    main = None if result.error is not None else result.main
+    return {
+        "encoder": result.encoder, "task": result.task, "score": main and main.score,
+        "metric": main and main.metric, "n": main and main.n, "protocol": result.protocol,
+        "seed": result.seed, "error": result.error, "hint": result.hint,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Answer, comparing.Comparison):
+    """Several encoders side by side, and which differences are real."""
+
+    def _parts(self) -> views.Parts:
+        return views.comparison(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Found(Answer):
+    """Sentences that were found.
+
+    Attributes:
+        queries: what was looked for.
+        hits: encoder -> a list for each query, nearest first; of words and patterns one list under
+            the name `words` or `pattern`.
+    """
+
+    queries: tuple[str, ...]
+    hits: Mapping[str, Sequence[Sequence[Hit]]]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a hit."""
+        return [
+            {"query": query, "encoder": encoder, "rank": rank, "cosine": hit.cosine,
+             "id": hit.index, "sentence": hit.sentence}
+            for encoder, lists in self.hits.items()
+            for query, found in zip(self.queries, lists, strict=True)
+            for rank, hit in enumerate(found, 1)
+        ]  # fmt: skip
+
+    def _parts(self) -> views.Parts:
+        return views.hits(self.queries, self.hits)
+
+
+def found(asked: SearchSpec, hits: Mapping[str, Sequence[Sequence[Hit]]]) -> Found:
+    """What answers a question; examples are one query together."""
+    together = asked.mode == "examples"
+    return Found((" · ".join(asked.queries),) if together else asked.queries, hits)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Map(Answer, maps.StoredMap):
+    """A collection on the plane."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row a sentence: its number, text, place, and what is known of it."""
+        import numpy as np
+
+        return maps.table(self, np.arange(len(self.points)))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The same, an object a sentence."""
+        return self.to_pandas().to_dict("records")
+
+    def _parts(self) -> views.Parts:
+        return views.plane(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Training(Answer):
+    """A training that is over.
+
+    Attributes:
+        events: everything that happened, `Finished` last.
+    """
+
+    events: tuple[Event, ...]
+
+    @property
+    def encoder(self) -> str:
+        """Spec string that loads what was trained."""
+        last: Any = self.events[-1]
+        finished: Finished = last
+        return finished.encoder
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row an event: its `kind`, and what it says."""
+        return [{"kind": event.kind, **asdict(event)} for event in self.events]
+
+    def _parts(self) -> views.Parts:
+        return views.training(self.events)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decodings(Answer):
+    """What decoders made of sentences.
+
+    Attributes:
+        found: (sentence, what each encoder's decoder made of its vector).
+    """
+
+    found: tuple[tuple[str, tuple[DecodeResult, ...]], ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each sentence and encoder."""
+        return [
+            {"given": given, "encoder": one.encoder, "sentence": one.sentence,
+             "cosine": one.cosine, "decoder": one.decoder,
+             "error": None if one.problem is None else str(one.problem)}
+            for given, results in self.found
+            for one in results
+        ]  # fmt: skip
+
+    def _parts(self) -> views.Parts:
+        return views.decodings(self.found)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decision(Answer):
+    """A decision sheet; what it says is read by name, `decision["best"]`.
+
+    Attributes:
+        sheet: `best`, `ties`, `cheapest`, `more_examples`, `warnings`, and the numbers behind them.
+    """
+
+    sheet: Sheet
+
+    def __getitem__(self, name: str) -> Any:
+        return self.sheet[name]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row an encoder."""
+        return [dict(row) for row in self.sheet["encoders"]]
+
+    def _parts(self) -> views.Parts:
+        return views.decision(self.sheet)

@@ -1,0 +1,348 @@
+"""The functions of `import theodolite`: the services, asked with plain arguments.
+
+An encoder that is named, by a spec string, is looked up where the app and the command line look:
+what is measured, drawn or trained is kept in your store and seen on the pages. An encoder that is
+given as an object (`load(spec)`, or anything with `name`, `dim`, `fingerprint` and `encode`) is
+asked here and now, and no store is opened.
+
+`workspace` is, everywhere, the store and the data that are asked: `Workspace(folder, data)`. None
+is your own: THEODOLITE_HOME, else the platform's folder, with the data of THEODOLITE_DATA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.python.answers import (
+    Comparison,
+    Decision,
+    Decodings,
+    Found,
+    Map,
+    Results,
+    Training,
+    found,
+)
+from app.python.own import own
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.jobs.submit import Move
+    from app.pages.decode.service import DecodeOptions
+    from app.workspace import Workspace
+    from engine.encoders.base import Encoder
+    from engine.progress import Progress
+    from engine.results import Result
+    from engine.training.events import Event
+    from engine.training.spec import TrainSpec
+
+
+def evaluate(
+    encoders: str | Encoder | Sequence[str | Encoder],
+    tasks: str | Sequence[str] | None = None,
+    *,
+    protocol: str | None = None,
+    seed: int | None = None,
+    workspace: Workspace | None = None,
+    progress: Progress | None = None,
+) -> Results:
+    """Measure encoders; a number measured before is read, not measured again.
+
+        for result in theodolite.evaluate("wordllama", "starter"):
+            print(result.task, result.error or result.main.score)
+
+    Args:
+        encoders: spec strings, whose results are kept, or objects, whose are not; one or several.
+        tasks: names or suites (`starter`, `sts`, `transfer`, `probing`, …), as a list or with
+            commas; None as for `engine.tasks.expand`.
+        protocol: for all tasks; None is each task's own.
+        seed: None is the protocol's own.
+        workspace: that is asked; None for your own.
+        progress: called with (done, total) of each task of an encoder given as an object.
+
+    Returns:
+        A result for each encoder and task. What goes wrong with a task is in its `error`.
+
+    Raises:
+        UserError: a spec, task, protocol or seed that cannot be used.
+    """
+    results: list[Result] = []
+    for encoder in _several(encoders):
+        if isinstance(encoder, str):
+            results += _kept(own(workspace), encoder, tasks, protocol, seed)
+        else:
+            from engine import evaluate as measure
+
+            data = workspace.catalog if workspace else None
+            results += measure(
+                encoder, tasks, protocol=protocol, seed=seed, data=data, progress=progress
+            )
+    return Results(tuple(results))
+
+
+def _kept(
+    workspace: Workspace, encoder: str, tasks: str | Sequence[str] | None, protocol: str | None,
+    seed: int | None,
+) -> list[Result]:  # fmt: skip
+    """Measured as `theodolite evaluate` does it."""
+    from app.pages.evaluate import service
+    from app.pages.evaluate.job import EvaluateJob
+
+    job = EvaluateJob.of(workspace, [encoder], tasks, protocol, seed)
+    return [_result(workspace, row) for row in service.evaluate(workspace, job)]
+
+
+def _result(workspace: Workspace, row: dict[str, Any]) -> Result:
+    """A row of the store as what the engine had given."""
+    from engine.results import Result, Score
+
+    full = workspace.store.results.in_full([row["id"]])[row["id"]]
+    names = {field.name for field in fields(Score)}
+    scores = tuple(
+        Score(**{name: value for name, value in score.items() if name in names})
+        for score in full["scores"]
+    )
+    same = ("encoder", "fingerprint", "dim", "task", "protocol", "seed", "data_hash", "seconds",
+            "error")  # fmt: skip
+    return Result(
+        **{name: row[name] for name in same}, scores=scores, details=full["details"],
+        examples=workspace.store.results.examples(row["id"]), hint=row["hint"] or "",
+    )  # fmt: skip
+
+
+def compare(
+    encoders: Sequence[str],
+    tasks: str | Sequence[str] | None = None,
+    protocol: str | None = None,
+    *,
+    workspace: Workspace | None = None,
+) -> Comparison:
+    """Say which differences between measured encoders are real.
+
+        theodolite.compare(["minilm", "wordllama"], "starter")
+
+    Args:
+        encoders: spec strings; the first is what the others are compared with.
+        tasks: names or suites; None for every task that one of them has a score on.
+        protocol: results under this one only; None for each task's own.
+        workspace: whose results; None for your own.
+
+    Raises:
+        UserError: fewer than two encoders, an unknown task or protocol, or nothing measured yet.
+    """
+    from app.pages.compare import service
+
+    report = service.compare(own(workspace), encoders, tasks, protocol)
+    return Comparison(**_fields(report))
+
+
+def search(
+    queries: str | Sequence[str],
+    data: str | Sequence[str] = "starter-topics",
+    encoders: str | Encoder | Sequence[str | Encoder] = "minilm",
+    *,
+    k: int = 10,
+    by: str = "meaning",
+    unlike: Sequence[str] = (),
+    least: float | None = None,
+    only: Sequence[str] = (),
+    workspace: Workspace | None = None,
+    move: Move | None = None,
+) -> Found:
+    """Find sentences: the nearest of each query by each encoder, or by their words.
+
+        theodolite.search("a dog runs", "flickr30k", ["minilm", "random:256"], k=5)
+        theodolite.search("a dog runs", ["cats sleep", "dogs run"], theodolite.load("wordllama"))
+
+    Args:
+        queries: texts, examples, words or a pattern, as `by` says.
+        data: name of a data set, or the sentences themselves.
+        encoders: spec strings or objects; one or several.
+        k: at most so many of each query and encoder.
+        by: `meaning`, `examples` (all queries together), `words` or `pattern`.
+        unlike: with `examples`, sentences to be unlike.
+        least: minimum cosine.
+        only: `property: value`, what sentences of a data set must have.
+        workspace: whose data and vectors; None for your own.
+        move: told how far the encoding is, for a bar.
+
+    Raises:
+        UserError: an encoder, data or query that cannot be used.
+    """
+    from app.pages.search import service
+    from app.pages.search.answer import among, answer
+
+    texts = _several(queries)
+    models = _several(encoders)
+    names = [model for model in models if isinstance(model, str)]
+    asked = service.spec(texts, data if isinstance(data, str) else "", mode=by, k=k, least=least,
+                         only=only, unlike=unlike, encoders=names)  # fmt: skip
+    if isinstance(data, str) and len(names) == len(models):
+        return found(asked, answer(own(workspace), asked, move))
+    if not asked.is_near or only:
+        raise UserError(
+            "Words, patterns and labels are looked for in data sets that are named.",
+            "Name the data set and the encoders, or search by meaning or examples.",
+        )
+    sentences = own(workspace).catalog.sentences(data)[0] if isinstance(data, str) else data
+    opened = [_loaded(model) for model in models]
+    return found(asked, {model.name: among(model, sentences, asked) for model in opened})
+
+
+def map(
+    encoder: str,
+    data: str = "starter-topics",
+    *,
+    method: str = "umap",
+    neighbours: int = 15,
+    min_dist: float = 0.1,
+    seed: int | None = 0,
+    workspace: Workspace | None = None,
+    move: Move | None = None,
+) -> Map:
+    """Put a collection on a plane; a map made before is read.
+
+    Args:
+        encoder: a spec string.
+        data: name of a data set.
+        method: `umap`, `umap-learn`, `tsne`, `pca` or (an extra) `pacmap`.
+        neighbours: `n_neighbors`; the perplexity of t-SNE.
+        min_dist: how close UMAP may put points.
+        seed: None for a map that is not reproducible.
+        workspace: that keeps it; None for your own.
+        move: told how far it is, for a bar.
+
+    Raises:
+        UserError: an encoder, data set or number that cannot be used.
+    """
+    from app.jobs.submit import perform
+    from app.pages.map.job import MapJob
+
+    place = own(workspace)
+    how: dict[str, Any] = {"method": method, "neighbours": neighbours, "min_dist": min_dist}
+    job = MapJob.of(encoder, data, **how, seed=seed)
+    if not job.is_stored(place):
+        for _ in perform(place, job, move=move):
+            pass
+    return Map(**_fields(job.stored(place) or job.make(place)))
+
+
+def train(
+    spec: TrainSpec,
+    *,
+    watch: Callable[[Event], object] | None = None,
+    workspace: Workspace | None = None,
+) -> Training:
+    """Train an encoder to the end, or go on with one; the pages Jobs and Trainings show it.
+
+        theodolite.train(theodolite.TrainSpec("unsup", "minilm", "wiki.txt", ""), watch=print)
+
+    Args:
+        spec: everything that is asked; with an empty `out` it goes into a folder of the store.
+        watch: told every event at once. What it raises ends the training, which can go on later.
+        workspace: that lists it; None for your own.
+
+    Raises:
+        UserError: something asked cannot be done.
+    """
+    from app.jobs.submit import perform
+    from app.pages.train.job import TrainJob
+    from engine.training.events import Event
+
+    place, events = own(workspace), []
+    for _, _, event in perform(place, TrainJob.of(place, spec)):
+        if isinstance(event, Event):
+            events.append(event)
+            if watch is not None:
+                watch(event)
+    return Training(tuple(events))
+
+
+def decode(
+    sentences: str | Sequence[str],
+    encoders: str | Sequence[str] = "minilm",
+    *,
+    options: DecodeOptions | None = None,
+    workspace: Workspace | None = None,
+) -> Decodings:
+    """Encode sentences and decode their vectors again: what each encoder kept of them.
+
+    Args:
+        sentences: one or several.
+        encoders: spec strings of encoders that have a decoder; one or several.
+        options: `DecodeOptions(method, beams, temperature, top_p, seed, rounds, known_words)`.
+        workspace: whose decoders, beside those that ship; None for your own.
+
+    Returns:
+        What was decoded; where an encoder cannot, its `problem` says why.
+
+    Raises:
+        UserError: an empty or endless sentence.
+    """
+    from app.pages.decode import service
+
+    how, names = options or service.DEFAULTS, _several(encoders)
+    return Decodings(
+        tuple(
+            (text, tuple(service.decode(own(workspace), names, text, how)))
+            for text in _several(sentences)
+        )
+    )
+
+
+def choose(
+    data: Path | str,
+    encoders: str | Sequence[str] | None = None,
+    *,
+    columns: str | None = None,
+    max_ms: float | None = None,
+    max_bytes: int | None = None,
+    licences: Sequence[str] = (),
+    workspace: Workspace | None = None,
+    move: Move | None = None,
+) -> Decision:
+    """Measure encoders on a file of yours, and decide.
+
+        decision = theodolite.choose("reviews.csv", columns="text=review,label=stars")
+        print(decision["best"], decision["ties"], decision["cheapest"])
+
+    Args:
+        data: a file, or the name of a data set.
+        encoders: spec strings; None for those installed.
+        columns: `text=…,label=…`; None for guesses.
+        max_ms: milliseconds that one sentence alone may take on this machine.
+        max_bytes: of a vector.
+        licences: that the weights may have; none for any.
+        workspace: which keeps the file, the results and the sheet; None for your own.
+        move: told how far the whole is, for a bar.
+
+    Raises:
+        UserError: what cannot be read or asked.
+    """
+    from app.pages.choose import service
+
+    names = None if encoders is None else _several(encoders)
+    sheet = service.choose(
+        own(workspace), data, names, columns=columns, max_ms=max_ms, max_bytes=max_bytes,
+        licences=licences, move=move,
+    )  # fmt: skip
+    return Decision(sheet)
+
+
+def _several(given: Any) -> list[Any]:
+    """One thing as a list of one."""
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+
+
+def _loaded(encoder: str | Encoder) -> Encoder:
+    from engine.encoders import load
+
+    return load(encoder) if isinstance(encoder, str) else encoder
+
+
+def _fields(of: Any) -> dict[str, Any]:
+    """What a frozen answer of a service holds, for the one that shows itself."""
+    return {field.name: getattr(of, field.name) for field in fields(of)}

@@ -1,0 +1,183 @@
+"""Answers as a notebook shows them: the tables and charts of the pages, in a frame of their own.
+
+The frame runs its scripts without rights on the notebook around it, and asks nobody for anything.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.components.chart import drawing, plain
+from app.components.hits import HitsColumn, columns
+from app.pages.overview.service import metric
+from app.publish.standalone import Piece, chart, document
+from app.publish.standalone import hits as hits_piece
+from app.web import parts
+from app.web.figures import axis, draw, percent, scatter
+
+if TYPE_CHECKING:
+    from app.components.hit import Hit
+    from app.pages.choose.sheet import Sheet
+    from app.pages.compare.service import Comparison
+    from app.pages.decode.service import DecodeResult
+    from app.pages.map.service import StoredMap
+    from engine.training.events import Event
+
+Parts = Sequence[str | Piece]
+MOST_ROWS = 500
+"""Of a table in a notebook; `to_pandas` has all."""
+MOST_POINTS = 20_000
+"""Of a map in a notebook: the page draws millions."""
+_FIRST_HEIGHT = 320
+"""Pixels, until the frame has said how high it is."""
+_LARGEST = 4000
+_MAP_HEIGHT = 520
+
+
+def framed(shown: Parts) -> str:
+    """A document as HTML for a notebook, which tells its frame how high it is."""
+    name = f"theodolite-{secrets.token_hex(8)}"
+    return (
+        f'<iframe id="{name}" title="Theodolite" sandbox="allow-scripts allow-downloads" '
+        f'style="width:100%;height:{_FIRST_HEIGHT}px;border:0" '
+        f'srcdoc="{escape(document(shown))}"></iframe>'
+        f'<script>(() => {{ const frame = document.getElementById("{name}"); '
+        'addEventListener("message", (event) => { '
+        "if (frame && event.source === frame.contentWindow && event.data?.height > 0) "
+        f"frame.style.height = `${{Math.min(event.data.height, {_LARGEST})}}px`; }}); }})();"
+        "</script>"
+    )
+
+
+def results(found: Sequence[dict[str, Any]]) -> Parts:
+    """A row a result, as `Results.rows` has them."""
+    rows = [
+        [
+            f'<span class="t-spec">{escape(row["encoder"])}</span>',
+            escape(row["task"]),
+            "" if row["error"] else formats.score(row["score"]),
+            "" if row["error"] else escape(metric(row)),
+            "" if row["error"] else formats.count(row["n"]),
+            escape(row["protocol"]),
+            escape(f"{row['error']} {row['hint']}".strip()) if row["error"] else "",
+        ]
+        for row in found[:MOST_ROWS]
+    ]
+    heads = ["Encoder", "Task", "Score", "Metric", "Examples", "Protocol", "Error"]
+    if not any(row[-1] for row in rows):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    return [parts.table(heads, rows, "Scores", numbers=(2, 4)), _more(len(found))]
+
+
+def comparison(answer: Comparison) -> Parts:
+    """What it comes to, its picture, the table, and what is unfair."""
+    from app.pages.compare import board, differences, table
+    from app.pages.compare.ranking_view import panel
+
+    of = differences.of_tasks
+    shown: Parts = [table.table(answer, [], {}), table.reading(answer)]
+    if len(answer.encoders) - 1 > differences.MOST_DRAWN:
+        of = differences.of_means
+        shown = [Piece("board", board.table(answer, [], {}))]
+    intervals, said = of(answer)
+    picture = chart(differences.picture(answer, intervals, said)) if intervals else ""
+    return [parts.heading(said) if said else "", picture, *shown, panel(answer.cautions)]
+
+
+def hits(queries: Sequence[str], found: Mapping[str, Sequence[Sequence[Hit]]]) -> Parts:
+    """A block a query, in it a column an encoder."""
+    lists = [
+        HitsColumn(encoder, own, by_encoder=any(h.cosine is not None for one in own for h in one))
+        for encoder, own in found.items()
+    ]
+    return [hits_piece(columns(queries, lists))]
+
+
+def plane(answer: StoredMap) -> Parts:
+    """How far it can be trusted, and its points."""
+    info = answer.info
+    labels, said = [""] * len(answer.points), ""
+    column = next((one for one in answer.columns if one.kind == "label"), None)
+    if column is not None:
+        labels = [column.labels[number] for number in answer.values[column.key].tolist()]
+    if info["trust"]:
+        said = (
+            f"{percent(info['trust']['recall'])} of a sentence's {info['trust']['k']} nearest are "
+            "its nearest here too."
+        )
+    title = f"{len(answer.points):,} sentences of {info['dataset']} as {info['encoder']} has them"
+    places: dict[str, list[int]] = {}
+    for place, label in enumerate(labels[:MOST_POINTS]):
+        places.setdefault(label, []).append(place)
+    traces = [
+        scatter(
+            x=answer.points[mine, 0].tolist(), y=answer.points[mine, 1].tolist(),
+            name=plain(formats.shorten(label)), mode="markers", marker={"size": 4},
+            text=[plain(formats.shorten(answer.sentences[place], 90)) for place in mine],
+            hovertemplate="%{text}<extra>%{fullData.name}</extra>",
+        )
+        for label, mine in places.items()
+    ]  # fmt: skip
+    hidden: dict[str, Any] = {"visible": False, "zeroline": False}
+    figure = draw(
+        traces, axis(**hidden), axis(scaleanchor="x", **hidden), height=_MAP_HEIGHT, left=12,
+        legend=len(places) > 1,
+    )  # fmt: skip
+    return [parts.heading(title, said), chart(drawing(figure, title, name="map"), _MAP_HEIGHT)]
+
+
+def training(happened: Sequence[Event]) -> Parts:
+    """What came of it, and its curves."""
+    from app.pages.trainings.figures import Curve, curves_drawing
+    from engine.training.events import Evaluated, Finished, Stepped
+
+    last = happened[-1]
+    said, kept = "", None
+    if isinstance(last, Finished):
+        kept = last.best_step
+        best = "" if last.best_score is None else f", best dev score {last.best_score:.2f}"
+        said = parts.heading(
+            f"Trained in {formats.duration(last.seconds)}{best}", f"It is loaded as {last.encoder}"
+        )
+    shown: list[str | Piece] = [said]
+    for kind, value, what in ((Evaluated, "score", "dev score"), (Stepped, "loss", "loss")):
+        events: list[Any] = [event for event in happened if isinstance(event, kind)]
+        steps, values = [one.step for one in events], [getattr(one, value) for one in events]
+        if events:
+            line = Curve(what, steps, values, kept=kept)
+            shown.append(chart(curves_drawing([line], what, what.replace(" ", "-"))))
+    return shown
+
+
+def decodings(found: Sequence[tuple[str, Sequence[DecodeResult]]]) -> Parts:
+    """Below each sentence a card an encoder."""
+    from app.pages.decode import views
+
+    shown: list[str] = []
+    for given, results in found:
+        said = [
+            (one.encoder, parts.problem(one.problem)) if one.problem is not None else one
+            for one in results
+        ]
+        shown += [parts.heading(given), views.cards(said)]
+    return shown
+
+
+def decision(sheet: Sheet) -> Parts:
+    """The sheet, its picture and its numbers."""
+    from app.pages.choose import views
+
+    drawn = views.drawn(sheet)
+    front = chart(drawn["front"]) if drawn["front"] else ""
+    return [drawn["sheet"], drawn["finding"], front, drawn["numbers"]]
+
+
+def _more(rows: int) -> str:
+    left = rows - MOST_ROWS
+    if left <= 0:
+        return ""
+    return f'<p class="t-small t-muted">{formats.plural(left, "more row")} in to_pandas().</p>'

@@ -1,0 +1,119 @@
+"""`import theodolite as th`: what is kept and what is not, and how an answer is looked at."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+from dataclasses import FrozenInstanceError
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import theodolite as th
+from app.python.answers import Training
+from engine.errors import UserError
+from engine.training.events import Evaluated, Finished, Stepped
+from tests.fakes.results import invent
+
+HOSTILE = '<img src=x onerror="alert(1)"> & </script>'
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> th.Workspace:
+    """Where somebody's own results are."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "own"))
+    return th.Workspace(tmp_path / "own")
+
+
+def seen(html: str) -> str:
+    """What the frame of a notebook unpacks."""
+    document = unescape(re.findall(r'srcdoc="([^"]*)"', html)[0])
+    packed = re.findall(r'packed = "([^"]*)"', document)[0]
+    return gzip.decompress(base64.b64decode(packed)).decode()
+
+
+def body(html: str) -> str:
+    """Its HTML, without style and scripts."""
+    return re.findall(r"<main.*</main>", seen(html), re.DOTALL)[0]
+
+
+def test_what_is_named_is_kept_and_what_is_given_is_not(own: th.Workspace) -> None:
+    """Both measure the same; a spec's result is in the store, an object's opens none."""
+    given = th.evaluate(th.load("random:16"), "StarterSTS")
+    assert own.store.results.table() == []
+    named = th.evaluate("random:16", ["StarterSTS"])
+    assert [row["encoder"] for row in own.store.results.table()] == ["random:16"]
+    assert [result.main.score for result in named] == [result.main.score for result in given]
+    assert named[0].examples.keys() == given[0].examples.keys()
+    table = named.to_pandas()
+    assert table.loc[0, "score"] == given[0].main.score and len(table) == len(named) == 1
+    assert "StarterSTS" in body(named._repr_html_())
+
+
+def test_a_comparison_is_the_pages_and_a_table(own: th.Workspace) -> None:
+    """Of the person's own store; with its chart, its verdicts and all its numbers."""
+    for name, accuracy in (("random:8", 0.9), ("random:4", 0.6)):
+        invent(own, name, "MR", accuracy)
+    found = th.compare(["random:8", "random:4"])
+    assert found.to_pandas().loc[1, "verdict"] == "random:8 is better"
+    html = found._repr_html_()
+    assert "worse" in body(html) and "data-piece" in body(html)
+    assert "plotly.js v" in seen(html)
+    assert repr(found).startswith("Comparison\n")
+    with pytest.raises(FrozenInstanceError):
+        found.tasks = ()  # type: ignore[misc]
+
+
+def test_sentences_of_ones_own_are_searched_without_a_store(tmp_path: Path) -> None:
+    """The nearest first, each sentence once; text from outside is shown as it is."""
+    sentences = ["a car", HOSTILE, "a dog", "a dog"]
+    found = th.search("a dog", sentences, th.load("random:64"), k=3)
+    assert found.to_pandas().loc[0, "sentence"] == "a dog"
+    assert len(found.rows()) == 3 and found.rows()[0]["cosine"] == pytest.approx(1.0)
+    html = found._repr_html_()
+    assert HOSTILE not in html and HOSTILE not in seen(html)
+    assert "\\u003cimg src=x" in seen(html)
+    with pytest.raises(UserError, match="Words, patterns and labels"):
+        th.search("dog", sentences, by="words")
+
+
+def test_a_data_set_is_searched_by_several_and_by_words(own: th.Workspace) -> None:
+    """One list for each encoder and query; of words one, with no cosine."""
+    found = th.search(["a dog", "a boat"], encoders=["random:16", "random:8"], k=2)
+    assert {len(lists) for lists in found.hits.values()} == {2}
+    assert len(found.to_pandas()) == 8
+    words = th.search("dog", by="words", k=1)
+    assert words.rows()[0]["cosine"] is None and "dog" in words.rows()[0]["sentence"].lower()
+
+
+def test_a_map_is_a_table_of_places_and_a_picture(own: th.Workspace) -> None:
+    """A row a sentence; drawn in the notebook, kept for the page."""
+    found = th.map("random:8", "starter-pairs", method="pca")
+    table = found.to_pandas()
+    assert {"sentence", "x", "y"} <= set(table.columns) and len(table) == len(found.points)
+    assert own.store.projections.get(found.key) is not None
+    assert '"scatter' in seen(found._repr_html_()).replace("\\", "")
+
+
+def test_a_training_shows_its_curves() -> None:
+    """Events as rows; the spec that loads what was trained."""
+    events = (
+        Evaluated(10, 70.0, 0.5, -1.0, True),
+        Finished(10, 10, 70.0, 3.0, "out", "dir:out", "done"),
+    )
+    made = Training(events)
+    assert made.encoder == "dir:out" and list(made.to_pandas().kind)[-1] == "finished"
+    assert "best dev score 70.00" in body(made._repr_html_())
+    assert Stepped.kind not in {row["kind"] for row in made.rows()}
+
+
+def test_what_was_decoded_stands_beside_what_was_given(own: th.Workspace) -> None:
+    """By a decoder that ships; an encoder without one says so in its row."""
+    found = th.decode("A man plays a guitar.", ["random:256", "random:4"])
+    first, second = found.rows()
+    assert first["sentence"] == "a man plays a guitar." and first["error"] is None
+    assert "no decoder" in second["error"]
+    assert "plays" in body(found._repr_html_())
