@@ -72,6 +72,7 @@ class Workspace:
             paths or files of the hub, delete or run.
         demo: visitors may be many, and strangers: read-only, nothing is written to the store, and
             what they would have worked out is kept in memory as far as it has room there.
+        hub_files: False where somebody else chooses the names: nothing of the hub is fetched.
 
     Raises:
         UserError: when `data_root` is no data folder.
@@ -85,6 +86,7 @@ class Workspace:
         *,
         read_only: bool = False,
         demo: bool = False,
+        hub_files: bool = True,
     ) -> None:
         self.demo = demo
         self.read_only = read_only or demo
@@ -92,7 +94,7 @@ class Workspace:
         self.catalog = Catalog(
             data_root.resolve() if data_root else None,
             StoredUploads(self.store),
-            hub_files=not self.read_only,
+            hub_files=hub_files and not self.read_only,
         )
         self._loaded = Loaded(self.store, self.catalog)
 

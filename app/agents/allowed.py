@@ -1,0 +1,81 @@
+"""What an agent may name: what is here, and files below the folders that the person has named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec, parse
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.workspace import Workspace
+
+SHIPPED = ("minilm", "wordllama", "random", "borep")
+"""Sources that come with the program."""
+
+
+class Allowed:
+    """Judges what an agent names, before anything is opened.
+
+    Args:
+        workspace: whose list of encoders and data sets is allowed as it is.
+        roots: folders below which it may name files.
+    """
+
+    def __init__(self, workspace: Workspace, roots: Sequence[Path] = ()) -> None:
+        self._workspace = workspace
+        self._roots = [root.expanduser().resolve() for root in roots]
+
+    def encoder(self, spec: str) -> str:
+        """The canonical form of a spec.
+
+        One that the person keeps is allowed whatever it names. Of others each source comes with the
+        program, or is a file below a root; nothing is fetched from the hub or sent to an endpoint.
+
+        Raises:
+            UserError: a spec that cannot be read, or is not allowed.
+        """
+        parsed = parse(spec)
+        name = str(parsed)
+        if self._workspace.store.encoders.get(name) is None:
+            for source in parsed.sources:
+                self._source(source)
+            self._steps(parsed)
+        return name
+
+    def data(self, name: str) -> str:
+        """A data set that is here: of the starter set, the data folder, or the person's uploads.
+
+        Raises:
+            UserError: any other name.
+        """
+        if name not in {info.name for info in self._workspace.catalog.list()}:
+            raise UserError(
+                f"There is no data set {name!r} here.", "The tool `data` lists those that are."
+            )
+        return name
+
+    def _source(self, source: SourceSpec) -> None:
+        paths = [source.value] if SOURCES[source.kind].value_is == "path" else []
+        words = source.option("words") or ""
+        paths += [words] if Path(words).is_absolute() else []
+        for path in paths:
+            real = Path(path).resolve()
+            if not any(real.is_relative_to(root) for root in self._roots):
+                raise UserError(
+                    f"{source.kind} names a file outside the folders that are allowed here.",
+                    "The person can name its folder: theodolite mcp --root FOLDER, or add the "
+                    "encoder: theodolite encoders add.",
+                )
+        if source.kind not in SHIPPED and not paths:
+            raise UserError(
+                f"{source} is not among the encoders here, and an agent fetches none.",
+                "The tool `encoders` lists them; the person adds others: theodolite encoders add.",
+            )
+
+    def _steps(self, spec: EncoderSpec) -> None:
+        for step in spec.steps:
+            if step.data and not step.data.startswith("@"):
+                self.data(step.data)

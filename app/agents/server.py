@@ -1,0 +1,50 @@
+"""The tools over the Model Context Protocol, by its official package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from importlib.metadata import version
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+
+from app.agents.tools import Tools
+from engine.errors import UserError
+from store.errors import StoreError
+
+CHANGES = ("evaluate",)
+NAMES = ("encoders", "data", "results", "board", "compare", "search", "decode", *CHANGES)
+ABOUT = (
+    "Theodolite measures and compares sentence encoders. Scores are points of 100 unless their "
+    "metric says otherwise. Differences are real only where a verdict says so."
+)
+
+
+def server(tools: Tools) -> MCPServer[Any]:
+    """Make the server; `run("stdio")` serves until its client has gone."""
+    made: MCPServer[Any] = MCPServer(
+        "theodolite", instructions=ABOUT, version=version("theodolite"), log_level="WARNING"
+    )
+    for name in NAMES:
+        hints = ToolAnnotations(
+            read_only_hint=name not in CHANGES, destructive_hint=False, idempotent_hint=True,
+            open_world_hint=False,
+        )  # fmt: skip
+        made.add_tool(_in_sentences(getattr(tools, name)), name=name, annotations=hints)
+    return made
+
+
+def _in_sentences(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """The tool with errors that an agent can read, and mend."""
+
+    @wraps(tool)
+    def run(*args: Any, **given: Any) -> Any:
+        try:
+            return tool(*args, **given)
+        except (UserError, StoreError) as error:
+            raise ToolError(f"{error.message} {error.hint}".strip()) from error
+
+    return run

@@ -1,0 +1,190 @@
+"""The tools of an agent: the services that pages and verbs ask, with limits and typed rows.
+
+What is measured is kept as if the person had asked; nothing else changes. Docstrings are what an
+agent is told, so the limits stand in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from app.agents import typed
+from app.agents.allowed import Allowed
+from app.agents.typed import row
+from app.workspace import Workspace
+from engine.errors import UserError
+
+MOST_ENCODERS, MOST_TASKS, MOST_QUERIES = 8, 20, 10
+MOST_CHARACTERS, MOST_HITS, MOST_ROWS = 2000, 100, 500
+MOST_ENCODED = 10_000
+"""Sentences of a data set, before a search: more are left to a run of the person's."""
+Row = TypeVar("Row")
+
+
+class Tools:
+    """Each method is a tool.
+
+    Args:
+        workspace: that is asked.
+        allowed: what may be named.
+    """
+
+    def __init__(self, workspace: Workspace, allowed: Allowed) -> None:
+        self._workspace = workspace
+        self._allowed = allowed
+
+    def encoders(self) -> typed.Encoders:
+        """List the encoders that are kept here. At most 500 rows."""
+        from app.pages.encoders import service
+
+        return typed.Encoders(*_rows(typed.EncoderRow, service.listed(self._workspace)))
+
+    def data(self) -> typed.Data:
+        """List the data sets that are here, with the task that measures each. At most 500 rows."""
+        infos = self._workspace.catalog.list()
+        return typed.Data(*_rows(typed.DataRow, [vars(info) for info in infos]))
+
+    def results(self, encoders: list[str] | None = None, tasks: str | None = None) -> typed.Results:
+        """Read the scores that were measured before; nothing is measured.
+
+        Args:
+            encoders: spec strings, at most 8; all that were measured if left out.
+            tasks: names with commas, at most 20; all if left out.
+        """
+        names = None if encoders is None else self._named(encoders)
+        wanted = None if tasks is None else _few(tasks.split(","), MOST_TASKS, "task")
+        found = self._workspace.store.results.table(encoders=names, tasks=wanted)
+        return typed.Results(*_rows(typed.ResultRow, found))
+
+    def board(self, suite: str = "all") -> typed.Board:
+        """Put every measured encoder in one order over the tasks of a suite. At most 500 rows.
+
+        Args:
+            suite: `all`, `starter`, `sts`, `transfer`, `probing` or another one's name.
+        """
+        from app.pages.board import service
+
+        standings = service.board(self._workspace, service.BoardSpec(suite))
+        return typed.Board(*_rows(typed.BoardRow, standings.rows()))
+
+    def evaluate(
+        self, encoders: list[str], tasks: str, protocol: str | None = None, seed: int | None = None
+    ) -> typed.Results:
+        """Measure encoders on tasks and keep the results; what was measured before is read.
+
+        This may take seconds to hours: begin with small tasks such as StarterSTS.
+
+        Args:
+            encoders: spec strings, at most 8, of encoders that are kept here or ship, e.g. minilm,
+                wordllama, random:256, minilm | normalise.
+            tasks: names or suites with commas, at most 20 tasks.
+            protocol: for all tasks; each task's own if left out.
+            seed: the protocol's own if left out.
+        """
+        from app.pages.evaluate import service
+        from app.pages.evaluate.job import EvaluateJob
+        from engine.tasks import get
+
+        names = self._named(encoders)
+        job = EvaluateJob.of(self._workspace, names, tasks, protocol, seed)
+        for task in _few(job.tasks, MOST_TASKS, "task"):
+            self._allowed.data(get(task, self._workspace.catalog).dataset)
+        # The list that the pages offer is the person's.
+        found = service.evaluate(self._workspace, job, listed=False)
+        return typed.Results(*_rows(typed.ResultRow, list(found)))
+
+    def compare(
+        self, encoders: list[str], tasks: str | None = None, protocol: str | None = None
+    ) -> typed.Compared:
+        """Say which differences between measured encoders are real, task by task and in the mean.
+
+        Args:
+            encoders: 2 to 8 spec strings; the first is what the others are compared with.
+            tasks: names or suites with commas; all that were measured if left out.
+            protocol: results under this one only; each task's own if left out.
+        """
+        from app.pages.compare import service
+
+        report = service.compare(self._workspace, self._named(encoders), tasks, protocol)
+        rows, left_out = _rows(typed.ComparedRow, report.rows())
+        return typed.Compared(rows, list(report.warnings), left_out)
+
+    def search(
+        self,
+        queries: list[str],
+        data: str = "starter-topics",
+        encoders: list[str] | None = None,
+        k: int = 10,
+        by: str = "meaning",
+    ) -> typed.Hits:
+        """Find sentences of a data set: the nearest of each query, or by words or pattern.
+
+        Args:
+            queries: at most 10 texts of at most 2,000 characters each.
+            data: name of a data set that is here.
+            encoders: at most 8 spec strings; minilm if left out.
+            k: at most so many of each query and encoder, 1 to 100.
+            by: meaning, examples (all queries together), words or pattern.
+        """
+        from app.pages.search import service
+        from app.pages.search.answer import answer
+        from app.python.answers import found
+
+        if k > MOST_HITS:
+            raise UserError(f"The top {k} are too many.", f"Ask for at most {MOST_HITS}.")
+        texts = _texts(queries)
+        names = self._named(encoders or ["minilm"])
+        asked = service.spec(texts, self._allowed.data(data), mode=by, k=k, encoders=names)
+        for name in names if asked.is_near else ():
+            self._encode(name, data)
+        hits = found(asked, answer(self._workspace, asked))
+        return typed.Hits([row(typed.HitRow, one) for one in hits.rows()])
+
+    def decode(self, sentences: list[str], encoders: list[str] | None = None) -> typed.Decoded:
+        """Encode sentences and decode their vectors again: what each encoder kept of them.
+
+        Args:
+            sentences: at most 10 of at most 2,000 characters each.
+            encoders: at most 8 spec strings of encoders with a decoder; minilm if left out.
+        """
+        from app.python import verbs
+
+        names = self._named(encoders or ["minilm"])
+        made = verbs.decode(_texts(sentences), names, workspace=self._workspace)
+        return typed.Decoded([row(typed.DecodedRow, one) for one in made.rows()])
+
+    def _encode(self, encoder: str, data: str) -> None:
+        """Bring what is lacking into the cache, where that is soon done; a run is the person's."""
+        from app.pages.search import searchable, service
+
+        opened = searchable.so_far(self._workspace, encoder, data)
+        if opened.needs_index or opened.lacking > MOST_ENCODED:
+            raise UserError(
+                service.undone(opened, data),
+                "The person can have that done once: theodolite search, or the page Search.",
+            )
+        searchable.open_collection(self._workspace, encoder, data)
+
+    def _named(self, encoders: Sequence[str]) -> list[str]:
+        return [self._allowed.encoder(name) for name in _few(encoders, MOST_ENCODERS, "encoder")]
+
+
+def _texts(given: Sequence[str]) -> list[str]:
+    for text in given:
+        if len(text) > MOST_CHARACTERS:
+            raise UserError(
+                f"A text has {len(text):,} characters.", f"Give at most {MOST_CHARACTERS:,}."
+            )
+    return _few(given, MOST_QUERIES, "text")
+
+
+def _few(given: Sequence[str], most: int, what: str) -> list[str]:
+    if len(given) > most:
+        raise UserError(f"{len(given)} {what}s are too many at once.", f"Name at most {most}.")
+    return list(given)
+
+
+def _rows(kind: type[Row], found: Sequence[Mapping[str, Any]]) -> tuple[list[Row], int]:
+    """As many as are told, and how many are left out."""
+    return [row(kind, one) for one in found[:MOST_ROWS]], max(0, len(found) - MOST_ROWS)

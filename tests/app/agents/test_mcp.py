@@ -1,0 +1,117 @@
+"""`theodolite mcp`, asked by the client of the protocol's own package over a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.agents.allowed import Allowed
+from app.agents.tools import MOST_ENCODERS, Tools
+from app.workspace import Workspace
+from engine.errors import UserError
+from tests.fakes.results import invent
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """Two invented results, and the starter set."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    made = Workspace(tmp_path / "store", hub_files=False)
+    for name, accuracy in (("random:8", 0.9), ("random:4", 0.6)):
+        invent(made, name, "MR", accuracy)
+    return made
+
+
+@pytest.mark.slow
+def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path: Path) -> None:
+    """One server answers all: typed rows, errors as sentences, and only evaluations are kept."""
+    mcp = pytest.importorskip("mcp")
+    asked: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("encoders", {}),
+        ("data", {}),
+        ("compare", {"encoders": ["random:8", "random:4"]}),
+        ("evaluate", {"encoders": ["random:16"], "tasks": "StarterSTS"}),
+        ("results", {"encoders": ["random:16"]}),
+        ("board", {}),
+        ("search", {"queries": ["a dog"], "encoders": ["random:16"], "k": 2}),
+        ("decode", {"sentences": ["A man plays a guitar."], "encoders": ["random:256"]}),
+        ("search", {"queries": ["a dog"], "encoders": [f"dir:{tmp_path}"]}),
+        ("search", {"queries": "no list"}),
+    )
+
+    async def talk() -> tuple[dict[str, Any], list[Any]]:
+        server = mcp.StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "app.cli", "mcp", "--store", str(workspace.store.folder)],
+            env={name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
+            cwd=ROOT,
+        )
+        async with mcp.Client(server) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            return tools, [await client.call_tool(name, given) for name, given in asked]
+
+    tools, answers = asyncio.run(talk())
+    assert tools.keys() == {name for name, _ in asked}
+    assert [name for name, tool in tools.items() if not tool.annotations.read_only_hint] == [
+        "evaluate"
+    ]
+    assert "at most 8" in tools["evaluate"].description
+    assert "rows" in tools["search"].output_schema["properties"]
+    told = [answer.structured_content for answer in answers[:8]]
+    kept, data, compared, measured, known, board, hits, decoded = told
+    assert {"random:8", "random:4"} <= {row["name"] for row in kept["rows"]}
+    assert "starter-topics" in {row["name"] for row in data["rows"]}
+    assert compared["rows"][1]["verdict"] == "random:8 is better"
+    assert measured["rows"][0]["score"] == known["rows"][0]["score"]
+    assert {row["encoder"] for row in board["rows"]} == {"random:4", "random:8", "random:16"}
+    assert [row["rank"] for row in hits["rows"]] == [1, 2]
+    assert decoded["rows"][0]["sentence"].startswith("a man")
+    refused, malformed = answers[8:]
+    assert refused.is_error and "outside the folders" in refused.content[0].text
+    assert malformed.is_error
+    assert workspace.store.encoders.get("random:16") is None
+    assert [run["kind"] for run in workspace.store.runs.list()] == ["evaluate"]
+
+
+def test_nothing_is_opened_that_was_not_allowed(workspace: Workspace, tmp_path: Path) -> None:
+    """Paths by links and `..` too; what the person keeps is allowed as it is."""
+    root, beside = tmp_path / "models", tmp_path / "beside"
+    for folder in (root, beside):
+        folder.mkdir()
+    (root / "link").symlink_to(beside)
+    allowed = Allowed(workspace, [root])
+    assert allowed.encoder(f"dir:{root}/mine | normalise").startswith("dir:")
+    for spec in (
+        f"dir:{beside}", f"dir:{root}/../beside", f"dir:{root}/link/x", f"words:{beside}/w.txt",
+        f"vectors:{beside}/v.parquet", f"random:8?words={beside}/w.txt", f"minilm + dir:{beside}",
+        "hf:some/model", "api:http://127.0.0.1:9#m", "random:8 | center:hub:some/data",
+    ):  # fmt: skip
+        with pytest.raises(UserError):
+            allowed.encoder(spec)
+    workspace.store.encoders.add(f"dir:{beside}", {})
+    assert allowed.encoder(f"dir:{beside}") == f"dir:{beside}"
+    for name in ("hub:some/data", "upload:none", str(beside)):
+        with pytest.raises(UserError, match="no data set"):
+            allowed.data(name)
+
+
+def test_what_is_too_much_is_refused(workspace: Workspace) -> None:
+    """In a sentence that names the limit."""
+    tools = Tools(workspace, Allowed(workspace))
+    with pytest.raises(UserError, match="at most 8"):
+        tools.compare([f"random:{n}" for n in range(2, MOST_ENCODERS + 3)])
+    with pytest.raises(UserError, match="at most 2,000"):
+        tools.search(["x" * 2001])
+    with pytest.raises(UserError, match="at most 100"):
+        tools.search(["x"], k=101)
+    with pytest.raises(UserError, match="at most 10"):
+        tools.decode(["x"] * 11)
+    with pytest.raises(UserError, match=r"not fetched|no data set"):
+        tools.evaluate(["random:8"], "hub:some/data")
