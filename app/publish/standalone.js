@@ -11,9 +11,12 @@ JSON.parse(document.getElementById("t-held").textContent).forEach(({ name, props
   pieces[name]({ element, props, trigger: () => {}, watch: () => {} });
 });
 
-// There are no pages to go to and no panels to open: of links and buttons to these at most the words stay.
-document.querySelectorAll('a.t-button[href^="./"]').forEach((link) => link.remove());
+// There are no pages to go to and no panels to open: of links the words stay inside a sentence, of buttons the name.
 for (const link of document.querySelectorAll('a[href^="./"], button[data-press="more"]')) {
+  if (link.matches("a") && !/[^.!?\s]\s*$/.test(link.previousSibling?.textContent ?? "")) {
+    link.remove();
+    continue;
+  }
   const words = document.createElement("span");
   words.className = link.className.replace("t-change", "");
   words.append(...link.childNodes);
