@@ -2,9 +2,10 @@
 
     python -m docs.pictures [PATH ...]
 
-Launches the app on a new store and waits until its first runs have filled the overview. Then every
-page is taken as it opens, light, for `docs/pages/`; the map and Compare also light and dark for the
-README. With paths of pages (`map`, `fair-play`; `overview` for the first) only these are taken.
+Launches the app on a new store, without a data folder, and waits until its first runs have filled
+the overview. Then every page is taken as it opens, light, for `docs/pages/`; the map and Compare
+also light and dark for the README. With paths of pages (`map`, `fair-play`; `overview` for the
+first) only these are taken.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def main(paths: list[str]) -> None:
             [sys.executable, "-m", "app.cli", "serve", "--store", store, "--no-browser", "--json"],
             stdout=subprocess.PIPE,
             text=True,
+            env={name: value for name, value in os.environ.items() if name != "THEODOLITE_DATA"},
         )
         try:
             url = json.loads(app.stdout.readline())["url"].rstrip("/")  # type: ignore[union-attr]

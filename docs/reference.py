@@ -83,11 +83,13 @@ def _signature(name: str, found: Any) -> list[str]:
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
-    """Functions that are defaults by their names, for their addresses change."""
-    default = parameter.default
-    if inspect.isfunction(default):
-        return f"{parameter.name}: {parameter.annotation} = {default.__name__}"
-    return str(parameter)
+    """Its type unquoted, and a function that is a default by its name: its address changes."""
+    default, kind = parameter.default, parameter.annotation
+    typed = parameter.name if kind is parameter.empty else f"{parameter.name}: {kind}"
+    if default is parameter.empty:
+        return typed
+    said = default.__name__ if inspect.isfunction(default) else repr(default)
+    return f"{typed} = {said}"
 
 
 def _text(found: Any) -> Iterator[str]:

@@ -43,7 +43,7 @@ def test_verbs_protocols_and_names_are_those_of_the_code(site: Path) -> None:
 
 
 def test_every_page_of_the_app_has_a_page(site: Path) -> None:
-    """Under the name of its address, with the title that it has there, and in the list of pages."""
+    """Under the name of its address, with its title and picture, and in the list of pages."""
     from app.ui import PAGES
 
     listed = (site / "pages" / "index.html").read_text(encoding="utf-8")
@@ -51,6 +51,15 @@ def test_every_page_of_the_app_has_a_page(site: Path) -> None:
         name = page.PATH or "overview"
         assert page.TITLE in headings(site / "pages" / f"{name}.html")
         assert f'<td><a href="{name}.html">{page.TITLE}</a></td>' in listed
+        written = (ROOT / "docs" / "pages" / f"{name}.md").read_text(encoding="utf-8")
+        assert f"![The page {page.TITLE}]({name}.webp)" in written
+
+
+def test_the_pictures_are_small() -> None:
+    """They travel with every checkout."""
+    docs = ROOT / "docs"
+    pictures = [*docs.glob("*.png"), *(docs / "pages").glob("*.webp")]
+    assert sum(picture.stat().st_size for picture in pictures) < 2_500_000
 
 
 def test_nothing_comes_from_another_host(site: Path) -> None:
