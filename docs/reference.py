@@ -56,11 +56,11 @@ def names() -> str:
     parts = []
     for name in sorted(theodolite.__all__, key=str.lower):
         found = getattr(theodolite, name)
-        parts += [f"### {name}", "", *_signature(name, found), "", *_text(found), ""]
+        parts += [f"## {name}", "", *_signature(name, found), "", *_text(found), ""]
         if inspect.isclass(found):
             for own, method in vars(found).items():
                 if inspect.isfunction(method) and not own.startswith("_") and method.__doc__:
-                    parts += [f"#### {name}.{own}", "", *_signature(own, method), ""]
+                    parts += [f"### {name}.{own}", "", *_signature(own, method), ""]
                     parts += [*_text(method), ""]
     return "\n".join(parts)
 
