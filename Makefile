@@ -47,5 +47,4 @@ docs: ## the pictures of the README and the site, taken from a running app
 	$(PYTHON) -m docs.pictures
 
 site: ## the documentation as a site, into build/site
-	$(PYTHON) -m properdocs build --strict --quiet
-	@echo build/site/index.html
+	$(PYTHON) -m properdocs build --strict
