@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from app.formats import last_part
 from app.pages.encoders.service import ensure_listed
 from app.recent import Recent
+from engine import paths
 from engine.decoding.presets import default_texts
 from engine.encoders.spec import of_before
 from engine.errors import UserError
@@ -228,7 +229,7 @@ def card_of(workspace: Workspace, name: str) -> str:
 def folder_of(workspace: Workspace, named: str) -> Path:
     """The folder of a decoder, of one that is listed by its name."""
     rows = listed(workspace)
-    own = Path(named).expanduser().absolute()
+    own = paths.named(named).absolute()
     return next((row.folder for row in rows if row.name == named), own)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from engine.decoding import folder as folders
@@ -12,6 +11,7 @@ from engine.decoding.spec import DecoderSpec
 from engine.decoding.vocabulary import Words
 from engine.encoders.base import Encoder
 from engine.errors import UserError
+from engine.paths import named
 
 SAME = ("architecture", "vocabulary", "width", "layers")
 """Settings that the weights decide."""
@@ -40,7 +40,7 @@ class Start:
         """
         if spec.start is None:
             return None
-        folder = Path(spec.start).expanduser()
+        folder = named(spec.start)
         model, vocabulary, facts = folders.read(folder)
         if (facts["fingerprint"], facts["dim"]) != (encoder.fingerprint, encoder.dim):
             raise UserError(

@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 from engine.endpoints import Address
 from engine.errors import UserError
+from engine.paths import named
 
 TASK_DATA = "@task"
 """As a step's data: the sentences of the task being measured. As a prompt: the one that the model
@@ -345,7 +346,7 @@ def _number(text: str, what: str, low: int, high: int) -> int:
 
 
 def _absolute(path: str) -> str:
-    return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - no Path: keeps `..` textual
+    return os.path.abspath(named(path))  # noqa: PTH100 - no Path: keeps `..` textual
 
 
 def _quote(text: str) -> str:

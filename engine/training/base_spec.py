@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from engine.errors import UserError
+from engine.paths import named
 from engine.training.fields import written
 
 Ranges = Mapping[str, tuple[Callable[[Any], bool], str]]
@@ -135,7 +136,7 @@ class BaseSpec:
     @property
     def out_folder(self) -> Path:
         """Where what is trained will be."""
-        return Path(self.out).expanduser().absolute()
+        return named(self.out).absolute()
 
     @property
     def working_folder(self) -> Path:

@@ -18,6 +18,7 @@ from app.jobs.submit import queue
 from app.pages.trainings.service import DECODERS
 from engine.decoding.presets import TEST_TEXTS, default_texts
 from engine.errors import UserError
+from engine.paths import named
 from engine.progress import ProgressCallback
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class DiagnoseJob(Job):
         row = decoders.decoder_of(workspace, encoder)
         if row is None:
             raise NoDecoder(f"{encoder} has no decoder yet.", "Train one on Train decoder.")
-        path = Path(text or "").expanduser()
+        path = named(text or "")
         chosen = HELD_OUT if text == "held-out" else text or _unseen(workspace, row)
         file = str(path.absolute()) if text and path.is_file() else chosen
         return cls(row.encoder, row.name, file, number)

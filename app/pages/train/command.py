@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from app.pages.train.options import EstimateOption, takes_settings
 from app.terminal import JsonOption, QueueOption, emit, emit_json, line, queued, say, verb
 from app.workspace import Workspace
 from engine.errors import UserError
+from engine.paths import named
 from engine.training import TrainSpec
 from engine.training.fields import defaults
 
@@ -126,7 +126,7 @@ def sweep(
 
     settings = _with_dev(workspace, settings)
     base_spec = TrainSpec(objective=objective, base=base, train=train,  # type: ignore[arg-type]
-                          out=str(Path(out).expanduser().absolute()), **settings)  # fmt: skip
+                          out=str(named(out).absolute()), **settings)  # fmt: skip
     if scale is not None:
         base_spec = ablations.scaled(base_spec, scale)
     if (ablation is None) != bool(vary):

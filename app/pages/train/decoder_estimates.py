@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.paths import named
 from engine.training.presets import STARTER
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _of_text(workspace: Workspace, name: str) -> int:
     if name in {info.name for info in workspace.catalog.list()}:
         found = [*root.glob(f"{name}.*")] if root and not name.startswith("upload:") else []
     elif not workspace.read_only:  # what a visitor names is not looked for
-        path = Path(name).expanduser()
+        path = named(name)
         found = [path] if path.is_file() else []
     if not found:
         return _USUAL

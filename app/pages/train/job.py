@@ -17,6 +17,7 @@ from app.pages.train.report import TrainingReport, last_event
 from engine.decoding.events import DECODER_EVENTS, DecoderFinished
 from engine.decoding.spec import DecoderSpec
 from engine.errors import UserError
+from engine.paths import named
 from engine.training import Event, Finished, TrainSpec, sweeps
 from engine.training.base_spec import BaseSpec
 from engine.training.events import EVENTS
@@ -59,7 +60,7 @@ class TrainingJob(Job, Generic[Spec]):
             UserError: what it names cannot be read.
         """
         spec = cls.resolve(workspace, spec)
-        out = Path(spec.out).expanduser().absolute() if spec.out else cls.home(workspace, spec)
+        out = named(spec.out).absolute() if spec.out else cls.home(workspace, spec)
         return cls(replace(spec, out=str(out)))
 
     @staticmethod
@@ -155,7 +156,7 @@ class TrainJob(TrainingJob[TrainSpec]):
     def resolve(workspace: Workspace, spec: TrainSpec) -> TrainSpec:
         """Also of a base in a folder."""
         if spec.base.startswith("dir:"):
-            spec = replace(spec, base="dir:" + str(Path(spec.base[4:]).expanduser().absolute()))
+            spec = replace(spec, base="dir:" + str(named(spec.base[4:]).absolute()))
         return replace(spec, train=_absolute(spec.train))
 
     @staticmethod
@@ -349,5 +350,5 @@ def _encoder_home(workspace: Workspace, spec: TrainSpec, mark: str) -> Path:
 
 def _absolute(train: str) -> str:
     """A file by its whole path; the name of a data set as it is."""
-    path = Path(train).expanduser()
+    path = named(train)
     return str(path.absolute()) if path.is_file() else train

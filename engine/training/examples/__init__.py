@@ -22,6 +22,7 @@ from engine.datasets import hub
 from engine.datasets.catalog import Catalog
 from engine.datasets.formats import ENDINGS, ending_of
 from engine.errors import UserError
+from engine.paths import named
 from engine.training.examples import data_sets, tables, texts
 from engine.training.examples.base import Examples, ExamplesSpec
 from engine.training.spec import ObjectiveName, TrainSpec
@@ -61,9 +62,9 @@ def open_examples(
     if not is_file(name):
         examples = data_sets.examples(name, wanted, catalog)
     elif ending_of(name)[0] == ".txt":
-        examples = texts.examples(Path(name).expanduser(), wanted, folder)
+        examples = texts.examples(named(name), wanted, folder)
     else:
-        examples = tables.examples(Path(name).expanduser(), wanted, folder)
+        examples = tables.examples(named(name), wanted, folder)
     if len(examples) < 2:
         raise _too_few(name, examples)
     return examples
@@ -86,7 +87,7 @@ def is_file(name: str) -> bool:
     """Tell whether the name of training data is that of a file, there or not, or of a data set."""
     if name.startswith(("upload:", hub.PREFIX)):
         return False
-    return Path(name).expanduser().is_file() or name.lower().removesuffix(".gz").endswith(ENDINGS)
+    return named(name).is_file() or name.lower().removesuffix(".gz").endswith(ENDINGS)
 
 
 def _too_few(name: str, examples: Examples) -> UserError:

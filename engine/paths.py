@@ -1,0 +1,23 @@
+"""Paths as a person writes them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from engine.errors import UserError
+
+
+def named(text: str) -> Path:
+    """The path that a person wrote, with `~` as their home folder.
+
+    A name that only begins like a home folder (`~$list.csv`) stays as it is: `Path.expanduser`
+    would raise.
+
+    Raises:
+        UserError: no file system has such a name.
+    """
+    if "\0" in text:
+        shown = text.replace("\0", "\\0")
+        raise UserError(f"'{shown}' is not a path.", "A path has no NUL character.")
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - see above
