@@ -73,7 +73,7 @@ class App:
         """End it as Ctrl+C does."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(timeout=20)
+            self.process.wait(timeout=60)
 
 
 @pytest.fixture
