@@ -129,7 +129,7 @@ def answers(path: str, seen: Seen) -> bool:
 
 
 def violations(page: Page, axe: str | None, rules: dict[str, Any] = LEVELS) -> list[str]:
-    """What axe-core finds against some of its rules, those of WCAG 2.1 A and AA if none are named."""
+    """What axe-core finds against its rules: those of WCAG 2.1 A and AA, or others."""
     if axe is None:
         return []
     if not page.evaluate("'axe' in window"):
