@@ -26,9 +26,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """What needs a GPU or a kind of processor may be skipped anywhere."""
+    """What needs a GPU, a kind of processor or node may be skipped anywhere."""
     report = yield
-    return report if {"gpu", "vnni"} & set(item.keywords) else never_skipped(report)
+    return report if {"gpu", "vnni", "node"} & set(item.keywords) else never_skipped(report)
 
 
 @pytest.hookimpl(wrapper=True)

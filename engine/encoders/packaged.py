@@ -7,10 +7,11 @@ only when they are, byte for byte, the files that were examined.
 from __future__ import annotations
 
 import importlib.metadata
+import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -119,6 +120,17 @@ class WordLlama(TableSource):
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer
+
+    @cached_property
+    def bpe(self) -> dict[str, Any]:
+        """The tokenizer's `vocab`, tokens by number; `merges`, pairs by rank; `special` tokens."""
+        read = json.loads((self.folder / WORDLLAMA_TOKENIZER).read_text("utf-8"))
+        model = read["model"]
+        return {
+            "vocab": sorted(model["vocab"], key=model["vocab"].get),
+            "merges": [merge.split(" ") for merge in model["merges"]],
+            "special": [token["content"] for token in read["added_tokens"]],
+        }
 
     @cached_property
     def table(self) -> np.ndarray:

@@ -55,6 +55,11 @@ class WordVectors(TableSource):
         """Word vectors, float32 (v, d)."""
         return self._words[1]
 
+    @property
+    def vocabulary(self) -> list[str]:
+        """The words of the rows of `table`."""
+        return list(self._words[0])
+
     def words(self, sentences: Sequence[str]) -> list[list[int]]:
         """See `WordSource.words`: rows of `table`."""
         rows = self._words[0]

@@ -1,0 +1,138 @@
+"""Encoders that run in a published page: tokens, cosines and neighbours as Python has them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.publish import page_encoders
+from engine.datasets import Catalog
+from engine.encoders import load
+from engine.search.index import Index
+
+pytestmark = pytest.mark.node
+SCRIPT = Path(__file__).parents[2] / "fakes/search.mjs"
+ODD = [
+    "", " ", "  two  spaces ", "\t tab\nnewline\r\n", "\u2581 \u2581\u2581a", "▁",
+    "<s> a </s><unk>", "a<s>b", "<S>", "<0x41>", "naïve café", "nai\u0308ve", "Ｆｕｌｌ width",
+    "ß ẞ ﬁ", "ΟΔΟΣ ΟΔΟΣ.", "İstanbul I ı", "日本語の文。", "한국어 문장", "ไทย", "עברית",
+    "العربيّة ١٢٣", "नमस्ते", "👩‍👩‍👧 🇩🇪 👍🏽", "\U0001f9ff\U00010348",
+    "\u200b zero\u200dwidth", "\ufeffbom", "\x00\x01\x1c\x1f\x7f\x85",
+    "a\u00a0b\u2003c\u3000d", "①½Ⅷ२ x²", "under_score __init__", "don't won't",
+    "U.S.A. e-mail@x.org", "\ufffd", "…—“”", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "1234567890 3.14 1,000", "ǅ ǈ", "\u0130\u0307", "x" * 300, "word " * 100,
+    "the cat, the dog; the end!", "ⅷ ⓐ Ⓐ", "𝔘𝔫𝔦 𝓬𝓸𝓭𝓮", "\r", "Ā ǆ Ǆ", "q̣̇",
+]  # fmt: skip
+"""Texts that tell tokenisers apart."""
+MIX = "unlabelled/sentences_mix"
+GLOVE = "vectors/glove.6B.50d.5k.txt.gz"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _node() -> None:
+    if not shutil.which("node"):
+        pytest.skip("node is not installed")
+
+
+def in_page(folder: Path, encoder: Any, texts: Sequence[str], vectors: Any = None) -> Any:
+    """What the scripts of a page say of texts: their words, or the 10 nearest of some vectors."""
+    described, files = page_encoders.described(encoder) or pytest.fail("it needs Python")
+    asked: dict[str, Any] = {"folder": str(folder), "encoder": described, "texts": texts, "k": 10}
+    if vectors is not None:
+        asked["vectors"] = "theodolite/vectors.bin"
+        files[asked["vectors"]] = page_encoders.quantised(vectors)[0].tobytes()
+    for address, data in files.items():
+        (folder / address).parent.mkdir(exist_ok=True)
+        (folder / address).write_bytes(data)
+    questions = folder / "questions.json"
+    questions.write_text(json.dumps(asked))
+    made = subprocess.run(["node", SCRIPT, questions], capture_output=True, check=True)
+    return json.loads(made.stdout)
+
+
+def words_file(folder: Path) -> str:
+    """Spec of a small file of word vectors, with words that are looked up in odd ways."""
+    known = [
+        "the", "The", "cat", "don't", "n't", "don", "'", "t", "e-mail@x.org", "café",
+        "日本語の文", "i̇stanbul", "οδος", "οδοσ", "x", "²", "_", "__init__", "…", "👍",
+        "1234567890", "३",
+    ]  # fmt: skip
+    file = folder / "words.txt"
+    file.write_text("".join(f"{word} {i % 5 - 2} {i % 3 - 1} 1\n" for i, word in enumerate(known)))
+    return f"words:{file}"
+
+
+@pytest.mark.parametrize("spec", ["wordllama", "random:16", "words"])
+def test_odd_texts_are_split_as_in_python(tmp_path: Path, spec: str) -> None:
+    """Unicode of all kinds, special tokens that are written out, spaces of all kinds, nothing."""
+    encoder = load(words_file(tmp_path) if spec == "words" else spec)
+    assert in_page(tmp_path, encoder, ODD) == encoder.source.words(ODD)
+
+
+@pytest.mark.long
+@pytest.mark.data
+@pytest.mark.parametrize("spec", ["wordllama", "random:16", GLOVE])
+def test_twenty_thousand_sentences_are_split_as_in_python(
+    tmp_path: Path, data_root: Path, spec: str
+) -> None:
+    """English of seven sources, and as many of 48 other languages."""
+    catalog = Catalog(data_root)
+    names = [info.name for info in catalog.list() if info.name.startswith("tatoeba/")]
+    texts = [text for name in names for text in catalog.sentences(name)[0][:210]]
+    texts += catalog.sentences(MIX)[0][:11_000]
+    assert len(texts) > 20_000
+    encoder = load(f"words:{data_root / spec}" if spec == GLOVE else spec)
+    assert in_page(tmp_path, encoder, texts) == encoder.source.words(texts)
+
+
+def near(
+    folder: Path, spec: str, sentences: Sequence[str], queries: Sequence[str]
+) -> tuple[float, float]:
+    """Largest difference of a cosine from Python's, and the mean overlap of the ten nearest."""
+    encoder = load(spec)
+    vectors, asked = encoder.encode(sentences), encoder.encode(queries)
+    true, ids = Index(vectors).search(asked, len(sentences))
+    apart, overlap = [], []
+    for place, hits in enumerate(in_page(folder, encoder, queries, vectors)):
+        cosines = dict(zip(ids[place].tolist(), true[place].tolist(), strict=True))
+        apart += [abs(hit["cosine"] - cosines[hit["index"]]) for hit in hits]
+        overlap.append(len({hit["index"] for hit in hits} & set(ids[place, :10].tolist())) / 10)
+    return max(apart), float(np.mean(overlap))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["wordllama", "random:256"])
+def test_the_nearest_are_those_of_python(tmp_path: Path, spec: str) -> None:
+    """Of the sentences that ship, by queries that are not among them."""
+    catalog = Catalog(None)
+    queries = catalog.sentences("starter-pairs")[0][:50]
+    apart, overlap = near(tmp_path, spec, catalog.sentences("starter-topics")[0], queries)
+    assert apart < 0.01
+    assert overlap >= 0.98
+
+
+@pytest.mark.long
+@pytest.mark.data
+@pytest.mark.parametrize("spec", ["wordllama", "random:256", GLOVE])
+def test_the_nearest_of_many_are_those_of_python(
+    tmp_path: Path, data_root: Path, spec: str
+) -> None:
+    """500 queries among 20,000 sentences."""
+    sentences = Catalog(data_root).sentences(MIX)[0][:20_500]
+    name = f"words:{data_root / spec}" if spec == GLOVE else spec
+    apart, overlap = near(tmp_path, name, sentences[500:], sentences[:500])
+    assert apart < 0.01
+    assert overlap >= 0.98
+
+
+def test_an_encoder_that_needs_python_says_so(tmp_path: Path) -> None:
+    """Nothing is written for a transformer, for steps, or for another pooling."""
+    for spec in ("minilm", "random:16 | dims:4,random,0", "wordllama?pooling=max", "borep:16"):
+        assert page_encoders.described(load(spec)) is None
