@@ -1,6 +1,6 @@
 // Text to tokens by byte pair encoding, as the package tokenizers does it for wordllama: spaces become ▁, one is put
 // before the text, and pairs are merged by rank, the leftmost first. A character without a token is its bytes.
-// `tests/app/publish/test_search_tokens.py` holds the two to the same tokens.
+// `tests/app/pages/search/test_in_browser.py` holds the two to the same tokens.
 
 const SPACE = "\u2581";
 

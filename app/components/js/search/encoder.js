@@ -1,7 +1,8 @@
 // Static encoders, run in the page: a sentence's vector is the mean of its words' vectors. How an encoder splits texts
-// and where its files are says `app/publish/page_encoders.py`; `load` gives a file of it as an ArrayBuffer.
+// and where its files are says `app/pages/search/in_browser.py`; `load` gives a file of it as an ArrayBuffer.
 
 import { Bpe } from "./bpe.js";
+import { Parts, json } from "./parts.js";
 import { wordVector } from "./random.js";
 import { knownWords, splitWords } from "./words.js";
 
@@ -17,36 +18,25 @@ const KINDS = {
     return [(text) => splitWords(text.toLowerCase()), (words) => words.map((word) => wordVector(word, dim))];
   },
   async words(described, load) {
-    const numbers = new Map((await json(load, described.vocabulary)).map((word, number) => [word, number]));
+    const numbers = new Map(json(await load(described.words)).map((word, number) => [word, number]));
     return [(text) => knownWords(text, numbers), table(described, load)];
   },
   async tokens(described, load) {
-    const [vocabulary, merges] = await Promise.all([json(load, described.vocabulary), load(described.merges)]);
-    const bpe = new Bpe(vocabulary, new Uint16Array(merges), described.special);
+    const [words, merges] = await Promise.all([load(described.words), load(described.merges)]);
+    const bpe = new Bpe(json(words), new Uint16Array(merges), described.special);
     return [(text) => bpe.tokens(text), table(described, load)];
   },
 };
 
-export const json = async (load, address) => JSON.parse(new TextDecoder().decode(await load(address)));
-
-// Rows of a table whose parts are fetched when one of their rows is asked for: float32 steps of the rows, then the rows
-// as int8, a multiple of their step.
+// Rows of a table in parts: float32 steps of a part's rows, then these rows as int8, in such steps.
 function table({ dim, rows, parts }, load) {
-  const held = new Map();
-  const part = (number) => {
-    if (!held.has(number)) held.set(number, load(parts[number]).catch((error) => { held.delete(number); throw error; }));
-    return held.get(number);
-  };
-  return async (words) => {
-    const needed = [...new Set(words.map((word) => Math.floor(word / rows)))];
-    const found = new Map(await Promise.all(needed.map(async (number) => [number, await part(number)])));
-    return words.map((word) => {
-      const data = found.get(Math.floor(word / rows)), row = word % rows;
-      const many = data.byteLength / (dim + 4);
-      const step = new Float32Array(data, 0, many)[row];
-      return Float64Array.from(new Int8Array(data, 4 * many + row * dim, dim), (value) => value * step);
-    });
-  };
+  const held = new Parts(parts, load);
+  return (words) => Promise.all(words.map(async (word) => {
+    const data = await held.get(Math.floor(word / rows)), row = word % rows;
+    const many = data.byteLength / (dim + 4);
+    const step = new Float32Array(data, 0, many)[row];
+    return Float64Array.from(new Int8Array(data, 4 * many + row * dim, dim), (value) => value * step);
+  }));
 }
 
 function mean(rows, dim) {

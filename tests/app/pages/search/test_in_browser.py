@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.publish import page_encoders
+from app.pages.search import in_browser
 from engine.datasets import Catalog
 from engine.encoders import load
 from engine.search.index import Index
 
 pytestmark = pytest.mark.node
-SCRIPT = Path(__file__).parents[2] / "fakes/search.mjs"
+SCRIPT = Path(__file__).parents[3] / "fakes/search.mjs"
 ODD = [
     "", " ", "  two  spaces ", "\t tab\nnewline\r\n", "\u2581 \u2581\u2581a", "▁",
     "<s> a </s><unk>", "a<s>b", "<S>", "<0x41>", "naïve café", "nai\u0308ve", "Ｆｕｌｌ width",
@@ -43,13 +43,13 @@ def _node() -> None:
 
 def in_page(folder: Path, encoder: Any, texts: Sequence[str], vectors: Any = None) -> Any:
     """What the scripts of a page say of texts: their words, or the 10 nearest of some vectors."""
-    described, files = page_encoders.described(encoder) or pytest.fail("it needs Python")
+    described, files = in_browser.described(encoder) or pytest.fail("it needs Python")
     asked: dict[str, Any] = {"folder": str(folder), "encoder": described, "texts": texts, "k": 10}
     if vectors is not None:
         asked["vectors"] = "theodolite/vectors.bin"
-        files[asked["vectors"]] = page_encoders.quantised(vectors)[0].tobytes()
+        files[asked["vectors"]] = in_browser.quantised(vectors)[0].tobytes()
     for address, data in files.items():
-        (folder / address).parent.mkdir(exist_ok=True)
+        (folder / address).parent.mkdir(parents=True, exist_ok=True)
         (folder / address).write_bytes(data)
     questions = folder / "questions.json"
     questions.write_text(json.dumps(asked))
@@ -135,4 +135,4 @@ def test_the_nearest_of_many_are_those_of_python(
 def test_an_encoder_that_needs_python_says_so(tmp_path: Path) -> None:
     """Nothing is written for a transformer, for steps, or for another pooling."""
     for spec in ("minilm", "random:16 | dims:4,random,0", "wordllama?pooling=max", "borep:16"):
-        assert page_encoders.described(load(spec)) is None
+        assert in_browser.described(load(spec)) is None

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.publish.page import kept
+from app.web.frozen import file_of, in_parts
 
 if TYPE_CHECKING:
     from engine.encoders.base import Encoder
     from engine.encoders.packaged import WordLlama
+    from engine.encoders.words import WordVectors
 
+Described = tuple[dict[str, Any], dict[str, bytes]]
+"""What a page is told, and address -> file that it then fetches."""
 STEPS = 127
 """On either side of zero."""
 MOST_BYTES = 2**25
@@ -26,14 +29,14 @@ PART = 65_536
 """Bytes of a table that are fetched at a time, about: what a page loads for a rare word."""
 
 
-def described(encoder: Encoder) -> tuple[dict[str, Any], dict[str, bytes]] | None:
+def described(encoder: Encoder) -> Described | None:
     """What a page is told of an encoder, and the files that it loads to run it.
 
     Args:
         encoder: loaded.
 
     Returns:
-        The description as `encoder.js` reads it, and address -> file; None for an encoder that
+        What `encoder.js` reads, and address -> file that it fetches; None for an encoder that
         needs Python.
     """
     from engine.encoders.cached import CachedEncoder
@@ -45,17 +48,9 @@ def described(encoder: Encoder) -> tuple[dict[str, Any], dict[str, bytes]] | Non
         case CachedEncoder(source=RandomWords()):
             return {"kind": "random", "dim": encoder.dim}, {}
         case CachedEncoder(source=WordVectors() as source):
-            files: dict[str, bytes] = {}
-            many = min(len(source.table), MOST_BYTES // source.dim)
-            about = {
-                "kind": "words",
-                "words": [many, len(source.table)],
-                "vocabulary": _kept(files, "words", _json(source.vocabulary[:many]), ".json"),
-            }
-            return about | _table(files, source.table[:many]), files
+            return _of_words(source)
         case CachedEncoder(source=WordLlama() as source):
-            files = {}
-            return _bpe(files, source) | _table(files, source.table), files
+            return _of_tokens(source)
     return None
 
 
@@ -73,37 +68,34 @@ def quantised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.rint(whole).astype(np.int8), steps
 
 
-def _bpe(files: dict[str, bytes], source: WordLlama) -> dict[str, Any]:
-    """The tokenizer: `bpe.js` says what of it."""
+def _of_words(source: WordVectors) -> Described:
+    many = min(len(source.table), MOST_BYTES // source.dim)
+    words, file = file_of("words", _json(source.vocabulary[:many]), ".json")
+    rows, files = _table(source.table[:many])
+    about = {"kind": "words", "words": words, "known": many, "of": len(source.table)}
+    return about | rows, {words: file, **files}
+
+
+def _of_tokens(source: WordLlama) -> Described:
+    """What `bpe.js` splits texts by, and the vectors of its tokens."""
     vocabulary = source.bpe["vocab"]
     numbers = {token: number for number, token in enumerate(vocabulary)}
-    merges = np.array([[numbers[one] for one in pair] for pair in source.bpe["merges"]], "<u2")
-    return {
-        "kind": "tokens",
-        "special": source.bpe["special"],
-        "vocabulary": _kept(files, "tokens", _json(vocabulary), ".json"),
-        "merges": _kept(files, "merges", merges.tobytes(), ".bin"),
-    }
+    pairs = np.array([[numbers[one] for one in pair] for pair in source.bpe["merges"]], "<u2")
+    words, file = file_of("tokens", _json(vocabulary), ".json")
+    merges, ranked = file_of("merges", pairs.tobytes(), ".bin")
+    rows, files = _table(source.table)
+    about = {"kind": "tokens", "words": words, "merges": merges, "special": source.bpe["special"]}
+    return about | rows, {words: file, merges: ranked, **files}
 
 
-def _table(files: dict[str, bytes], table: np.ndarray) -> dict[str, Any]:
-    """Vectors of words in parts: those of the frequent words, which come first, in a few."""
+def _table(table: np.ndarray) -> Described:
+    """Vectors of words in parts: those of frequent words, which come first, lie in a few."""
     many = max(1, PART // table.shape[1])
-    return {
-        "dim": table.shape[1],
-        "rows": many,
-        "parts": [
-            _kept(files, "rows", steps.astype("<f4").tobytes() + rows.tobytes(), ".bin")
-            for rows, steps in (
-                quantised(table[start : start + many]) for start in range(0, len(table), many)
-            )
-        ],
-    }
-
-
-def _kept(files: dict[str, bytes], name: str, data: bytes, ending: str) -> str:
-    address, files[address] = kept(f"search-{name}", data, ending)
-    return address
+    blocks = (quantised(table[start : start + many]) for start in range(0, len(table), many))
+    parts, files = in_parts(
+        "vectors-of-words", (steps.tobytes() + rows.tobytes() for rows, steps in blocks)
+    )
+    return {"dim": table.shape[1], "rows": many, "parts": parts}, files
 
 
 def _json(value: Any) -> bytes:

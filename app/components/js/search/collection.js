@@ -1,0 +1,84 @@
+// A published collection: its texts, and what each encoder's column says of a query. What there is of it says
+// `app/pages/search/freezing.py`; `load` gives a file as an ArrayBuffer. Draws nothing.
+
+import { open } from "./encoder.js";
+import { Index } from "./index.js";
+import { Parts, json } from "./parts.js";
+
+export class Collection {
+  constructor(value, load) {
+    this.value = value;
+    this.texts = new Parts(value.texts.parts, load);
+    this.columns = value.columns.map((column) => new Column(column, value, load));
+  }
+
+  async text(index) {
+    const { per } = this.value.texts;
+    return json(await this.texts.get(Math.floor(index / per)))[index % per];
+  }
+
+  // The first sentences that hold some words, whatever the case, and how many do.
+  async containing(words) {
+    const [wanted, found] = [words.toLowerCase(), []];
+    let total = 0;
+    for (let number = 0; number < this.texts.many; number += 1) {
+      json(await this.texts.get(number)).forEach((sentence, i) => {
+        const at = sentence.toLowerCase().indexOf(wanted);
+        if (at < 0 || (total += 1) > this.value.k) return;
+        const start = [...sentence.slice(0, at)].length;
+        found.push({ index: number * this.value.texts.per + i, sentence, cosine: null, span: [start, start + [...words].length] });
+      });
+    }
+    return { found, total };
+  }
+
+  // The number of a sentence that is the text, letter by letter: among some that may be it, else nothing.
+  async numberOf(text, candidates) {
+    for (const index of candidates) {
+      if (index < this.value.sentences && await this.text(index) === text) return index;
+    }
+    return null;
+  }
+
+  async withTexts(hits) {
+    return Promise.all(hits.map(async (hit) => ({ ...hit, sentence: await this.text(hit.index) })));
+  }
+}
+
+class Column {
+  constructor(described, value, load) {
+    Object.assign(this, { ...described, load, k: value.k });
+  }
+
+  // Loads what answers any query, once; `told` hears how much of the vectors is there, from 0 to 1.
+  ready(told = () => {}) {
+    this.opened ??= this.#open(told).catch((error) => { this.opened = null; throw error; });
+    return this.opened;
+  }
+
+  async #open(told) {
+    const [encoder, bytes, axes] = await Promise.all([
+      open(this.runs, this.load),
+      new Parts(this.vectors, this.load).all((there) => told(there / this.vectors.many)),
+      this.axes ? this.load(this.axes) : null,
+    ]);
+    return { encoder, index: new Index(new Int8Array(bytes.buffer), this.dim, axes && new Float32Array(axes)) };
+  }
+
+  // The nearest sentences of a text; null where none of its words has a vector.
+  async nearest(text) {
+    const { encoder, index } = await this.ready();
+    return encoder.split(text).length ? index.search(await encoder.encode(text), this.k) : null;
+  }
+
+  // Those of a sentence of the collection, worked out beforehand, itself first.
+  async around(number) {
+    const { per, parts } = this.neighbours;
+    this.parts ??= new Parts(parts, this.load);
+    const data = await this.parts.get(Math.floor(number / per));
+    const all = data.byteLength / 8, many = this.k - 1, row = (number % per) * many;
+    const [ids, cosines] = [new Uint32Array(data, 0, all), new Float32Array(data, 4 * all)];
+    const others = Array.from({ length: many }, (_, i) => ({ index: ids[row + i], cosine: cosines[row + i] }));
+    return [{ index: number, cosine: 1 }, ...others];
+  }
+}
