@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import { open } from "../../app/components/js/search/encoder.js";
 import { Index } from "../../app/components/js/search/index.js";
+import { Rows } from "../../app/components/js/search/rows.js";
 
 const { folder, encoder, texts, vectors, k } = JSON.parse(await readFile(process.argv[2], "utf8"));
 const load = async (address) => {
@@ -11,7 +12,8 @@ const load = async (address) => {
   return data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength);
 };
 const asked = await open(encoder, load);
-const index = vectors ? new Index(new Int8Array(await load(vectors)), encoder.dim) : null;
+const rows = vectors ? new Rows(vectors, load) : null;
+const index = rows ? new Index(await rows.all(), rows.mean) : null;
 const answers = [];
 for (const text of texts) {
   answers.push(index ? index.search(await asked.encode(text), k) : asked.split(text));

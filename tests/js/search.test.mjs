@@ -47,19 +47,26 @@ test("only the parts are fetched whose words are asked for, and a failure is tri
 });
 
 test("parts come together in order, however they arrive", async () => {
-  const late = (i) => new Promise((done) => { setTimeout(() => done(Uint8Array.of(i, i).buffer), 10 - 5 * i); });
+  const late = (i) => new Promise((done) => { setTimeout(() => done(i), 10 - 5 * i); });
   const told = [];
   const parts = new Parts({ at: "v", many: 3 }, (address) => late(Number(address.at(-1))));
-  assert.deepEqual([...await parts.all((there) => told.push(there))], [0, 0, 1, 1, 2, 2]);
-  assert.deepEqual(told, [1, 2, 3]);
+  assert.deepEqual(await parts.all((share) => told.push(share)), [0, 1, 2]);
+  assert.deepEqual(told, [1 / 3, 2 / 3, 1]);
 });
 
-test("the nearest come first, ties by position; zeros are like nothing; axes bring a query along", () => {
-  const index = new Index(Int8Array.of(0, 0, 10, 0, 5, 0, -3, 0, 2, 2), 2);
+const rows = (values, steps) => ({ rows: Int8Array.from(values), steps: Float32Array.from(steps) });
+
+test("the nearest come first, ties by position; what has no step is like nothing", () => {
+  const index = new Index([rows([0, 0, 10, 0], [NaN, 1]), rows([5, 0, -3, 0, 2, 2], [2, 1, 1])], [0, 0]);
   assert.deepEqual(index.search([2, 0], 3).map((hit) => hit.index), [1, 2, 4]);
   assert.deepEqual(index.search([0, 0], 2), [{ index: 0, cosine: 0 }, { index: 1, cosine: 0 }]);
   assert.equal(index.search([1, 0], 9).length, 5);
-  const fewer = new Index(Int8Array.of(1, -1), 1, Float32Array.of(0, 0, 1));
+});
+
+test("rows stand around a mean, and axes bring a query to fewer dimensions", () => {
+  const around = new Index([rows([0, 4, 4, 0], [1, 0.25])], [3, 0]);
+  assert.deepEqual(around.search([3, 4], 2), [{ index: 0, cosine: 1 }, { index: 1, cosine: 0.6 }]);
+  const fewer = new Index([rows([1, -1], [1, 1])], [0], Float32Array.of(0, 0, 1));
   assert.deepEqual(fewer.search([7, 7, 2], 1), [{ index: 0, cosine: 1 }]);
 });
 

@@ -26,7 +26,7 @@ STEPS = 127
 MOST_BYTES = 2**25
 """Of a table: of a larger file of word vectors the first words, which are the most frequent."""
 PART = 65_536
-"""Bytes of a table that are fetched at a time, about: what a page loads for a rare word."""
+"""Bytes of vectors that are fetched at a time, about: what a page loads for a rare word."""
 
 
 def described(encoder: Encoder) -> Described | None:
@@ -54,6 +54,32 @@ def described(encoder: Encoder) -> Described | None:
     return None
 
 
+def packed(name: str, rows: np.ndarray) -> Described:
+    """Vectors as `js/search/rows.js` reads them, in parts that are fetched one by one.
+
+    Args:
+        name: in the addresses of the files.
+        rows: float32 (n, d); a row of zeros stays one.
+
+    Returns:
+        `dim`, `rows` a part, `parts`, and `mean` where that is taken from the rows; and the files.
+    """
+    many = max(1, PART // rows.shape[1])
+    mean = _mean(rows)
+    whole, steps = quantised(rows if mean is None else rows - mean)
+    steps[~rows.any(axis=1)] = np.nan
+    parts, files = in_parts(
+        name,
+        (
+            steps[start : start + many].astype("<f4").tobytes()
+            + whole[start : start + many].tobytes()
+            for start in range(0, len(rows), many)
+        ),
+    )
+    about = {"dim": rows.shape[1], "rows": many, "parts": parts}
+    return about if mean is None else about | {"mean": mean.tolist()}, files
+
+
 def quantised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows in whole steps.
 
@@ -68,12 +94,19 @@ def quantised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.rint(whole).astype(np.int8), steps
 
 
+def _mean(rows: np.ndarray) -> np.ndarray | None:
+    """The mean of the rows where they lean so much one way that the steps around it are finer."""
+    mean = rows.mean(axis=0)
+    around = [np.square(quantised(some)[1]).sum() for some in (rows, rows - mean)]
+    return mean if around[1] < around[0] else None
+
+
 def _of_words(source: WordVectors) -> Described:
     many = min(len(source.table), MOST_BYTES // source.dim)
     words, file = file_of("words", _json(source.vocabulary[:many]), ".json")
-    rows, files = _table(source.table[:many])
+    rows, files = packed("words", source.table[:many])
     about = {"kind": "words", "words": words, "known": many, "of": len(source.table)}
-    return about | rows, {words: file, **files}
+    return rows | about, {words: file, **files}
 
 
 def _of_tokens(source: WordLlama) -> Described:
@@ -83,19 +116,9 @@ def _of_tokens(source: WordLlama) -> Described:
     pairs = np.array([[numbers[one] for one in pair] for pair in source.bpe["merges"]], "<u2")
     words, file = file_of("tokens", _json(vocabulary), ".json")
     merges, ranked = file_of("merges", pairs.tobytes(), ".bin")
-    rows, files = _table(source.table)
+    rows, files = packed("words", source.table)
     about = {"kind": "tokens", "words": words, "merges": merges, "special": source.bpe["special"]}
-    return about | rows, {words: file, merges: ranked, **files}
-
-
-def _table(table: np.ndarray) -> Described:
-    """Vectors of words in parts: those of frequent words, which come first, lie in a few."""
-    many = max(1, PART // table.shape[1])
-    blocks = (quantised(table[start : start + many]) for start in range(0, len(table), many))
-    parts, files = in_parts(
-        "vectors-of-words", (steps.tobytes() + rows.tobytes() for rows, steps in blocks)
-    )
-    return {"dim": table.shape[1], "rows": many, "parts": parts}, files
+    return rows | about, {words: file, merges: ranked, **files}
 
 
 def _json(value: Any) -> bytes:

@@ -4,6 +4,7 @@
 import { open } from "./encoder.js";
 import { Index } from "./index.js";
 import { Parts, json } from "./parts.js";
+import { Rows } from "./rows.js";
 
 export class Collection {
   constructor(value, load) {
@@ -50,19 +51,18 @@ class Column {
     Object.assign(this, { ...described, load, k: value.k });
   }
 
-  // Loads what answers any query, once; `told` hears how much of the vectors is there, from 0 to 1.
+  // Loads what answers any query, once; `told` hears which share of the vectors is there.
   ready(told = () => {}) {
     this.opened ??= this.#open(told).catch((error) => { this.opened = null; throw error; });
     return this.opened;
   }
 
   async #open(told) {
-    const [encoder, bytes, axes] = await Promise.all([
-      open(this.runs, this.load),
-      new Parts(this.vectors, this.load).all((there) => told(there / this.vectors.many)),
-      this.axes ? this.load(this.axes) : null,
+    const rows = new Rows(this, this.load);
+    const [encoder, parts, axes] = await Promise.all([
+      open(this.runs, this.load), rows.all(told), this.axes ? this.load(this.axes) : null,
     ]);
-    return { encoder, index: new Index(new Int8Array(bytes.buffer), this.dim, axes && new Float32Array(axes)) };
+    return { encoder, index: new Index(parts, rows.mean, axes && new Float32Array(axes)) };
   }
 
   // The nearest sentences of a text; null where none of its words has a vector.
@@ -74,8 +74,8 @@ class Column {
   // Those of a sentence of the collection, worked out beforehand, itself first.
   async around(number) {
     const { per, parts } = this.neighbours;
-    this.parts ??= new Parts(parts, this.load);
-    const data = await this.parts.get(Math.floor(number / per));
+    this.near ??= new Parts(parts, this.load);
+    const data = await this.near.get(Math.floor(number / per));
     const all = data.byteLength / 8, many = this.k - 1, row = (number % per) * many;
     const [ids, cosines] = [new Uint32Array(data, 0, all), new Float32Array(data, 4 * all)];
     const others = Array.from({ length: many }, (_, i) => ({ index: ids[row + i], cosine: cosines[row + i] }));

@@ -2,8 +2,9 @@
 // and where its files are says `app/pages/search/in_browser.py`; `load` gives a file of it as an ArrayBuffer.
 
 import { Bpe } from "./bpe.js";
-import { Parts, json } from "./parts.js";
+import { json } from "./parts.js";
 import { wordVector } from "./random.js";
+import { Rows } from "./rows.js";
 import { knownWords, splitWords } from "./words.js";
 
 // `split`: a text to its known words, by number or as they are. `encode`: a text to Float64Array (dim), zero without a
@@ -28,15 +29,9 @@ const KINDS = {
   },
 };
 
-// Rows of a table in parts: float32 steps of a part's rows, then these rows as int8, in such steps.
-function table({ dim, rows, parts }, load) {
-  const held = new Parts(parts, load);
-  return (words) => Promise.all(words.map(async (word) => {
-    const data = await held.get(Math.floor(word / rows)), row = word % rows;
-    const many = data.byteLength / (dim + 4);
-    const step = new Float32Array(data, 0, many)[row];
-    return Float64Array.from(new Int8Array(data, 4 * many + row * dim, dim), (value) => value * step);
-  }));
+function table(described, load) {
+  const held = new Rows(described, load);
+  return (words) => Promise.all(words.map((word) => held.row(word)));
 }
 
 function mean(rows, dim) {

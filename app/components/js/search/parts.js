@@ -16,22 +16,14 @@ export class Parts {
     return this.held.get(number);
   }
 
-  // All of them, one behind another, as bytes; `told` hears how many are there.
-  async all(told = () => {}) {
+  // All of them, in order; `told` hears which share of them is there.
+  all(told = () => {}) {
     let there = 0;
-    const numbers = Array.from({ length: this.many }, (_, number) => number);
-    const found = await Promise.all(numbers.map(async (number) => {
-      const part = await this.load(`${this.at}-${number}`);
-      told(there += 1);
+    return Promise.all(Array.from({ length: this.many }, async (_, number) => {
+      const part = await this.get(number);
+      told((there += 1) / this.many);
       return part;
     }));
-    const bytes = new Uint8Array(found.reduce((sum, part) => sum + part.byteLength, 0));
-    let end = 0;
-    for (const part of found) {
-      bytes.set(new Uint8Array(part), end);
-      end += part.byteLength;
-    }
-    return bytes;
   }
 }
 

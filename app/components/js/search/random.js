@@ -110,11 +110,11 @@ function layers() {
   const width = new Float32Array(256), inside = new Uint32Array(256), heights = new Float32Array(256);
   let x = EDGE;
   const base = AREA / height(EDGE);
-  [inside[0], width[0], heights[0]] = [x / base * UNITS, base / UNITS, 1];
+  [inside[0], width[0], heights[0]] = [Math.round(x / base * UNITS), base / UNITS, 1];
   [width[255], heights[255]] = [x / UNITS, height(x)];
   for (let i = 254; i >= 1; i -= 1) {
     const next = Math.sqrt(-2 * Math.log(AREA / x + height(x)));
-    inside[i + 1] = next / x * UNITS;
+    inside[i + 1] = Math.round(next / x * UNITS);
     x = next;
     [width[i], heights[i]] = [x / UNITS, height(x)];
   }

@@ -15,7 +15,7 @@ import pytest
 from app.pages.search import in_browser
 from engine.datasets import Catalog
 from engine.encoders import load
-from engine.search.index import Index
+from engine.search.index import Index, unit_rows
 
 pytestmark = pytest.mark.node
 SCRIPT = Path(__file__).parents[3] / "fakes/search.mjs"
@@ -46,8 +46,8 @@ def in_page(folder: Path, encoder: Any, texts: Sequence[str], vectors: Any = Non
     described, files = in_browser.described(encoder) or pytest.fail("it needs Python")
     asked: dict[str, Any] = {"folder": str(folder), "encoder": described, "texts": texts, "k": 10}
     if vectors is not None:
-        asked["vectors"] = "theodolite/vectors.bin"
-        files[asked["vectors"]] = in_browser.quantised(vectors)[0].tobytes()
+        asked["vectors"], more = in_browser.packed("vectors", unit_rows(vectors))
+        files |= more
     for address, data in files.items():
         (folder / address).parent.mkdir(parents=True, exist_ok=True)
         (folder / address).write_bytes(data)
