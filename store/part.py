@@ -1,14 +1,15 @@
-"""Results of one store as part of another, where encoders and tasks may have other names."""
+"""Results and maps of one store as part of another, where what they are of has other names."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from store.errors import said_plainly
 from store.folder import Store
+from store.hashing import to_json
 
 
 def copy_results(
@@ -47,6 +48,30 @@ def copy_results(
             held = row["examples"] and source.results.folder / row["examples"]
             if held and held.is_file():
                 shutil.copyfile(held, files / row["examples"])
+
+
+def copy_maps(
+    source: Store, target: Store, encoders: Collection[str], datasets: Collection[str]
+) -> None:
+    """Copy the maps of encoders, on data sets, that have the same names in both.
+
+    Raises:
+        StoreError: when one cannot be read, or the target cannot be written.
+    """
+    files = target.projections.folder
+    with said_plainly(target.folder):
+        for row in reversed(source.projections.list()):
+            info = row["info"]
+            if info.get("encoder") not in encoders or info.get("dataset") not in datasets:
+                continue
+            files.mkdir(exist_ok=True)
+            for file in row["files"].values():
+                shutil.copyfile(file, files / file.name)
+            names = {name: file.name for name, file in row["files"].items()}
+            target.database.change(
+                "INSERT INTO projections (key, files, info, created) VALUES (?, ?, ?, ?)",
+                [row["key"], to_json(names), to_json(info), row["created"]],
+            )
 
 
 def _rows(source: Store, where: str, ids: Sequence[int]) -> list[dict[str, Any]]:

@@ -58,13 +58,13 @@ class TextCatalog(Catalog):
 
     def __init__(self, root: Path | None, names: Collection[str], *, texts: bool) -> None:
         super().__init__(root, hub_files=False)
-        self._names = frozenset(names)
+        self.names = sorted(names)
         self._texts = texts
         self.asked: dict[str, int] = {}
 
     def list(self) -> builtins.list[DatasetInfo]:
         """As of a `Catalog`."""
-        return [info for info in super().list() if info.name in self._names]
+        return [info for info in super().list() if info.name in self.names]
 
     def load(self, name: str) -> Dataset:
         """As of a `Catalog`.
@@ -72,7 +72,7 @@ class TextCatalog(Catalog):
         Raises:
             UserError: also where these texts are not to be published.
         """
-        if not self._texts or name not in self._names:
+        if not self._texts or name not in self.names:
             raise UserError(f"The texts of {name} are not published.")
         data = super().load(name)
         self.asked[name] = len(set(data.sentences))

@@ -1,21 +1,27 @@
-"""`theodolite publish`: a frozen workbench that any web server shows."""
+"""`theodolite publish`: chosen results as a folder, frozen or as an app; and that on the hub."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app import formats
 from app.publish import choice as choices
 from app.publish import folder as folders
-from app.publish import leaving
-from app.publish.choice import Mask
+from app.publish import leaving, source, targets
+from app.publish import upload as hub
+from app.publish.choice import Choice, Mask
+from app.publish.targets import Target
 from app.terminal import JsonOption, done, emit, progress_bar, say, verb
 from app.workspace import Workspace
 from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.publish.site import Site
 
 
 @verb
@@ -29,8 +35,13 @@ def publish(
     tasks: Annotated[
         str | None, typer.Option(help="Comma-separated tasks or suites; default: all measured.")
     ] = None,
+    target: Annotated[
+        targets.Name,
+        typer.Option(help="Files without Python; or the app, for a Space or a container."),
+    ] = "static",
     pages: Annotated[
-        str, typer.Option(help="Comma-separated pages beside Overview; default: all there are.")
+        str,
+        typer.Option(help="Of static: comma-separated pages beside Overview; default: all."),
     ] = "",
     texts: Annotated[
         bool, typer.Option("--texts/--no-texts", help="Whether texts of data sets may be shown.")
@@ -39,34 +50,51 @@ def publish(
         Mask,
         typer.Option(help="Take paths of this machine out of names, or all names of your own."),
     ] = "none",
+    upload: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME", help="Then put it on the hub, as this Space."),
+    ] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Of a new Space: nobody else sees it.")
+    ] = False,
+    title: Annotated[str, typer.Option(help="Of the Space.")] = "Sentence encoders compared",
     yes: Annotated[bool, typer.Option("--yes", help="Accept the list of what leaves.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Freeze pages into a folder of files that any web server shows, without Python.
+    """Publish chosen results as a folder: frozen pages, or an app that visitors search with.
 
     theodolite publish site --encoder minilm --encoder wordllama --pages compare,board
 
     python -m http.server --directory site
 
+    theodolite publish demo --target docker --encoder minilm
+
+    theodolite publish demo --target zerogpu --encoder minilm --upload ada/encoders
+
+    static is a folder of files that any web server shows. The others are the app itself, for
+    looking only, with its source, pinned requirements and a small store: space and zerogpu for a
+    Space of the hub, docker for a container.
+
     Before anything is written, what would leave this machine is listed and asked about: pages,
     encoders, tasks, data sets whose texts can be read, paths in names, files with their sizes and
     licences. Without a terminal nothing is written unless --yes is given. The folder holds nothing
-    else than that list: no other result, and none of the vectors. What Fairness and Stability say
-    they say of these results: name what an encoder became by a step as well, such as
-    "minilm | dims:256,random,0".
+    else than that list: no other result, and of vectors those of these texts alone, in an app. What
+    Fairness and Stability say they say of these results: name what an encoder became by a step as
+    well, such as "minilm | dims:256,random,0".
+
+    --yes accepts that list and nothing more: only --upload puts the folder on the hub, as a Space,
+    with the token of `hf auth login` or of HF_TOKEN.
     """
     workspace.refuse_visitors()
     folders.check(folder)
+    if upload is not None:
+        hub.check_name(upload)
     chosen = choices.choose(workspace, encoder or [], tasks, mask)
-    # Lays out pages, as the app does: Gradio is imported here, and by no other verb but `serve`.
-    from app.publish import site
-
-    names = [name.strip() for name in pages.split(",") if name.strip()]
-    with progress_bar("Publishing") as move:
-        made = site.freeze(
-            workspace, chosen, names, texts=texts,
-            progress=lambda title, finished, of: move(finished, of, title),
-        )  # fmt: skip
+    place = targets.TARGETS[target]
+    if place.live and pages:
+        raise UserError(f"--pages was given with --target {target}, which has all of them.",
+                        "Leave one of the two out.")  # fmt: skip
+    made = _made(workspace, chosen, place, pages, texts=texts, title=title)
     emit(leaving.listed(workspace, chosen, made), leaving.COLUMNS, as_json)
     if not yes:
         _ask(folder)
@@ -75,6 +103,33 @@ def publish(
     done({"folder": str(folder), "files": len(made.files), "bytes": size},
          f"{formats.plural(len(made.files), 'file')} written to {folder}, {formats.size(size)}.",
          as_json)  # fmt: skip
+    if upload is not None:
+        say(f"Uploading it as {upload} …")
+        address = hub.upload(made.files, folder, place, upload, private=private)
+        done({"uploaded": address}, f"It is at {address}", as_json)
+    elif place.live:
+        say(f"To have it on the hub, add --upload OWNER/NAME. {place.hosting}")
+
+
+def _made(
+    workspace: Workspace, chosen: Choice, target: Target, pages: str, *, texts: bool, title: str
+) -> Site:
+    """All that would be written."""
+    # Lays out pages, as the app does: Gradio is imported here, and by no other verb but `serve`.
+    from app.publish import live, readme, site
+
+    if target.live:
+        made = live.make(workspace, chosen, target, texts=texts)
+    else:
+        names = [name.strip() for name in pages.split(",") if name.strip()]
+        with progress_bar("Publishing") as move:
+            made = site.freeze(
+                workspace, chosen, names, texts=texts,
+                progress=lambda title, finished, of: move(finished, of, title),
+            )  # fmt: skip
+    about = readme.text(workspace, chosen, made, target, title)
+    beside = {"README.md": about.encode(), **source.licence()}
+    return replace(made, files={**made.files, **beside})
 
 
 def _ask(folder: Path) -> None:

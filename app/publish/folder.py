@@ -43,7 +43,7 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
     before = check(folder)
     try:
         # First named, then written: what is left half done can be replaced as well.
-        _write(folder, LIST, _list({*before, *files}))
+        _write(folder, LIST, list_of({*before, *files}))
         for name in set(before) - {*files, LIST}:
             (folder / name).unlink()
         for name, data in files.items():
@@ -51,13 +51,14 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
         for path in sorted(folder.rglob("*"), reverse=True):
             if path.is_dir() and not any(path.iterdir()):
                 path.rmdir()
-        _write(folder, LIST, _list(files))
+        _write(folder, LIST, list_of(files))
     except OSError as error:
         raise UserError(f"{folder} cannot be written: {error.strerror or error}.",
                         "Name another folder.") from error  # fmt: skip
 
 
-def _list(files: Iterable[str]) -> bytes:
+def list_of(files: Iterable[str]) -> bytes:
+    """What stands in the list of a folder that holds these files."""
     return (json.dumps({"files": sorted(files)}, indent=1) + "\n").encode()
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from app import formats
+from app.publish import targets
 from app.publish.choice import Choice, private
 
 if TYPE_CHECKING:
@@ -19,7 +20,15 @@ COLUMNS = ("kind", "name", "about", "licence", "bytes")
 OURS = "Apache-2.0"
 OTHERS = {".woff2": ("IBM Plex, the typeface", "OFL-1.1"), ".min.js": ("plotly.js", "MIT")}
 """Ending of a file that others wrote -> what it is, its licence."""
+FOLDERS = {
+    f"{targets.DATA}/": ("files of these data sets", "as of their texts"),
+    f"{targets.STORE}/": ("results, vectors of these texts, maps", ""),
+    f"{targets.SOURCE}/": ("Theodolite's source", OURS),
+}
+"""Beginning of a path -> likewise."""
 UNSTATED = "not stated"
+NAMING = (".html", ".json", ".db", ".md")
+"""Endings of files that may name encoders, and so paths."""
 
 
 def listed(workspace: Workspace, choice: Choice, site: Site) -> list[dict[str, Any]]:
@@ -60,7 +69,7 @@ def _paths(
     own |= dict.fromkeys([str(Path.home()), str(workspace.store.folder)], "of this machine")
     if workspace.catalog.root:
         own[str(workspace.catalog.root)] = "of this machine"
-    written = [data for name, data in files.items() if name.endswith((".html", ".json"))]
+    written = [data for name, data in files.items() if name.endswith(NAMING)]
     for path, about in own.items():
         if len(path) > 1 and any(_holds(data, path) for data in written):
             yield path, f"{about}; --mask paths takes it out"
@@ -72,9 +81,11 @@ def _holds(data: bytes, text: str) -> bool:
 
 def _files(files: Mapping[str, bytes]) -> Iterator[Row]:
     rest = dict(files)
-    for ending, (what, licence) in OTHERS.items():
-        theirs = [name for name in files if name.endswith(ending)]
-        yield "files", what, _counted(theirs), licence, _size(rest.pop(name) for name in theirs)
+    for known, is_one in ((FOLDERS, str.startswith), (OTHERS, str.endswith)):
+        for part, (what, licence) in known.items():
+            some = [name for name in rest if is_one(name, part)]
+            if some:
+                yield "files", what, _counted(some), licence, _size(rest.pop(n) for n in some)
     yield "files", "Theodolite's pages and scripts", _counted(rest), OURS, _size(rest.values())
     yield "total", formats.size(_size(files.values())), _counted(files), "", _size(files.values())
 

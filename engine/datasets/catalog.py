@@ -33,7 +33,7 @@ from engine.datasets import (
     transfer,
     unknown,
 )
-from engine.datasets.files import DatasetSource
+from engine.datasets.files import DatasetSource, find
 from engine.datasets.senteval import downstream
 from engine.datasets.tables import Mapping, read
 from engine.datasets.types import Dataset, DatasetInfo, Sentences
@@ -149,6 +149,18 @@ class Catalog:
             if info.name in sources and info.name not in sizes:
                 sizes[info.name] = self._folders.bytes(self._places(sources[info.name]))
         return [replace(info, bytes=sizes.get(info.name, info.bytes)) for info in infos]
+
+    def files(self, name: str) -> builtins.list[Path]:
+        """The files of the data folder that a data set is read from; none for any other.
+
+        SentEval's are its folder whole.
+        """
+        source = self._sources().get(name)
+        if source is None or source.info.origin != "folder":
+            return []
+        places = self._places(source)
+        found = [file for place in places for file in (find(place), *place.rglob("*"))]
+        return sorted({file for file in found if file and file.is_file()})
 
     def _places(self, source: DatasetSource) -> builtins.list[Path]:
         """Where the files of a set lie: of one of SentEval's, its folder and not all of them."""

@@ -12,6 +12,7 @@ from engine.encoders.cached import CachedEncoder, MemoryCache
 from engine.encoders.checkpoint import Checkpoint
 from engine.encoders.concat import Concatenated
 from engine.encoders.contradictions import contradictions
+from engine.encoders.lent import where_lent
 from engine.encoders.prompts import TWO_SIDED, Prompts, PromptTask, Side
 from engine.encoders.sides import PromptedByTask, TwoSided
 from engine.encoders.source import Source, WordSource
@@ -109,7 +110,8 @@ def _part(
     warnings = () if checkpoint is None else contradictions(checkpoint, spec)
 
     def kept(source: Source) -> Encoder:
-        source = _live.setdefault((source.name, device, source.fingerprint), source)
+        key = (source.name, device, source.fingerprint)
+        source = _live.get(key) or _live.setdefault(key, where_lent(source))
         # Vectors that lie in a file already need no second place.
         return source if spec.kind == "vectors" else CachedEncoder(source, cache, warnings)
 

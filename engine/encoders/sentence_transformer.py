@@ -56,6 +56,7 @@ class SentenceTransformerSource(Source):
         self._max_length = max_length
         self._dtype = dtype or "float32"
         self._device = device
+        self.uses_gpu = device != "cpu"
         self._batch = BATCH
         self._hashes = _hashes(checkpoint.folder)
         self._weights: Weights[Model] = weights(
@@ -66,6 +67,10 @@ class SentenceTransformerSource(Source):
             "sentence-transformers", *self._hashes, prompt, max_length, self._dtype
         )
         self.dim = _dim(checkpoint) or len(self._encode([""])[0])
+
+    def read(self) -> None:
+        """See `Source.read`."""
+        self._weights.get(self._load)
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """See `Source.chunks`."""

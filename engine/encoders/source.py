@@ -34,17 +34,22 @@ class Source(ABC):
 
     Attributes:
         prompt: what it puts before every sentence.
+        uses_gpu: whether it runs on one where there is one.
     """
 
     name: str
     dim: int
     fingerprint: str
     prompt: str = ""
+    uses_gpu: bool = False
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """See `Encoder`."""
         return ()
+
+    def read(self) -> None:  # noqa: B027, most have nothing to read
+        """Read now what is otherwise read at the first sentence."""
 
     @abstractmethod
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:

@@ -154,6 +154,7 @@ class TransformerSource(Source):
         self.settings = settings
         self.dim = checkpoint.dim
         self._device = device
+        self.uses_gpu = device != "cpu"
         self._dtype = dtype or "float32"  # on every device: one spec is one fingerprint
         self._static_warnings = tuple(warnings)
         self.prompt = settings.prompt
@@ -179,6 +180,10 @@ class TransformerSource(Source):
     def transformer(self) -> Transformer:
         """The loaded model; reads the weights the first time."""
         return self._weights.get(self._read)
+
+    def read(self) -> None:
+        """See `Source.read`."""
+        self._weights.get(self._read)
 
     def _read(self) -> Transformer:
         device = self._device or default_device()

@@ -1,0 +1,142 @@
+"""The files of a published app that runs: a small store, the data it shows, and what starts it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app import vectors
+from app.publish import source, targets
+from app.publish.choice import SHIPPED, UPLOAD, Choice, PartWorkspace, part, private
+from app.publish.site import Site
+from engine.encoders.base import Encoder, sentence_key
+from engine.encoders.spec import TASK_DATA, parse
+from engine.errors import UserError
+from store.part import copy_maps
+
+if TYPE_CHECKING:
+    from app.publish.targets import Target
+    from app.workspace import Workspace
+
+EVERY_PAGE = "All pages, for looking only"
+
+
+def make(workspace: Workspace, choice: Choice, target: Target, *, texts: bool) -> Site:
+    """Make the files.
+
+    Args:
+        workspace: whose results are published.
+        choice: which of them.
+        target: where the app will run.
+        texts: whether the texts of their data sets go along, and vectors and maps of these.
+
+    Raises:
+        UserError: a data set that cannot be read.
+    """
+    files = targets.files(target, hub_models(choice))
+    files |= {f"{targets.SOURCE}/{name}": data for name, data in source.files().items()}
+    asked: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        small = part(workspace, choice, folder, texts=texts)
+        if texts:
+            datasets = _readable(workspace, small)
+            for dataset in datasets:
+                asked[dataset] = len(workspace.catalog.sentences(dataset)[0])
+                _copy_upload(workspace, small, choice, dataset)
+                files |= _data_files(workspace, dataset)
+            kept = [name for name, public in choice.encoders.items() if name == public]
+            for encoder in (name for name in kept if usable(name, datasets)):
+                _copy_vectors(workspace, small, encoder, datasets)
+            copy_maps(workspace.store, small.store, kept, datasets)
+        small.close()
+        files |= dict(_stored(folder))
+    return Site(files, [EVERY_PAGE], asked)
+
+
+def hub_models(choice: Choice) -> list[str]:
+    """Models of the hub that the encoders under their published names are made of."""
+    named = (parse(name).sources for name in choice.encoders.values())
+    found = [one.value for one in chain.from_iterable(named) if one.kind == "hf"]
+    return sorted(set(found))
+
+
+def usable(name: str, datasets: Collection[str]) -> bool:
+    """Whether an encoder can work where the app runs: if not, its results are shown and no more.
+
+    Args:
+        name: under which it is published.
+        datasets: those whose texts are there.
+    """
+    spec = parse(name)
+    fitted_on = {step.data for step in spec.steps if step.data} - {TASK_DATA}
+    kinds = {one.kind for one in spec.sources}
+    return kinds <= {*SHIPPED, "hf"} and fitted_on <= set(datasets) and not private([name])
+
+
+def _readable(workspace: Workspace, small: PartWorkspace) -> list[str]:
+    """The published data sets that lie here: what is on the hub is not fetched for visitors."""
+    here = {info.name for info in workspace.catalog.list()}
+    return [name for name in small.catalog.names if name in here]
+
+
+def _data_files(workspace: Workspace, dataset: str) -> dict[str, bytes]:
+    root = workspace.catalog.root
+    if root is None:
+        return {}
+    return {
+        f"{targets.DATA}/{path.relative_to(root).as_posix()}": path.read_bytes()
+        for path in workspace.catalog.files(dataset)
+    }
+
+
+def _copy_upload(workspace: Workspace, small: PartWorkspace, choice: Choice, dataset: str) -> None:
+    """An upload under the name that its tasks have in the published store, and no other."""
+    row = workspace.store.uploads.get(dataset.removeprefix(UPLOAD))
+    if not dataset.startswith(UPLOAD) or row is None:
+        return
+    public = next(
+        new.partition("/")[0]
+        for task, new in choice.tasks.items()
+        if task.partition("/")[0] == dataset
+    )
+    name = public.removeprefix(UPLOAD)
+    filename = row["filename"] if public == dataset else name + Path(row["filename"]).suffix
+    small.store.uploads.add(
+        name, row["kind"], row["path"], mapping=row["mapping"], info=row["info"], filename=filename
+    )
+
+
+def _copy_vectors(
+    workspace: Workspace, small: PartWorkspace, encoder: str, datasets: Sequence[str]
+) -> None:
+    """Those that are known of the published texts: where visitors look, none are added."""
+    try:
+        loaded = workspace.load(encoder)
+    except UserError:  # it was measured, and is gone since
+        return
+    for dataset in datasets:
+        sentences, _ = workspace.catalog.sentences(dataset)
+        for one in vectors.sources(loaded):
+            found, rows = _known(workspace, one, sentences)
+            if len(rows):
+                small.store.vectors.of(encoder).put(one.fingerprint, found, rows)
+
+
+def _known(
+    workspace: Workspace, encoder: Encoder, sentences: Sequence[str]
+) -> tuple[list[bytes], np.ndarray]:
+    keys = [sentence_key(text) for text in sentences]
+    there, rows = workspace.store.vectors.get(encoder.fingerprint, keys, encoder.dim)
+    return [key for key, known in zip(keys, there, strict=True) if known], rows
+
+
+def _stored(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix != ".lock":
+            yield f"{targets.STORE}/{path.relative_to(folder).as_posix()}", path.read_bytes()

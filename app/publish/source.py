@@ -1,0 +1,104 @@
+"""What a published app runs on: our own source, and the packages that it needs, at their versions.
+
+Our package is on no index, and a Space installs its requirements before the rest of its folder is
+there: the source lies in the folder itself, and only what others made is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from importlib import import_module, metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+OURS = ("app", "engine", "store", "theodolite")
+DATA = {
+    "app": ("**/*.js", "**/*.css", "**/*.svg", "**/*.png", "examples/*.json", "examples/*.npz"),
+    "engine": ("datasets/starter/**/*", "decoding/shipped/**/*", "protocols/*.csv"),
+}
+"""What lies beside the modules of a package and belongs to it, as in pyproject.toml."""
+PYTHON = "3.12"
+EXTRA = "starter"
+LINUX = {
+    "python_version": PYTHON, "python_full_version": f"{PYTHON}.0", "os_name": "posix",
+    "implementation_name": "cpython", "platform_python_implementation": "CPython",
+    "sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64",
+}  # fmt: skip
+"""The machine that will run it, whichever machine publishes."""
+GPU_ONLY = ("nvidia-", "cuda-", "triton")
+"""What torch needs of an Nvidia GPU, and its builds for the CPU do not have."""
+INSTALLERS = ("pip", "setuptools")
+"""What is there before anything is installed."""
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+"""Of torch without the gigabytes that only a GPU needs."""
+
+
+def files() -> dict[str, bytes]:
+    """Path below the folder of the source -> what is in it."""
+    found = {}
+    for package in OURS:
+        folder = Path(str(import_module(package).__file__)).parent
+        for path in _belonging(folder, ("**/*.py", *DATA.get(package, ()))):
+            found[f"{package}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+    version = metadata.version("theodolite")
+    about = f"Metadata-Version: 2.1\nName: theodolite\nVersion: {version}\n"
+    return found | {f"theodolite-{version}.dist-info/METADATA": about.encode()}
+
+
+def licence() -> dict[str, bytes]:
+    """The licence of what is ours, as a file."""
+    text = metadata.distribution("theodolite").read_text("licenses/LICENSE")
+    return {"LICENSE": text.encode()} if text else {}
+
+
+def _belonging(folder: Path, patterns: Collection[str]) -> list[Path]:
+    found = {path for pattern in patterns for path in folder.glob(pattern)}
+    return sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts)
+
+
+def requirements(leave_out: Collection[str] = ()) -> str:
+    """The text of a requirements file: all that is needed, at the versions that are installed here.
+
+    Args:
+        leave_out: normalised names that whoever runs it installs itself.
+    """
+    pinned = _needed("theodolite", frozenset({EXTRA}))
+    lines = [
+        f"{name}=={Version(version).public}"
+        for name, version in sorted(pinned.items())
+        if name not in {"theodolite", *INSTALLERS, *leave_out}
+    ]
+    head = [] if "torch" in leave_out else [f"--extra-index-url {CPU_INDEX}"]
+    return "\n".join([*head, *lines]) + "\n"
+
+
+def _needed(name: str, extras: frozenset[str]) -> dict[str, str]:
+    """Normalised name -> version of a package and of all that it needs in turn."""
+    found: dict[str, str] = {}
+    waiting = [(name, extras)]
+    seen = set()
+    while waiting:
+        name, extras = waiting.pop()
+        if (name, extras) in seen or name.startswith(GPU_ONLY):
+            continue
+        seen.add((name, extras))
+        try:
+            package = metadata.distribution(name)
+        except metadata.PackageNotFoundError:  # for another machine than this: pip finds it there
+            continue
+        found[canonicalize_name(name)] = package.version
+        waiting += _needs(package, extras)
+    return found
+
+
+def _needs(
+    package: metadata.Distribution, extras: frozenset[str]
+) -> Iterator[tuple[str, frozenset[str]]]:
+    for text in package.requires or ():
+        wanted = Requirement(text)
+        asked = [LINUX | {"extra": extra} for extra in ("", *extras)]
+        if wanted.marker is None or any(map(wanted.marker.evaluate, asked)):
+            yield canonicalize_name(wanted.name), frozenset(wanted.extras)

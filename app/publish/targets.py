@@ -1,0 +1,209 @@
+"""Where a published folder can run: what each place asks of it, as files.
+
+What the hub asks of a Space's front matter, and what it lets whom host, was read in its documents
+and in what its server answers, last on 24 November 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Literal
+
+import yaml
+
+from app.publish import source
+
+Name = Literal["static", "zerogpu", "space", "docker"]
+SOURCE, STORE, DATA = "source", "demo/store", "demo/data"
+"""Folders of a published app. None bears the name of a package of ours that it would hide; nor may
+the script that starts it be `app.py`."""
+SCRIPT = "start.py"
+PORT = 7860
+GPU_SECONDS = 30
+"""A visitor's share of a day is charged for what a call takes, and waits for what it announces."""
+FRAMES = "https://huggingface.co https://*.hf.space"
+PROXIES = "127.0.0.1,10.0.0.0/8,100.64.0.0/10,172.16.0.0/12,192.168.0.0/16"
+"""Whoever stands before a container: who a visitor is, it says truly, and nobody else does."""
+LONGEST_DESCRIPTION = 60
+
+
+@dataclass(frozen=True)
+class Target:
+    """A place where a published folder is shown.
+
+    Attributes:
+        name: as it is chosen.
+        sdk: what the hub calls it.
+        hardware: that is asked for when a Space is made; None for the hub's own choice.
+        managed: packages that the hub installs, at versions of its own.
+        hosting: who may host it on the hub, for a person.
+    """
+
+    name: Name
+    sdk: Literal["static", "gradio", "docker"]
+    hardware: str | None = None
+    managed: frozenset[str] = frozenset()
+    hosting: str = "Gradio and container Spaces need a paid plan of the hub."
+
+    @property
+    def live(self) -> bool:
+        """Whether Python runs there."""
+        return self.sdk != "static"
+
+
+TARGETS: Mapping[Name, Target] = {
+    target.name: target
+    for target in (
+        Target("static", "static", hosting="Static Spaces are free."),
+        Target(
+            "zerogpu", "gradio", "zero-a10g",
+            frozenset({"gradio", "gradio-client", "hf-gradio", "huggingface-hub", "torch"}),
+            "A free account, its address verified and older than 30 days, may host two Spaces on "
+            "ZeroGPU, a paid one ten.",
+        ),
+        Target("space", "gradio"),
+        Target("docker", "docker"),
+    )
+}  # fmt: skip
+
+
+def front_matter(target: Target, title: str, about: str, models: Sequence[str] = ()) -> str:
+    """The block at the top of README.md by which the hub knows what a Space is.
+
+    Args:
+        target: where it is shown.
+        title: of the Space.
+        about: one line; the hub takes 60 characters.
+        models: of the hub, which a Gradio Space downloads while it is built.
+    """
+    said: dict[str, Any] = {
+        "title": title, "emoji": "📐", "colorFrom": "blue", "colorTo": "gray", "sdk": target.sdk,
+    }  # fmt: skip
+    if target.sdk == "gradio":
+        said |= {"sdk_version": version("gradio"), "python_version": source.PYTHON,
+                 "app_file": SCRIPT}  # fmt: skip
+    elif target.sdk == "docker":
+        said["app_port"] = PORT
+    else:
+        said["app_file"] = "index.html"
+    if target.live:
+        said["startup_duration_timeout"] = "1h"
+    if target.hardware:
+        said["suggested_hardware"] = target.hardware
+    said |= {"fullWidth": True, "header": "mini", "pinned": False,
+             "short_description": about[:LONGEST_DESCRIPTION],
+             "tags": ["sentence-embeddings", "theodolite"]}  # fmt: skip
+    if models:
+        said["models"] = list(models)
+    if models and target.sdk == "gradio":
+        said["preload_from_hub"] = list(models)
+    block = yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=1000)
+    return f"---\n{block}---\n"
+
+
+def files(target: Target, models: Sequence[str]) -> dict[str, bytes]:
+    """What starts the app there, and what has to be installed before; nothing of a static one.
+
+    Args:
+        target: where it is shown.
+        models: of the hub, which have to be there before it starts.
+    """
+    if not target.live:
+        return {}
+    lent = target.name == "zerogpu"
+    script = _START.format(
+        first=_FIRST if lent else "", gpu=_GPU if lent else "", read=_READ if lent else ""
+    )
+    found = {SCRIPT: script, "requirements.txt": source.requirements(target.managed)}
+    if target.sdk == "docker":
+        found |= {"Dockerfile": _dockerfile(models), ".dockerignore": _DOCKERIGNORE}
+    return {name: text.encode() for name, text in found.items()}
+
+
+_START = f'''\
+"""Starts the demonstration in this folder, for looking only: `theodolite --demo`."""
+
+import os
+import sys
+from pathlib import Path
+{{first}}
+HERE = Path(__file__).resolve().parent
+STORE, DATA = HERE / "{STORE}", HERE / "{DATA}"
+sys.path.insert(0, str(HERE / "{SOURCE}"))
+os.environ["HF_HUB_OFFLINE"] = "1"  # what is needed was downloaded before
+os.environ.setdefault("FORWARDED_ALLOW_IPS", "{PROXIES}")
+{{gpu}}
+
+if __name__ == "__main__":
+    from app.cli import main
+{{read}}
+    sys.argv[1:] = [
+        *("--demo", "--store", str(STORE), "--no-browser"),
+        *(("--data", str(DATA)) if DATA.is_dir() else ()),
+        *("--host", "0.0.0.0", "--port", os.environ.get("PORT", "{PORT}")),
+        *("--frame-ancestors", "{FRAMES}"),
+    ]
+    main()
+'''
+_FIRST = """
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when it is imported, as the next line does
+import spaces  # before torch, in front of which it stands
+"""
+_GPU = f'''
+
+@spaces.GPU(duration={GPU_SECONDS})
+def encode(number, sentences):
+    """What runs on a GPU: the model of this number turns sentences into vectors."""
+    from engine.encoders import lent
+
+    return lent.encode(number, sentences)
+'''
+_READ = """    from app.publish.started import read_models
+    from engine.encoders import lent
+
+    lent.lend(encode)
+    read_models(STORE)
+"""
+
+_DOCKERIGNORE = """\
+.git
+.gitattributes
+.cache
+**/__pycache__
+README.md
+Dockerfile
+.dockerignore
+theodolite/published.json
+"""
+
+
+def _dockerfile(models: Sequence[str]) -> str:
+    download = ""
+    if models:
+        calls = "; ".join(f"get({model!r})" for model in models)
+        download = (
+            f'RUN python -c "from huggingface_hub import snapshot_download as get; {calls}"\n'
+        )
+    return f"""\
+FROM python:{source.PYTHON}-slim
+
+# A Space runs as this user, and so may any other machine.
+RUN useradd --create-home --uid 1000 user
+USER user
+ENV HOME=/home/user PATH=/home/user/.local/bin:$PATH PYTHONUNBUFFERED=1
+WORKDIR /home/user/app
+
+# First what others made: it stays as it is when only the rest has changed.
+COPY --chown=user requirements.txt .
+RUN pip install --no-cache-dir --user -r requirements.txt
+{download}COPY --chown=user {SOURCE} {SOURCE}
+COPY --chown=user demo demo
+COPY --chown=user {SCRIPT} .
+
+EXPOSE {PORT}
+HEALTHCHECK --start-period=2m CMD python -c \\
+    "from urllib.request import urlopen; urlopen('http://127.0.0.1:{PORT}/healthz', timeout=5)"
+CMD ["python", "{SCRIPT}"]
+"""

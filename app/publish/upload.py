@@ -1,0 +1,170 @@
+"""A published folder as a Space of the hub: made there, or made anew if it was published before.
+
+All files go in one commit: the Space is what it was, or what was listed, and never between the two.
+The token comes from the environment or from the hub's own login, and is shown nowhere.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.publish.folder import LIST, list_of
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+    from app.publish.targets import Target
+
+MADE_BY_THE_HUB = frozenset({".gitattributes", "README.md"})
+"""What a new Space holds."""
+ADVICE = {
+    401: "The hub does not know the token. Log in again (hf auth login), or set another HF_TOKEN.",
+    402: "Choose --target static, which is free, or zerogpu, of which a free account may have two; "
+         "or look at https://huggingface.co/pricing.",
+    403: "The token may not write there. Make one with the role `write` at "
+         "https://huggingface.co/settings/tokens, or name a Space of your own.",
+    404: "Check the name: OWNER/NAME, where OWNER is you or an organisation that you are in.",
+}  # fmt: skip
+"""Status of an answer of the hub -> what to do."""
+
+
+def by_hand(target: Target, folder: Path, name: str) -> str:
+    """What to type to have the folder as a Space, without this verb."""
+    hardware = f" --flavor {target.hardware}" if target.hardware else ""
+    return (
+        "hf auth login\n"
+        f"hf repos create {name} --type space --space-sdk {target.sdk}{hardware}\n"
+        f"hf upload {name} {folder} . --repo-type space"
+    )
+
+
+def check_name(name: str) -> None:
+    """See that a Space can have the name, before anything else is done.
+
+    Raises:
+        UserError: it cannot.
+    """
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils._validators import validate_repo_id
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError as error:
+        raise UserError(f"{name!r} cannot be the name of a Space.",
+                        "Write OWNER/NAME: letters, digits, - _ and .") from error  # fmt: skip
+
+
+def upload(
+    files: Mapping[str, bytes], folder: Path, target: Target, name: str, *, private: bool
+) -> str:
+    """Put files on the hub as a Space; return its address.
+
+    Args:
+        files: path in the Space -> what is in it.
+        folder: where they were written.
+        target: what the Space runs.
+        name: `OWNER/NAME`, or a name under whom the token belongs to.
+        private: whether only its owner sees it, if it is new.
+
+    Raises:
+        UserError: there is no token, the hub refuses, a Space of that name was not published by us,
+            or the connection breaks; says what is on the hub then.
+    """
+    import huggingface_hub as hub
+
+    token = hub.get_token()
+    if token is None:
+        raise UserError("There is no token for the hub.",
+                        "Set HF_TOKEN, or log in, and give the same command again. Without it, "
+                        f"type:\n{by_hand(target, folder, name)}")  # fmt: skip
+    api = hub.HfApi(token=token, library_name="theodolite")
+    with _said_plainly("Nothing was uploaded."):
+        owner = str(api.whoami()["name"])
+    name = name if "/" in name else f"{owner}/{name}"
+    files = {**files, LIST: list_of(files)}
+    is_new = _create(api, target, name, private=private)
+    left = (f"The Space {name} was made and is empty. The same command goes on." if is_new
+            else f"The Space {name} is as it was.")  # fmt: skip
+    with _said_plainly(left):
+        stale = set() if is_new else _published(api, name) - files.keys()
+    operations: list[hub.CommitOperationAdd | hub.CommitOperationDelete] = [
+        *(hub.CommitOperationAdd(path, data) for path, data in files.items()),
+        *(hub.CommitOperationDelete(path) for path in sorted(stale)),
+    ]
+    with _said_plainly(left, f"Whether the Space {name} has taken it is not known: look at it. "
+                             "The same command does no harm."):  # fmt: skip
+        api.create_commit(
+            name, operations, repo_type="space", commit_message="Publish with Theodolite"
+        )
+    return f"{api.endpoint}/spaces/{name}"
+
+
+def _create(api: HfApi, target: Target, name: str, *, private: bool) -> bool:
+    """Make the Space and say that it is new; False where it is there, and ours to change."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    with _said_plainly("Nothing was uploaded."):
+        try:
+            api.create_repo(
+                name, repo_type="space", space_sdk=target.sdk, private=private or None,
+                space_hardware=target.hardware,  # type: ignore[arg-type]
+            )  # fmt: skip
+            return True
+        except HfHubHTTPError as error:
+            if error.response.status_code != 409:
+                raise
+        there = set(api.list_repo_files(name, repo_type="space"))
+    if LIST not in there and there - MADE_BY_THE_HUB:
+        raise UserError(f"There is a Space {name}, and it was not published from here. Nothing was "
+                        "uploaded.", "Choose another name.")  # fmt: skip
+    return False
+
+
+def _published(api: HfApi, name: str) -> set[str]:
+    """Files of a Space that were published into it before and are still there."""
+    there = set(api.list_repo_files(name, repo_type="space"))
+    if LIST not in there:
+        return set()
+    with tempfile.TemporaryDirectory() as folder:
+        path = api.hf_hub_download(name, LIST, repo_type="space", local_dir=folder)
+        try:
+            found = json.loads(Path(path).read_text("utf-8"))["files"]
+        except (ValueError, KeyError, TypeError):
+            return set()
+    return there & {one for one in found if isinstance(one, str)}
+
+
+@contextmanager
+def _said_plainly(left: str, broken: str | None = None) -> Iterator[None]:
+    """Turn what goes wrong between here and the hub into a sentence.
+
+    Args:
+        left: what is on the hub when it refuses.
+        broken: the same when no answer comes, if that is another thing.
+    """
+    import httpx2
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    try:
+        yield
+    except OfflineModeIsEnabled as error:
+        raise UserError(f"HF_HUB_OFFLINE is set: the hub is not asked. {left}",
+                        "Unset it, and give the same command again.") from error  # fmt: skip
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        words = (error.server_message or "").strip().splitlines()
+        said = f': "{words[0]}"' if words else ""
+        raise UserError(f"The hub refused ({status}){said}. {left}",
+                        ADVICE.get(status, "Try it again later.")) from error  # fmt: skip
+    except ValueError as error:  # of what is sent: a front matter that the hub does not take
+        said = " ".join(str(error).split())[:300]
+        raise UserError(f"The hub does not take it: {said}. {left}") from error
+    except (httpx2.HTTPError, OSError, RuntimeError) as error:  # the last by the package hf-xet
+        raise UserError(f"The connection to the hub broke ({type(error).__name__}). "
+                        f"{broken or left}", "Give the same command again.") from error  # fmt: skip

@@ -1,0 +1,277 @@
+"""Folders that run: what is in them, and that what starts them starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from app.pages.encoders import service as encoders
+from app.pages.evaluate.results import measured
+from app.publish import choice, folder, live, readme, source, targets
+from app.publish.site import Site
+from app.workspace import Workspace
+from tests.fakes import folder as data_folder
+from tests.fakes.command_line import objects, theodolite
+
+ROOT = Path(__file__).parents[3]
+LIVE = ("zerogpu", "space", "docker")
+NAMES = ("random:64", "random:16")
+COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A store with two encoders measured on the starter set, and a third that is not chosen."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        made = Workspace(tmp_path_factory.mktemp("kept") / "store")
+    for name in (*NAMES, "random:32"):
+        encoders.add(made, name)
+        assert measured(made, name, "StarterSTS")["error"] is None
+    yield made
+    made.close()
+
+
+def published(workspace: Workspace, name: targets.Name, *, texts: bool = True) -> Site:
+    """The folder before it is written, of the two."""
+    chosen = choice.choose(workspace, NAMES)
+    return live.make(workspace, chosen, targets.TARGETS[name], texts=texts)
+
+
+def pins(text: str) -> dict[str, str]:
+    """Name -> version of a requirements file, all of which has to be pinned."""
+    lines = [line for line in text.splitlines() if not line.startswith("--")]
+    found = {}
+    for wanted in map(Requirement, lines):
+        (only,) = wanted.specifier
+        assert only.operator == "==", wanted
+        found[canonicalize_name(wanted.name)] = only.version
+    return found
+
+
+@pytest.mark.parametrize("name", targets.TARGETS)
+def test_the_front_matter_is_what_the_hub_reads(name: targets.Name) -> None:
+    """Its names, its colours, its lengths; a file that is there; models for a Gradio Space."""
+    target = targets.TARGETS[name]
+    text = targets.front_matter(target, "My: title", "x" * 100, ["BAAI/bge-small-en-v1.5"])
+    first, block, rest = text.split("---\n")
+    assert (first, rest) == ("", "")
+    said = yaml.safe_load(block)
+    assert {said["colorFrom"], said["colorTo"]} <= COLOURS
+    assert said["title"] == "My: title"
+    assert said["sdk"] == {"static": "static", "docker": "docker"}.get(name, "gradio")
+    assert len(said["short_description"]) <= 60
+    if said["sdk"] == "gradio":
+        constraints = pins((ROOT / "constraints.txt").read_text().split("\n", 1)[1])
+        assert said["sdk_version"] == constraints["gradio"]
+        assert said["python_version"] == "3.12"
+        assert said["preload_from_hub"] == ["BAAI/bge-small-en-v1.5"]
+    if target.live:
+        assert re.fullmatch(r"\d+[mh]", said["startup_duration_timeout"])
+    if name != "docker":
+        assert said["app_file"] in {**targets.files(target, []), "index.html": b""}
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_requirements_are_those_that_the_tests_ran_with(name: targets.Name) -> None:
+    """Each is pinned as constraints.txt pins it; what the hub installs itself is left to it."""
+    target = targets.TARGETS[name]
+    pinned = pins(targets.files(target, [])["requirements.txt"].decode())
+    constraints = pins((ROOT / "constraints.txt").read_text().split("\n", 1)[1])
+    assert pinned.items() <= constraints.items()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["starter"]]
+    ours = {canonicalize_name(Requirement(text).name) for text in wanted}
+    assert ours - pinned.keys() == ours & target.managed
+    assert not pinned.keys() & {"pytest", "ruff", "theodolite", "pip", *target.managed}
+
+
+def test_the_source_is_what_an_installation_has() -> None:
+    """Modules, and the data beside them that pyproject.toml names: nothing that lies there."""
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert {name: tuple(held) for name, held in tool["package-data"].items()} == source.DATA
+    assert tuple(name.rstrip("*") for name in tool["packages"]["find"]["include"]) == source.OURS
+    files = source.files()
+    assert {"app/serve.py", "app/web/static/mark.svg", "engine/datasets/starter/pairs.tsv"} < set(
+        files
+    )
+    assert not [name for name in files if "__pycache__" in name or name.endswith((".pyc", ".db"))]
+
+
+def test_only_what_was_chosen_goes_along(kept: Workspace) -> None:
+    """Results and vectors of the two encoders; without texts no vectors either."""
+    site = published(kept, "space")
+    held = {name: data for name, data in site.files.items() if name.startswith(targets.STORE)}
+    assert not [name for name, data in held.items() if b"random:32" in data]
+    assert any(b"random:64" in data for data in held.values())
+    assert not [data for data in held.values() if str(kept.store.folder).encode() in data]
+    assert site.texts.keys() == {"starter-pairs"}
+    assert len([name for name in held if "/vectors/" in name and name.endswith(".f32")]) == 2
+    bare = published(kept, "space", texts=False)
+    assert bare.texts == {}
+    assert not [name for name in bare.files if "/vectors/" in name or targets.DATA in name]
+
+
+def test_vectors_that_go_along_are_those_that_were_made(kept: Workspace, tmp_path: Path) -> None:
+    """Of every published sentence, to the bit."""
+    folder.write(tmp_path / "made", published(kept, "space").files)
+    small = Workspace(tmp_path / "made" / targets.STORE, demo=True)
+    sentences, _ = kept.catalog.sentences("starter-pairs")
+    keys = [live.sentence_key(text) for text in sentences]
+    here, there = (workspace.load("random:64") for workspace in (kept, small))
+    known = [
+        workspace.store.vectors.get(encoder.fingerprint, keys, 64)
+        for workspace, encoder in ((kept, here), (small, there))
+    ]
+    assert known[1][0].all()
+    assert np.array_equal(known[0][1], known[1][1])
+    small.close()
+
+
+def test_uploads_go_along_under_the_name_that_was_chosen(workspace: Workspace) -> None:
+    """Masked, neither the name of the data set nor that of its file stands anywhere."""
+    rows = b"text,label\n" + b"".join(b"sentence %d,%d\n" % (i, i % 2) for i in range(40))
+    mapping = {"kind": "labels", "format": "csv", "columns": {"text": "text", "label": "label"}}
+    workspace.store.uploads.add("clandestine", "labels", rows, mapping=mapping,
+                                filename="zebulon.csv")  # fmt: skip
+    chosen = choice.Choice({}, {"upload:clandestine/classify": "upload:data-1/classify"}, ())
+    small = choice.PartWorkspace(
+        workspace.store.folder.parent / "small",
+        choice.TextCatalog(None, ["upload:clandestine"], texts=True),
+    )
+    live._copy_upload(workspace, small, chosen, "upload:clandestine")
+    (row,) = small.store.uploads.list()
+    assert (row["name"], row["filename"]) == ("data-1", "data-1.csv")
+    assert row["path"].read_bytes() == rows
+    small.close()
+
+
+def test_files_of_data_sets_go_along_where_they_are_read(tmp_path: Path) -> None:
+    """Below the same folders, so that the published catalog finds them by the same names."""
+    root = data_folder.write(tmp_path / "data")
+    made = Workspace(tmp_path / "store", root)
+    for info in made.catalog.list():
+        files = live._data_files(made, info.name)
+        if info.origin == "starter":
+            assert files == {}
+            continue
+        for name, data in files.items():
+            assert (root / name.removeprefix(f"{targets.DATA}/")).read_bytes() == data
+        copied = tmp_path / "copied" / info.name
+        folder.write(copied, files)
+        there = Workspace(tmp_path / "empty", copied / targets.DATA)
+        assert there.catalog.load(info.name).hash == made.catalog.load(info.name).hash
+        there.close()
+    made.close()
+
+
+def test_what_cannot_work_there_shows_its_results_only() -> None:
+    """A folder of this machine, a server, data that does not go along."""
+    usable = {name: live.usable(name, ["nli"]) for name in (
+        "minilm", "wordllama | whiten:nli", "hf:BAAI/bge-small-en-v1.5", "dir:/home/ada/model",
+        "api:https://host.example/v1#m", "wordllama | whiten:snli", "minilm | center:@task",
+    )}  # fmt: skip
+    assert list(usable.values()) == [True, True, True, False, False, False, True]
+
+
+@pytest.mark.parametrize("name", ["a`b", "``", "plain", "x\ny"])
+def test_a_name_in_the_readme_is_only_a_name(name: str) -> None:
+    """As Markdown it is code, whatever stands in it."""
+    from markdown_it import MarkdownIt
+
+    (tokens,) = (token for token in MarkdownIt().parse(readme.code(name)) if token.children)
+    assert [child.type for child in tokens.children or []] == ["code_inline"]
+
+
+def test_the_container_is_made_of_files_that_are_there(kept: Workspace) -> None:
+    """Each path that is copied; nothing that is left out of the context is needed; uid 1000."""
+    files = published(kept, "docker").files
+    steps = [line.split(maxsplit=1) for line in dockerfile(files)]
+    copied = [shlex.split(rest)[-2] for word, rest in steps if word == "COPY"]
+    ignored = files[".dockerignore"].decode().split()
+    for path in copied:
+        assert any(name == path or name.startswith(f"{path}/") for name in files), path
+        assert path not in ignored
+    assert ("RUN", "useradd --create-home --uid 1000 user") in map(tuple, steps)
+    assert steps.index(["USER", "user"]) < [word for word, _ in steps].index("COPY")
+    assert ["EXPOSE", "7860"] in steps
+    (command,) = (json.loads(rest) for word, rest in steps if word == "CMD")
+    assert command[-1] in files
+
+
+def dockerfile(files: dict[str, bytes]) -> list[str]:
+    """Its steps, one a line."""
+    text = files["Dockerfile"].decode().replace("\\\n", "")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+@contextmanager
+def started(command: list[str], where: Path, **environment: str) -> Iterator[str]:
+    """Address of an app that is started in a folder, once it answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    inherited = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    home = where.parent / "home"
+    home.mkdir(exist_ok=True)
+    with (home / "said").open("w+") as said:
+        process = subprocess.Popen(
+            command, cwd=where, stdout=said, stderr=said,
+            env={**inherited, "HOME": str(home), "PORT": str(port), **environment},
+        )  # fmt: skip
+        try:
+            answer = None
+            while answer is None:
+                assert process.poll() is None, (home / "said").read_text()
+                try:
+                    answer = httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=30)
+                except httpx.ConnectError:
+                    time.sleep(0.1)
+            assert answer.json() == {"status": "ok"}
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@pytest.mark.slow
+def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
+    """From its own source, with nothing of this checkout on the path, and takes no change."""
+    target = home / "demo"
+    rows = objects(theodolite(
+        "publish", str(target), "--target", "space", "-e", NAMES[0], "-e", NAMES[1], "--yes",
+        "--json", "--store", str(kept.store.folder),
+    ))  # fmt: skip
+    assert {row["kind"] for row in rows[:-1]} == {
+        "page", "encoder", "task", "results", "texts", "files", "total"}  # fmt: skip
+    told = (target / "README.md").read_text()
+    assert "`random:64`" in told and "random:32" not in told and "Apache-2.0" in told
+    # Ours is installed in the environment of the tests, and must not be what is found.
+    with started([sys.executable, "start.py"], target) as address:
+        page = httpx.get(f"{address}/compare", timeout=60)
+        assert page.status_code == 200
+        policy = page.headers["content-security-policy"]
+        assert "frame-ancestors https://huggingface.co https://*.hf.space" in policy
+    shown = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.path.insert(0, 'source'); import app, engine; "
+                               "print(app.__file__, engine.__file__)"],
+        cwd=target, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert all(path.startswith(str(target / "source")) for path in shown.stdout.split())

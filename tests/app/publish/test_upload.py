@@ -1,0 +1,195 @@
+"""A folder as a Space of the hub: what is asked of the hub, and what a person is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+
+from app.publish import folder, upload
+from app.publish.targets import TARGETS
+from app.workspace import Workspace
+from engine.errors import UserError
+from tests.fakes.command_line import objects, theodolite
+from tests.fakes.results import invent
+from tests.fakes.spaces import READER, TOKEN, USER, FakeSpaces
+
+FILES = {"index.html": b"<p>here", "demo/store/theodolite.db": bytes(range(256)), "empty": b""}
+HERE = Path("site")
+NAME = f"{USER}/encoders"
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSpaces]:
+    """The one that huggingface_hub finds, by a token of the environment."""
+    with FakeSpaces() as made:
+        address = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, made.url)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address)
+        monkeypatch.setattr(constants, "ENDPOINT", made.url)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield made
+
+
+def put(files: dict[str, bytes] = FILES, target: str = "static", name: str = NAME) -> str:
+    """Upload, and say what a person is told if it fails."""
+    try:
+        return upload.upload(files, HERE, TARGETS[target], name, private=False)
+    except UserError as error:
+        told = f"{error.message} {error.hint}"
+        assert TOKEN not in told and READER not in told
+        return told
+
+
+@pytest.mark.parametrize(
+    ("target", "sdk", "hardware"),
+    [("static", "static", None), ("zerogpu", "gradio", "zero-a10g"), ("space", "gradio", None),
+     ("docker", "docker", None)],
+)  # fmt: skip
+def test_a_space_is_made_and_filled(
+    hub: FakeSpaces, target: str, sdk: str, hardware: str | None
+) -> None:
+    """In one commit: byte for byte what was listed, and the list of it."""
+    assert put(target=target, name="encoders") == f"{hub.url}/spaces/{NAME}"
+    assert [(one["sdk"], one.get("hardware")) for one in hub.created] == [(sdk, hardware)]
+    there = hub.spaces[NAME]
+    assert {path: there[path] for path in FILES} == FILES
+    assert there[folder.LIST] == folder.list_of(FILES)
+    assert hub.commits == 1
+
+
+def test_what_was_published_before_is_replaced_and_nothing_else(hub: FakeSpaces) -> None:
+    """What somebody put beside it stays."""
+    put()
+    hub.spaces[NAME]["notes.txt"] = b"mine"
+    put({"index.html": b"<p>new"})
+    assert hub.spaces[NAME]["index.html"] == b"<p>new"
+    assert "empty" not in hub.spaces[NAME]
+    assert hub.spaces[NAME]["notes.txt"] == b"mine"
+
+
+def test_a_space_of_somebody_is_left_alone(hub: FakeSpaces) -> None:
+    """Of that name, and not published from here."""
+    hub.spaces[NAME] = {"README.md": b"", "app.py": b"mine"}
+    assert "was not published from here. Nothing was uploaded." in put()
+    assert hub.spaces[NAME] == {"README.md": b"", "app.py": b"mine"}
+
+
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [("hf_" + "0" * 34, "The hub refused (401)"), (READER, "The hub refused (403)")],
+)
+def test_a_token_that_cannot_write_is_said(
+    hub: FakeSpaces, monkeypatch: pytest.MonkeyPatch, token: str, said: str
+) -> None:
+    """In a sentence, with what to do, and without the token."""
+    monkeypatch.setenv("HF_TOKEN", token)
+    told = put()
+    assert told.startswith(said)
+    assert "Nothing was uploaded." in told
+    assert token not in told
+    assert hub.spaces == {}
+
+
+def test_without_a_token_it_is_said_what_to_type(
+    hub: FakeSpaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub is not asked."""
+    monkeypatch.delenv("HF_TOKEN")
+    told = put(target="docker")
+    assert "There is no token" in told
+    assert f"hf repos create {NAME} --type space --space-sdk docker" in told
+    assert f"hf upload {NAME} {HERE} . --repo-type space" in told
+    assert hub.requests == []
+
+
+def test_the_token_of_a_login_is_used(
+    hub: FakeSpaces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `hf auth login` keeps it."""
+    monkeypatch.delenv("HF_TOKEN")
+    (tmp_path / "token").write_text(TOKEN)
+    assert put() == f"{hub.url}/spaces/{NAME}"
+
+
+def test_a_plan_that_does_not_cover_it_is_said(hub: FakeSpaces) -> None:
+    """With the hub's own words, and what is free."""
+    hub.paid = False
+    told = put(target="docker")
+    assert "(402)" in told and "Static Spaces are free for everyone" in told
+    assert "--target static" in told
+    put(target="zerogpu")
+    assert hub.commits == 1
+
+
+def test_a_front_matter_that_the_hub_does_not_take_is_said(hub: FakeSpaces) -> None:
+    """Before anything is uploaded."""
+    told = put({"README.md": b"---\nshort_description: " + b"x" * 61 + b"\n---\n"})
+    assert told.startswith("The hub does not take it")
+    assert "at most 60 characters" in told
+    assert f"{NAME} was made and is empty" in told
+
+
+def test_a_space_of_somebody_else_is_refused(hub: FakeSpaces) -> None:
+    """The token may not write there."""
+    assert "(403)" in put(name="grace/encoders")
+
+
+@pytest.mark.parametrize(
+    ("breaks", "left"),
+    [
+        ("/api/whoami-v2", "Nothing was uploaded."),
+        ("/api/repos/create", "Nothing was uploaded."),
+        ("/commit/main", f"Whether the Space {NAME} has taken it is not known"),
+    ],
+)
+def test_a_connection_that_breaks_leaves_nothing_half(
+    hub: FakeSpaces, breaks: str, left: str
+) -> None:
+    """It is said what is there, and the same command goes on."""
+    hub.breaks = breaks
+    told = put()
+    assert told.startswith("The connection to the hub broke")
+    assert left in told
+    assert "index.html" not in hub.spaces.get(NAME, {})
+    hub.breaks = None
+    assert put() == f"{hub.url}/spaces/{NAME}"
+    assert hub.spaces[NAME]["index.html"] == FILES["index.html"]
+
+
+def test_without_a_network_the_hub_is_not_asked(
+    hub: FakeSpaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HF_HUB_OFFLINE means what it says."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    from huggingface_hub.utils import _http
+
+    monkeypatch.setattr(_http, "_GLOBAL_CLIENT", None)
+    assert "HF_HUB_OFFLINE is set" in put()
+    monkeypatch.setattr(_http, "_GLOBAL_CLIENT", None)
+
+
+@pytest.mark.slow
+def test_only_upload_uploads(hub: FakeSpaces, home: Path) -> None:
+    """Not `--yes`; and of a name that cannot be, nothing is written either."""
+    made = Workspace(home / "store")
+    for name in ("random:64", "random:16"):
+        invent(made, name, "MR", 0.8)
+    made.close()
+    target = home / "site"
+    chosen = [str(target), "-e", "random:64", "-e", "random:16", "--pages", "compare", "--json"]
+    theodolite("publish", *chosen, "--yes", "--upload", "a/b/c", code=2)
+    theodolite("publish", *chosen, "--upload", "encoders", code=2)  # nobody accepted the list
+    assert not target.exists()
+    theodolite("publish", *chosen, "--yes")
+    assert hub.requests == []
+    rows = objects(theodolite("publish", *chosen, "--yes", "--upload", "encoders"))
+    assert rows[-1] == {"uploaded": f"{hub.url}/spaces/{NAME}"}
+    there = hub.spaces[NAME].keys() - {".gitattributes"}
+    assert there == {p.relative_to(target).as_posix() for p in target.rglob("*") if p.is_file()}
+    assert hub.spaces[NAME]["README.md"] == (target / "README.md").read_bytes()

@@ -1,0 +1,210 @@
+"""A local server that speaks as much of the hub's protocol as making and filling a Space needs.
+
+    with FakeSpaces() as hub:
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.url)
+
+It knows one user, by one token. A file ending in `.db` goes by LFS, as the hub wants of what is no
+text. What breaks, breaks where `breaks` says: the connection ends without an answer.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import unquote, urlsplit
+
+import yaml
+
+USER, TOKEN, READER = "ada", "hf_" + "x" * 34, "hf_" + "r" * 34
+"""Of the one user: a token that may write, and one that may read."""
+FREE = "Static Spaces are free for everyone, but hosting Gradio and Docker Spaces requires PRO."
+
+
+class FakeSpaces:
+    """Answers until the `with` block ends.
+
+    Attributes:
+        url: what the endpoint must be.
+        spaces: `OWNER/NAME` -> path -> content.
+        created: what was asked for at each creation.
+        commits: how many were taken.
+        paid: whether the user may host what is not static.
+        breaks: path of a request that gets no answer, as a pattern.
+        requests: `METHOD path` of all, in order.
+    """
+
+    def __init__(self) -> None:
+        self.spaces: dict[str, dict[str, bytes]] = {}
+        self.created: list[dict[str, Any]] = []
+        self.commits = 0
+        self.paid = True
+        self.breaks: str | None = None
+        self.requests: list[str] = []
+        self.objects: dict[str, bytes] = {}
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.hub = self
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    hub: FakeSpaces
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: pytest's output is for failures."""
+
+    def do_HEAD(self) -> None:
+        self._answer()
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def do_PUT(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        hub, path = self.server.hub, unquote(urlsplit(self.path).path)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        hub.requests.append(f"{self.command} {path}")
+        if hub.breaks and re.search(hub.breaks, path):
+            self.close_connection = True
+            return
+        if path.startswith("/objects/"):
+            hub.objects[path.removeprefix("/objects/")] = body
+            self._json({})
+            return
+        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        if token not in (TOKEN, READER):
+            self._error(401, "Invalid username or password.")
+        elif path == "/api/validate-yaml":
+            faults = _faults(json.loads(body)["content"])
+            self._json({"errors": faults, "warnings": []}, 400 if faults else 200)
+        elif path == "/api/whoami-v2":
+            self._json({"name": USER, "type": "user", "orgs": []})
+        elif token == READER and self.command == "POST":
+            self._error(403, "You don't have the rights to create a space under this namespace.")
+        elif path == "/api/repos/create":
+            self._create(json.loads(body))
+        else:
+            self._of_a_space(path, body)
+
+    def _create(self, asked: dict[str, Any]) -> None:
+        hub = self.server.hub
+        name = f"{asked['organization']}/{asked['name']}"
+        if asked["organization"] != USER:
+            self._error(403, "You don't have the rights to create a space under this namespace.")
+        elif not hub.paid and asked["sdk"] != "static" and asked.get("hardware") != "zero-a10g":
+            self._error(402, FREE)
+        elif name in hub.spaces:
+            self._error(409, "You already created this space repo")
+        else:
+            hub.created.append(asked)
+            hub.spaces[name] = {".gitattributes": b"", "README.md": b"---\nsdk: static\n---\n"}
+            self._json({"url": f"{hub.url}/spaces/{name}"})
+
+    def _of_a_space(self, path: str, body: bytes) -> None:
+        found = re.fullmatch(r"(?:/api)?/spaces/([^/]+/[^/]+?)(\.git)?/(.*)", path)
+        files = self.server.hub.spaces.get(found[1]) if found else None
+        if found is None or files is None:
+            self._error(404, "Repository not found")
+        elif found[3].startswith("tree/"):
+            self._json([_entry(name, data) for name, data in files.items()])
+        elif found[3].startswith("preupload/"):
+            self._json({"files": [
+                {"path": one["path"], "shouldIgnore": False,
+                 "uploadMode": "lfs" if one["path"].endswith(".db") else "regular"}
+                for one in json.loads(body)["files"]
+            ]})  # fmt: skip
+        elif found[3] == "info/lfs/objects/batch":
+            self._batch(json.loads(body))
+        elif found[3].startswith("commit/"):
+            self._commit(found[1], [json.loads(line) for line in body.splitlines()])
+        else:
+            self._file(files, found[3].removeprefix("resolve/main/"))
+
+    def _batch(self, asked: dict[str, Any]) -> None:
+        objects = []
+        for one in asked["objects"]:
+            actions = {"upload": {"href": f"{self.server.hub.url}/objects/{one['oid']}"}}
+            objects.append({**one, "authenticated": True, "actions": actions})
+        self._json({"transfer": "basic", "objects": objects})
+
+    def _commit(self, space: str, lines: list[dict[str, Any]]) -> None:
+        """All of it or nothing, as the hub has it."""
+        hub = self.server.hub
+        after = dict(hub.spaces[space])
+        for line in lines:
+            value = line["value"]
+            if line["key"] == "file":
+                after[value["path"]] = base64.b64decode(value["content"])
+            elif line["key"] == "lfsFile":
+                after[value["path"]] = hub.objects[value["oid"]]
+            elif line["key"] == "deletedFile":
+                del after[value["path"]]
+        hub.spaces[space] = after
+        hub.commits += 1
+        made = f"{hub.url}/spaces/{space}/commit/{'0' * 40}"
+        self._json({"commitUrl": made, "commitOid": "0" * 40})
+
+    def _file(self, files: dict[str, bytes], name: str) -> None:
+        if name not in files:
+            self._error(404, "Entry not found", X_Error_Code="EntryNotFound")
+            return
+        data = files[name]
+        tag = hashlib.sha256(data).hexdigest()
+        self._send(200, data, ETag=f'"{tag}"', X_Repo_Commit="0" * 40)
+
+    def _error(self, status: int, said: str, **headers: str) -> None:
+        body = json.dumps({"error": said}).encode()
+        self._send(status, body, Content_Type="application/json", **headers)
+
+    def _json(self, value: object, status: int = 200) -> None:
+        self._send(status, json.dumps(value).encode(), Content_Type="application/json")
+
+    def _send(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+def _faults(readme: str) -> list[dict[str, str]]:
+    """What the hub does not take in the front matter of a Space."""
+    said = yaml.safe_load(readme.split("---\n")[1])
+    if len(said["short_description"]) > 60:
+        return [{"message": '"short_description" length must be at most 60 characters long'}]
+    return []
+
+
+def _entry(name: str, data: bytes) -> dict[str, object]:
+    return {"type": "file", "path": name, "size": len(data),
+            "oid": hashlib.sha256(data).hexdigest()[:40]}  # fmt: skip
