@@ -190,7 +190,7 @@ class Results:
         """
         name = self.by_id(result_id)["examples"]
         try:
-            return {} if name is None else _arrays((self.folder / name).read_bytes())
+            return {} if name is None else arrays_of((self.folder / name).read_bytes())
         except Exception as error:  # zipfile, zlib, NumPy and the disk each have their own
             raise StoreError(
                 f"The per-example values of result {result_id} cannot be read: {error}.",
@@ -211,7 +211,7 @@ class Results:
         ):
             name, arrays = row["examples"], None
             with contextlib.suppress(Exception):  # as in `examples`
-                arrays = {} if name is None else _arrays((self.folder / name).read_bytes())
+                arrays = {} if name is None else arrays_of((self.folder / name).read_bytes())
             yield row["id"], json.loads(row["details"]), arrays
 
     def is_readable(self, row: Mapping[str, Any]) -> bool:
@@ -318,7 +318,7 @@ def _that_count(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(chosen.values())
 
 
-def _arrays(data: bytes) -> dict[str, np.ndarray]:
+def arrays_of(data: bytes) -> dict[str, np.ndarray]:
     """The arrays of an `.npz` file, of which a comparison reads thousands: a fifth of `np.load`."""
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(data)) as file:

@@ -1,0 +1,110 @@
+"""A real Postgres of this machine's own, from Debian's packages, for the tests of the fleet."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from app.jobs import processes
+
+NOBODY = "nobody"
+
+
+class Postgres:
+    """A server in a folder of its own, reached by a socket there; as root it runs as nobody.
+
+    Args:
+        programs: folder of `initdb` and `postgres`.
+    """
+
+    def __init__(self, programs: Path) -> None:
+        # Not below pytest's own folder: that is for one user, and a socket's path is short.
+        self._folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
+        if os.getuid() == 0:
+            shutil.chown(self._folder, NOBODY)
+        self._programs = programs
+        self._process: subprocess.Popen[bytes] | None = None
+        made = [programs / "initdb", "-D", self._data, "-U", "lab", "-A", "trust", "--no-sync"]
+        subprocess.run(self._command(*map(str, made)), check=True, capture_output=True)
+        self._log = (self._folder / "log").open("wb")
+
+    @property
+    def _data(self) -> Path:
+        return self._folder / "data"
+
+    def url(self, name: str) -> str:
+        """The address of a database."""
+        return f"postgresql:///{name}?host={self._folder}&user=lab"
+
+    def make(self, name: str) -> str:
+        """Make a database; its address."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        return self.url(name)
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={self._folder}"]
+        options += ["-c", "max_connections=200"]
+        command = self._command(str(self._programs / "postgres"), "-D", str(self._data), *options)
+        self._process = subprocess.Popen(
+            command, stdout=self._log, stderr=self._log, process_group=0
+        )
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                psycopg.connect(self.url("postgres")).close()
+            except psycopg.OperationalError:
+                assert time.monotonic() < deadline, (self._folder / "log").read_text()
+                time.sleep(0.05)
+            else:
+                return
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End it at once, with or without a word to its clients (SIGINT, SIGKILL)."""
+        if self._process is None:
+            return
+        lead = int((self._data / "postmaster.pid").read_text().splitlines()[0])
+        os.kill(lead, how)
+        if how is signal.SIGKILL:  # what it leaves would hold the socket
+            processes.kill_tree(self._process)
+        self._process.wait()
+        self._process = None
+
+    def close(self) -> None:
+        """End it and remove its folder."""
+        self.stop()
+        self._log.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _command(self, *command: str) -> list[str]:
+        """A command as somebody that Postgres runs as; it refuses root."""
+        as_nobody = ["setpriv", "--reuid", NOBODY, "--clear-groups"]
+        return [*(as_nobody if os.getuid() == 0 else ()), *command]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A server that runs; skips where there is none to start."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not found:
+        pytest.skip("there is no Postgres below /usr/lib/postgresql")
+    made = Postgres(found[-1].parent)
+    made.start()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def database(postgres: Postgres) -> str:
+    """The address of a fresh database."""
+    return postgres.make(f"fleet_{os.getpid()}_{time.monotonic_ns()}")

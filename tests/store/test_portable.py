@@ -1,0 +1,92 @@
+"""Results that travel from one store to another."""
+
+import base64
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from store import Store, StoreError
+from store.portable import keep, pack
+from tests.store.test_results import failed, result
+
+THIRD = 100 / 3
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Store:
+    """Another store."""
+    return Store.open(tmp_path / "elsewhere")
+
+
+def sent(store: Store, number: int) -> dict[str, Any]:
+    """Packed, written as strict JSON and read again."""
+    packed: dict[str, Any] = json.loads(json.dumps(pack(store.results, number), allow_nan=False))
+    return packed
+
+
+def test_a_result_arrives_to_the_digit(store: Store, elsewhere: Store) -> None:
+    """Scores, details, time and every value behind them; NaN as well."""
+    given = result(details={"parts": ["a"], "note": "é"}, seconds=0.1 + 0.2)
+    given["scores"][0]["score"] = THIRD
+    given["scores"][1]["score"] = math.nan
+    given["examples"]["cosine"] = np.random.default_rng(0).normal(size=1000)
+    number = store.results.put(given)
+    other = keep(elsewhere.results, sent(store, number))
+    here, there = store.results.by_id(number), elsewhere.results.by_id(other)
+    assert {**here, "id": 0, "created": 0} == {**there, "id": 0, "created": 0}
+    np.testing.assert_equal(elsewhere.results.scores(other), store.results.scores(number))
+    values = store.results.examples(number)
+    for name, array in elsewhere.results.examples(other).items():
+        assert array.dtype == values[name].dtype
+        np.testing.assert_array_equal(array, values[name])
+
+
+def test_what_arrives_twice_is_kept_once(store: Store, elsewhere: Store) -> None:
+    """Under its key, whoever measured it again."""
+    packed = sent(store, store.results.put(result()))
+    first = keep(elsewhere.results, packed)
+    again = {**packed, "seconds": 99.0}
+    assert keep(elsewhere.results, again) == first
+    assert elsewhere.results.by_id(first)["seconds"] == packed["seconds"]
+    assert len(elsewhere.results.table(all_versions=True)) == 1
+
+
+def test_a_failure_travels_too(store: Store, elsewhere: Store) -> None:
+    """And gives way to a success, as one that happened here."""
+    keep(elsewhere.results, sent(store, store.results.put(failed())))
+    (row,) = elsewhere.results.table()
+    assert (row["error"], row["hint"]) == ("It gave NaN.", "Try float32.")
+    keep(elsewhere.results, sent(store, store.results.put(result())))
+    assert [row["error"] for row in elsewhere.results.table(all_versions=True)] == [None]
+
+
+def pickled() -> str:
+    """An array of objects, which NumPy would have to unpickle."""
+    buffer = io.BytesIO()
+    np.savez(buffer, bad=np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"scores": None},
+        {"scores": [{"score": 1.0}]},
+        {"examples": "no base64"},
+        {"examples": base64.b64encode(b"no zip").decode()},
+        {"examples": pickled()},
+    ],
+)
+def test_what_is_no_result_is_refused(
+    store: Store, elsewhere: Store, changed: dict[str, Any]
+) -> None:
+    """In words; nothing is unpickled and nothing is kept."""
+    packed = sent(store, store.results.put(result()))
+    with pytest.raises(StoreError, match="cannot be read"):
+        keep(elsewhere.results, packed | changed)
+    assert elsewhere.results.table() == []
