@@ -13,7 +13,7 @@ from engine.errors import UserError
 VARIABLE = "THEODOLITE_FLEET"
 ENCRYPTED = ("require", "verify-ca", "verify-full")
 """Values of `sslmode` under which nothing is sent in the clear."""
-SHOWS_PASSWORD = (
+WARNING = (
     "The password of the fleet's database stands in its address, where others of this machine may "
     "read it. Better: PGPASSWORD, or a line in ~/.pgpass."
 )
