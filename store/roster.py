@@ -169,7 +169,7 @@ class Roster:
         with self._turn:
             old = self._connection is not None
             try:
-                return self._connected().execute(sql, given).fetchall()  # type: ignore[arg-type]
+                return self._connected().execute(sql, given).fetchall()
             except psycopg.Error as error:
                 self.close()
                 if old and isinstance(error, psycopg.OperationalError):  # it was restarted since
