@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
 
@@ -42,26 +41,3 @@ class Frozen:
 
     controls: tuple[str, ...] = ()
     asks: Mapping[str, Asks] = field(default_factory=dict)
-
-
-def file_of(name: str, data: bytes, ending: str = "") -> tuple[str, bytes]:
-    """A file's address, with the hash of what it holds, and that."""
-    return f"theodolite/{name}-{sha256(data).hexdigest()[:16]}{ending}", data
-
-
-def in_parts(name: str, parts: Iterable[bytes]) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Something in files that a page fetches one by one.
-
-    Args:
-        name: in their addresses.
-        parts: what they hold.
-
-    Returns:
-        For `js/parts.js`: `at`, what their addresses begin with, which go on with a hyphen and a
-        number from 0; `many`, how many; `bytes` of all. And address -> content.
-    """
-    held = list(parts)
-    hashes = b"".join(sha256(part).digest() for part in held)
-    at, _ = file_of(name, hashes)
-    files = {f"{at}-{number}": part for number, part in enumerate(held)}
-    return {"at": at, "many": len(held), "bytes": sum(map(len, held))}, files

@@ -8,19 +8,21 @@ than these: `app/components/js/search/encoder.js` reads what is written here. Ve
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from app.web.frozen import file_of, in_parts
 
 if TYPE_CHECKING:
     from engine.encoders.base import Encoder
     from engine.encoders.packaged import WordLlama
     from engine.encoders.words import WordVectors
 
-Described = tuple[dict[str, Any], dict[str, bytes]]
-"""What a page is told, and address -> file that it then fetches."""
+Held = dict[str, dict[str, bytes]]
+"""Address of a folder, relative to the first page -> its files by name."""
+Described = tuple[dict[str, Any], Held]
+"""What a page is told, and what it then fetches."""
 STEPS = 127
 """On either side of zero."""
 MOST_BYTES = 2**25
@@ -36,7 +38,7 @@ def described(encoder: Encoder) -> Described | None:
         encoder: loaded.
 
     Returns:
-        What `encoder.js` reads, and address -> file that it fetches; None for an encoder that
+        What `encoder.js` reads, and the files that it fetches; None for an encoder that
         needs Python.
     """
     from engine.encoders.cached import CachedEncoder
@@ -68,16 +70,36 @@ def packed(name: str, rows: np.ndarray) -> Described:
     mean = _mean(rows)
     whole, steps = quantised(rows if mean is None else rows - mean)
     steps[~rows.any(axis=1)] = np.nan
-    parts, files = in_parts(
-        name,
-        (
-            steps[start : start + many].astype("<f4").tobytes()
-            + whole[start : start + many].tobytes()
-            for start in range(0, len(rows), many)
-        ),
+    blocks = (slice(start, start + many) for start in range(0, len(rows), many))
+    parts, held = in_parts(
+        name, (steps[at].astype("<f4").tobytes() + whole[at].tobytes() for at in blocks)
     )
     about = {"dim": rows.shape[1], "rows": many, "parts": parts}
-    return about if mean is None else about | {"mean": mean.tolist()}, files
+    return about if mean is None else about | {"mean": mean.tolist()}, held
+
+
+def in_parts(name: str, parts: Iterable[bytes]) -> Described:
+    """Something in files that a page fetches one by one, in a folder with the hash of it.
+
+    Args:
+        name: in its address.
+        parts: what the files hold.
+
+    Returns:
+        As `js/search/parts.js` reads it: `at`, what the addresses begin with, which go on with a
+        hyphen and a number from 0; `many`, how many; `bytes` of all. And the files.
+    """
+    files = {f"part-{number}": part for number, part in enumerate(parts)}
+    digest = sha256(b"".join(sha256(part).digest() for part in files.values())).hexdigest()
+    folder = f"theodolite/{name}/{digest[:16]}"
+    size = sum(map(len, files.values()))
+    return {"at": f"{folder}/part", "many": len(files), "bytes": size}, {folder: files}
+
+
+def one(name: str, data: bytes) -> tuple[str, Held]:
+    """Something in one file: its address, and that."""
+    parts, held = in_parts(name, [data])
+    return f"{parts['at']}-0", held
 
 
 def quantised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -103,22 +125,22 @@ def _mean(rows: np.ndarray) -> np.ndarray | None:
 
 def _of_words(source: WordVectors) -> Described:
     many = min(len(source.table), MOST_BYTES // source.dim)
-    words, file = file_of("words", _json(source.vocabulary[:many]), ".json")
-    rows, files = packed("words", source.table[:many])
+    words, listed = one("vocabulary", _json(source.vocabulary[:many]))
+    rows, held = packed("words", source.table[:many])
     about = {"kind": "words", "words": words, "known": many, "of": len(source.table)}
-    return rows | about, {words: file, **files}
+    return rows | about, listed | held
 
 
 def _of_tokens(source: WordLlama) -> Described:
     """What `bpe.js` splits texts by, and the vectors of its tokens."""
     vocabulary = source.bpe["vocab"]
     numbers = {token: number for number, token in enumerate(vocabulary)}
-    pairs = np.array([[numbers[one] for one in pair] for pair in source.bpe["merges"]], "<u2")
-    words, file = file_of("tokens", _json(vocabulary), ".json")
-    merges, ranked = file_of("merges", pairs.tobytes(), ".bin")
-    rows, files = packed("words", source.table)
+    pairs = np.array([[numbers[token] for token in pair] for pair in source.bpe["merges"]], "<u2")
+    words, listed = one("vocabulary", _json(vocabulary))
+    merges, ranked = one("merges", pairs.tobytes())
+    rows, held = packed("words", source.table)
     about = {"kind": "tokens", "words": words, "merges": merges, "special": source.bpe["special"]}
-    return rows | about, {words: file, merges: ranked, **files}
+    return rows | about, listed | ranked | held
 
 
 def _json(value: Any) -> bytes:

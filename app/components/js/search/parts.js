@@ -1,5 +1,5 @@
 // Files that are fetched when something in them is asked for, and kept. What there is of them says `in_parts` of
-// `app/web/frozen.py`; `load` gives a file as an ArrayBuffer.
+// `app/pages/search/in_browser.py`; `load` gives a file as an ArrayBuffer.
 
 export class Parts {
   constructor({ at, many }, load) {

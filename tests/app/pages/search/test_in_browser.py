@@ -43,14 +43,15 @@ def _node() -> None:
 
 def in_page(folder: Path, encoder: Any, texts: Sequence[str], vectors: Any = None) -> Any:
     """What the scripts of a page say of texts: their words, or the 10 nearest of some vectors."""
-    described, files = in_browser.described(encoder) or pytest.fail("it needs Python")
+    described, held = in_browser.described(encoder) or pytest.fail("it needs Python")
     asked: dict[str, Any] = {"folder": str(folder), "encoder": described, "texts": texts, "k": 10}
     if vectors is not None:
         asked["vectors"], more = in_browser.packed("vectors", unit_rows(vectors))
-        files |= more
-    for address, data in files.items():
-        (folder / address).parent.mkdir(parents=True, exist_ok=True)
-        (folder / address).write_bytes(data)
+        held |= more
+    for at, files in held.items():
+        (folder / at).mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            (folder / at / name).write_bytes(data)
     questions = folder / "questions.json"
     questions.write_text(json.dumps(asked))
     made = subprocess.run(["node", SCRIPT, questions], capture_output=True, check=True)
