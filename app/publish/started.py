@@ -1,20 +1,45 @@
-"""What a published app does before its first visitor comes."""
+"""What a published app does where a GPU is lent, before its first visitor comes."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.errors import UserError
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def read_models(store: Path) -> None:
-    """Load the encoders of a store, as far as they are here: where a GPU is lent, they stay.
+    from engine.encoders.lent import Encode
+
+_TAG = re.compile(r"<[^>]*>")
+
+
+def lend(decorated: Encode, store: Path) -> None:
+    """Have models run in a decorated function, and load those of a store, as far as they are here.
+
+    Args:
+        decorated: what the package `spaces` made of a function that calls `lent.encode`.
+        store: its encoders stay in memory from now on.
 
     Raises:
         StoreError: when the store cannot be opened.
     """
-    from app.workspace import Workspace
+    import gradio as gr
 
+    from app.workspace import Workspace
+    from engine.encoders import lent
+
+    def ask(number: int, sentences: list[str]) -> list[np.ndarray]:
+        try:
+            return decorated(number, sentences)
+        except gr.Error as error:  # a quota is used up, no GPU is free: it says which
+            said = " ".join(_TAG.sub(" ", str(error.message)).split())
+            advice = "Try it again later, or with an encoder that needs none."
+            raise UserError(f"No GPU was lent for this: {said}.", advice) from error
+
+    lent.lend(ask)
     workspace = Workspace(store, demo=True)
     for row in workspace.store.encoders.list():
         try:

@@ -160,11 +160,9 @@ def encode(number, sentences):
 
     return lent.encode(number, sentences)
 '''
-_READ = """    from app.publish.started import read_models
-    from engine.encoders import lent
+_READ = """    from app.publish.started import lend
 
-    lent.lend(encode)
-    read_models(STORE)
+    lend(encode, STORE)
 """
 
 _DOCKERIGNORE = """\

@@ -41,7 +41,8 @@ class Lent(Source):
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """See `Source.chunks`."""
-        yield from self._ask(self._number, list(sentences))
+        if sentences:  # a GPU that is asked for is charged, and waited for
+            yield from self._ask(self._number, list(sentences))
 
 
 def encode(number: int, sentences: list[str]) -> list[np.ndarray]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -29,6 +25,7 @@ from app.publish.site import Site
 from app.workspace import Workspace
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
+from tests.fakes.started import started, steps_of
 
 ROOT = Path(__file__).parents[3]
 LIVE = ("zerogpu", "space", "docker")
@@ -203,7 +200,7 @@ def test_a_name_in_the_readme_is_only_a_name(name: str) -> None:
 def test_the_container_is_made_of_files_that_are_there(kept: Workspace) -> None:
     """Each path that is copied; nothing that is left out of the context is needed; uid 1000."""
     files = published(kept, "docker").files
-    steps = [line.split(maxsplit=1) for line in dockerfile(files)]
+    steps = [line.split(maxsplit=1) for line in steps_of(files["Dockerfile"].decode())]
     copied = [shlex.split(rest)[-2] for word, rest in steps if word == "COPY"]
     ignored = files[".dockerignore"].decode().split()
     for path in copied:
@@ -214,41 +211,6 @@ def test_the_container_is_made_of_files_that_are_there(kept: Workspace) -> None:
     assert ["EXPOSE", "7860"] in steps
     (command,) = (json.loads(rest) for word, rest in steps if word == "CMD")
     assert command[-1] in files
-
-
-def dockerfile(files: dict[str, bytes]) -> list[str]:
-    """Its steps, one a line."""
-    text = files["Dockerfile"].decode().replace("\\\n", "")
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
-
-
-@contextmanager
-def started(command: list[str], where: Path, **environment: str) -> Iterator[str]:
-    """Address of an app that is started in a folder, once it answers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    inherited = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    home = where.parent / "home"
-    home.mkdir(exist_ok=True)
-    with (home / "said").open("w+") as said:
-        process = subprocess.Popen(
-            command, cwd=where, stdout=said, stderr=said,
-            env={**inherited, "HOME": str(home), "PORT": str(port), **environment},
-        )  # fmt: skip
-        try:
-            answer = None
-            while answer is None:
-                assert process.poll() is None, (home / "said").read_text()
-                try:
-                    answer = httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=30)
-                except httpx.ConnectError:
-                    time.sleep(0.1)
-            assert answer.json() == {"status": "ok"}
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait()
 
 
 @pytest.mark.slow

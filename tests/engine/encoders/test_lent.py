@@ -1,0 +1,64 @@
+"""A GPU that is lent for the time of a call: what goes there, what stays."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import numpy as np
+import pytest
+
+from engine import encoders
+from engine.encoders import lent, loading
+from engine.encoders.cached import CachedEncoder
+from tests.engine.encoders.models import SENTENCES, save
+
+
+class Elsewhere:
+    """What the package `spaces` makes of a function: only what is plain goes there and back."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, list[str]]] = []
+
+    def __call__(self, number: int, sentences: list[str]) -> list[np.ndarray]:
+        """Call it as if in another process."""
+        self.asked.append(pickle.loads(pickle.dumps((number, sentences))))  # noqa: S301
+        vectors = lent.encode(*self.asked[-1])
+        return pickle.loads(pickle.dumps(vectors))  # noqa: S301
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Elsewhere:
+    """A lender, for this test alone."""
+    monkeypatch.setattr(loading, "_live", WeakValueDictionary())
+    monkeypatch.setattr(lent, "_lender", [])
+    monkeypatch.setattr(lent, "_lent", [])
+    return Elsewhere()
+
+
+def test_a_model_works_where_the_gpu_is_lent(tmp_path: Path, elsewhere: Elsewhere) -> None:
+    """To the same vectors; its weights are read before it is asked, once for all of its names."""
+    folder = save(tmp_path / "model")
+    here = encoders.load(f"dir:{folder}?pooling=avg").encode(SENTENCES)
+    lent.lend(elsewhere)
+    names = [f"dir:{folder}?pooling=avg", f"dir:{folder}?pooling=avg | normalise"]
+    first, second = map(encoders.load, names)
+    (held,) = lent._lent
+    assert held.source._weights.model is not None
+    assert elsewhere.asked == []
+    assert np.array_equal(first.encode(SENTENCES), here)
+    assert elsewhere.asked == [(0, SENTENCES)]
+    assert second.fingerprint != first.fingerprint
+    first.encode(SENTENCES)  # known by now
+    assert len(elsewhere.asked) == 1
+
+
+def test_what_uses_no_gpu_stays(elsewhere: Elsewhere) -> None:
+    """Tables of word vectors are quicker looked up than sent."""
+    lent.lend(elsewhere)
+    encoder = encoders.load("random:16")
+    assert isinstance(encoder, CachedEncoder)
+    encoder.encode(["rain"])
+    assert elsewhere.asked == []
+    assert lent._lent == []
