@@ -14,6 +14,7 @@ from app import store_command as store
 from app.agents import command as agents
 from app.pages import FOLDERS
 from app.publish import command as publishing
+from app.report import command as reporting
 
 app = typer.Typer(
     name="theodolite",
@@ -33,7 +34,7 @@ def _add_verbs() -> None:
     listed: dict[str, Any] = {"serve": serve.serve}
     for folder in FOLDERS:
         listed |= import_module(f"app.pages.{folder}.command").VERBS
-    listed |= publishing.VERBS | agents.VERBS
+    listed |= publishing.VERBS | reporting.VERBS | agents.VERBS
     listed |= {"store": store.store_verbs, "worker": serve.worker,
                "password": serve.password}  # fmt: skip
     for name, verb in listed.items():

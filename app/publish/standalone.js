@@ -23,6 +23,7 @@ for (const link of document.querySelectorAll('a[href^="./"], button[data-press="
   link.replaceWith(words);
 }
 
+document.body.classList.toggle("t-window", parent === window); // else somebody else leaves room around it
 if (parent !== window) {
   const tell = () => parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().height) }, "*");
   new ResizeObserver(tell).observe(document.body);

@@ -7,12 +7,13 @@ pieces are the components of the pages with their own JavaScript. Needs no Gradi
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ POLICY = (
 )
 """Nothing is asked for, from whatever host."""
 CHART_HEIGHT = 360
+_META = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+_RAW = -zlib.MAX_WBITS
+"""Deflate without a frame: so two packed parts behind each other are one."""
 
 
 @dataclass(frozen=True)
@@ -55,22 +59,35 @@ def hits(value: str) -> Piece:
     return Piece("js/hits", value, {"palette": list(theme.SERIES)})
 
 
-def document(parts: Sequence[str | Piece]) -> str:
+def document(parts: Sequence[str | Piece], title: str = "Theodolite") -> str:
     """The document, compressed: a browser unpacks it.
 
     Args:
         parts: from top to bottom; HTML in which all from outside is escaped, or a component.
+        title: of its window. Plain text.
     """
-    packed = base64.b64encode(gzip.compress(_page(parts).encode(), mtime=0)).decode()
+    charts = any(isinstance(part, Piece) and part.name == "chart" for part in parts)
+    packer = zlib.compressobj(9, wbits=_RAW)
+    packed = _packed_head(charts) + packer.compress(_rest(parts, title).encode()) + packer.flush()
     return (
-        '<!doctype html><html lang="en-GB"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>Theodolite</title>'
-        f'</head><body><script>const packed = "{packed}";\n'
+        f'<!doctype html><html lang="en-GB"><head>{_META}'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f"<title>{escape(title)}</title>"
+        f'</head><body><script>const packed = "{base64.b64encode(packed).decode()}";\n'
         f"{_script(HERE / 'unpack.js')}</script></body></html>"
     )
 
 
-def _page(parts: Sequence[str | Piece]) -> str:
+@lru_cache(maxsize=2)
+def _packed_head(charts: bool) -> bytes:
+    """What begins every document, packed once: the style, and the library that draws charts."""
+    library = f"<script>{_script(plotly_file())}</script>" if charts else ""
+    head = f'<!doctype html><html lang="en-GB"><head>{_META}<style>{_style()}</style>{library}'
+    packer = zlib.compressobj(9, wbits=_RAW)
+    return packer.compress(head.encode()) + packer.flush(zlib.Z_FULL_FLUSH)
+
+
+def _rest(parts: Sequence[str | Piece], title: str) -> str:
     pieces = [part for part in parts if isinstance(part, Piece) and part.value is not None]
     body = "".join(
         part if isinstance(part, str) else f'<div data-piece="{pieces.index(part)}"></div>'
@@ -86,14 +103,10 @@ def _page(parts: Sequence[str | Piece]) -> str:
         {"name": piece.name, "props": {**piece.props, "value": piece.value}} for piece in pieces
     ]
     said = formats.json_text(held).replace("<", "\\u003c")
-    library = ""
-    if any(piece.name == "chart" for piece in pieces):
-        library = f"<script>{_script(plotly_file())}</script>"
     return (
-        '<!doctype html><html lang="en-GB"><head><meta charset="utf-8">'
-        f"<title>Theodolite</title><style>{_style()}</style></head>"
+        f"<title>{escape(title)}</title></head>"
         f'<body><div class="gradio-container"><main class="t-page t-alone">{body}</main></div>'
-        f'<script type="application/json" id="t-held">{said}</script>{library}'
+        f'<script type="application/json" id="t-held">{said}</script>'
         f"<script>{_script(theme.STATIC / 'pieces.js')}</script>"
         f"<script>const pieces = {{}};\n{scripts}{_script(HERE / 'standalone.js')}</script>"
         "</body></html>"

@@ -106,7 +106,7 @@ def front(found: Sheet) -> Mapping[str, Any] | None:
         mode="markers+text", text=[plain(formats.shorten(n, 24)) for n in by],
         textposition=_beside(rows), cliponaxis=False, showlegend=False,
         marker={"size": 13, "color": [SERIES[1] if n in best else SERIES[0] for n in by]},
-        error_y={"type": "data", "symmetric": False, "thickness": 1.2,
+        error_y={"type": "data", "symmetric": False, "thickness": 1.2, "color": SERIES[5],
                  "array": [row["high"] - row["score"] for row in rows],
                  "arrayminus": [row["score"] - row["low"] for row in rows]},
         customdata=[[plain(row["encoder"]), words.interval(row)] for row in rows],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import re
+import zlib
 from dataclasses import FrozenInstanceError
 from html import unescape
 from pathlib import Path
@@ -32,7 +32,7 @@ def seen(html: str) -> str:
     """What the frame of a notebook unpacks."""
     document = unescape(re.findall(r'srcdoc="([^"]*)"', html)[0])
     packed = re.findall(r'packed = "([^"]*)"', document)[0]
-    return gzip.decompress(base64.b64decode(packed)).decode()
+    return zlib.decompress(base64.b64decode(packed), -zlib.MAX_WBITS).decode()
 
 
 def body(html: str) -> str:

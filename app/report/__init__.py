@@ -1,0 +1,1 @@
+"""Reports: one comparison, map, training, judgement or decision as a file that needs no server."""

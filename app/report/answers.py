@@ -1,0 +1,353 @@
+"""What can be reported: a comparison, a map, trainings, a judgement, a decision.
+
+Each is looked up where its page looks it up, and shown as the page shows it. Nothing is measured,
+drawn or trained for a report: what is missing is said with the verb that makes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from app import formats
+from app.publish.standalone import chart
+from app.python import views
+from app.report.file import CAPS, Cap, Parts, Report, Table, shortened, spread
+from app.web import parts
+from engine.errors import UserError
+
+if TYPE_CHECKING:
+    from app.pages.choose.job import ChooseJob
+    from app.pages.choose.sheet import Sheet
+    from app.pages.compare.service import Comparison, ComparisonSpec
+    from app.pages.judge.session import Session
+    from app.pages.map.job import MapJob
+    from app.pages.map.service import StoredMap
+    from app.pages.trainings.curves import Curves
+    from app.pages.trainings.service import TrainingRun
+    from app.workspace import Workspace
+
+MOST_NAMED = 3
+MOST_ROWS = 200
+"""Of a table that a reader scrolls; its file has all."""
+MOST_TRAININGS = 24
+"""Curves over each other: more have no colour and dash of their own."""
+
+
+def comparison(asked: ComparisonSpec) -> Report:
+    """Encoders side by side, which differences are real, and what their ranks are worth.
+
+    Args:
+        asked: by `app.pages.compare.service.ask`.
+
+    Raises:
+        UserError: nothing was measured yet.
+    """
+    from app.pages.compare import differences, service
+
+    found = service.answer(asked)
+    columns, rows = differences.table(found)
+    command = ["theodolite", "report", "comparison", *found.encoders]
+    command += ["--tasks", ",".join(asked.tasks)] if asked.tasks else []
+    command += ["--protocol", asked.protocol] if asked.protocol else []
+    return Report(
+        "comparison",
+        f"Comparison of {formats.listed(found.encoders, MOST_NAMED)}",
+        f"On {formats.listed(found.tasks, 12)}; against {found.encoders[0]}.",
+        lambda cap: _compared(found),
+        [Table("comparison", columns, rows)],
+        command,
+    )
+
+
+def _compared(found: Comparison) -> Parts:
+    from app.pages.compare import ranking_view
+
+    shown = list(views.comparison(found))
+    if found.ranks:
+        said, picture = ranking_view.ranks(found, "within")
+        head = parts.heading("Confidence intervals of the ranks", ranking_view.RANKS_LEAD)
+        shown += [head, said, chart(picture) if picture else ""]
+    return shown
+
+
+def map_of(workspace: Workspace, job: MapJob) -> Report:
+    """A collection on the plane.
+
+    Raises:
+        UserError: the map was not computed yet, or its encoder or data cannot be used.
+    """
+    found = job.stored(workspace)
+    if found is None:
+        raise UserError(
+            f"There is no {job.title} yet.",
+            f"Compute it first: theodolite project {job.encoder!r} {job.dataset}",
+        )
+    return of_map(found)
+
+
+def of_map(found: StoredMap) -> Report:
+    """The same of a map at hand."""
+    import numpy as np
+
+    from app.pages.map import service
+
+    info = found.info
+    table = service.table(found, np.array(spread(len(found.points), CAPS[0].rows), np.int64))
+    rows = [[_number(cell) for cell in row] for row in table.itertuples(index=False)]
+    how = service.NAMES[info["method"]]
+    return Report(
+        "map",
+        f"Map of {info['dataset']} by {info['encoder']}",
+        f"By {how[0].lower() + how[1:] if how[1].islower() else how}.",
+        lambda cap: views.plane(_thinned(found, cap)),
+        [Table("map", list(table.columns), rows, len(found.points))],
+    )
+
+
+def _number(cell: Any) -> Any:
+    """A number of 32 bits in as few digits as tell it apart, nothing where there is none."""
+    if isinstance(cell, str):
+        return cell
+    return None if cell != cell else json.loads(str(cell))
+
+
+def _thinned(found: StoredMap, cap: Cap) -> StoredMap:
+    """The same map with so many of its points."""
+    kept = list(spread(len(found.points), cap.rows))
+    return replace(
+        found, points=found.points[kept], sentences=[found.sentences[i] for i in kept],
+        values={key: values[kept] for key, values in found.values.items()}, nearest=None,
+    )  # fmt: skip
+
+
+def training(workspace: Workspace, keys: Sequence[str]) -> Report:
+    """Trainings with their curves, over each other.
+
+    Args:
+        workspace: where they were.
+        keys: `RUN`, or `RUN:POSITION` of a child of a sweep; a sweep's `RUN` names all its
+            children.
+
+    Raises:
+        UserError: there is no such training, or there are too many.
+    """
+    from app.pages.trainings import service
+
+    rows = service.table(workspace, kinds=(*service.ENCODERS, *service.DECODERS))
+    known = {row.key for row in rows} | {row.run for row in rows}
+    for key in keys:
+        if key not in known:
+            raise UserError(f"There is no training {key!r}.", "`theodolite runs` lists them.")
+    chosen = [row for row in rows if row.key in keys or row.run in keys]
+    if not chosen or len(chosen) > MOST_TRAININGS:
+        raise UserError(
+            f"{len(chosen)} trainings cannot be shown over each other.",
+            f"Name from 1 to {MOST_TRAININGS} of `theodolite runs`.",
+        )
+    found = [(row, service.curves(workspace, row.key)) for row in chosen]
+    return of_trainings(found, ["theodolite", "report", "training", *keys])
+
+
+def of_trainings(
+    found: Sequence[tuple[TrainingRun, Curves]], command: Sequence[str] = ()
+) -> Report:
+    """The same of trainings at hand, with their curves."""
+    from app.pages.trainings import views as pages
+
+    rows = [row for row, _ in found]
+    names = pages.names(rows)
+    tables = [
+        _flat("trainings", [_settings(name, row) for name, row in zip(names, rows, strict=True)])
+    ]
+    for kind in ("looked", "stepped"):
+        events = [
+            {"training": name, **event}
+            for name, (_, curves) in zip(names, found, strict=True)
+            for event in curves.kinds()[kind]
+        ]
+        if events:
+            tables.append(_flat({"looked": "evaluations", "stepped": "steps"}[kind], events))
+    ended = formats.listed(dict.fromkeys(row.state for row in rows))
+    return Report(
+        "training",
+        f"Training of {formats.listed(names, MOST_NAMED)}",
+        f"{formats.plural(len(rows), 'training')}, {ended}.",
+        lambda cap: _trained(found, cap),
+        tables,
+        command,
+    )
+
+
+def _trained(found: Sequence[tuple[TrainingRun, Curves]], cap: Cap) -> Parts:
+    from app.pages.trainings import figures
+    from app.pages.trainings import views as pages
+
+    drawn = pages.charts(found)
+    shown: list[Any] = []
+    for name in pages.CHARTS:
+        if drawn[name]:
+            tall = name in ("score", "trajectory")
+            height = figures.TALL if tall else figures.SMALL
+            shown += [drawn[f"{name}-title"], chart(drawn[name], height)]
+    return [*shown, pages.notes(found), pages.differences([row for row, _ in found])]
+
+
+def _settings(name: str, row: TrainingRun) -> dict[str, Any]:
+    told = asdict(row)
+    settings = told.pop("settings")
+    left = ("label", "title", "stopping", "hint", "created")
+    return {"training": name} | {k: v for k, v in told.items() if k not in left} | settings
+
+
+def judgement(workspace: Workspace, session: str, *, names: bool = True) -> Report:
+    """What the marks of a session say of its encoders.
+
+    Args:
+        workspace: which keeps it.
+        session: its id.
+        names: whether the encoders are named; else they are A, B, … as on the page.
+
+    Raises:
+        StoreError: there is no such session.
+    """
+    from app.pages.judge import report, service
+
+    found = service.opened(workspace, session)
+    told = report.board(found)
+    command = ["theodolite", "report", "judgement", session, *([] if names else ["--blind"])]
+    return of_judgement(told, found, names=names, command=command)
+
+
+def of_judgement(
+    told: Mapping[str, Any], session: Session | None = None, *, names: bool = True,
+    command: Sequence[str] = (),
+) -> Report:  # fmt: skip
+    """The same of what `app.pages.judge.report.board` says.
+
+    Args:
+        told: by it.
+        session: whose marks are listed; None for those of an example.
+        names: whether the encoders are named.
+        command: that writes this report again.
+    """
+    called = {
+        name: name if names else f"Encoder {chr(65 + at)}" for at, name in enumerate(told["blind"])
+    }
+    order = dict.fromkeys(pair[side] for pair in told["pairs"] for side in "ab")
+    pairs = [
+        {name: called.get(value, value) if name in ("a", "b", "verdict") else value
+         for name, value in pair.items() if name not in ("path", "without_second")}
+        for pair in told["pairs"]
+    ]  # fmt: skip
+    marks = _marks(session, called) if session else []
+    tables = [_flat("pairs", pairs), *([_flat("marks", marks)] if marks else [])]
+    return Report(
+        "judgement",
+        f"Judgement of {formats.listed(sorted(called.values()) if not names else order, 4)} on {told['collection']}",
+        f"{formats.plural(told['marks'], 'mark')}, {told['left']:,} left unmarked.",
+        lambda cap: _judged(told, tables, names, cap),
+        tables,
+        command,
+    )
+
+
+def _judged(told: Mapping[str, Any], tables: Sequence[Table], names: bool, cap: Cap) -> Parts:
+    from app.pages.judge import views as pages
+
+    shown = [pages.findings({**told, "id": ""}, names=names, visitor=True)]
+    for table in tables[1:]:
+        shown.append(parts.heading("What was judged", "In the order in which it was asked."))
+        shown.append(_read(table.cut(replace(cap, rows=min(cap.rows, MOST_ROWS)))))
+    return shown
+
+
+def _marks(session: Session, called: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A row for each mark; of lists the first encoder's is the first one, whatever side it had."""
+    from app.pages.judge.session import shown
+
+    rows = []
+    for position, value in enumerate(session.values.tolist()):
+        asked = shown(session, position)
+        row: dict[str, Any] = {"query": asked.query}
+        if session.spec.mode == "relevance":
+            row |= {"document": asked.texts[0][0], "relevant": value}
+        else:
+            pair = session.pairs[session.pool.keys[session.draws[position].unit][1]]
+            lists = asked.texts[::-1] if session.swapped(position) else asked.texts
+            first, second = ("\n".join(texts) for texts in lists)
+            row |= {"encoder_a": called[pair[0]], "encoder_b": called[pair[1]],
+                    "list_a": first, "list_b": second, "a_is_better": value}  # fmt: skip
+        rows.append(row)
+    return rows
+
+
+def decision(workspace: Workspace, job: ChooseJob) -> Report:
+    """The sheet of a decision that was made.
+
+    Raises:
+        UserError: it was not made yet, or its data cannot be read.
+    """
+    from app.pages.choose import service, sheet
+
+    found = sheet.stored(workspace, job)
+    if found is None:
+        raise UserError(
+            f"Nothing is decided on {job.dataset} for these encoders yet.",
+            "Decide first: theodolite choose, or the page Choose.",
+        )
+    words = service.command(job)
+    return of_decision(found, [words[0], "report", "decision", *words[2:]])
+
+
+def of_decision(sheet: Sheet, command: Sequence[str] = ()) -> Report:
+    """The same of a sheet at hand."""
+    from app.pages.choose import words
+
+    tables = [_flat("encoders", sheet["encoders"])]
+    if sheet["differ"]:
+        tables.append(_flat("examples", sheet["differ"]["examples"]))
+    return Report(
+        "decision", words.headline(sheet), f"Decision sheet for {sheet['data']}.",
+        lambda cap: views.decision(_shortened(sheet, cap)), tables, command,
+    )  # fmt: skip
+
+
+def _shortened(sheet: Sheet, cap: Cap) -> Sheet:
+    """With no text of an example that is too long."""
+    if not sheet["differ"]:
+        return sheet
+    examples = [
+        {**one, "label": shortened(one["label"], cap),
+         "texts": [shortened(text, cap) for text in one["texts"]]}
+        for one in sheet["differ"]["examples"]
+    ]  # fmt: skip
+    return {**sheet, "differ": {**sheet["differ"], "examples": examples}}
+
+
+def _flat(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A table of objects: a column a field; what is no text or number stands there as JSON."""
+    columns = list(dict.fromkeys(field for row in rows for field in row))
+    return Table(name, columns, [[_cell(row.get(field)) for field in columns] for row in rows])
+
+
+def _cell(value: Any) -> Any:
+    plain = value is None or isinstance(value, str | int | float)
+    return value if plain else json.dumps(value, ensure_ascii=False)
+
+
+def _read(table: Table) -> str:
+    """A table for reading."""
+
+    def cell(value: Any) -> str:
+        shown = f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)
+        return f'<span dir="auto">{escape(shown)}</span>'
+
+    rows = [[cell(value) for value in row] for row in table.rows]
+    heads = [column.replace("_", " ") for column in table.columns]
+    more = table.total - len(rows)
+    below = f'<p class="t-small t-muted">{more:,} more in {escape(table.name)}.csv.</p>'
+    return parts.table(heads, rows, table.name, stacked=True) + (below if more > 0 else "")

@@ -1,0 +1,199 @@
+"""`theodolite report`: a comparison, map, training, judgement or decision as a file of its own."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.terminal import EncodersArgument, JsonOption, check_writable, done, takes, verb, verbs
+from app.workspace import Workspace
+
+if TYPE_CHECKING:
+    from app.report.file import Report
+
+report_verbs = verbs(
+    "Write one answer to a file that opens without a network, for whoever has no Theodolite."
+)
+ENDINGS = (".html",)
+
+
+class Out:
+    """Where a report goes.
+
+    Args:
+        out: the file.
+
+    Raises:
+        UserError: it cannot be written, or its ending says no format.
+    """
+
+    def __init__(self, out: Path) -> None:
+        from engine.errors import UserError
+
+        if out.suffix.lower() not in ENDINGS:
+            raise UserError(
+                f"{out.name} says no format that a report can be written in.",
+                f"Name a file that ends in {' or '.join(ENDINGS)}.",
+            )
+        check_writable(out)
+        self.path = out
+
+    def write(self, report: Report, as_json: bool) -> None:
+        """Write a report, and say where it is."""
+        from app.report import file
+
+        text = file.html(report).encode()
+        self.path.write_bytes(text)
+        row = {"kind": report.kind, "title": report.title, "file": str(self.path),
+               "bytes": len(text)}  # fmt: skip
+        done(row, f"{report.title}: {self.path}, {len(text) / 1e6:.1f} MB.", as_json)
+
+
+_OUT = inspect.Parameter(
+    "out", inspect.Parameter.KEYWORD_ONLY,
+    annotation=Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="To write: FILE.html.")
+    ],
+)  # fmt: skip
+
+
+def _written(command: Any) -> Any:
+    """Make a verb of a function that takes a workspace and where its report goes."""
+    return verb(takes("out", [_OUT], Out)(command))
+
+
+@report_verbs.command("comparison")
+@_written
+def report_comparison(
+    workspace: Workspace,
+    encoders: EncodersArgument,
+    out: Out,
+    tasks: Annotated[
+        str | None, typer.Option(help="Comma-separated tasks or suites; default: all measured.")
+    ] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="Results under this protocol only; default: each task's own.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Report a comparison of measured encoders, with its verdicts, intervals and ranks.
+
+    theodolite report comparison minilm wordllama --out comparison.html
+
+    The first encoder is what the others are compared with, as of `theodolite compare`.
+    """
+    from app.pages.compare import service
+    from app.report import answers
+
+    asked = service.ask(workspace, encoders, tasks, protocol)
+    out.write(answers.comparison(asked), as_json)
+
+
+@report_verbs.command("map")
+@_written
+def report_map(
+    workspace: Workspace,
+    encoder: Annotated[str, typer.Argument(help="A spec string, e.g. minilm | normalise.")],
+    out: Out,
+    dataset: Annotated[
+        str, typer.Argument(help="What was drawn; see `theodolite data`.")
+    ] = "starter-topics",
+    method: Annotated[
+        str, typer.Option(help="umap, umap-learn, tsne, pca or pacmap: how it was drawn.")
+    ] = "umap",
+    neighbours: Annotated[int, typer.Option(help="n_neighbors it was drawn with.")] = 15,
+    min_dist: Annotated[float, typer.Option(help="min_dist it was drawn with.")] = 0.1,
+    seed: Annotated[str, typer.Option(help="Random seed it was drawn with.")] = "0",
+    as_json: JsonOption = False,
+) -> None:
+    """Report a map that was computed: its points, what they say, and how far to trust it.
+
+    theodolite report map minilm starter-topics --out map.html
+
+    One that is not in the store yet is computed by `theodolite project`, with the same options.
+    """
+    from app.pages.map.job import MapJob, seed_of
+    from app.report import answers
+
+    job = MapJob.of(
+        encoder, dataset, method=method, neighbours=neighbours, min_dist=min_dist,
+        seed=seed_of(seed),
+    )  # fmt: skip
+    out.write(answers.map_of(workspace, job), as_json)
+
+
+@report_verbs.command("training")
+@_written
+def report_training(
+    workspace: Workspace,
+    keys: Annotated[list[str], typer.Argument(metavar="RUN…", help="Keys of `theodolite runs`.")],
+    out: Out,
+    as_json: JsonOption = False,
+) -> None:
+    """Report trainings with their curves, several over each other.
+
+    theodolite report training 36e4305ecb44 --out training.html
+    """
+    from app.report import answers
+
+    out.write(answers.training(workspace, keys), as_json)
+
+
+@report_verbs.command("judgement")
+@_written
+def report_judgement(
+    workspace: Workspace,
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="See `judge list`.")],
+    out: Out,
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Call the encoders A, B, …: for those who still judge.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Report what the marks of a session say of its encoders, with everything that was judged.
+
+    theodolite report judgement 36e4305ecb44 --out judgement.html
+    """
+    from app.report import answers
+
+    out.write(answers.judgement(workspace, session, names=not blind), as_json)
+
+
+@report_verbs.command("decision")
+@_written
+def report_decision(
+    workspace: Workspace,
+    dataset: Annotated[str, typer.Argument(help="A data set that `choose` was asked about.")],
+    out: Out,
+    encoders: Annotated[
+        list[str] | None,
+        typer.Option("--encoder", "-e", metavar="ENCODER", help="A spec; default: all installed."),
+    ] = None,
+    max_ms: Annotated[
+        float | None, typer.Option(help="Milliseconds for one sentence that were asked for.")
+    ] = None,
+    max_bytes: Annotated[
+        int | None, typer.Option(help="Bytes a vector that were asked for.")
+    ] = None,
+    licences: Annotated[
+        str, typer.Option("--licence", help="Comma-separated licences that were asked for.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Report the decision sheet that `theodolite choose` made, asked with the same options.
+
+    theodolite report decision upload:reviews -e minilm -e wordllama --out decision.html
+    """
+    from app.pages.choose import service
+    from app.pages.choose.job import ChooseJob
+    from app.report import answers
+
+    chosen = encoders or service.defaults(workspace)
+    job = ChooseJob.of(dataset, chosen, max_ms, max_bytes, licences.split(","))
+    out.write(answers.decision(workspace, job), as_json)
+
+
+VERBS = {"report": report_verbs}

@@ -1,0 +1,181 @@
+"""A report and the files it can be: one HTML document, or Markdown with its pictures and tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from html import escape
+from importlib.metadata import version
+from typing import Any
+
+from app import formats
+from app.publish.standalone import Piece, document
+from app.web import parts
+
+Parts = Sequence[str | Piece]
+MOST_BYTES = 5_000_000
+"""Of a document: what any mail takes."""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """How much of its texts and rows a report shows.
+
+    Attributes:
+        characters: of each text.
+        rows: of each table, and points of each map.
+    """
+
+    characters: int
+    rows: int
+
+
+CAPS = (
+    Cap(10_000, 200_000), Cap(1_000, 50_000), Cap(300, 20_000), Cap(120, 5_000), Cap(60, 1_000),
+    Cap(30, 100),
+)  # fmt: skip
+"""Tried one after the other until the document is small enough."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers of a report.
+
+    Attributes:
+        name: of its file, without ending.
+        columns: names.
+        rows: cells: texts, numbers, truth values or None.
+        total: rows there are, where `rows` are some of them already.
+    """
+
+    name: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    total: int = 0
+
+    def cut(self, cap: Cap) -> Table:
+        """The same with as many rows, from all over it, and as long texts as are allowed."""
+        kept = [self.rows[number] for number in spread(len(self.rows), cap.rows)]
+        rows = [[shortened(cell, cap) for cell in row] for row in kept]
+        return replace(self, rows=rows, total=max(self.total, len(self.rows)))
+
+    def csv(self) -> str:
+        """The whole table as text."""
+        file = io.StringIO()
+        writer = csv.writer(file)
+        writer.writerow(self.columns)
+        writer.writerows(self.rows)
+        return file.getvalue()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a report says, before it is a file.
+
+    Attributes:
+        kind: `comparison`, `map`, …; names the files.
+        title: in a line, plain text.
+        about: what it is of, plain text.
+        draw: makes what is shown below that, from top to bottom, within a cap: HTML in which all
+            from outside is escaped, or components.
+        tables: its numbers.
+        command: words of the verb that writes it again; none where no verb does.
+    """
+
+    kind: str
+    title: str
+    about: str
+    draw: Callable[[Cap], Parts]
+    tables: Sequence[Table]
+    command: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        """Of its file, without ending."""
+        return f"theodolite-{self.kind}"
+
+
+def spread(total: int, most: int) -> range | list[int]:
+    """Numbers below `total`, at most so many, evenly spaced."""
+    return range(total) if total <= most else [number * total // most for number in range(most)]
+
+
+def shortened(cell: Any, cap: Cap) -> Any:
+    """A text of at most so many characters; anything else as it is."""
+    if not isinstance(cell, str):
+        return cell
+    text = formats.encodable(cell)
+    return text if len(text) <= cap.characters else f"{text[: cap.characters - 1]}…"
+
+
+def html(report: Report, most: int = MOST_BYTES) -> str:
+    """One document that holds all it shows and asks nobody for anything.
+
+    Args:
+        report: what it says.
+        most: bytes. Texts and tables are cut until it has no more, and it says so.
+    """
+    for cap in CAPS:
+        found = _document(report, cap)
+        if len(found.encode()) <= most:
+            break
+    return found
+
+
+def _document(report: Report, cap: Cap) -> str:
+    """As it is with so much of its texts and rows."""
+    tables = [table.cut(cap) for table in report.tables]
+    cut = left_out(report, tables, cap)
+    said = parts.say(f"Shortened to stay a small file: {cut}.") if cut else ""
+    about = f'<p class="t-muted">{escape(report.about)}</p>' if report.about else ""
+    return document(
+        [
+            f'<header class="t-header"><h1>{escape(report.title)}</h1></header>{about}{said}',
+            *report.draw(cap),
+            parts.heading("Numbers", "Everything above as files for other programs."),
+            f'<ul class="t-report-files">{"".join(map(_button, tables))}</ul>',
+            f'<p class="t-small t-muted">{made(report)}</p>',
+        ],
+        f"{report.title} · Theodolite",
+    )
+
+
+def _button(table: Table) -> str:
+    """Hands a table, which stands in it, to the browser as a file."""
+    many = formats.plural(len(table.rows), "row")
+    return (
+        f'<li><button type="button" class="t-link" data-name="{escape(table.name)}.csv" '
+        f'data-text="{escape(table.csv())}" data-press="save">{escape(table.name)}.csv</button> '
+        f'<span class="t-small t-muted">{many}</span></li>'
+    )
+
+
+def left_out(report: Report, cut: Sequence[Table], cap: Cap) -> str:
+    """What a report lacks by its cap, in words; empty where it lacks nothing."""
+    said = []
+    if any(_is_longer(table, cap) for table in report.tables):
+        said.append(f"texts end after {cap.characters:,} characters")
+    said += [
+        f"{table.name} has {len(table.rows):,} of {table.total:,} rows, evenly spaced"
+        for table in cut
+        if len(table.rows) < table.total
+    ]
+    return "; ".join(said)
+
+
+def _is_longer(table: Table, cap: Cap) -> bool:
+    return any(
+        isinstance(cell, str) and len(cell) > cap.characters for row in table.rows for cell in row
+    )
+
+
+def made(report: Report) -> str:
+    """Of what version and when, and how it is written again, as HTML."""
+    now = f"{datetime.now(UTC):%d %B %Y}".lstrip("0")
+    by = f"Written by Theodolite {escape(version('theodolite'))} on {now}."
+    again = escape(shlex.join(report.command))
+    return f"{by} The same on the command line: <code>{again}</code>" if again else by

@@ -1,0 +1,158 @@
+"""`theodolite report`: one answer as one file, which asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import random
+import re
+import zlib
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import theodolite as th
+from app.report import answers
+from app.report.file import CAPS, Cap, Report, Table, html
+from app.workspace import Workspace
+from tests.fakes import reported
+from tests.fakes.command_line import objects, theodolite
+from tests.fakes.reported import HOSTILE, PAIR
+
+
+@pytest.fixture
+def kept(home: Path) -> Workspace:
+    """The store of the command line."""
+    return Workspace(home / "store")
+
+
+def unpacked(document: str) -> str:
+    """What a browser makes of it."""
+    packed = re.findall(r'packed = "([^"]*)"', document)[0]
+    return zlib.decompress(base64.b64decode(packed), -zlib.MAX_WBITS).decode()
+
+
+def body(document: str) -> str:
+    """Its HTML, without style, scripts and the values of charts."""
+    return re.findall(r"<main.*</main>", unpacked(document), re.DOTALL)[0]
+
+
+def tables(document: str) -> dict[str, list[dict[str, str]]]:
+    """The files in it, by name."""
+    held = re.findall(r'data-name="([\w-]+)\.csv" data-text="([^"]*)"', body(document))
+    return {name: list(csv.DictReader(io.StringIO(unescape(text)))) for name, text in held}
+
+
+def written(folder: Path, *words: str) -> str:
+    """What the verb writes, told apart from what it says."""
+    out = folder / f"{words[0]}.html"
+    (said,) = objects(theodolite("report", *words, "--out", str(out), "--json"))
+    assert (said["file"], said["bytes"]) == (str(out), out.stat().st_size)
+    assert out.stat().st_size < 5_000_000
+    found = out.read_text("utf-8")
+    assert f"<title>{said['title']} · Theodolite</title>".replace("'", "&#x27;") in found
+    assert_harmless(found)
+    return found
+
+
+def assert_harmless(document: str) -> None:
+    """No text of others is HTML, and nothing is fetched."""
+    page = unpacked(document)
+    assert HOSTILE not in page and HOSTILE not in document
+    for text in (document, re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)):
+        assert not re.search(r"""(src|href|action)\s*=\s*["']?(https?:)?//|url\(["']?http""", text)
+    assert "default-src 'none'" in document
+
+
+def test_a_comparison_with_its_verdicts_and_numbers(kept: Workspace, home: Path) -> None:
+    """Chart, table and ranks as on the page; all numbers as CSV."""
+    reported.results(kept)
+    found = written(home, "comparison", *PAIR)
+    shown = body(found)
+    assert "t-compare" in shown and "worse" in shown and "data-piece" in shown
+    assert "Confidence intervals of the ranks" in shown
+    rows = tables(found)["comparison"]
+    assert [(row["task"], row["encoder"]) for row in rows[:2]] == [("MR", PAIR[0]), ("MR", PAIR[1])]
+    assert rows[1]["verdict"] == f"{PAIR[0]} is better" and float(rows[1]["p_holm"]) < 0.05
+    assert f"theodolite report comparison {PAIR[0]} {PAIR[1]}" in shown
+
+
+def test_a_map_with_every_point(kept: Workspace, home: Path) -> None:
+    """One that is in the store; of another it is said what makes it."""
+    asked = ("map", "random:16", "starter-topics", "--method", "pca")
+    said = theodolite("report", *asked, "--out", str(home / "map.html"), code=2)[-1]
+    assert "theodolite project" in said and not (home / "map.html").exists()
+    made = th.map("random:16", "starter-topics", method="pca", workspace=kept)
+    rows = tables(written(home, *asked))["map"]
+    assert [row["sentence"] for row in rows] == made.sentences
+    assert float(rows[3]["x"]) == pytest.approx(float(made.points[3, 0]), rel=1e-6)
+    assert {"id", "label", "length"} <= rows[0].keys()
+
+
+def test_a_training_with_its_curves(kept: Workspace, home: Path) -> None:
+    """From what the store has of it; notes of others stay text."""
+    run = reported.training(kept)
+    found = written(home, "training", run)
+    assert [row["score"] for row in tables(found)["evaluations"]] == ["61.0", "62.0", "63.0"]
+    assert len(tables(found)["steps"]) == 6
+    assert "Dev score: 61 to 63" in body(found) and "&lt;img src=x" in body(found)
+    assert "There is no training 'x'" in theodolite(
+        "report", "training", "x", "--out", str(home / "x.html"), code=2)[-1]  # fmt: skip
+
+
+def test_a_judgement_with_everything_that_was_judged(kept: Workspace, home: Path) -> None:
+    """Differences with their intervals; blind, no encoder is named anywhere."""
+    session = reported.session(kept)
+    found = written(home, "judgement", session)
+    (pair,) = tables(found)["pairs"]
+    assert {pair["a"], pair["b"]} == set(PAIR) and float(pair["low"]) <= float(pair["high"])
+    marks = tables(found)["marks"]
+    assert len(marks) == 10 and {row["query"] for row in marks} == {HOSTILE, "a boat"}
+    assert "What was judged" in body(found) and "data-act" not in body(found)
+    blind = unpacked(written(home, "judgement", session, "--blind"))
+    assert "Encoder A" in blind and not any(name in blind for name in PAIR)
+
+
+@pytest.mark.slow
+def test_a_decision_with_its_sheet(kept: Workspace, home: Path) -> None:
+    """The sheet that was made, asked for with the same options."""
+    asked = ("decision", reported.decided(kept, home), "-e", PAIR[0], "-e", PAIR[1])
+    found = written(home, *asked)
+    assert "t-sheet" in body(found) and "Decision sheet for upload:topics" in body(found)
+    assert {row["encoder"] for row in tables(found)["encoders"]} >= set(PAIR)
+    said = theodolite("report", *asked, "--max-ms", "9", "--out", str(home / "d.html"), code=2)[-1]
+    assert "Nothing is decided" in said
+
+
+def test_large_tables_and_long_texts_are_cut_and_it_is_said() -> None:
+    """Evenly, until the document is small enough; nothing is said where all is there."""
+    drawn = random.Random(0)
+    rows = [(number, drawn.randbytes(300).hex()) for number in range(4_000)]
+    large = Report("map", "Large", "", lambda cap: [], [Table("map", ["id", "text"], rows)])
+    whole, cut = html(large), html(large, 400_000)
+    assert "Shortened" not in body(whole) and len(tables(whole)["map"]) == 4_000
+    assert len(cut) <= 400_000 and "Shortened to stay a small file" in body(cut)
+    kept = [int(row["id"]) for row in tables(cut)["map"]]
+    assert 1 < len(kept) <= 4_000 and kept[0] == 0 and kept == sorted(set(kept))
+    longest = max(len(row["text"]) for row in tables(cut)["map"])
+    assert longest in {cap.characters for cap in CAPS}
+    assert f"texts end after {longest} characters" in body(cut)
+    if len(kept) < 4_000:
+        assert f"map has {len(kept):,} of 4,000 rows, evenly spaced" in body(cut)
+
+
+def test_as_many_points_are_drawn_as_rows_are_kept(kept: Workspace) -> None:
+    """Of a map that is too large, from all over it."""
+    made = th.map("random:8", "starter-pairs", method="pca", workspace=kept)
+    thin = answers._thinned(made, Cap(30, 10))
+    assert len(thin.points) == len(thin.sentences) == 10
+    assert thin.sentences[1] == made.sentences[len(made.points) // 10]
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_done(home: Path) -> None:
+    """Another format, or no such folder."""
+    for out in ("report.pdf", "nowhere/report.html"):
+        said = theodolite("report", "comparison", *PAIR, "--out", str(home / out), code=2)[-1]
+        assert "FILE" in said or "html" in said or "cannot be written" in said

@@ -1,0 +1,70 @@
+"""A store with something of every kind that can be reported; names and texts wish us ill."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import theodolite as th
+from app.pages.judge import service as judging
+from app.pages.train.service import EncoderTraining
+from app.workspace import Workspace
+from engine.datasets.starter import FOLDER
+from engine.training.events import Evaluated, Finished, Noted, Started, Stepped
+from engine.training.spec import TrainSpec
+from tests.fakes.costs import keep
+from tests.fakes.results import invent
+
+HOSTILE = "<img src=x onerror=\"document.title='hit'\">"
+PAIR = ("random:8", "random:4")
+
+
+def results(workspace: Workspace) -> None:
+    """Invented ones of two encoders on two tasks."""
+    for name, accuracy in zip(PAIR, (0.9, 0.6), strict=True):
+        for task in ("MR", "CR"):
+            invent(workspace, name, task, accuracy)
+
+
+def training(workspace: Workspace) -> str:
+    """A run with three evaluations, and a note of somebody's."""
+    run = EncoderTraining(workspace).queue(TrainSpec("unsup", "minilm", "starter", ""))
+    workspace.store.runs.start(run, 1, "local-0", ["training"])
+    events = [
+        Started(0, 60, 600, 22_000_000, "cpu", "fp32", "0" * 32),
+        *(Stepped(n, 60, 2.0 - n / 60, 3e-5, 1.0, 400.0, float(n), 9.0, None)
+          for n in range(10, 70, 10)),
+        *(Evaluated(20 * n, 60.0 + n, 0.5, -2.0, n == 3) for n in (1, 2, 3)),
+        Noted(40, HOSTILE),
+        Finished(60, 60, 63.0, 12.0, "somewhere", "random:64", "done"),
+    ]  # fmt: skip
+    for event in events:
+        said = event.to_dict()
+        workspace.store.events.add(run, said.pop("kind"), said)
+    workspace.store.runs.end_unit(run, 0, 12.0)
+    workspace.store.runs.finish(run, 1, "done")
+    return run
+
+
+def session(workspace: Workspace) -> str:
+    """A session of judging, ten marks far, with a query that wishes us ill."""
+    asked = judging.spec("starter-topics", PAIR, queries=[HOSTILE, "a boat"], seed=1)
+    begun = judging.begin(workspace, asked)
+    judging.play(workspace, begun, lambda asked: "relevant" if "a" in asked.query else "not",
+                 most=10)  # fmt: skip
+    return begun
+
+
+def decided(workspace: Workspace, folder: Path) -> str:
+    """The data set of a decision on two encoders."""
+    for name in (*PAIR, "random:256"):
+        keep(workspace, name, latency_ms=[1.0], dim=8)
+    rows = [
+        (line, name)
+        for name in ("cooking", "sea")
+        for line in (FOLDER / "topics" / f"{name}.txt").read_text("utf-8").splitlines()[:24]
+    ]
+    with (folder / "topics.csv").open("w", newline="", encoding="utf-8") as opened:
+        csv.writer(opened).writerows([("text", "label"), (HOSTILE, "sea"), *rows])
+    th.choose(folder / "topics.csv", PAIR, workspace=workspace)
+    return "upload:topics"
