@@ -238,6 +238,7 @@ def of_judgement(
         name: name if names else f"Encoder {chr(65 + at)}" for at, name in enumerate(told["blind"])
     }
     order = dict.fromkeys(pair[side] for pair in told["pairs"] for side in "ab")
+    whose = formats.listed(order if names else sorted(called.values()))
     pairs = [
         {name: called.get(value, value) if name in ("a", "b", "verdict") else value
          for name, value in pair.items() if name not in ("path", "without_second")}
@@ -247,7 +248,7 @@ def of_judgement(
     tables = [_flat("pairs", pairs), *([_flat("marks", marks)] if marks else [])]
     return Report(
         "judgement",
-        f"Judgement of {formats.listed(sorted(called.values()) if not names else order, 4)} on {told['collection']}",
+        f"Judgement of {whose} on {told['collection']}",
         f"{formats.plural(told['marks'], 'mark')}, {told['left']:,} left unmarked.",
         lambda cap: _judged(told, tables, names, cap),
         tables,
