@@ -277,11 +277,11 @@ def test_results_appear_as_they_come(visitor, tmp_path):
 
 
 def test_of_a_large_table_only_what_is_in_view_is_drawn(visitor, tmp_path):
-    """A hundred rows of fifty columns; scrolled both ways, the right cells stand there."""
+    """Scrolled both ways, the right cells stand there."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("THEODOLITE_DATA", raising=False)
         made = Workspace(tmp_path / "store")
-    tasks = [f"Own{place}" for place in range(40)]
+    tasks = [f"Own{place}" for place in range(24)]
     for name in MANY:
         for task in tasks:
             invent(made, name, task, 0.6, n=20)
